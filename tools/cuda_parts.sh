@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What tools/test --cuda runs, in parts: those first that tell most for their time, because a machine with a GPU may be there for
-# minutes only. A part's output is in cuda-results/PART.txt while it runs, and a line on it in cuda-results/summary.txt as soon as
-# it ends. Sourced by bash, after common.sh.
+# minutes only. A part's output is in PART.txt of the results while it runs, and a line on it in summary.txt as soon as it ends.
+# Sourced by bash, after common.sh.
 
 # Layers, losses and optimizers against PyTorch and the CPU engine: what shows most of the faults, and should do so within a minute.
 layer_tests='All/LayerReference.*:Parity.*:All/OptimizerParity.*:Feed.*'
@@ -9,6 +9,9 @@ layer_tests='All/LayerReference.*:Parity.*:All/OptimizerParity.*:Feed.*'
 layer_limit=120 rest_limit=400
 # The benchmark starts nothing new after 540 s, and nothing of it takes longer than 75 s.
 benchmark_limit=660
+# With one budget for everything: what the tests leave to the benchmark, and what it needs to end after its last measurement.
+benchmark_share=180 benchmark_end=15
+cuda_end=0  # in $SECONDS; 0: no budget
 
 # list_gpu_tests BUILD: a line for each test labelled gpu: its program, and after a tab its environment. The whole program is run,
 # which is right because CTest labels all tests of these programs so.
@@ -34,6 +37,13 @@ limited() {
   wait "$job" || status=$?
   trap - INT TERM
   return $status
+}
+
+# within LIMIT [RESERVE]: so many seconds, or what is left of the budget without the reserve if that is less; at least one.
+within() {
+  local limit=$1 left=$((cuda_end - SECONDS - ${2:-0}))
+  [ "$cuda_end" = 0 ] || [ "$left" -ge "$limit" ] || limit=$left
+  echo $((limit > 1 ? limit : 1))
 }
 
 # part NAME COMMAND…: runs it, and notes how it ended. 77 stands for skipped, 75 for unfinished. Never ends the script.
@@ -67,10 +77,10 @@ run_gpu_tests() {
     ran=1 ended=0
     echo "${environment:+$environment }$program $*"
     # shellcheck disable=SC2086
-    limited "$limit" env $environment "$build_dir/$program" --gtest_brief=1 "$@" || ended=$?
+    limited "$(within "$limit" $benchmark_share)" env $environment "$build_dir/$program" --gtest_brief=1 "$@" || ended=$?
     case $ended in
       0) ;;
-      124 | 137) failures+=" ${environment:+$environment }$program was stopped after $limit s;" ;;
+      124 | 137) failures+=" ${environment:+$environment }$program was stopped by its limit;" ;;
       *) failures+=" ${environment:+$environment }$program;" ;;
     esac
   done <"$build_dir/gpu-tests.txt"
@@ -99,11 +109,19 @@ sanitize() {
   return $status
 }
 
-# run_cuda_parts BENCHMARK SANITIZE_SECONDS [FLAG…]: with 1 for BENCHMARK it comes, too; with seconds above 0 the sanitizers, each
-# for so long at most. With flags for GoogleTest only the tests that they choose. Returns whether all was well.
+# measure: the benchmark, whose results are also in files of their own there.
+measure() {
+  limited "$(within $benchmark_limit)" "$root/tools/bench" --cuda --seconds "$(within $((benchmark_limit - 120)) $benchmark_end)" \
+    --results-folder "$results"
+}
+
+# run_cuda_parts BENCHMARK SANITIZE_SECONDS MINUTES RESULTS [FLAG…]: with 1 for BENCHMARK it comes, too; with seconds above 0 the
+# sanitizers, each for so long at most; with minutes above 0 all parts and the benchmark take no longer together. With flags for
+# GoogleTest only the tests that they choose. Returns whether all was well.
 run_cuda_parts() {
-  local benchmark=$1 sanitize_seconds=$2 results=$build_dir/cuda-results failed=0 sanitizer='' tool
-  shift 2
+  local benchmark=$1 sanitize_seconds=$2 minutes=$3 results=$4 failed=0 sanitizer='' tool
+  shift 4
+  [ "$minutes" = 0 ] || cuda_end=$((SECONDS + 60 * minutes))
   if [ "$sanitize_seconds" -gt 0 ]; then
     sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) ||
       die "--sanitize: compute-sanitizer is not installed; it comes with the CUDA toolkit"
@@ -117,8 +135,9 @@ run_cuda_parts() {
     part chosen run_gpu_tests "$rest_limit" "$@"
   else
     part layers run_gpu_tests "$layer_limit" --gtest_filter="$layer_tests"
-    [ "$benchmark" = 0 ] || part benchmark limited "$benchmark_limit" "$root/tools/bench" --cuda
+    [ "$benchmark" = 0 ] || [ "$minutes" != 0 ] || part benchmark measure
     part rest run_gpu_tests "$rest_limit" --gtest_filter="-$layer_tests"
+    [ "$minutes" = 0 ] || part benchmark measure
   fi
   if [ -n "$sanitizer" ]; then
     for tool in memcheck initcheck racecheck; do part "$tool" sanitize "$sanitize_seconds" $tool own; done

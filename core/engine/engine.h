@@ -65,8 +65,6 @@ struct EngineOptions {
   /// Largest norm of the gradient over all parameters; longer gradients are scaled down, as
   /// torch.nn.utils.clip_grad_norm_ does. >= 0; 0: no limit.
   double clip_norm = 0;
-  /// Engine::kernels() of the engine whose training is resumed; empty for a new training.
-  std::string kernels = {};
   /// The changes of batches with Batch::augment, which only the CUDA engine makes.
   AugmentOptions augment = {};
   /// Where samples of batches with Batch::set are stored. Never changes a result; ignored by the CPU.
@@ -141,9 +139,9 @@ class Engine {
   /// device's layout. Empty if the engine cannot measure. Throws as train().
   virtual std::vector<LayerProfile> profile(const Batch& /*batch*/) { return {}; }
 
-  /// Describes the kernels that were chosen where the choice changes bits; empty if there was no choice. An
-  /// engine made with this text as EngineOptions::kernels uses the same kernels and returns the same text. If
-  /// it returns another text, because the device or its libraries have changed, its results have other bits.
+  /// Says by which kernels the engine trains, where others would give other bits; empty if there are no
+  /// others. An engine that returns another text for the same network, because the device or its libraries
+  /// are others, has results with other bits.
   virtual std::string kernels() const { return {}; }
 
   /// Returns the sums since the last call and resets them. Waits for the device.

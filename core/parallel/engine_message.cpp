@@ -61,9 +61,9 @@ auto fields_of(Is<ParallelOptions> auto& value) {
 }
 
 auto fields_of(Is<EngineOptions> auto& value) {
-  auto& [device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, kernels, augment,
-         placement, precision, deterministic, parallel, accumulate] = value;
-  return std::tie(device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, kernels, augment,
+  auto& [device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment, placement,
+         precision, deterministic, parallel, accumulate] = value;
+  return std::tie(device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment,
                   placement, precision, deterministic, parallel, accumulate);
 }
 

@@ -36,7 +36,7 @@ struct PreparedRun {
 /// The seed from which a repeat draws its initial weights and dropout masks. Repeat 0 has the sweep's own.
 std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat);
 
-/// Everything but `kernels` and `threads`, which the trainer chooses, and `transform`, which is the data's.
+/// Everything except `threads`, which the trainer chooses, and `transform`, which is the data's.
 EngineOptions engine_options(const RunConfig& config, const Device& device);
 /// With `transform`.
 EngineOptions engine_options(const PreparedRun& run);

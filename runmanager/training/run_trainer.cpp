@@ -162,12 +162,12 @@ class RunTrainer {
     if (restored > 0) log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
   }
 
-  // Makes the engine with the kernels that have trained the run so far. Returns false and sets `problem` if
-  // there are others now, whose bits may differ. An engine that cannot be made is left to train(), which
-  // reports why.
+  // Makes the engine, which is to have the kernels that have trained the run so far. Returns false and sets
+  // `problem` if there are others now, whose bits may differ. An engine that cannot be made is left to
+  // train(), which reports why.
   bool makes_same_engine(const std::string& kernels, std::string& problem) {
     try {
-      engine_ = make_engine(kernels);
+      engine_ = make_engine();
     } catch (const std::exception&) {
       return true;
     }
@@ -177,9 +177,8 @@ class RunTrainer {
     return false;
   }
 
-  std::unique_ptr<Engine> make_engine(const std::string& kernels) {
+  std::unique_ptr<Engine> make_engine() {
     EngineOptions options = engine_options(run_);
-    options.kernels = kernels;
     options.threads = threads_ = options_.threads();
     return options_.make_engine(*run_.network, options);
   }
@@ -187,7 +186,7 @@ class RunTrainer {
   // Returns whether the run is finished; else it has paused.
   bool train() {
     const double begin = options_.clock();
-    if (!engine_) engine_ = make_engine(resumed_ ? resumed_->kernels : "");
+    if (!engine_) engine_ = make_engine();
     if (const std::string kernels = engine_->kernels(); !kernels.empty()) log_->info("kernels: {}", kernels);
     if (resumed_) {
       if (engine_->kernels() != resumed_->kernels)
@@ -251,7 +250,7 @@ class RunTrainer {
     if (options_.threads() == threads_) return;
     const TrainingState state = capture_state(*engine_);
     engine_.reset();  // Its memory, and the other ranks it has, are free for the new one.
-    engine_ = make_engine(state.kernels);
+    engine_ = make_engine();
     restore_state(*engine_, state);
     prepare_engine(*engine_, run_, loader_);
     log_->info("goes on with {} threads", threads_);

@@ -72,7 +72,8 @@ with tempfile.TemporaryDirectory() as folder:
     wanted = {("placement", "CNN, 1000"): ["device", "host, 0 workers", "host, 1 workers", "host, 4 workers"],
               ("steps in a graph", "CNN, 100"): ["1", "16", "4", "64"],
               ("kernels that overlap", "CNN, 100"): ["no", "yes"],
-              ("kernels", "CNN, 1000"): ["library", "measured", "own"]}
+              ("kernels that overlap", "CNN, 257"): ["no", "yes"],
+              ("kernels", "CNN, 1000"): ["by shape", "library", "own"]}
     for key, programs in wanted.items():
         expect(choices.get(key) == programs, f"on the stand-in: {key}: {choices.get(key)}")
 

@@ -26,6 +26,7 @@ case $filter in All/LayerReference*) name=layers ;; -All/LayerReference*) name=r
 [[ $name != none ]] || { [[ $* = *list_tests* ]] && echo 'Suite.'; exit 0; }
 [[ $* = *list_tests* ]] && { printf 'Suite.\n  Test\n'; exit 0; }
 echo "${SANITIZER:+$SANITIZER }$name ${SWEEP_TEST_DEVICE:-} ${SWEEP_CUDA_KERNELS:-}; $(cut -d ' ' -f 1 "$RESULTS/summary.txt" | xargs)" >>"$CALLS"
+if [ "$name" = "${HANGING:-}" ]; then sleep 600 & wait; fi
 if [ "$name" = "${FAILING:-}" ]; then echo '[  FAILED  ] 1 test'; exit 1; fi
 echo '[  PASSED  ] 1 test.'
 END
@@ -71,11 +72,11 @@ outcome layers passed
 outcome rest passed
 grep -q 'a GPU' "$results/devices.txt" || fail "the devices are not in the results"
 parts 0 --bench
-expect "the benchmark's place" "$calls" 'layers cuda ; devices
+expect "the benchmark's place" "$calls" "layers cuda ; devices
 layers cuda-library ; devices
-bench --cuda; devices layers
+bench --cuda --seconds 540 --results-folder $results; devices layers
 rest cuda ; devices layers benchmark
-rest cuda-library ; devices layers benchmark'
+rest cuda-library ; devices layers benchmark"
 grep -q '4 ms' "$results/benchmark.txt" || fail "the benchmark is not in the results"
 [ ! -e "$results/memcheck.txt" ] || fail "a sanitizer ran unasked"
 
@@ -94,6 +95,16 @@ mv "$here/build/tests/engine_tests" "$work/"
 parts 1
 grep -q 'cannot be started' "$results/layers.txt" || fail "a missing program: $(<"$results/layers.txt")"
 mv "$work/engine_tests" "$here/build/tests/"
+
+# One budget for all: programs that hang are stopped, and the benchmark comes last, with what is left.
+begin=$SECONDS there=$work/there
+HANGING=rest RESULTS=$there parts 1 --minutes 1 --results "$there"
+[ $((SECONDS - begin)) -lt 50 ] || fail "one minute took $((SECONDS - begin)) s before the benchmark"
+grep -qE '^rest +FAILED .*was stopped by its limit' "$there/summary.txt" || fail "a hanging program: $(<"$there/summary.txt")"
+grep -qE '^benchmark +passed ' "$there/summary.txt" || fail "no benchmark: $(<"$there/summary.txt")"
+grep -qE "^bench --cuda --seconds ([1-9]|[1-3][0-9]|4[0-5]) --results-folder $there; devices layers rest\$" "$calls" || fail "what is left: $(<"$calls")"
+parts 2 --minutes soon
+grep -q 'got "soon", want a number of minutes' "$work/told" || fail "--minutes soon: $(<"$work/told")"
 
 # Sanitizers: at the end, on request, each with its limit.
 SANITIZERS=work parts 0 --sanitize 60

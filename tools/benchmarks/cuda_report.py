@@ -14,7 +14,8 @@ TARGETS = {
     "residual network, 128": {"eager": 1.5},
 }
 RUNS_TARGET = 1.0  # seconds of all runs of cpu-vs-cuda.json, start-up not counted
-PEERS = {"eager": "eager, data on the GPU", "compile": "compiled, reduce-overhead", "loader": "eager, DataLoader"}
+# All in full float32, as sweep trains, except "tf32".
+PEERS = {"eager": "eager, data on the GPU", "tf32": "the same with TF32", "compile": "compiled, reduce-overhead", "loader": "eager, DataLoader"}
 
 
 def verdict(good):

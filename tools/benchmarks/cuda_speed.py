@@ -32,9 +32,13 @@ CASES = [
     Case("cats and dogs", "cats-dogs", 100, 0, (1, 50, 50), 2, 1000),
     Case("residual network", "resnet", 128, 0, (3, 32, 32), 10, 1024),
 ]
+# The largest batches that joined kernels take, and the smallest that they do not: conv_pool_stack up to 132 images, StackStepKernel
+# up to 256. The difference says what joining saves.
+EDGES = [Case("CNN", "fashion-cnn", batch, 0) for batch in (132, 133, 256, 257)]
 # Options of PyTorch's program, and epochs. With a DataLoader one epoch is long enough.
 VARIANTS = {
     "eager": (["--data", "resident"], 3),
+    "tf32": (["--data", "resident", "--tf32"], 3),
     "compile": (["--data", "resident", "--compile", "--compile-mode", "reduce-overhead"], 3),
     "loader": (["--data", "loader"], 1),
 }
@@ -111,8 +115,9 @@ class Bench:
             title = f"round {number + 1}: {case.name}"
             self.add_result(self.epochs, case.name, "sweep", self.attempt(title, lambda: self.sweep_epochs(case)))
             if self.torch:
-                self.add_result(self.epochs, case.name, "eager",
-                                self.attempt(f"{title}, PyTorch eager", lambda: self.torch_epochs(case, "eager")))
+                for variant in ("eager", "tf32"):
+                    self.add_result(self.epochs, case.name, variant,
+                                    self.attempt(f"{title}, PyTorch {variant}", lambda: self.torch_epochs(case, variant)))
 
     def measure_slow_peers(self):
         for variant in ("loader", "compile"):
@@ -175,11 +180,13 @@ class Bench:
         measure("placement", "residual network, 128", "device", placement="device")
         for steps in (1, 4, 16, 64):
             measure("steps in a graph", "CNN, 100", str(steps), environment={"SWEEP_CUDA_STEPS": str(steps)})
-        for name, overlap in (("no", "0"), ("yes", "1")):
-            measure("kernels that overlap", "CNN, 100", name, environment={"SWEEP_CUDA_OVERLAP": overlap})
+        for case in (cases.get("CNN, 100"), *(EDGES if "CNN, 100" in cases else ())):
+            for choice, overlap in (("no", "0"), ("yes", "1")) if case else ():
+                cases[case.name] = case
+                measure("kernels that overlap", case.name, choice, environment={"SWEEP_CUDA_OVERLAP": overlap})
         for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128"):
-            for choice in ("own", "library", "measured"):
-                measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": choice})
+            for choice, kernels in (("own", "own"), ("library", "library"), ("by shape", "")):
+                measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": kernels})
 
     def run_all(self):
         """Measures everything. Stops for the caller after each group of measurements, so that it can write what there is."""

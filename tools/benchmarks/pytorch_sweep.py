@@ -125,6 +125,7 @@ def main():
     parser.add_argument("--samples", type=int, default=1000, help="how many random ones")
     parser.add_argument("--limit", type=int, default=0, help="only the first so many of the folder's samples")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--tf32", action="store_true", help="on a GPU, products that keep 10 of 23 bits: else in full float32")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--compile-mode", default="default", help="of torch.compile: reduce-overhead makes CUDA graphs")
     parser.add_argument("--warm-up", type=int, default=0)
@@ -142,6 +143,9 @@ def main():
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
+
+    # PyTorch's own defaults differ between convolutions and linear layers, and between versions.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = args.tf32
 
     data = load_data(args)
     resident = None

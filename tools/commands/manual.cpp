@@ -91,8 +91,9 @@ std::string manual(const CLI::App& app) {
       {"XDG_CACHE_HOME", "the folder of the user's cache, ~/.cache by default"},
       {"SWEEP_BF16", "emulate: bf16 with the same bits on any CPU, slowly; off: as if the CPU had none"},
       {"SWEEP_CUDA_KERNELS",
-       "measured: the fastest kernel of each layer (default); own: built-in ones; library: those of NVIDIA's "
-       "libraries, wherever they can do the work"},
+       "own: built-in kernels everywhere; library: those of NVIDIA's libraries, wherever they can do the "
+       "work; "
+       "by default libraries do wide convolutions and linear layers"},
       {"SWEEP_CUDA_STEPS",
        "the most training steps in one CUDA graph: 1, 2, 4, 8, 16 (default), 32 or 64; changes no result"},
       {"SWEEP_CUDA_OVERLAP",

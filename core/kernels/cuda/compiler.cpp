@@ -31,13 +31,13 @@ struct HeadPart {
 
 class Compiler {
  public:
-  Compiler(const Network& network, int images, std::uint64_t seed, bool joint, KernelAutotuner& autotuner,
+  Compiler(const Network& network, int images, std::uint64_t seed, bool joint, KernelRule& rule,
            const StageLayers& stage)
       : network_(network),
         images_(images),
         seed_(seed),
         joint_(joint),
-        autotuner_(autotuner),
+        rule_(rule),
         stage_(stage),
         fused_(fuse_layers(network, stage)) {
     compiled_.plan = MemoryPlan(stage.in_pieces);
@@ -58,7 +58,7 @@ class Compiler {
     std::reverse(compiled_.backward.begin(), compiled_.backward.end());
     list_shared_values();
     compiled_.memory_bytes = compiled_.plan.solve();
-    compiled_.kernels = autotuner_.record();
+    compiled_.libraries = rule_.used();
     return std::move(compiled_);
   }
 
@@ -91,7 +91,7 @@ class Compiler {
       if (active) --n;
       const Node& node = nodes_[n];
       if (node.layer->type != "linear" || (active && node.relu)) return;
-      if (!autotuner_.may_fuse(node.layer->name)) return;
+      if (!rule_.may_fuse()) return;
       if (end < nodes_.size() && !only_feeds(end - 1, end)) return;
       if (node.relu) activation = node.layer + 1;
       layers.insert(layers.begin(), {node.layer, activation});
@@ -287,15 +287,14 @@ class Compiler {
                                           plan);
     }
     if (layer.type == "conv2d")
-      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, schedule, plan, autotuner_);
+      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, schedule, plan, rule_);
     if (layer.type == "linear")
-      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, schedule, plan, autotuner_);
+      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, schedule, plan, rule_);
     if (layer.type == "batch_norm2d")
-      return std::make_unique<BatchNormOp>(network_, layer, slots, schedule, plan, autotuner_);
-    if (layer.type == "max_pool2d")
-      return std::make_unique<MaxPoolOp>(layer, slots, schedule, plan, autotuner_);
+      return std::make_unique<BatchNormOp>(network_, layer, slots, schedule, plan);
+    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, schedule, plan);
     if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
-      return std::make_unique<AvgPoolOp>(layer, slots, schedule, plan, autotuner_);
+      return std::make_unique<AvgPoolOp>(layer, slots);
     if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, slots);
     if (layer.type == "residual") {
       const Value& second = values_[node.inputs[1]];
@@ -312,7 +311,7 @@ class Compiler {
   const int images_;
   const std::uint64_t seed_;
   const bool joint_;
-  KernelAutotuner& autotuner_;
+  KernelRule& rule_;
   const StageLayers& stage_;
   FusedNodes fused_;
   std::vector<Node>& nodes_ = fused_.nodes;
@@ -328,9 +327,9 @@ class Compiler {
 
 }  // namespace
 
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint,
-                        KernelAutotuner& autotuner, const StageLayers& stage) {
-  return Compiler(network, images, seed, joint, autotuner, stage).compile();
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint, KernelRule& rule,
+                        const StageLayers& stage) {
+  return Compiler(network, images, seed, joint, rule, stage).compile();
 }
 
 }  // namespace sweep::cuda

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/fused_nodes.h"
-#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/ops/linear_stack_op.h"
 #include "core/kernels/cuda/ops/op.h"
 #include "core/kernels/cuda/runtime/memory_plan.h"
@@ -33,7 +33,7 @@ struct CompiledNetwork {
   Slot input, output;
   bool reads_input = false;  // whether an op reads the input as floats
   Slot output_gradient;      // empty if there is a head, which keeps its own, or nothing to learn
-  std::string kernels;       // KernelAutotuner::record()
+  UsedLibraries libraries;   // of these ops
 };
 
 /// Compiles the layers of one stage of `network`, by default all, for passes over up to `images`. `seed`:
@@ -41,7 +41,7 @@ struct CompiledNetwork {
 /// bits, so that bits do not depend on the stages. Only the last stage has an output, and a head or an output
 /// gradient; only the first an input. Throws ConfigError for a layer type that the engine lacks, and for
 /// batches whose arrays have more than 2^30 elements.
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint,
-                        KernelAutotuner& autotuner, const StageLayers& stage = {});
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint, KernelRule& rule,
+                        const StageLayers& stage = {});
 
 }  // namespace sweep::cuda

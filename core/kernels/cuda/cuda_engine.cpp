@@ -62,7 +62,7 @@ class CudaEngine final : public Engine {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return runner_.program().kernels(); }
+  std::string kernels() const override { return runner_.program().libraries().record(options_.device.index); }
 
   Totals take_totals() override { return cuda::sum_of(runner_.take_totals()); }
 

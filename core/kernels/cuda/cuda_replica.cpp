@@ -14,7 +14,7 @@
 #include "core/engine/engine_checks.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/libraries/nccl.h"
-#include "core/kernels/cuda/placed_network.h"
+#include "core/kernels/cuda/network_in_stages.h"
 #include "core/kernels/cuda/rank_device.h"
 
 namespace sweep {
@@ -23,7 +23,7 @@ namespace {
 using cuda::DeviceTotals;
 using cuda::GradientParts;
 using cuda::kGradientParts;
-using cuda::PlacedNetwork;
+using cuda::NetworkInStages;
 using cuda::SampleRange;
 using cuda::Task;
 
@@ -41,6 +41,12 @@ GradientParts parts_of(const EngineOptions& options, const Communicator& group) 
           .most = (kGradientParts + group.size() - 1) / group.size()};
 }
 
+// The max samples of a batch that a rank computes.
+std::size_t own_samples_of(const EngineOptions& options, const GradientParts& parts) {
+  return cuda::largest_part(options.batch_size, parts) *
+         static_cast<std::size_t>(parts.turns * std::max(1, parts.end - parts.first));
+}
+
 // And of the rank behind the last.
 std::vector<int> first_parts(int size) {
   std::vector<int> parts;
@@ -48,13 +54,17 @@ std::vector<int> first_parts(int size) {
   return parts;
 }
 
-// Rank 0 chooses the kernels, by measuring; the others use them.
-std::string send_kernels(Communicator& group, std::string kernels) {
-  std::uint64_t size = kernels.size();
+// With other libraries, ranks would not have the same bits.
+void require_equal_kernels(Communicator& group, const std::string& own) {
+  std::uint64_t size = own.size();
   group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  kernels.resize(size);
-  group.broadcast(std::as_writable_bytes(std::span(kernels.data(), kernels.size())));
-  return kernels;
+  std::string first = own;  // rank 0's, in the end
+  first.resize(size);
+  group.broadcast(std::as_writable_bytes(std::span(first.data(), first.size())));
+  if (own == first) return;
+  throw DeviceError("rank " + std::to_string(group.rank()) +
+                    " of the devices that train together has the kernels " + own + ", and rank 0 has " +
+                    first + "; want GPUs of one model and the same libraries");
 }
 
 // One for each of a rank's devices.
@@ -80,10 +90,10 @@ class CudaReplica final : public ReplicaEngine {
         group_(group),
         stages_(cuda::stages_of_rank(network, options, group)),
         parts_(parts_of(options, group)),
-        placed_(place(group.rank() == 0 ? options.kernels : send_kernels(group, {}))) {
-    if (group.rank() == 0) send_kernels(group, placed_->kernels());
-    placed_->join(send_ids(group, placed_->device_count()), group.rank(), first_parts(group.size()),
-                  group.deadline());
+        placed_(network_, options, stages_, parts_, own_samples_of(options, parts_)) {
+    require_equal_kernels(group, kernels());
+    placed_.join(send_ids(group, placed_.device_count()), group.rank(), first_parts(group.size()),
+                 group.deadline());
     check_loss(options.loss, network_);
   }
 
@@ -106,7 +116,7 @@ class CudaReplica final : public ReplicaEngine {
     return shares_;
   }
 
-  void abandon_group() noexcept override { placed_->abort(); }
+  void abandon_group() noexcept override { placed_.abort(); }
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
@@ -114,8 +124,8 @@ class CudaReplica final : public ReplicaEngine {
     or_abort([&] {
       settle_before(batch);
       ++steps_;
-      placed_->train(own_samples(batch), batch.size(),
-                     cuda::training_input(batch, options_, learning_rate, steps_));
+      placed_.train(own_samples(batch), batch.size(),
+                    cuda::training_input(batch, options_, learning_rate, steps_));
       meet();
     });
   }
@@ -126,7 +136,7 @@ class CudaReplica final : public ReplicaEngine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    on_rank_0([&] { placed_->evaluate(batch); });
+    on_rank_0([&] { placed_.evaluate(batch); });
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -137,13 +147,13 @@ class CudaReplica final : public ReplicaEngine {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return placed_->kernels(); }
+  std::string kernels() const override { return placed_.libraries().record(stages_.front().device.index); }
 
   // All ranks' sums are rank 0's; the others return their own.
   Totals take_totals() override {
     return or_abort([&] {
       settle();
-      const std::vector<DeviceTotals> own = placed_->take_totals();
+      const std::vector<DeviceTotals> own = placed_.take_totals();
       const std::size_t of_a_part = own.size() / static_cast<std::size_t>(parts_.end - parts_.first);
       std::vector<DeviceTotals> all(kGradientParts * of_a_part);
       std::vector<std::size_t> begins;  // of the ranks' parts, in bytes
@@ -162,7 +172,7 @@ class CudaReplica final : public ReplicaEngine {
   // meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
-    return placed_->take_exchange_seconds() + std::exchange(gathering_, {}).count();
+    return placed_.take_exchange_seconds() + std::exchange(gathering_, {}).count();
   }
 
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
@@ -182,23 +192,6 @@ class CudaReplica final : public ReplicaEngine {
   }
 
  private:
-  // On this rank's devices, with these kernels if they are not empty.
-  std::unique_ptr<PlacedNetwork> place(std::string kernels) const {
-    EngineOptions options = options_;
-    options.kernels = std::move(kernels);
-    const auto most_samples = cuda::largest_part(options.batch_size, parts_) *
-                              static_cast<std::size_t>(parts_.turns * std::max(1, parts_.end - parts_.first));
-    auto placed =
-        options.parallel.has_stages()
-            ? cuda::make_network_in_stages(network_, options, stages_, parts_, most_samples)
-            : cuda::make_network_on_device(network_, options, stages_.front().device, parts_, most_samples);
-    // With different kernels, ranks would not have the same bits.
-    if (group_.rank() > 0 && placed->kernels() != options.kernels)
-      throw DeviceError(stages_.front().device.name() + ": it has not the kernels of " +
-                        options.device.name() + ", with which it is to train; want GPUs of one model");
-    return placed;
-  }
-
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
 
   // Calls `work`; after an error this device waits for no other.
@@ -207,11 +200,11 @@ class CudaReplica final : public ReplicaEngine {
     try {
       return work();
     } catch (const CommunicatorError& error) {
-      placed_->abort();
+      placed_.abort();
       end_processes(group_, error);
       throw;
     } catch (...) {
-      placed_->abort();
+      placed_.abort();
       throw;
     }
   }
@@ -240,23 +233,23 @@ class CudaReplica final : public ReplicaEngine {
 
   // Returns when the devices have nothing to do.
   void settle() const {
-    or_abort([&] { placed_->wait(); });
+    or_abort([&] { placed_.wait(); });
   }
-  PlacedNetwork& settled() const {
+  NetworkInStages& settled() const {
     settle();
-    return *placed_;
+    return placed_;
   }
 
   // What is done once for a batch of this size, or set: memory is allocated and kernels are loaded, and both
   // may wait for the device in the driver. No exchange may be under way then that waits for another rank,
   // which may wait for the same driver.
   void settle_before(const Batch& batch) {
-    if (!placed_->is_prepared(batch.size()) || trained_set_ != batch.set) {
+    if (!placed_.is_prepared(batch.size()) || trained_set_ != batch.set) {
       settle();
-      is_resident_ = placed_->prepare(batch);
+      is_resident_ = placed_.prepare(batch);
       trained_set_ = batch.set;
       meet();  // Of processes, rank 0 alone may have a set.
-    } else if (is_resident_ && !placed_->is_resident(batch)) {
+    } else if (is_resident_ && !placed_.is_resident(batch)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
   }
@@ -282,7 +275,7 @@ class CudaReplica final : public ReplicaEngine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    on_rank_0([&] { placed_->run_and_download(task, batch, outputs); });
+    on_rank_0([&] { placed_.run_and_download(task, batch, outputs); });
   }
 
   const Network network_;
@@ -290,7 +283,7 @@ class CudaReplica final : public ReplicaEngine {
   Communicator& group_;
   const std::vector<Stage> stages_;  // one, if a device has all layers
   const GradientParts parts_;
-  const std::unique_ptr<PlacedNetwork> placed_;
+  mutable NetworkInStages placed_;             // as in the engine without replicas
   std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
   std::vector<std::uint32_t> own_rows_;           // of the last batch

@@ -20,7 +20,6 @@ ProgramOptions program_options(const EngineOptions& options, int device, const G
           .clip_norm = options.clip_norm,
           .seed = options.seed,
           .device = device,
-          .kernels = options.kernels,
           .deterministic = options.deterministic,
           .augment = options.augment,
           .parts = parts};

@@ -76,7 +76,8 @@ void PipelineStage::prepare(const StageRound& round) {
   runner_.select();
   const auto prepare_for = [&](int images) {
     if (images == 0 || !prepared_.insert(images).second) return;
-    for (const auto& op : program().network().ops) op->prepare(images);
+    const Pass pass = program().make_pass(runner_.stream(), images, {});
+    for (const auto& op : program().network().ops) op->prepare(pass);
   };
   for (const StageRound::Part& part : round.parts) prepare_for(part.size());
   for (const Piece& piece : round.pieces) prepare_for(piece.end - piece.begin);
@@ -89,12 +90,13 @@ void PipelineStage::feed(const Batch& batch, const StepInput& input) {
 }
 
 void PipelineStage::begin(Task task, const StageRound& round, bool waits) {
-  prepare(round);
+  runner_.select();
   task_ = task;
   round_ = &round;
   joint_ = program().joint_pass(round.sizes);
   waits_ = waits;
   for (const PipelineStage* reader : readers_) runner_.stream().wait_for(reader->copied_);
+  prepare(round);
 }
 
 // The pieces of a task: with Segment::whole_batch all parts, each in one.
@@ -149,6 +151,9 @@ void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) 
   const Segment& segment = schedule.segments()[task.segment];
   choose_pieces(segment, task.part);
   copy_values(schedule, task);
+  if (segment.begin == 0 && !task.backward) {
+    for (const Piece& piece : pieces_) program().load(pass_of(piece, task_ == Task::kTrain));
+  }
   if (segment.whole_batch && exchange_)
     join_sums(segment, task.backward ? Phase::kBackward : Phase::kForward);
   for (const Piece& piece : pieces_) {
@@ -203,7 +208,6 @@ void PipelineStage::exchange(std::byte* parts, std::size_t bytes) {
 void PipelineStage::forward(const Segment& segment, const Piece& piece) {
   const Pass pass = pass_of(piece, task_ == Task::kTrain);
   const auto& ops = program().network().ops;
-  if (segment.begin == 0) program().load(pass);
   for (std::size_t op = segment.begin; op < std::min(segment.end, ops.size()); ++op) ops[op]->forward(pass);
   if (segment.end > ops.size()) finish_forward(piece, pass);
 }

@@ -21,18 +21,9 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
   return state;
 }
 
-KernelAutotuner autotuner_of(const ProgramOptions& options) {
-  return KernelAutotuner(
-      {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
-}
-
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
-  KernelAutotuner autotuner = autotuner_of(options);
-  CompiledNetwork compiled =
-      compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner, options.stage);
-  // A stage's own record has its layers only.
-  if (options.stage.count() > 1 && autotuner.keeps_record()) compiled.kernels = options.kernels;
-  return compiled;
+  KernelRule rule(options.device, options.deterministic);
+  return compile(network, options.batch_size, options.seed, options.parts.count > 1, rule, options.stage);
 }
 
 // A stage's share of the parameters, or of the buffers, which are in the order of the layers.
@@ -94,11 +85,6 @@ AugmentLayout augment_layout(int images, int targets) {
 
 }  // namespace
 
-std::string kernels_of_network(const Network& network, const ProgramOptions& options) {
-  KernelAutotuner autotuner = autotuner_of(options);
-  return compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner).kernels;
-}
-
 Program::Program(Stream& stream, const Network& network, const ProgramOptions& options)
     : options_(options),
       channels_(static_cast<int>(network.input()[0])),
@@ -107,7 +93,6 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       parameter_share_(share_of(network, options.stage, network.parameters(), &Layer::parameters)),
       buffer_share_(share_of(network, options.stage, network.buffers(), &Layer::buffers)),
       network_(compiled(network, options)),
-      moments_(moments()),
       sums_(largest_sums() * static_cast<std::size_t>(options.parts.count), "the sums of a batch's parts"),
       memory_(blocks() * network_.memory_bytes,
               "the activations and gradients of a batch of " +
@@ -162,20 +147,12 @@ AugmentedBatch Program::augmented_batch() const {
           .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
-std::vector<Program::Moment> Program::moments() const {
-  std::vector<Moment> all;
-  for (const auto& op : network_.ops) all.push_back({Moment::Kind::kForward, op.get()});
-  all.push_back({Moment::Kind::kLoss});
-  for (const std::size_t op : network_.backward)
-    all.push_back({Moment::Kind::kBackward, network_.ops[op].get()});
-  return all;
-}
-
 // Bytes of the largest sums that parts leave for each other.
 std::size_t Program::largest_sums() const {
   std::size_t largest = 0;
   if (options_.parts.count == 1) return largest;
-  for (const Moment& moment : moments_) largest = std::max(largest, moment.sum_bytes());
+  for (const auto& op : network_.ops)
+    largest = std::max({largest, op->sum_bytes(Phase::kForward), op->sum_bytes(Phase::kBackward)});
   return largest;
 }
 

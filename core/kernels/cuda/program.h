@@ -20,15 +20,13 @@
 #include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
-#include "core/kernels/cuda/part_exchange.h"
 #include "core/network/network.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 
 namespace sweep::cuda {
 
-/// kTrainParts: of a batch that several devices share, see GradientParts.
-enum class Task { kTrain, kAugmentAndTrain, kTrainParts, kEvaluate, kPredict };
+enum class Task { kTrain, kAugmentAndTrain, kEvaluate, kPredict };
 
 struct ProgramOptions {
   int batch_size;  // largest batch that is evaluated, and largest part of one that is trained
@@ -37,21 +35,15 @@ struct ProgramOptions {
   LossOptions loss;
   double clip_norm;
   std::uint64_t seed;
-  int device;           // index of the current device
-  std::string kernels;  // EngineOptions::kernels
-  bool deterministic;   // EngineOptions::deterministic
+  int device;          // index of the current device
+  bool deterministic;  // EngineOptions::deterministic
   AugmentOptions augment;
   GradientParts parts = {};
-  bool exchanges_by_part = false;  // gradients, see Program::train_parts()
   // Of a stage: whether all of `parts` are under way at the same time. Else they are where batch
   // normalization lets them wait for each other.
   bool parts_together = false;
-  StageLayers stage = {};  // the layers that the program has; of a stage, `kernels` are the network's
+  StageLayers stage = {};  // the layers that the program has
 };
-
-/// Program::kernels() of a program of the whole network with these options, with options.kernels if they are
-/// not empty and the device has them.
-std::string kernels_of_network(const Network& network, const ProgramOptions& options);
 
 /// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
 /// rows `rows_offset` bytes after that, and the samples' numbers in their set, for kAugmentAndTrain, at
@@ -74,25 +66,14 @@ class Program {
   Program(Stream& stream, const Network& network, const ProgramOptions& options);
 
   /// Puts `steps` steps of `images` samples on the stream, as one graph launch. The graph is captured the
-  /// first time, so `inputs` has to be the same every time. Not kTrainParts. In training `images` may be more
-  /// than batch_size: as many as options.parts.turns make of it.
+  /// first time, so `inputs` has to be the same every time. In training `images` may be more than batch_size:
+  /// as many as options.parts.turns make of it. Not for options.parts of several devices, whose steps
+  /// NetworkInStages takes.
   void run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
-  /// One step of kTrainParts: a graph launch for all that is done between two calls of `exchange`. `images`
-  /// are the samples of the whole batch, and the input's rows only those of options.parts, turn by turn.
-  /// Gradients are exchanged behind all parts or, with options.exchanges_by_part, each behind its part while
-  /// the next is computed: parts.most rounds, whatever this device has. Parts that batch normalization
-  /// computes in step have only the first layers' weights left when the last sums are there, so that there is
-  /// nothing to exchange meanwhile.
-  void train_parts(Stream& stream, int images, const StepInputs& inputs, PartExchange& exchange);
-
-  /// Captures the graphs of such a call now, if there are none yet, and launches nothing.
+  /// Captures the graph of such a call now, if there is none yet, and launches nothing.
   void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
     recording(stream, task, steps, images, inputs);
-  }
-
-  bool is_recorded(Task task, int steps, int images) const {
-    return recordings_.contains(Key{task, steps, images});
   }
 
   /// What a step reads, in device memory.
@@ -139,8 +120,7 @@ class Program {
   /// Totals per block since they were last cleared, to be added up. The arrays of options.parts.count parts
   /// follow each other; evaluation adds to the first of this device.
   const Array<DeviceTotals>& totals() const { return totals_; }
-  /// Engine::kernels().
-  const std::string& kernels() const { return network_.kernels; }
+  const UsedLibraries& libraries() const { return network_.libraries; }
   /// Outputs of the last batch, [images][outputs].
   const float* outputs() const;
 
@@ -151,44 +131,14 @@ class Program {
     // NOLINTNEXTLINE(modernize-use-nullptr): the comparison with 0
     auto operator<=>(const Key&) const = default;
   };
-  // What is done at a moment of a turn, see compiler.cpp.
-  struct Moment {
-    enum class Kind { kForward, kLoss, kBackward } kind;
-    const Op* op = nullptr;
-    Phase phase() const { return kind == Kind::kForward ? Phase::kForward : Phase::kBackward; }
-    std::size_t sum_bytes() const { return op == nullptr ? 0 : op->sum_bytes(phase()); }
-  };
-  // What is exchanged behind a segment: the sums of its last moment, or the gradient of its part.
-  enum class Exchanged { kNothing, kSums, kGradient };
-  // Moments [begin, end) of parts [first_part, end_part) of a turn: all, or those between two exchanges.
-  // joins: begins with the sums of the moment `begin`.
-  struct Segment {
-    int turn = 0;
-    std::size_t begin = 0, end = 0;
-    int first_part = 0, end_part = 1;
-    bool joins = false;
-    Exchanged exchanged = Exchanged::kNothing;
-  };
-  // A graph, if there is anything to do, and what is exchanged behind it: `sum_bytes` of each part for kSums.
-  struct Recorded {
-    std::optional<Graph> graph = {};
-    Exchanged exchanged = Exchanged::kNothing;
-    std::size_t sum_bytes = 0;
-  };
-  std::vector<Moment> moments() const;
-  bool goes_by_part() const;
-  std::vector<Segment> segments(int images) const;
-  std::vector<Recorded> record_parts(Stream& stream, int images, const Inputs& inputs) const;
   std::size_t largest_sums() const;
   std::size_t blocks() const;
   std::size_t block_of_part(int part) const;
-  const std::vector<Recorded>& recording(Stream& stream, Task task, int steps, int images,
-                                         const StepInputs& inputs);
+  const Graph& recording(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
   void evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const;
-  void train(Stream& stream, Task task, const Segment& segment, int images, const Inputs& inputs) const;
-  bool is_without_work(const Segment& segment, int images) const;
+  void train(Stream& stream, Task task, int images, const Inputs& inputs) const;
+  void train_turn(const Pass& pass) const;
   Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
-  void run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const;
   bool step_takes_head(int images) const;
   void take_step(Stream& stream, int images, const StepInput* input) const;
   AugmentedBatch augmented_batch() const;
@@ -200,7 +150,6 @@ class Program {
   const int channels_, plane_, outputs_;
   const ArrayShare parameter_share_, buffer_share_;
   CompiledNetwork network_;
-  const std::vector<Moment> moments_;
   Array<std::byte> sums_;    // of JointPass; empty if there are none
   Array<std::byte> memory_;  // [blocks()][network_.memory_bytes]
   Array<float> parameters_, gradient_, buffers_, mean_, std_;
@@ -214,7 +163,7 @@ class Program {
   Array<DeviceTotals> totals_;
   Optimizer optimizer_;
   std::vector<GradientSum> block_sums_;  // of blocks() parts; empty if batches are trained whole
-  std::map<Key, std::vector<Recorded>> recordings_;
+  std::map<Key, Graph> recordings_;
 };
 
 }  // namespace sweep::cuda

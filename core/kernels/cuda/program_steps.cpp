@@ -1,4 +1,4 @@
-// How a Program's steps are put on a stream: as graphs of whole steps, or of what is done between exchanges.
+// How a Program's steps are put on a stream: as graphs.
 #include <set>
 #include <span>
 
@@ -25,111 +25,31 @@ std::set<int> pass_sizes(Task task, int images, const GradientParts& parts) {
 }  // namespace
 
 void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  for (const Recorded& recorded : recording(stream, task, steps, images, inputs))
-    stream.launch(*recorded.graph);
+  stream.launch(recording(stream, task, steps, images, inputs));
 }
 
-void Program::train_parts(Stream& stream, int images, const StepInputs& inputs, PartExchange& exchange) {
-  int round = 0;
-  for (const Recorded& recorded : recording(stream, Task::kTrainParts, 1, images, inputs)) {
-    if (recorded.graph) stream.launch(*recorded.graph);
-    if (recorded.exchanged == Exchanged::kSums) exchange.all(sums_.data(), recorded.sum_bytes);
-    if (recorded.exchanged == Exchanged::kGradient)
-      exchange.begin(part_gradients(), gradient_bytes(), round++);
-  }
-  if (goes_by_part()) {
-    for (; round < options_.parts.most; ++round) exchange.begin(part_gradients(), gradient_bytes(), round);
-    exchange.finish();
-  } else {
-    exchange.all(part_gradients(), gradient_bytes());
-  }
-  take_step(stream, images, reinterpret_cast<const StepInput*>(inputs.first));
-}
-
-bool Program::goes_by_part() const { return options_.exchanges_by_part && sums_.size() == 0; }
-
-// The segments of a step that trains.
-std::vector<Program::Segment> Program::segments(int images) const {
-  std::vector<Segment> all;
-  const int first = options_.parts.first, end = options_.parts.end;
-  for (int turn = 0; turn < options_.parts.turns; ++turn) {
-    if (samples_of_turn(static_cast<std::size_t>(images), options_.parts, turn).size() == 0) continue;
-    Segment segment{.turn = turn, .first_part = first, .end_part = end};
-    for (std::size_t i = 0; i < moments_.size() && sums_.size() > 0; ++i) {
-      if (moments_[i].sum_bytes() == 0) continue;
-      segment.end = i;
-      segment.exchanged = Exchanged::kSums;
-      all.push_back(segment);
-      segment = {.turn = turn, .begin = i, .first_part = first, .end_part = end, .joins = true};
-    }
-    segment.end = moments_.size();
-    all.push_back(segment);
-  }
-  if (!goes_by_part()) return all;
-  // The last turn completes the gradients.
-  const Segment last = all.back();
-  all.pop_back();
-  for (int part = first; part < end; ++part) {
-    all.push_back(last);
-    all.back().first_part = part;
-    all.back().end_part = part + 1;
-    all.back().exchanged = Exchanged::kGradient;
-  }
-  return all;
-}
-
-// A graph for all segments up to one with an exchange behind it.
-std::vector<Program::Recorded> Program::record_parts(Stream& stream, int images, const Inputs& inputs) const {
-  std::vector<Recorded> recorded;
-  std::vector<Segment> together;
-  const std::vector<Segment> all = segments(images);
-  for (const Segment& segment : all) {
-    if (!is_without_work(segment, images)) together.push_back(segment);
-    if (segment.exchanged == Exchanged::kNothing && &segment != &all.back()) continue;
-    Recorded next{.exchanged = segment.exchanged};
-    if (segment.exchanged == Exchanged::kSums) next.sum_bytes = moments_[segment.end].sum_bytes();
-    if (!together.empty()) {
-      next.graph = stream.capture([&] {
-        for (const Segment& piece : together) train(stream, Task::kTrainParts, piece, images, inputs);
-      });
-    }
-    together.clear();
-    recorded.push_back(std::move(next));
-  }
-  return recorded;
-}
-
-const std::vector<Program::Recorded>& Program::recording(Stream& stream, Task task, int steps, int images,
-                                                         const StepInputs& inputs) {
+const Graph& Program::recording(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
   const Key key{task, steps, images};
   const auto found = recordings_.find(key);
   if (found != recordings_.end()) return found->second;
-  // Before the capture: libraries choose algorithms here, which a capture forbids.
   for (const int size : pass_sizes(task, images, options_.parts)) {
-    for (const auto& op : network_.ops) op->prepare(size);
+    const Pass pass = make_pass(stream, size, {});
+    for (const auto& op : network_.ops) op->prepare(pass);
   }
-  const auto inputs_of = [&](int step) {
-    std::byte* input = inputs.first + static_cast<std::size_t>(step) * inputs.stride;
-    return Inputs{reinterpret_cast<const StepInput*>(input),
-                  reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset),
-                  reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset)};
-  };
-  std::vector<Recorded> recorded;
-  if (task == Task::kTrainParts) {
-    recorded = record_parts(stream, images, inputs_of(0));
-  } else {
-    recorded.push_back({stream.capture([&] {
-      for (int step = 0; step < steps; ++step) {
-        if (!is_training(task)) {
-          evaluate(stream, task, images, inputs_of(step));
-          continue;
-        }
-        for (const Segment& segment : segments(images)) train(stream, task, segment, images, inputs_of(step));
-        take_step(stream, images, inputs_of(step).input);
+  Graph graph = stream.capture([&] {
+    for (int step = 0; step < steps; ++step) {
+      std::byte* input = inputs.first + static_cast<std::size_t>(step) * inputs.stride;
+      const Inputs of_step{reinterpret_cast<const StepInput*>(input),
+                           reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset),
+                           reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset)};
+      if (is_training(task)) {
+        train(stream, task, images, of_step);
+      } else {
+        evaluate(stream, task, images, of_step);
       }
-    })});
-  }
-  return recordings_.emplace(key, std::move(recorded)).first->second;
+    }
+  });
+  return recordings_.emplace(key, std::move(graph)).first->second;
 }
 
 DeviceTotals* Program::totals_of_part(int part) const {
@@ -154,10 +74,9 @@ Pass Program::make_pass(Stream& stream, int images, const Inputs& inputs) const 
 
 void Program::evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const {
   const Pass pass = make_pass(stream, images, inputs);
-  DeviceTotals* totals = totals_of_part(options_.parts.first);
   load(pass);
-  run_moments(pass, 0, network_.ops.size(), totals);
-  run_loss(pass, task == Task::kEvaluate, totals);
+  for (const auto& op : network_.ops) op->forward(pass);
+  run_loss(pass, task == Task::kEvaluate, totals_of_part(options_.parts.first));
 }
 
 // Changes the samples of a turn, if the task does; else they are as they come.
@@ -168,48 +87,26 @@ Program::Inputs Program::augmented(Stream& stream, Task task, int images, const 
   return {batch.input, batch.rows, nullptr};
 }
 
-// Whether a turn adds nothing to the gradients of the parts, and no sums are exchanged: a graph is not empty.
-bool Program::is_without_work(const Segment& segment, int images) const {
+// One turn after another; a batch may have fewer samples than there are turns.
+void Program::train(Stream& stream, Task task, int images, const Inputs& inputs) const {
   const auto samples = static_cast<std::size_t>(images);
-  const auto samples_of = [&](int first, int end) {
-    return samples_of_parts(samples, options_.parts, segment.turn, first, end);
-  };
-  return sums_.size() == 0 && samples_of(0, 0).begin > 0 &&
-         samples_of(segment.first_part, segment.end_part).size() == 0;
+  for (int turn = 0; turn < options_.parts.turns; ++turn) {
+    const SampleRange range = samples_of_turn(samples, options_.parts, turn);
+    if (range.size() == 0) continue;
+    const Inputs of_turn = augmented(stream, task, static_cast<int>(range.size()),
+                                     {inputs.input, inputs.rows + range.begin, inputs.numbers + range.begin});
+    train_turn(training_pass(stream, of_turn, 0, range, {}));
+    sum_gradient(stream, 0, true, range.begin > 0);
+  }
+  take_step(stream, images, inputs.input);
 }
 
-// A segment's parts, one after another.
-void Program::train(Stream& stream, Task task, const Segment& segment, int images,
-                    const Inputs& inputs) const {
-  const GradientParts& parts = options_.parts;
-  const auto samples = static_cast<std::size_t>(images);
-  const auto samples_of = [&](int first, int end) {
-    return samples_of_parts(samples, parts, segment.turn, first, end);
-  };
-  const SampleRange own = samples_of(parts.first, parts.end);
-  const std::size_t before = own_samples_before(samples, parts, segment.turn);
-  const Inputs of_turn = augmented(stream, task, static_cast<int>(own.size()),
-                                   {inputs.input, inputs.rows + before, inputs.numbers + before});
-  const bool is_last = segment.end == moments_.size(), is_first_turn = samples_of(0, 0).begin == 0;
-  const JointPass joint = joint_pass(part_sizes(samples, parts, segment.turn));
-  const auto pass_over = [&](int part, const SampleRange& range) {
-    return training_pass(stream, {of_turn.input, of_turn.rows + (range.begin - own.begin), nullptr}, part,
-                         range, joint);
-  };
-  if (segment.joins) {
-    const Moment& moment = moments_[segment.begin];
-    moment.op->join_sums(pass_over(parts.first, {own.begin, own.begin}), moment.phase());
-  }
-  for (int part = segment.first_part; part < segment.end_part; ++part) {
-    const SampleRange range = samples_of(part, part + 1);
-    const Pass pass = pass_over(part, range);
-    if (range.size() > 0) {
-      if (!segment.joins) load(pass);
-      run_moments(pass, segment.begin, segment.end, totals_of_part(part));
-    }
-    if (!is_last) leave_sums(*moments_[segment.end].op, moments_[segment.end].phase(), pass);
-    if (is_last) sum_gradient(stream, part, range.size() > 0, !is_first_turn);
-  }
+void Program::train_turn(const Pass& pass) const {
+  load(pass);
+  for (const auto& op : network_.ops) op->forward(pass);
+  run_loss(pass, true, totals_of_part(0));
+  if (network_.head && !step_takes_head(pass.images)) network_.head->backward_weights(pass);
+  for (const std::size_t op : network_.backward) network_.ops[op]->backward(pass);
 }
 
 Pass Program::training_pass(Stream& stream, const Inputs& inputs, int part, const SampleRange& samples,
@@ -263,23 +160,6 @@ void Program::load(const Pass& pass) const {
   if (network_.reads_input)
     load_samples(pass.stream, pass.input, pass.rows, pass.images, channels_, plane_, pass.normalisation,
                  pass.data(network_.input));
-}
-
-void Program::run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const {
-  for (const Moment& moment : std::span(moments_).subspan(begin, end - begin)) {
-    switch (moment.kind) {
-      case Moment::Kind::kForward:
-        moment.op->forward(pass);
-        break;
-      case Moment::Kind::kLoss:
-        run_loss(pass, true, totals);
-        if (network_.head && !step_takes_head(pass.images)) network_.head->backward_weights(pass);
-        break;
-      case Moment::Kind::kBackward:
-        moment.op->backward(pass);
-        break;
-    }
-  }
 }
 
 void Program::run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const {

@@ -1,7 +1,7 @@
 // The engine of a network whose layers are on several CUDA devices, which have each batch for themselves.
 #include "core/engine/engine_checks.h"
 #include "core/kernels/cuda/cuda_engine.h"
-#include "core/kernels/cuda/placed_network.h"
+#include "core/kernels/cuda/network_in_stages.h"
 
 namespace sweep {
 namespace {
@@ -13,8 +13,7 @@ class StagedCudaEngine final : public Engine {
   StagedCudaEngine(const Network& network, const EngineOptions& options, const std::vector<Stage>& stages)
       : network_(network),
         options_(options),
-        placed_(cuda::make_network_in_stages(network, options, stages, {.turns = cuda::turns_of(options)},
-                                             options.batch_size)) {
+        placed_(network, options, stages, {.turns = cuda::turns_of(options)}, options.batch_size) {
     check_loss(options.loss, network_);
   }
 
@@ -24,7 +23,7 @@ class StagedCudaEngine final : public Engine {
     check(batch);
     if (batch.size() == 0) return;
     ++steps_;
-    placed_->train(batch, batch.size(), cuda::training_input(batch, options_, learning_rate, steps_));
+    placed_.train(batch, batch.size(), cuda::training_input(batch, options_, learning_rate, steps_));
   }
 
   void set_momentum(double momentum) override {
@@ -33,7 +32,7 @@ class StagedCudaEngine final : public Engine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    placed_->evaluate(batch);
+    placed_.evaluate(batch);
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -44,20 +43,20 @@ class StagedCudaEngine final : public Engine {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return placed_->kernels(); }
-  Totals take_totals() override { return cuda::sum_of(placed_->take_totals()); }
+  std::string kernels() const override { return placed_.libraries().record(options_.device.index); }
+  Totals take_totals() override { return cuda::sum_of(placed_.take_totals()); }
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
 
-  std::vector<float> parameters() const override { return placed_->parameters(); }
-  void set_parameters(std::span<const float> values) override { placed_->set_parameters(values); }
-  std::vector<float> buffers() const override { return placed_->buffers(); }
-  void set_buffers(std::span<const float> values) override { placed_->set_buffers(values); }
-  std::vector<float> gradients() const override { return placed_->gradients(); }
+  std::vector<float> parameters() const override { return placed_.parameters(); }
+  void set_parameters(std::span<const float> values) override { placed_.set_parameters(values); }
+  std::vector<float> buffers() const override { return placed_.buffers(); }
+  void set_buffers(std::span<const float> values) override { placed_.set_buffers(values); }
+  std::vector<float> gradients() const override { return placed_.gradients(); }
 
-  std::vector<OptimizerState> optimizer_state() const override { return placed_->optimizer_state(); }
+  std::vector<OptimizerState> optimizer_state() const override { return placed_.optimizer_state(); }
   std::int64_t step_count() const override { return steps_; }
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    placed_->set_optimizer_state(state);
+    placed_.set_optimizer_state(state);
     steps_ = step_count;
   }
 
@@ -67,12 +66,13 @@ class StagedCudaEngine final : public Engine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    placed_->run_and_download(task, batch, outputs);
+    placed_.run_and_download(task, batch, outputs);
   }
 
   const Network network_;
   EngineOptions options_;  // only the momentum changes
-  const std::unique_ptr<cuda::PlacedNetwork> placed_;
+  // Mutable because reading results waits for the devices.
+  mutable cuda::NetworkInStages placed_;
   std::int64_t steps_ = 0;
 };
 

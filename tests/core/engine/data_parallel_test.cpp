@@ -177,8 +177,7 @@ TEST(DataParallel, GoesOnWithTheSameBitsOnAnotherNumberOfDevices) {
     first->set_parameters(initial_parameters(network, 3));
     first->train(owned.view(), 0.01);
     first->take_totals();
-    EngineOptions options = options_of(training, devices);
-    options.kernels = first->kernels();
+    const EngineOptions options = options_of(training, devices);
     const auto second = make_engine(network, options);
     test::hand_over(*first, *second);
     second->train(owned.view(), 0.01);

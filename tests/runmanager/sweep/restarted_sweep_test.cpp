@@ -87,22 +87,22 @@ TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreO
     world.signal = 0;
     world.training = {};
     world.training.kernels = kernels;
-    std::vector<std::string> asked;
+    int engines = 0;
     SweepEnvironment environment = world.environment();
-    environment.make_engine = [&](const Network& network, const EngineOptions& options) {
-      asked.push_back(options.kernels);
+    environment.make_engine = [&](const Network& network, const EngineOptions&) {
+      ++engines;
       return std::make_unique<FakeEngine>(network, world.training);
     };
     EXPECT_THAT(statuses(run_sweep(small_sweep(), world.options, environment)),
                 ElementsAre("completed", "completed"));
     const std::string log = tbwriter::slurp(world.path(kFirst) / "log.txt");
     if (kernels == "library") {
-      EXPECT_THAT(asked, ElementsAre("library", "")) << "one engine per run";
+      EXPECT_EQ(engines, 2) << "one per run";
       EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
       EXPECT_THAT(log, HasSubstr("resumed after epoch 1"));
       EXPECT_THAT(log, HasSubstr("kernels: library"));
     } else {
-      EXPECT_THAT(asked, ElementsAre("library", "", ""));
+      EXPECT_EQ(engines, 3);
       EXPECT_EQ(world.training.batches, 2u * 2 * 4);
       EXPECT_THAT(log,
                   HasSubstr("not resumed but trained from the start: the checkpoint was trained with other "

@@ -7,21 +7,20 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <type_traits>
+#include <stdexcept>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/host/library_limits.h"
-#include "core/kernels/cuda/host/reference_layers.h"
 #include "core/kernels/cuda/libraries/library_cache.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
 
 std::vector<LibraryInfo> list_cuda_libraries() {
-  return {
-      {.name = "cuBLASLt", .use = "wide linear layers", .version = "stand-in"},
-      {.name = "cuDNN", .use = "wide convolutions, batch normalisation and pooling", .version = "stand-in"},
-      {.name = "NCCL", .use = "one network on several GPUs", .version = "stand-in"}};
+  return {{.name = "cuBLASLt", .use = "wide linear layers", .version = "stand-in"},
+          {.name = "cuDNN", .use = "wide convolutions", .version = "stand-in"},
+          {.name = "NCCL", .use = "one network on several GPUs", .version = "stand-in"}};
 }
 
 namespace cuda {
@@ -156,22 +155,8 @@ void run(const Shape& shape, const LibraryTask& task, SumOrder order, const Libr
       return weights(shape, task, order, arrays);
     case Direction::kBackwardInput:
       return input(shape, task, order, arrays);
-    case Direction::kInference:
-      break;  // the same as kForward for these layers
   }
 }
-
-// Batch normalisation and pooling have one fixed order.
-void run(const BatchNormShape& shape, const LibraryTask& task, SumOrder /*order*/,
-         const LibraryArrays& arrays) {
-  host::run_reference(shape, task, arrays);
-}
-void run(const PoolLayer& layer, const LibraryTask& task, SumOrder /*order*/, const LibraryArrays& arrays) {
-  host::run_reference(layer, task, arrays);
-}
-
-template <class Shape>
-constexpr bool kHasProducts = std::is_same_v<Shape, LinearShape> || std::is_same_v<Shape, ConvShape>;
 
 template <class Shape>
 class Plan final : public LibraryPlan {
@@ -180,13 +165,15 @@ class Plan final : public LibraryPlan {
       : shape_(shape),
         task_(task),
         workspace_bytes_(limits.workspace_bytes),
-        ordered_(task.deterministic || !limits.has_any_order || !kHasProducts<Shape>) {}
+        ordered_(task.deterministic || !limits.has_any_order) {}
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
   bool deterministic() const override { return ordered_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
     if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
+    if (!std::exchange(has_run_, true) && stream.is_capturing())
+      throw std::logic_error("a library's plan runs for the first time in a capture");
     stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_, ordered = ordered_] {
       std::memset(arrays.workspace, 0xFF, bytes);  // NaNs
       cuda::run(shape, task, sum_order(ordered), arrays);
@@ -199,6 +186,7 @@ class Plan final : public LibraryPlan {
   LibraryTask task_;
   std::size_t workspace_bytes_;
   bool ordered_;
+  mutable bool has_run_ = false;
 };
 
 template <class Shape>
@@ -226,11 +214,16 @@ void host::set_library_limits(const LibraryLimits& value) {
 
 int host::libraries_opened() { return opened; }
 
-Libraries open_libraries(int /*device*/) {
+template <>
+std::shared_ptr<const LayerLibrary<LinearShape>> open_library(int /*device*/) {
   ++opened;
-  if (!limits.installed) return {};
-  return {std::make_shared<Library<LinearShape>>("cuBLASLt"), std::make_shared<Library<ConvShape>>("cuDNN"),
-          std::make_shared<Library<BatchNormShape>>("cuDNN"), std::make_shared<Library<PoolLayer>>("cuDNN")};
+  return limits.installed ? std::make_shared<Library<LinearShape>>("cuBLASLt") : nullptr;
+}
+
+template <>
+std::shared_ptr<const LayerLibrary<ConvShape>> open_library(int /*device*/) {
+  ++opened;
+  return limits.installed ? std::make_shared<Library<ConvShape>>("cuDNN") : nullptr;
 }
 
 }  // namespace cuda

@@ -21,7 +21,7 @@ struct LibraryLimits {
 /// Sets the limits of the calling thread's libraries, of open ones too, and has installed ones opened again.
 void set_library_limits(const LibraryLimits& limits);
 
-/// How often the process has called open_libraries().
+/// How often the process has opened a library.
 int libraries_opened();
 
 }  // namespace sweep::cuda::host

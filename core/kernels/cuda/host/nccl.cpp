@@ -77,30 +77,18 @@ DeviceGroup::~DeviceGroup() {
 }
 
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
-  std::vector<Block> blocks;
-  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-    blocks.push_back({begins[rank], begins[rank + 1] - begins[rank]});
-  all_gather_blocks(stream, data, blocks);
-}
-
-void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks) {
   Implementation& own = *implementation_;
   own.require_usable();
-  if (blocks.size() != static_cast<std::size_t>(own.size))
-    throw CommunicatorError("NCCL: parts of " + std::to_string(blocks.size()) + " ranks for " +
+  if (begins.size() != static_cast<std::size_t>(own.size) + 1)
+    throw CommunicatorError("NCCL: parts of " + std::to_string(begins.size() - 1) + " ranks for " +
                             std::to_string(own.size));
   stream.wait();  // refuses captures
-  // Blocks one behind another: first this rank's, then all.
-  std::vector<std::size_t> begins = {0};
-  for (const Block& block : blocks) begins.push_back(begins.back() + block.bytes);
-  const auto brought = std::make_shared<std::vector<std::byte>>(begins.back());
-  const auto rank = static_cast<std::size_t>(own.rank);
-  std::copy_n(data + blocks[rank].begin, blocks[rank].bytes, brought->data() + begins[rank]);
+  const auto brought = std::make_shared<std::vector<std::byte>>(data, data + begins.back());
   own.meeting->all_gather(brought->data(), begins);
-  for (std::size_t other = 0; other < blocks.size(); ++other) {
-    if (other == rank || blocks[other].bytes == 0) continue;
-    stream.enqueue([=, block = blocks[other], from = begins[other]] {
-      std::copy_n(brought->data() + from, block.bytes, data + block.begin);
+  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
+    if (rank == static_cast<std::size_t>(own.rank)) continue;
+    stream.enqueue([=, begin = begins[rank], end = begins[rank + 1]] {
+      std::copy(brought->data() + begin, brought->data() + end, data + begin);
     });
   }
 }

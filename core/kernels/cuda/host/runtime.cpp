@@ -243,6 +243,8 @@ double Event::seconds_since(const Event& begin) const {
 Stream::Stream() : implementation_(std::make_unique<Implementation>()) {}
 Stream::~Stream() = default;
 
+bool Stream::is_capturing() const { return implementation_->recording != nullptr; }
+
 void Stream::enqueue(std::function<void()> work) { implementation_->add({std::move(work)}); }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "core/kernels/cuda/runtime/runtime.h"
 
@@ -17,12 +16,6 @@ struct PoolShape {
 /// What an average divides by: the whole window, or its part inside the image; kAdaptive:
 /// adaptive_avg_pool2d.
 enum class Average { kWithPadding, kWithoutPadding, kAdaptive };
-
-/// A pooling layer.
-struct PoolLayer {
-  PoolShape shape;
-  std::optional<Average> average = {};  // nothing: max pooling
-};
 
 /// Writes the maxima and their argmax, of the same shape as out: y · in_width + x in the input plane. As
 /// PyTorch: a NaN wins over every number, and the first of equals wins.

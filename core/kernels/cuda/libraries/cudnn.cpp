@@ -1,5 +1,7 @@
 #include "core/kernels/cuda/libraries/cudnn.h"
 
+#include <vector>
+
 #include "core/base/error.h"
 #include "core/kernels/cuda/libraries/cudnn_objects.h"
 
@@ -41,16 +43,11 @@ Cudnn::Cudnn() : file({"libcudnn.so." + std::to_string(CUDNN_MAJOR)}) {
   file.find("cudnnGetConvolutionBackwardDataAlgorithm_v7", data_algorithms);
   file.find("cudnnGetConvolutionBackwardDataWorkspaceSize", data_workspace);
   file.find("cudnnConvolutionBackwardData", backward_data);
-  file.find("cudnnDeriveBNTensorDescriptor", norm_derive);
-  file.find("cudnnBatchNormalizationForwardTraining", norm_train);
-  file.find("cudnnBatchNormalizationForwardInference", norm_evaluate);
-  file.find("cudnnBatchNormalizationBackward", norm_backward);
-  file.find("cudnnCreatePoolingDescriptor", pool_create);
-  file.find("cudnnDestroyPoolingDescriptor", pool_destroy);
-  file.find("cudnnSetPooling2dDescriptor", pool_set);
-  file.find("cudnnGetPooling2dForwardOutputDim", pool_output);
-  file.find("cudnnPoolingForward", pool_forward);
-  file.find("cudnnPoolingBackward", pool_backward);
+  // What it opens at the first call of a function that is used; without one of them it ends the process.
+  std::vector<std::string> parts;
+  for (const char* part : {"graph", "ops", "cnn"})
+    parts.push_back("libcudnn_" + std::string(part) + ".so." + std::to_string(CUDNN_MAJOR));
+  file.require_parts(parts);
   if (!file) return;
   const std::size_t found = get_version();
   version = std::to_string(found / 10000) + "." + std::to_string(found / 100 % 100) + "." +
@@ -66,18 +63,16 @@ const Cudnn& cudnn() {
 
 void check_cudnn(cudnnStatus_t status, const char* doing) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  throw DeviceError(std::string("cuda: error of cuDNN while ") + doing + ": " + cudnn().error_string(status));
+  throw DeviceError(std::string("cuda: error of cuDNN while ") + doing + ": " + cudnn().error_string(status) +
+                    "; SWEEP_CUDA_KERNELS=own trains without it");
 }
 
-void open_cudnn(Libraries& libraries) {
-  if (!cudnn().file) return;
+std::shared_ptr<const LayerLibrary<ConvShape>> open_cudnn() {
+  if (!cudnn().file) return nullptr;
   try {
-    const CudnnHandle handle = make_handle();
-    libraries.conv = make_cudnn_conv(handle);
-    libraries.batch_norm = make_cudnn_batch_norm(handle);
-    libraries.pool = make_cudnn_pool(handle);
+    return make_cudnn_conv(make_handle());
   } catch (const DeviceError&) {
-    // cuDNN does not support the device, or there is too little memory for a handle.
+    return nullptr;  // cuDNN does not support the device, or there is too little memory for a handle
   }
 }
 

@@ -44,23 +44,12 @@ struct Cudnn {
   decltype(::cudnnGetConvolutionBackwardDataAlgorithm_v7)* data_algorithms = nullptr;
   decltype(::cudnnGetConvolutionBackwardDataWorkspaceSize)* data_workspace = nullptr;
   decltype(::cudnnConvolutionBackwardData)* backward_data = nullptr;
-  decltype(::cudnnDeriveBNTensorDescriptor)* norm_derive = nullptr;
-  decltype(::cudnnBatchNormalizationForwardTraining)* norm_train = nullptr;
-  decltype(::cudnnBatchNormalizationForwardInference)* norm_evaluate = nullptr;
-  decltype(::cudnnBatchNormalizationBackward)* norm_backward = nullptr;
-  decltype(::cudnnCreatePoolingDescriptor)* pool_create = nullptr;
-  decltype(::cudnnDestroyPoolingDescriptor)* pool_destroy = nullptr;
-  decltype(::cudnnSetPooling2dDescriptor)* pool_set = nullptr;
-  decltype(::cudnnGetPooling2dForwardOutputDim)* pool_output = nullptr;
-  decltype(::cudnnPoolingForward)* pool_forward = nullptr;
-  decltype(::cudnnPoolingBackward)* pool_backward = nullptr;
 };
 
 /// Opened once per process, and never closed.
 const Cudnn& cudnn();
 
-/// Sets conv, batch_norm and pool of `libraries` for the current device; leaves them if cuDNN is missing or
-/// does not support the device.
-void open_cudnn(Libraries& libraries);
+/// cuDNN for the current device; nullptr if it is missing or does not support the device.
+std::shared_ptr<const LayerLibrary<ConvShape>> open_cudnn();
 
 }  // namespace sweep::cuda

@@ -280,8 +280,6 @@ class ConvLibrary final : public LayerLibrary<ConvShape> {
         case Direction::kBackwardInput:
           plan = std::make_unique<InputPlan>(handle_, shape, task);
           break;
-        case Direction::kInference:
-          return nullptr;  // the same as kForward for these layers
       }
     } catch (const DeviceError&) {
       return nullptr;  // cuDNN does not take the shape

@@ -59,9 +59,7 @@ class CudnnTensor {
   cudnnTensorDescriptor_t tensor_ = nullptr;
 };
 
-/// The libraries of each kind of layer, for the device that use_device() chose.
+/// For the device that use_device() chose.
 std::shared_ptr<const LayerLibrary<ConvShape>> make_cudnn_conv(const CudnnHandle& handle);
-std::shared_ptr<const LayerLibrary<BatchNormShape>> make_cudnn_batch_norm(const CudnnHandle& handle);
-std::shared_ptr<const LayerLibrary<PoolLayer>> make_cudnn_pool(const CudnnHandle& handle);
 
 }  // namespace sweep::cuda

@@ -37,8 +37,7 @@ namespace {
 }  // namespace
 
 std::vector<LibraryInfo> list_cuda_libraries() {
-  constexpr const char *kLinear = "wide linear layers",
-                       *kConv = "wide convolutions, batch normalisation and pooling",
+  constexpr const char *kLinear = "wide linear layers", *kConv = "wide convolutions",
                        *kGroup = "one network on several GPUs";
   std::vector<LibraryInfo> libraries;
 #if defined(SWEEP_HAVE_CUBLASLT)
@@ -61,18 +60,24 @@ std::vector<LibraryInfo> list_cuda_libraries() {
 
 namespace cuda {
 
-Libraries open_libraries(int device) {
+template <>
+std::shared_ptr<const LayerLibrary<LinearShape>> open_library(int device) {
   use_device(device);
-  Libraries libraries;
 #if defined(SWEEP_HAVE_CUBLASLT)
-  libraries.linear = open_cublaslt();
-  libraries.complete = !cublaslt().file || libraries.linear != nullptr;
+  return open_cublaslt();
+#else
+  return nullptr;
 #endif
+}
+
+template <>
+std::shared_ptr<const LayerLibrary<ConvShape>> open_library(int device) {
+  use_device(device);
 #if defined(SWEEP_HAVE_CUDNN)
-  open_cudnn(libraries);
-  libraries.complete = libraries.complete && (!cudnn().file || libraries.pool != nullptr);
+  return open_cudnn();
+#else
+  return nullptr;
 #endif
-  return libraries;
 }
 
 }  // namespace cuda

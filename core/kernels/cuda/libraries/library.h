@@ -1,6 +1,6 @@
-// NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions, batch normalisation
-// and pooling. Always in full float32 (no TF32, no half precision) and, unless a task allows otherwise, only
-// with algorithms that give the same bits every time.
+// NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions. Always in full
+// float32 (no TF32, no half precision) and, unless a task allows otherwise, only with algorithms that give
+// the same bits every time.
 //
 // A plan is a layer's work in one direction, prepared once: the algorithm is chosen and the workspace known,
 // so run() only puts kernels on the stream and can be captured in a graph. The algorithm depends on nothing
@@ -13,10 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "core/kernels/cuda/kernels/batch_norm.h"
 #include "core/kernels/cuda/kernels/conv.h"
 #include "core/kernels/cuda/kernels/linear.h"
-#include "core/kernels/cuda/kernels/pool.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 
 namespace sweep::cuda {
@@ -26,15 +24,7 @@ namespace sweep::cuda {
 inline constexpr std::size_t kMaxWorkspace = std::size_t{128} << 20;
 
 /// What is computed for a layer: its output, the gradient of its parameters, the gradient of its input.
-/// Batch normalisation trains with kForward and evaluates with kInference, and its kBackwardInput computes
-/// the gradients of input and parameters. All other layers evaluate with kForward.
-enum class Direction { kForward, kBackwardWeights, kBackwardInput, kInference };
-/// The directions of convolutions and linear layers.
-inline constexpr Direction kTrainingDirections[] = {Direction::kForward, Direction::kBackwardWeights,
-                                                    Direction::kBackwardInput};
-
-/// "forward", "weights", "input" or "evaluate": the words of checkpoints and of the choice cache.
-const char* to_string(Direction direction);
+enum class Direction { kForward, kBackwardWeights, kBackwardInput };
 
 /// Everything besides the layer's shape that an algorithm depends on.
 struct LibraryTask {
@@ -52,21 +42,14 @@ struct LibraryTask {
 /// The device arrays of one run, with the shapes of the built-in kernels (kernels/*.h). An array that the
 /// task does not read may be nullptr. Comments name the directions that use it.
 struct LibraryArrays {
-  const float* in = nullptr;        // [images][in]: kForward, kBackwardWeights; norm and pool: all directions
-  const float* out = nullptr;       // [images][out]: kBackwardInput of max pooling
+  const float* in = nullptr;        // [images][in]: kForward, kBackwardWeights
   const float* weight = nullptr;    // kForward, kBackwardInput
   const float* bias = nullptr;      // kForward, if the shape has one
   const float* grad_out = nullptr;  // [images][out]: kBackwardWeights, kBackwardInput
-  // kForward, kInference: [images][out]. kBackwardWeights: gradient of the weights, then of the biases.
+  // kForward: [images][out]. kBackwardWeights: gradient of the weights, then of the biases.
   // kBackwardInput: [images][in].
   float* result = nullptr;
   std::byte* workspace = nullptr;  // workspace_bytes(); content undefined before and after
-  // Batch normalisation only; [channels] each and 16-byte aligned. `mean` and `inverse` carry what kForward
-  // saves to kBackwardInput, in the library's own form. kForward updates the running statistics, kInference
-  // reads them.
-  float *mean = nullptr, *inverse = nullptr;
-  float *running_mean = nullptr, *running_var = nullptr;
-  float* grad_parameters = nullptr;  // kBackwardInput: [channels] of the weight, then [channels] of the bias
 };
 
 class LibraryPlan {
@@ -101,22 +84,10 @@ class LayerLibrary {
                                             std::size_t workspace_limit) const = 0;
 };
 
-/// The libraries of one device; nullptr for one that is not installed or does not support the device.
-struct Libraries {
-  std::shared_ptr<const LayerLibrary<LinearShape>> linear;
-  std::shared_ptr<const LayerLibrary<ConvShape>> conv;
-  std::shared_ptr<const LayerLibrary<BatchNormShape>> batch_norm;
-  std::shared_ptr<const LayerLibrary<PoolLayer>> pool;
-  bool complete = true;  // false: an installed library would not open this time
-
-  const auto& of(const LinearShape& /*shape*/) const { return linear; }
-  const auto& of(const ConvShape& /*shape*/) const { return conv; }
-  const auto& of(const BatchNormShape& /*shape*/) const { return batch_norm; }
-  const auto& of(const PoolLayer& /*shape*/) const { return pool; }
-};
-
-/// Opens the libraries for CUDA device `device`, makes their handles and probes what they do with NaNs: a
-/// second the first time in a process. The device has to be usable.
-Libraries open_libraries(int device);
+/// Opens the library for CUDA device `device`, which can be used: cuBLASLt for LinearShape, cuDNN for
+/// ConvShape. Makes its handle and probes what it does with NaNs: up to a second the first time in a process.
+/// Returns nullptr if the library is not installed, lacks one of its parts, or does not support the device.
+template <class Shape>
+std::shared_ptr<const LayerLibrary<Shape>> open_library(int device);
 
 }  // namespace sweep::cuda

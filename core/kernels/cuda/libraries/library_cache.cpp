@@ -6,32 +6,42 @@
 namespace sweep::cuda {
 namespace {
 
+template <class Shape>
 struct Cache {
   std::mutex mutex;
-  std::map<int, std::shared_ptr<const Libraries>> by_device;
+  std::map<int, std::shared_ptr<const LayerLibrary<Shape>>> by_device;
 };
 
 // Never destroyed: handles must not be closed after the CUDA runtime, whose end this file cannot order.
-Cache& cache() {
-  static auto* const instance = new Cache;
+template <class Shape>
+Cache<Shape>& cache() {
+  static auto* const instance = new Cache<Shape>;
   return *instance;
+}
+
+template <class Shape>
+void forget() {
+  const std::scoped_lock lock(cache<Shape>().mutex);
+  cache<Shape>().by_device.clear();
 }
 
 }  // namespace
 
-std::shared_ptr<const Libraries> shared_libraries(int device) {
-  Cache& known = cache();
+template <class Shape>
+std::shared_ptr<const LayerLibrary<Shape>> shared_library(int device) {
+  Cache<Shape>& known = cache<Shape>();
   const std::scoped_lock lock(known.mutex);
-  if (const auto found = known.by_device.find(device); found != known.by_device.end()) return found->second;
-  auto libraries = std::make_shared<const Libraries>(open_libraries(device));
-  if (libraries->complete) known.by_device.emplace(device, libraries);
-  return libraries;
+  auto& library = known.by_device[device];
+  if (library == nullptr) library = open_library<Shape>(device);
+  return library;
 }
 
+template std::shared_ptr<const LayerLibrary<LinearShape>> shared_library(int device);
+template std::shared_ptr<const LayerLibrary<ConvShape>> shared_library(int device);
+
 void forget_shared_libraries() {
-  Cache& known = cache();
-  const std::scoped_lock lock(known.mutex);
-  known.by_device.clear();
+  forget<LinearShape>();
+  forget<ConvShape>();
 }
 
 }  // namespace sweep::cuda

@@ -12,6 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Lazy, as functions are looked up one by one. Local: symbols must not replace those of another version that
+// the process has loaded.
+constexpr int kMode = RTLD_LAZY | RTLD_LOCAL;
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -108,9 +112,6 @@ std::vector<fs::path> library_directories() {
 }
 
 LibraryFile::LibraryFile(std::vector<std::string> names) {
-  // Lazy: a library some of whose parts are missing can still be opened and asked for its version. Local: its
-  // symbols must not replace those of another version that the process has loaded.
-  constexpr int kMode = RTLD_LAZY | RTLD_LOCAL;
   std::string wanted, damaged;
   for (const std::string& name : names) {
     wanted += (wanted.empty() ? "" : ", ") + name;
@@ -141,6 +142,16 @@ LibraryFile::LibraryFile(std::vector<std::string> names) {
   problem_ = "looked for " + wanted + " where the dynamic linker does";
   for (const fs::path& directory : directories) problem_ += ", in " + directory.string();
   problem_ += damaged;
+}
+
+// The parts stay open, so that the library finds them by their names.
+void LibraryFile::require_parts(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (handle_ == nullptr) return;
+    const fs::path beside = path_.parent_path() / name;
+    if (::dlopen(beside.c_str(), kMode) != nullptr || ::dlopen(name.c_str(), kMode) != nullptr) continue;
+    refuse("has no part " + name + ": " + linker_error());
+  }
 }
 
 void LibraryFile::refuse(const std::string& problem) {

@@ -27,6 +27,10 @@ class LibraryFile {
   void find(const char* name, Function*& function) {
     function = reinterpret_cast<Function*>(symbol(name));
   }
+  /// Opens the files that the library itself opens at its first call, in its own directory or where the
+  /// dynamic linker looks. If one is missing, closes the file with a problem(): the library would end the
+  /// process.
+  void require_parts(const std::vector<std::string>& names);
   /// Closes the file, because of `problem`.
   void refuse(const std::string& problem);
 

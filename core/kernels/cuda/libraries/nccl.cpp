@@ -122,17 +122,18 @@ struct DeviceGroup::Implementation {
   }
 
   // Everybody's block to all, as one call.
-  void broadcast(cudaStream_t stream, std::byte* data, std::span<const Block> blocks) {
+  void broadcast(cudaStream_t stream, std::byte* data, std::span<const std::size_t> begins) {
     has_work = true;
     // Calls between group_start() and group_end() go as one.
     check(nccl().group_start(), kExchanging);
     ncclResult_t problem = ncclSuccess;
-    for (std::size_t root = 0; root < blocks.size(); ++root) {
-      if (blocks[root].bytes == 0) continue;
+    for (std::size_t root = 0; root + 1 < begins.size(); ++root) {
+      const std::size_t bytes = begins[root + 1] - begins[root];
+      if (bytes == 0) continue;
       // In place where sendbuff is recvbuff.
-      std::byte* block = data + blocks[root].begin;
-      const ncclResult_t result = nccl().broadcast(block, block, blocks[root].bytes, ncclUint8,
-                                                   static_cast<int>(root), group, stream);
+      std::byte* block = data + begins[root];
+      const ncclResult_t result =
+          nccl().broadcast(block, block, bytes, ncclUint8, static_cast<int>(root), group, stream);
       if (result != ncclSuccess && result != ncclInProgress) problem = result;
     }
     // Also after an error, or the thread's group would stay open.
@@ -224,25 +225,18 @@ DeviceGroup::~DeviceGroup() {
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
   Implementation& self = *implementation_;
   self.require_usable();
-  std::vector<Block> blocks;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(self.size); ++rank)
-    blocks.push_back({begins[rank], begins[rank + 1] - begins[rank]});
-  const std::size_t bytes = blocks.front().bytes;
-  const bool equal =
-      begins[0] == 0 && std::ranges::all_of(blocks, [&](const Block& block) { return block.bytes == bytes; });
+  const std::size_t bytes = begins[1] - begins[0];
+  bool equal = begins[0] == 0;
+  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
+    equal = equal && begins[rank + 1] - begins[rank] == bytes;
   auto* const native = static_cast<cudaStream_t>(native_stream(stream));
-  if (!equal) return self.broadcast(native, data, blocks);
+  if (!equal) return self.broadcast(native, data, begins);
   self.has_work = true;
   // In place where sendbuff is recvbuff + rank · sendcount.
   self.check(nccl().all_gather(data + begins[static_cast<std::size_t>(self.rank)], data, bytes, ncclUint8,
                                self.group, native),
              Implementation::kExchanging);
   self.finish(Implementation::kExchanging);
-}
-
-void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks) {
-  implementation_->require_usable();
-  implementation_->broadcast(static_cast<cudaStream_t>(native_stream(stream)), data, blocks);
 }
 
 void DeviceGroup::wait(Stream& stream) {

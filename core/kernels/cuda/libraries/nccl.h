@@ -39,15 +39,6 @@ class DeviceGroup {
   /// ranks and do not decrease. Not during a capture.
   void all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins);
 
-  /// Bytes [begin, begin + bytes) of the array.
-  struct Block {
-    std::size_t begin, bytes;
-    friend bool operator==(const Block&, const Block&) = default;
-  };
-  /// The same where each rank has a block anywhere in the array, rank r blocks[r], which may be empty. They
-  /// do not overlap.
-  void all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks);
-
   /// Returns when the work on `stream` is done. An exchange is done only when all ranks take part, so
   /// Stream::wait() could wait forever: this one gives up, and aborts, at the deadline or if NCCL has found
   /// an error. `stream` is the one of all exchanges, or has begun to wait for those on other streams.

@@ -21,8 +21,6 @@ DeviceGroup::DeviceGroup(const DeviceGroupId& /*id*/, int /*rank*/, int /*size*/
 DeviceGroup::~DeviceGroup() = default;
 void DeviceGroup::all_gather(Stream& /*stream*/, std::byte* /*data*/,
                              std::span<const std::size_t> /*begins*/) {}
-void DeviceGroup::all_gather_blocks(Stream& /*stream*/, std::byte* /*data*/,
-                                    std::span<const Block> /*blocks*/) {}
 void DeviceGroup::wait(Stream& /*stream*/) {}
 void DeviceGroup::abort() noexcept {}
 

@@ -8,16 +8,14 @@ int size(std::int64_t extent) { return static_cast<int>(extent); }
 }  // namespace
 
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
-                         const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner)
+                         const OpSchedule& schedule, MemoryPlan& plan)
     : shape_{size(layer.input[0]), size(layer.input[1] * layer.input[2]),
              static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
              static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
       offsets_(parameter_offsets(network, layer)),
       running_mean_(static_cast<int>(network.buffers()[layer.buffers[0]].offset)),
       running_var_(static_cast<int>(network.buffers()[layer.buffers[1]].offset)),
-      slots_(slots),
-      library_(make_library_plans(autotuner, shape_, choose_directions(layer, schedule, autotuner), schedule,
-                                  plan)) {
+      slots_(slots) {
   const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
   // A smaller batch has at most as many parts, so the scratch of the full batch is enough.
   const std::size_t scratch =
@@ -30,36 +28,6 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
   backward_scratch_ = plan.add(scratch, schedule.backward, schedule.backward);
   totals_ = plan.add(2 * channels, schedule.backward, end);
   if (offsets_.weight >= 0) gradient_ = plan.add(2 * channels, schedule.backward, schedule.end);
-}
-
-// The directions that the library does. None without parameters, which cuDNN demands, or with arrays that are
-// not 16-byte aligned, as cuDNN expects.
-std::vector<LibraryTask> BatchNormOp::choose_directions(const Layer& layer, const OpSchedule& schedule,
-                                                        KernelAutotuner& autotuner) const {
-  constexpr std::size_t kFloats = 16 / sizeof(float);
-  if (offsets_.weight < 0 || shape_.channels % kFloats != 0 || offsets_.weight % kFloats != 0 ||
-      offsets_.bias % kFloats != 0 || running_mean_ % kFloats != 0 || running_var_ % kFloats != 0)
-    return {};
-  const auto task = [&](Direction direction) {
-    return LibraryTask{.direction = direction,
-                       .images = schedule.images,
-                       .add = slots_.add && direction == Direction::kBackwardInput,
-                       .weight_offset = offsets_.weight,
-                       .bias_offset = offsets_.bias};
-  };
-  std::vector<LibraryTask> tasks = autotuner.choose(layer.name, shape_, {task(Direction::kInference)});
-  // What the library computes of a part, it does not leave for the others.
-  if (!slots_.grad_in || schedule.joint) return tasks;
-  for (const LibraryTask& training_task : autotuner.choose_all_or_none(
-           layer.name, shape_, {task(Direction::kForward), task(Direction::kBackwardInput)}))
-    tasks.push_back(training_task);
-  return tasks;
-}
-
-// Forward and backward have to be of one kind: they exchange mean and inverse in the library's own form.
-bool BatchNormOp::trains_by_library(const Pass& pass) const {
-  return pass.joint == nullptr && library_.can_run(Direction::kForward, pass.images) &&
-         library_.can_run(Direction::kBackwardInput, pass.images);
 }
 
 std::size_t BatchNormOp::sum_bytes(Phase phase) const {
@@ -97,17 +65,6 @@ void BatchNormOp::forward(const Pass& pass) const {
   const float *in = pass.data(slots_.in), *weight = parameter_at(pass, offsets_.weight),
               *bias = parameter_at(pass, offsets_.bias);
   float* out = pass.data(slots_.out);
-  if ((!pass.training || trains_by_library(pass)) &&
-      library_.run(pass, pass.training ? Direction::kForward : Direction::kInference,
-                   {.in = in,
-                    .weight = weight,
-                    .bias = bias,
-                    .result = out,
-                    .mean = mean,
-                    .inverse = inverse,
-                    .running_mean = running_mean,
-                    .running_var = running_var}))
-    return;
   if (!pass.training) {
     batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
   } else if (pass.joint == nullptr) {
@@ -129,15 +86,6 @@ void BatchNormOp::backward(const Pass& pass) const {
               *weight = parameter_at(pass, offsets_.weight);
   float *mean = pass.common_data(mean_), *inverse = pass.common_data(inverse_),
         *totals = pass.common_data(totals_), *grad_in = pass.data(slots_.grad_in);
-  if (trains_by_library(pass) && library_.run(pass, Direction::kBackwardInput,
-                                              {.in = in,
-                                               .weight = weight,
-                                               .grad_out = grad_out,
-                                               .result = grad_in,
-                                               .mean = mean,
-                                               .inverse = inverse,
-                                               .grad_parameters = pass.data(gradient_)}))
-    return;
   const bool joint = pass.joint != nullptr && grad_in != nullptr;
   if (!joint) sum_gradients(pass, pass.data(totals_));
   if (grad_in == nullptr) return;

@@ -89,9 +89,10 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  /// Called before the first pass over `images` samples, outside of a capture: libraries may choose
-  /// algorithms and allocate here, which a capture forbids.
-  virtual void prepare(int /*images*/) {}
+  /// Called before the first pass over as many samples as `pass` has, outside of a capture, when nothing in
+  /// the pass's memory is needed any more: libraries may choose algorithms, load kernels and allocate here,
+  /// which a capture forbids. What it computes is of no use.
+  virtual void prepare(const Pass& /*pass*/) {}
   virtual void forward(const Pass& pass) const = 0;
   /// After forward() of a training pass.
   virtual void backward(const Pass& pass) const = 0;

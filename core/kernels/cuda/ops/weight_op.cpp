@@ -64,7 +64,7 @@ Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int parts, int 
                   schedule.backward, schedule.end);
 }
 
-// What the autotuner decides about for a convolution or linear layer.
+// What a library could do of a convolution or linear layer.
 std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, const OpSlots& slots,
                                   const OpSchedule& schedule) {
   const auto task = [&](Direction direction) {
@@ -85,19 +85,24 @@ std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, co
 
 template <class Shape>
 WeightOp<Shape>::WeightOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-                          const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner)
+                          const OpSchedule& schedule, MemoryPlan& plan, KernelRule& rule)
     : shape_(BuiltIn<Shape>::shape_of(layer)),
       offsets_(parameter_offsets(network, layer)),
       relu_(relu),
       outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
       slots_(slots),
-      library_(make_library_plans(
-          autotuner, shape_, autotuner.choose(layer.name, shape_, tasks_of(offsets_, relu, slots, schedule)),
-          schedule, plan)),
+      library_(rule.choose(shape_, tasks_of(offsets_, relu, slots, schedule)), shape_, schedule, plan),
       parts_(library_.has(Direction::kBackwardWeights)
                  ? 1
                  : BuiltIn<Shape>::gradient_parts(shape_, schedule.images)),
       partials_(partials_slot(plan, schedule, parts_, shape_.gradient_floats())) {}
+
+template <class Shape>
+void WeightOp<Shape>::prepare(const Pass& pass) {
+  if (!library_.prepare(pass.images)) return;
+  forward(pass);
+  if (slots_.grad_out) backward(pass);
+}
 
 template <class Shape>
 void WeightOp<Shape>::forward(const Pass& pass) const {

@@ -3,7 +3,7 @@
 
 #include "core/kernels/cuda/kernels/conv.h"
 #include "core/kernels/cuda/kernels/linear.h"
-#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/ops/library_plans.h"
 #include "core/kernels/cuda/ops/op.h"
 #include "core/kernels/cuda/ops/parameter_offsets.h"
@@ -16,8 +16,8 @@ template <class Shape>
 class WeightOp final : public Op {
  public:
   WeightOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-           const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner);
-  void prepare(int images) override { library_.prepare(images); }
+           const OpSchedule& schedule, MemoryPlan& plan, KernelRule& rule);
+  void prepare(const Pass& pass) override;
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   void backward_input(const Pass& pass) const override;

@@ -24,11 +24,6 @@ Slot MemoryPlan::add_rows(std::size_t rows, std::size_t row_bytes, int first, in
   return slot;
 }
 
-void MemoryPlan::keep(Slot slot, int last) {
-  Request& request = requests_[static_cast<std::size_t>(slot.index)];
-  request.last = std::max(request.last, last);
-}
-
 // Greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference"
 // (2020): the largest array first, each at the lowest offset where it overlaps no array that is alive at the
 // same time. Arrays of equal size keep their order, so the layout is the same on every machine.

@@ -28,9 +28,6 @@ class MemoryPlan {
   /// The same for `rows` rows, one per sample of a batch, so that the place of a sample is known.
   Slot add_rows(std::size_t rows, std::size_t row_bytes, int first, int last);
 
-  /// Extends an array's life to moment `last` if it ends before. Not after solve().
-  void keep(Slot slot, int last);
-
   /// Lays out all arrays and returns the size of the block in bytes. Call it once, after the last add().
   std::size_t solve();
 

@@ -177,6 +177,8 @@ class Stream {
 #if !defined(__CUDACC__)
   /// On the host only: puts a function into the queue.
   void enqueue(std::function<void()> work);
+  /// On the host only: whether work is recorded instead of done.
+  bool is_capturing() const;
 #endif
 
  private:

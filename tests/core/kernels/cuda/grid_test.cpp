@@ -171,7 +171,7 @@ TEST(StartedGrid, KeepsTheSharedMemoryAndCopiesOfEveryBlock) {
     std::iota(global.begin(), global.end(), 1.0f);
     const auto index = [] { return blockIdx.x * kWidth + threadIdx.x; };
     host::StartedGrid grid({kBlocks, 1, 1}, {kWidth, 1, 1}, 2 * kWidth * sizeof(float), [&] {
-      copy_async(dynamic_shared<float>() + threadIdx.x, &global[index()]);
+      copy_async<Load::kEarly>(dynamic_shared<float>() + threadIdx.x, &global[index()]);
       dynamic_shared<float>()[kWidth + threadIdx.x] = static_cast<float>(blockIdx.x);
     });
     std::fill(global.begin(), global.end(), 0.0f);  // by the previous kernel, too late for the copies

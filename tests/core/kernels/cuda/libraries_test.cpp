@@ -116,36 +116,6 @@ TEST(CudaLibraries, CudnnTakesDescriptionsOfConvolutions) {
   EXPECT_EQ(library.tensor_destroy(tensor), CUDNN_STATUS_SUCCESS);
 }
 
-TEST(CudaLibraries, CudnnTakesDescriptionsOfBatchNormalisationAndPooling) {
-  const Cudnn& library = cudnn();
-  if (!library.file) GTEST_SKIP() << library.file.problem();
-  cudnnTensorDescriptor_t values = nullptr, per_channel = nullptr;
-  ASSERT_EQ(library.tensor_create(&values), CUDNN_STATUS_SUCCESS);
-  ASSERT_EQ(library.tensor_create(&per_channel), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.tensor_set(values, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 1, 63),
-            CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.norm_derive(per_channel, values, CUDNN_BATCHNORM_SPATIAL), CUDNN_STATUS_SUCCESS);
-  cudnnPoolingDescriptor_t pooling = nullptr;
-  ASSERT_EQ(library.pool_create(&pooling), CUDNN_STATUS_SUCCESS);
-  for (const cudnnPoolingMode_t mode :
-       {CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
-        CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING}) {
-    // Windows of height 3 and width 2, padding 1 and 0, every 2 and 3.
-    EXPECT_EQ(library.pool_set(pooling, mode, CUDNN_PROPAGATE_NAN, 3, 2, 1, 0, 2, 3), CUDNN_STATUS_SUCCESS);
-    EXPECT_EQ(library.tensor_set(values, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 10, 9),
-              CUDNN_STATUS_SUCCESS);
-    int images = 0, channels = 0, height = 0, width = 0;
-    EXPECT_EQ(library.pool_output(pooling, values, &images, &channels, &height, &width),
-              CUDNN_STATUS_SUCCESS);
-    EXPECT_EQ(images, 2);
-    EXPECT_EQ(channels, 4);
-    EXPECT_EQ(height, (10 + 2 - 3) / 2 + 1) << "as PyTorch rounds";
-    EXPECT_EQ(width, (9 - 2) / 3 + 1);
-  }
-  EXPECT_EQ(library.pool_destroy(pooling), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.tensor_destroy(per_channel), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.tensor_destroy(values), CUDNN_STATUS_SUCCESS);
-}
 #endif
 
 constexpr const char* kName = "libsweep_test_library.so.9";
@@ -216,6 +186,18 @@ TEST_F(LibrarySearch, ALibraryWithoutAFunctionIsNotUsed) {
   EXPECT_EQ(function, nullptr);
   EXPECT_FALSE(library);
   EXPECT_THAT(library.problem(), HasSubstr("has no function sweep_missing_function"));
+}
+
+TEST_F(LibrarySearch, ALibraryWithoutOneOfItsPartsIsNotUsed) {
+  const fs::path file = installed(root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib");
+  const test::Environment variable("VIRTUAL_ENV", root_.string());
+  fs::copy_file(SWEEP_TEST_LIBRARY, file.parent_path() / "libsweep_test_part.so.9");
+  LibraryFile library({kName});
+  library.require_parts({"libsweep_test_part.so.9"});
+  EXPECT_TRUE(library) << library.problem();
+  library.require_parts({"libsweep_test_part.so.9", "libsweep_missing_part.so.9"});
+  EXPECT_FALSE(library);
+  EXPECT_THAT(library.problem(), HasSubstr("has no part libsweep_missing_part.so.9"));
 }
 
 }  // namespace

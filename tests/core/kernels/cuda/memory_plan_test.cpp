@@ -8,17 +8,6 @@
 namespace sweep::cuda {
 namespace {
 
-TEST(MemoryPlan, KeepExtendsTheLifeOfAnArray) {
-  for (const int last : {1, 2, 3}) {
-    MemoryPlan plan;
-    const Slot kept = plan.add(1000, 0, 1), later = plan.add(1000, 3, 4);
-    plan.keep(kept, last);
-    plan.keep(kept, 0);  // it is alive for longer already
-    EXPECT_EQ(plan.solve(), last < 3 ? 1024u : 2048u) << last;
-    EXPECT_EQ(plan.offset(kept) == plan.offset(later), last < 3) << last;
-  }
-}
-
 TEST(MemoryPlan, ArraysThatAreAliveTogetherNeverOverlap) {
   RandomStream random(1, RandomUse::kShuffle);
   for (int round = 0; round < 300; ++round) {

@@ -117,7 +117,6 @@ TEST(StagesInTurns, HaveNoParametersOfTwoLayersInABlockOfSquares) {
   options.accumulate = 2;
   const auto count = [&](const cuda::StageLayers& stage) {
     cuda::ProgramOptions program = cuda::program_options(options, 0, {.turns = 2});
-    program.kernels = "own";
     program.stage = stage;
     cuda::Stream stream;
     return cuda::Program(stream, network, program).optimizer().square_count();

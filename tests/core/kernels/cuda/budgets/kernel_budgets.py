@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""Holds each CUDA kernel to a budget: no stack, no spills, no more registers, and no more shared loads and instructions for each
-product of its hot loops.
+"""Holds each CUDA kernel to a budget: no stack, no spills, no more registers, and no early copy through the L1 cache.
 
-  kernel_budgets.py --nvcc NVCC --source FOLDER [--build FOLDER] [--nvdisasm-venv FOLDER] [--loops]
+  kernel_budgets.py --nvcc NVCC --source FOLDER
 
-Compiles every kernel for sm_90 and reads what ptxas says of it; --loops: only the loops, which nvdisasm is needed for. Exits with
-77 without one. Needs no GPU.
+Compiles every kernel for sm_90 and reads what ptxas says of it, and the PTX. Needs no GPU.
 """
 import argparse
 import re
+import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import compiled_kernels
-
+ARCHITECTURE = "sm_90"
 # Registers per thread at most: "file: kernel", the first pattern that is found counts. Budgets with a reason are
 # promises; the others are what the kernels take, so that nobody doubles it unseen.
 REGISTERS = [
@@ -26,7 +25,7 @@ REGISTERS = [
     # Two blocks of 512 threads.
     (r"^linear_stack\.cu: functor_kernel<StackKernel>", 64),
     # One block of 512 threads, which takes most of the shared memory.
-    (r"^conv_pool_stack\.cu: functor_kernel<", 96),
+    (r"^conv_pool_stack\.cu: functor_kernel<", 104),
     (r"^conv\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, BackwardWeights>", 128),
     (r"^conv\.cu: product_kernel<.*, BackwardWeights>", 64),
     (r"^conv\.cu: product_kernel<.*, (Forward|BackwardInput)>", 48),
@@ -38,114 +37,88 @@ REGISTERS = [
     (r"^loss\.cu: loss_kernel", 48),
     (r"", 32),
 ]
-# Of the worst hot loop: shared loads per FFMA, and instructions per FFMA, at most.
-LOOPS = [
-    (r"<ForwardKernel>", 0.25, 1.5),
-    # Of a sparse gradient each value is multiplied with a few weights only.
-    (r"<BackwardKernel<", 1.4, 3.6),
-    (r"<StackKernel>", 0.5, 1.9),
-    # Of one image nothing that is read serves several products.
-    (r"<ConvPoolStackKernel>", 2, 4.4),
-    (r"<StackStepKernel>", 0.5, 3),
-    (r"Tile<16, 32, 32, 2, 2>", 0.9, 2.1),
-    (r"Tile<", 0.5, 1.6),
-]
-PLANTED = """__global__ void planted(const float* from, float* to, const int* which) {
+# Over every budget: a stack, and a copy of one float before the wait.
+PLANTED = """#include <cuda_pipeline_primitives.h>
+__global__ void planted(const float* from, float* to, const int* which) {
+  __shared__ float shared[64];
   float local[64] = {};
+  __pipeline_memcpy_async(shared + threadIdx.x, from, sizeof(float));
+  cudaGridDependencySynchronize();
+  __pipeline_wait_prior(0);
   for (int i = 0; i < 64; ++i) local[which[i]] += from[i];
-  to[threadIdx.x] = local[which[threadIdx.x]];
-}
-// Two shared loads for each product: conflict-free, and too many.
-__global__ void planted_loop(const float* from, float* to, int count) {
-  __shared__ float shared[2048];
-  for (int i = threadIdx.x; i < 2048; i += 256) shared[i] = from[i];
-  __syncthreads();
-  float sum = 0;
-  for (int i = 0; i < count; ++i) sum += shared[i] * shared[(i + threadIdx.x) & 1023];
-  to[threadIdx.x] = sum;
+  to[threadIdx.x] = local[which[threadIdx.x]] + shared[threadIdx.x];
 }
 """
 
 
-class Budgets:
-    """A table of budgets, and which of its rows have been used."""
-
-    def __init__(self, rows):
-        self.rows, self.unused = rows, [row[0] for row in rows]
-
-    def of(self, kernel):
-        row = next((row for row in self.rows if re.search(row[0], kernel)), None)
-        if row and row[0] in self.unused:
-            self.unused.remove(row[0])
-        return row and row[1:]
-
-    def unused_problems(self):
-        return [f"no kernel has the budget {pattern!r}" for pattern in self.unused]
+def short_names(text):
+    """Demangled, without what is the same for all kernels, or spelled in two ways."""
+    text = subprocess.run(["c++filt"], input=text, capture_output=True, text=True, check=True).stdout
+    text = re.sub(r"\(anonymous namespace\)::|_GLOBAL__N__\w+::|sweep::cuda::", "", text)
+    return re.sub(r"^void ", "", text).split("(")[0].strip()
 
 
-def memory_problems(kernels, budgets):
-    problems = []
+def early_copies(ptx):
+    """{kernel: the copies through L1 that come before its wait for the previous kernel}"""
+    bodies = re.split(r"^\.?(?:visible |weak )*\.entry (\w+)\(", ptx, flags=re.MULTILINE)
+    return {name: body.split("griddepcontrol.wait")[0].count("cp.async.ca")
+            for name, body in zip(bodies[1::2], bodies[2::2]) if "griddepcontrol.wait" in body}
+
+
+def compile_file(nvcc, source, file, folder):
+    """{"file: kernel": {"registers", "memory": bytes of stack and spills, "early": copies}}"""
+    work = folder / file.stem
+    work.mkdir()
+    done = subprocess.run([nvcc, f"-arch={ARCHITECTURE}", "-std=c++20", "-O2", f"-I{source}", "--expt-relaxed-constexpr",
+                           "-Xptxas", "-v", "-cubin", "--keep", "--keep-dir", work, "-o", work / "cubin", file],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{file.name} does not compile:\n{done.stderr}")
+    pattern = (r"Compiling entry function '(\w+)'.*\n(?:.*Function properties.*\n)?"
+               r" *(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n.*Used (\d+) registers")
+    found = re.findall(pattern, done.stderr)
+    if len(found) != done.stderr.count("Compiling entry function"):
+        sys.exit(f"{file.name}: this is not understood:\n{done.stderr}")
+    early = early_copies((work / f"{file.stem}.ptx").read_text())
+    return {f"{file.name}: {short_names(symbol)}": {"registers": int(registers), "memory": int(stack) + int(stores) + int(loads),
+                                                    "early": early.get(symbol, 0)}
+            for symbol, stack, stores, loads, registers in found}
+
+
+def compile_kernels(nvcc, source, files):
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda file: compile_file(nvcc, source, file, Path(folder)), files))
+    return {name: figures for of_file in done for name, figures in of_file.items()}
+
+
+def problems_of(kernels, used):
     for kernel, figures in sorted(kernels.items()):
-        most, = budgets.of(kernel)
+        pattern, most = next(row for row in REGISTERS if re.search(row[0], kernel))
+        used.add(pattern)
         if figures["memory"]:
-            problems.append(f"{kernel}: {figures['memory']} bytes of stack and spills, want none")
+            yield f"{kernel}: {figures['memory']} bytes of stack and spills, want none"
         if figures["registers"] > most:
-            problems.append(f"{kernel}: {figures['registers']} registers, at most {most} are its budget")
-    return problems
-
-
-def per_product(loop):
-    return (compiled_kernels.shared_loads(loop) / compiled_kernels.products(loop),
-            compiled_kernels.instructions(loop) / compiled_kernels.products(loop))
-
-
-def loop_problems(kernels, budgets):
-    problems = []
-    for kernel, figures in sorted(kernels.items()):
-        for loop in compiled_kernels.hot_loops(figures):
-            budget = budgets.of(kernel)
-            if not budget:
-                problems.append(f"{kernel} has a hot loop and no budget for it")
-                break
-            for what, value, most in zip(("shared loads", "instructions"), per_product(loop), budget):
-                if value > most:
-                    problems.append(f"{kernel}: {value:.2f} {what} per FFMA in a loop of {compiled_kernels.products(loop)}, "
-                                    f"at most {most} are its budget")
-    return problems
-
-
-def figures_of(kernels, loops):
-    for name, figures in sorted(kernels.items()):
-        if not loops:
-            yield f"{figures['registers']:4} registers  {name}"
-        for loop in compiled_kernels.hot_loops(figures) if loops else ():
-            yield "{:5.2f} shared loads, {:5.2f} instructions per FFMA  {}".format(*per_product(loop), name)
+            yield f"{kernel}: {figures['registers']} registers, at most {most} are its budget"
+        if figures["early"]:
+            yield f"{kernel}: {figures['early']} copies of one float before the wait, which go through the L1 cache"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("--nvcc", "--source"):
         parser.add_argument(name, required=True, type=Path)
-    parser.add_argument("--build", type=Path)
-    parser.add_argument("--nvdisasm-venv", default="", type=Path)
-    parser.add_argument("--loops", action="store_true")
     options = parser.parse_args()
-    nvdisasm = compiled_kernels.find_nvdisasm(options.nvcc, options.nvdisasm_venv)
-    if options.loops and not nvdisasm:
-        print("SKIPPED: no nvdisasm, neither in the CUDA toolkit nor installed from PyPI by tools/test")
-        sys.exit(77)
-    cache = options.build / "compiled_kernels.json" if options.build else None
-    all_kernels = compiled_kernels.compile_kernels(options.nvcc, options.source, nvdisasm, cache)
     with tempfile.TemporaryDirectory() as folder:
         planted = Path(folder) / "planted.cu"
         planted.write_text(PLANTED)
-        planted = compiled_kernels.compile_kernels(options.nvcc, options.source, nvdisasm, files=[planted])
-    problems_of, rows = (loop_problems, LOOPS) if options.loops else (memory_problems, REGISTERS)
-    if not problems_of(planted, Budgets(rows + [(r"", 0.5, 2)] if options.loops else rows)):
-        sys.exit(f"a kernel that is over every budget is not found: {planted}")
-    budgets = Budgets(rows)
-    problems = problems_of(all_kernels, budgets) + budgets.unused_problems()
-    print(*figures_of(all_kernels, options.loops), *problems, sep="\n")
+        found = list(problems_of(compile_kernels(options.nvcc, options.source, [planted]), set()))
+    if len(found) != 2:
+        sys.exit(f"of a kernel with a stack and an early copy this is found: {found}")
+    kernels = compile_kernels(options.nvcc, options.source, sorted((options.source / "core/kernels/cuda/kernels").glob("*.cu")))
+    used = set()
+    problems = list(problems_of(kernels, used))
+    problems += [f"no kernel has the budget {pattern!r}" for pattern, _ in REGISTERS if pattern not in used]
+    print(*(f"{figures['registers']:4} registers  {name}" for name, figures in sorted(kernels.items())), *problems, sep="\n")
     sys.exit(1 if problems else 0)
 
 

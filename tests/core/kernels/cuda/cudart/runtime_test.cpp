@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/kernel.h"
-#include "core/kernels/cuda/runtime/kernel_timer.h"
 #include "tests/core/kernels/cuda/cudart/machine.h"
 #include "tests/support/environment.h"
 
@@ -89,7 +88,6 @@ TEST_F(CudaRuntime, MeasuresTimeBetweenEvents) {
   stream.record(end);
   EXPECT_GE(end.seconds_since(begin), 0);
   EXPECT_THROW(end.seconds_since(without_time), DeviceError);
-  EXPECT_GT(kernel_timer()(stream, [&] { stream.record(without_time); }), 0);
 }
 
 TEST_F(CudaRuntime, LaunchesAGraphAsOftenAsAsked) {

@@ -288,6 +288,11 @@ namespace sweep::cuda {
 
 int host::current_device() { return cudart::current_device(); }
 
+bool Stream::is_capturing() const {
+  const std::scoped_lock lock(state().mutex);
+  return static_cast<cudaStream_t>(native_stream(*this))->capture != nullptr;
+}
+
 void Stream::enqueue(std::function<void()> work) {
   const std::scoped_lock lock(state().mutex);
   add_work(static_cast<cudaStream_t>(native_stream(*this)), {std::move(work)});

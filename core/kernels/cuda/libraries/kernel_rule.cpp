@@ -1,0 +1,78 @@
+#include "core/kernels/cuda/libraries/kernel_rule.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/libraries/library_cache.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
+
+namespace sweep::cuda {
+namespace {
+
+std::string model_of(int device) {
+  for (const DeviceInfo& info : list_cuda_devices()) {
+    if (info.device.index == device) return info.description;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::int64_t products(const LinearShape& s, const LibraryTask& task) {
+  return std::int64_t{task.images} * s.in_features * s.out_features;
+}
+
+std::int64_t products(const ConvShape& s, const LibraryTask& task) {
+  return std::int64_t{task.images} * s.out_channels * s.out_height * s.out_width * s.taps();
+}
+
+KernelPolicy policy_from_environment() {
+  constexpr const char* kVariable = "SWEEP_CUDA_KERNELS";
+  const char* value = std::getenv(kVariable);
+  const std::string_view text = value != nullptr ? value : "";
+  if (text.empty()) return KernelPolicy::kByShape;
+  if (text == "own") return KernelPolicy::kBuiltin;
+  if (text == "library") return KernelPolicy::kLibrary;
+  throw ConfigError(std::string(kVariable) + ": got \"" + std::string(text) +
+                    "\", want own, library or nothing");
+}
+
+void UsedLibraries::add(const UsedLibraries& more) {
+  names.insert(more.names.begin(), more.names.end());
+  same_bits = same_bits && more.same_bits;
+}
+
+std::string UsedLibraries::record(int device) const {
+  if (names.empty()) return "own";
+  nlohmann::ordered_json json = {{"device", model_of(device)}, {"libraries", names}};
+  if (policy == KernelPolicy::kLibrary) json["every_layer"] = true;
+  if (!same_bits) json["same_bits"] = false;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+template <class Shape>
+LibraryChoice<Shape> KernelRule::choose(const Shape& shape, const std::vector<LibraryTask>& tasks) {
+  LibraryChoice<Shape> choice;
+  for (LibraryTask task : tasks) {
+    const bool small = products(shape, task) < kMinLibraryProducts;
+    if (used_.policy == KernelPolicy::kBuiltin || (used_.policy == KernelPolicy::kByShape && small)) continue;
+    const auto library = shared_library<Shape>(device_);
+    if (library == nullptr) return {};
+    task.deterministic = deterministic_;
+    const auto plan = library->plan(shape, task, kMaxWorkspace);
+    if (plan == nullptr) continue;
+    task.deterministic = plan->deterministic();  // the plans for smaller batches then have to be, too
+    choice.library = library;
+    choice.tasks.push_back(task);
+    used_.names.insert(library->name());
+    used_.same_bits = used_.same_bits && task.deterministic;
+  }
+  return choice;
+}
+
+template LibraryChoice<LinearShape> KernelRule::choose(const LinearShape&, const std::vector<LibraryTask>&);
+template LibraryChoice<ConvShape> KernelRule::choose(const ConvShape&, const std::vector<LibraryTask>&);
+
+}  // namespace sweep::cuda

@@ -1,0 +1,81 @@
+// Which layers NVIDIA's libraries do, and which the built-in kernels.
+//
+// Both compute the same numbers except for rounding, so the answer changes the bits of a training. It is a
+// rule of shapes: nothing is measured, and the same network has the same kernels on every GPU of a model with
+// the same libraries. A library never gets what built-in kernels fuse with neighbouring layers (ConvPoolOp,
+// LinearStackOp), unless SWEEP_CUDA_KERNELS=library asks for that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/kernels/cuda/libraries/library.h"
+
+namespace sweep::cuda {
+
+/// The rule: a direction of a layer with so many multiplications goes to the library. Fewer take a few
+/// microseconds, about as long as the launch of any kernel.
+inline constexpr std::int64_t kMinLibraryProducts = 1 << 24;
+
+std::int64_t products(const LinearShape& shape, const LibraryTask& task);
+std::int64_t products(const ConvShape& shape, const LibraryTask& task);
+
+enum class KernelPolicy {
+  kByShape,  // the rule
+  kBuiltin,  // built-in kernels everywhere
+  kLibrary,  // libraries wherever they have an algorithm
+};
+
+/// The policy in SWEEP_CUDA_KERNELS: "" or unset for kByShape, "own" for kBuiltin, or "library". Throws
+/// ConfigError for any other text.
+KernelPolicy policy_from_environment();
+
+/// The libraries that a network's layers use, on which the bits of its training depend.
+struct UsedLibraries {
+  KernelPolicy policy = KernelPolicy::kByShape;
+  std::set<std::string> names = {};  // with versions; empty: built-in kernels do everything
+  bool same_bits = true;             // false: one of them has an algorithm that is not deterministic
+
+  /// Adds those of other layers of the network.
+  void add(const UsedLibraries& more);
+  /// Engine::kernels() of a network on CUDA device `device`: "own" if built-in kernels do everything, else
+  /// JSON with the device's model and the libraries; "every_layer" under kLibrary; "same_bits" if it is
+  /// false.
+  std::string record(int device) const;
+};
+
+/// A library, and the directions of a layer that it does: none if it is nullptr.
+template <class Shape>
+struct LibraryChoice {
+  std::shared_ptr<const LayerLibrary<Shape>> library = nullptr;
+  std::vector<LibraryTask> tasks = {};
+};
+
+/// For one network on one device. Not thread-safe.
+class KernelRule {
+ public:
+  /// `deterministic`: EngineOptions::deterministic.
+  KernelRule(int device, bool deterministic, KernelPolicy policy = policy_from_environment())
+      : device_(device), deterministic_(deterministic), used_{.policy = policy} {}
+
+  /// Returns those of `tasks` that the library is to do, with LibraryTask::deterministic as its algorithm is.
+  /// Opens the library if the rule says so. Shape: LinearShape or ConvShape. Throws DeviceError.
+  template <class Shape>
+  LibraryChoice<Shape> choose(const Shape& shape, const std::vector<LibraryTask>& tasks);
+
+  /// Whether built-in kernels may fuse layers that libraries could do one by one.
+  bool may_fuse() const { return used_.policy != KernelPolicy::kLibrary; }
+
+  /// By the layers so far.
+  const UsedLibraries& used() const { return used_; }
+
+ private:
+  int device_;
+  bool deterministic_;
+  UsedLibraries used_;
+};
+
+}  // namespace sweep::cuda

@@ -1,0 +1,124 @@
+// A network on CUDA devices that have its layers between them: one stage if a device has all.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/engine/stages.h"
+#include "core/kernels/cuda/device_runner.h"
+#include "core/kernels/cuda/libraries/nccl.h"
+#include "core/kernels/cuda/pipeline_stage.h"
+#include "core/kernels/cuda/stage_round.h"
+#include "core/kernels/cuda/stage_schedule.h"
+
+namespace sweep::cuda {
+
+/// One thread puts the work of all stages on their streams, in an order in which everything that a task waits
+/// for is on its stream before it; the devices work at their own pace. Ops, their fusion and all sums are
+/// those of a network on one device, and so are the bits.
+///
+/// The functions that are named as those of Engine do the same, but check nothing of batches. Other sets of
+/// devices may compute other parts of each batch: join() connects this one with them, whose rank r has the
+/// same parts, devices and order of calls. Then every function except abort() throws CommunicatorError if
+/// another rank is lost, and of those that wait for the devices only wait() gives up at the deadline: it
+/// comes before them. Not thread-safe.
+class NetworkInStages {
+ public:
+  /// `parts`: what is computed here of each batch; join() comes before train() if these are not all.
+  /// `fed_samples`: the max samples of a batch that are computed here. A stage without anything to compute is
+  /// left out. options.parallel.pipeline says how the stages work on a batch. Throws as make_cuda_engine(),
+  /// and DeviceError if the devices are different GPUs.
+  NetworkInStages(const Network& network, const EngineOptions& options, const std::vector<Stage>& all,
+                  const GradientParts& parts, std::size_t fed_samples);
+
+  ~NetworkInStages();
+  NetworkInStages(const NetworkInStages&) = delete;
+  NetworkInStages& operator=(const NetworkInStages&) = delete;
+
+  /// How many devices it is on, each counted once.
+  std::size_t device_count() const;
+
+  /// Joins each of its devices with that of the other ranks, through `groups`, [device_count()]. Waits for
+  /// all ranks. `deadline`: in seconds, > 0.
+  void join(std::span<const DeviceGroupId> groups, int rank, const std::vector<int>& first_parts,
+            double deadline);
+
+  /// Whether prepare() has done what is done once for a batch of so many samples.
+  bool is_prepared(std::size_t samples) const { return rounds_.contains(samples); }
+
+  /// Allocates memory, makes the libraries' plans and, if there is room, keeps the batch's set on the
+  /// devices; returns whether they have it. Nothing of it may be done while a device waits for another rank:
+  /// wait() first.
+  bool prepare(const Batch& batch);
+  bool is_resident(const Batch& batch) const;
+
+  /// One step. `own`: the samples that are computed here of a batch of `samples`, turn by turn.
+  void train(const Batch& own, std::size_t samples, const StepInput& input);
+  void evaluate(const Batch& batch);
+
+  /// See DeviceRunner.
+  void run_and_download(Task task, const Batch& batch, std::span<float> outputs);
+
+  /// Of all layers.
+  const UsedLibraries& libraries() const { return libraries_; }
+  /// Of each part that is computed here, the same number of sums, which are set to zero.
+  std::vector<DeviceTotals> take_totals() { return stages_.back()->runner().take_totals(); }
+
+  std::vector<float> parameters();
+  void set_parameters(std::span<const float> values);
+  std::vector<float> buffers();
+  void set_buffers(std::span<const float> values);
+  std::vector<float> gradients();
+  std::vector<OptimizerState> optimizer_state();
+  void set_optimizer_state(std::span<const OptimizerState> state);
+
+  /// Returns when the devices have nothing to do.
+  void wait();
+  /// Ends exchanges that wait for other ranks, see DeviceGroup::abort().
+  void abort() noexcept;
+  /// For how many seconds the devices have waited for other ranks, see GroupExchange::take_seconds(); of
+  /// several, the one that waited longest. After wait().
+  double take_exchange_seconds();
+
+ private:
+  struct Plan {
+    StageSchedule schedule;
+    std::map<std::pair<std::size_t, bool>, std::vector<SegmentTask>> tasks;  // by pieces and training
+  };
+
+  void make_stages(const std::vector<Stage>& stages, std::size_t fed_samples);
+  std::size_t largest_pass() const { return stages_.front()->runner().largest_pass(); }
+  const std::vector<StageRound>& rounds(std::size_t samples);
+  void feed(const Batch& batch, const StepInput& input);
+  void evaluate(Task task, const Batch& piece, const StepInput& input);
+  void run(Task task, const StageRound& round, bool waits);
+  void wait_for_streams() noexcept;
+  void leave() noexcept;
+
+  static std::span<const float> share_of(std::span<const float> all, const ArrayShare& share);
+  static void gather(const std::vector<float>& own, const ArrayShare& share, std::vector<float>& all);
+
+  std::vector<float> gathered(std::size_t count, const ArrayShare& (Program::*share)() const,
+                              const Array<float>& (Program::*array)() const);
+
+  const Network network_;
+  const EngineOptions options_;
+  RoundOptions rounds_of_;
+  PipelineSchedule order_ = PipelineSchedule::kGpipe;
+  UsedLibraries libraries_;
+  std::vector<std::size_t> devices_;  // of each stage, from 0
+  std::vector<std::unique_ptr<PipelineStage>> stages_;
+  std::vector<std::unique_ptr<DeviceGroup>> groups_;       // by device; none without join()
+  std::vector<Plan> plans_;                                // for evaluation; where ops need the whole batch
+  std::map<std::size_t, std::vector<StageRound>> rounds_;  // by the samples of a batch
+  std::set<std::size_t> trained_;
+  StageRound evaluated_;  // the last
+};
+
+}  // namespace sweep::cuda

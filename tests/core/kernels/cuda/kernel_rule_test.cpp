@@ -1,0 +1,129 @@
+// The rule by which layers go to a library: shapes, the environment, and what the libraries have.
+#include "core/kernels/cuda/libraries/kernel_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/kernels/cuda/host/library_limits.h"
+#include "tests/support/environment.h"
+
+namespace sweep::cuda {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::ThrowsMessage;
+
+// 64 images: 2^24 products, and almost.
+constexpr LinearShape kWide{64, 4096, true}, kNarrow{64, 4095, true};
+constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64},
+    kWeights{.direction = Direction::kBackwardWeights, .images = 64},
+    kInput{.direction = Direction::kBackwardInput, .images = 64};
+
+class KernelRuleTest : public testing::Test {
+ protected:
+  ~KernelRuleTest() override { host::set_library_limits({}); }
+};
+
+// The directions that the library does, of three.
+std::vector<Direction> directions(KernelRule& rule, const LinearShape& shape) {
+  std::vector<Direction> chosen;
+  for (const LibraryTask& task : rule.choose(shape, {kForward, kWeights, kInput}).tasks)
+    chosen.push_back(task.direction);
+  return chosen;
+}
+
+TEST_F(KernelRuleTest, ReadsThePolicyFromTheEnvironment) {
+  const char* variable = "SWEEP_CUDA_KERNELS";
+  for (const auto& [text, policy] : {std::pair{"", KernelPolicy::kByShape},
+                                     {"own", KernelPolicy::kBuiltin},
+                                     {"library", KernelPolicy::kLibrary}}) {
+    const test::Environment environment(variable, text);
+    EXPECT_EQ(policy_from_environment(), policy) << text;
+  }
+  const test::Environment environment(variable, "cudnn");
+  EXPECT_THAT([] { policy_from_environment(); },
+              ThrowsMessage<ConfigError>("SWEEP_CUDA_KERNELS: got \"cudnn\", want own, library or nothing"));
+}
+
+TEST_F(KernelRuleTest, GivesWideLayersToLibraries) {
+  const auto all = ElementsAre(Direction::kForward, Direction::kBackwardWeights, Direction::kBackwardInput);
+  const int before = host::libraries_opened();
+  KernelRule rule(0, true, KernelPolicy::kByShape);
+  EXPECT_THAT(directions(rule, kNarrow), ElementsAre());
+  EXPECT_EQ(host::libraries_opened(), before) << "small networks need not wait for that";
+  EXPECT_EQ(rule.used().record(0), "own");
+  EXPECT_THAT(directions(rule, kWide), all);
+  KernelRule builtin(0, true, KernelPolicy::kBuiltin), library(0, true, KernelPolicy::kLibrary);
+  EXPECT_THAT(directions(builtin, kWide), ElementsAre());
+  EXPECT_THAT(directions(library, kNarrow), all);
+  EXPECT_TRUE(rule.may_fuse() && builtin.may_fuse());
+  EXPECT_FALSE(library.may_fuse());
+}
+
+TEST_F(KernelRuleTest, CountsTheProductsOfConvolutions) {
+  ConvShape shape{.in_channels = 4,
+                  .in_height = 16,
+                  .in_width = 16,
+                  .out_channels = 8,
+                  .out_height = 16,
+                  .out_width = 16,
+                  .kernel_height = 2,
+                  .kernel_width = 2,
+                  .stride_y = 1,
+                  .stride_x = 1,
+                  .pad_y = 0,
+                  .pad_x = 0,
+                  .dilation_y = 1,
+                  .dilation_x = 1,
+                  .groups = 1,
+                  .bias = true};
+  EXPECT_EQ(products(shape, {.images = 3}), 3 * 8 * 16 * 16 * 4 * 2 * 2);
+  shape.groups = 2;
+  EXPECT_EQ(products(shape, {.images = 3}), 3 * 8 * 16 * 16 * 2 * 2 * 2);
+}
+
+TEST_F(KernelRuleTest, LeavesToBuiltInKernelsWhatLibrariesLack) {
+  host::set_library_limits({.has_input_gradients = false});
+  KernelRule some(0, true, KernelPolicy::kByShape);
+  EXPECT_THAT(directions(some, kWide), ElementsAre(Direction::kForward, Direction::kBackwardWeights));
+  host::set_library_limits({.installed = false});
+  KernelRule none(0, true, KernelPolicy::kByShape);
+  EXPECT_THAT(directions(none, kWide), ElementsAre());
+  EXPECT_EQ(none.used().record(0), "own");
+}
+
+TEST_F(KernelRuleTest, RecordsTheVersionsOnWhichBitsDepend) {
+  const auto record = [](KernelPolicy policy, const char* version) {
+    host::set_library_limits({.version = version});
+    KernelRule rule(0, true, policy);
+    rule.choose(kWide, {kForward});
+    return rule.used().record(0);
+  };
+  const std::string first = record(KernelPolicy::kByShape, "1");
+  EXPECT_EQ(json::parse(first)["libraries"], json::parse(R"(["cuBLASLt 1"])"));
+  EXPECT_NE(json::parse(first)["device"], "");
+  EXPECT_TRUE(gives_same_bits(first));
+  EXPECT_EQ(record(KernelPolicy::kByShape, "1"), first);
+  EXPECT_NE(record(KernelPolicy::kByShape, "2"), first);
+  EXPECT_NE(record(KernelPolicy::kLibrary, "1"), first) << "it has other layers";
+}
+
+TEST_F(KernelRuleTest, SumsUpTheLibrariesOfStages) {
+  KernelRule linear(0, true, KernelPolicy::kByShape), none(0, true, KernelPolicy::kByShape),
+      any(0, false, KernelPolicy::kByShape);
+  linear.choose(kWide, {kForward});
+  any.choose(kWide, {kForward});
+  UsedLibraries all = none.used();
+  all.add(linear.used());
+  EXPECT_EQ(all.record(0), linear.used().record(0));
+  all.add(any.used());
+  EXPECT_FALSE(gives_same_bits(all.record(0)));
+}
+
+}  // namespace
+}  // namespace sweep::cuda
