@@ -26,14 +26,16 @@ std::string did_you_mean(std::string_view wrong, const std::vector<std::string>&
 
 bool in_range(const ArgumentType& type, double value) {
   if (!std::isfinite(value)) return false;
-  return type.exclusive ? value > type.minimum && value < type.maximum
-                        : value >= type.minimum && value <= type.maximum;
+  if (type.excludes_minimum() && value == type.minimum) return false;
+  if (type.exclusive && value == type.maximum) return false;
+  return value >= type.minimum && value <= type.maximum;
 }
 
 // " >= 0 and <= 1", or "" without limits.
 std::string range_text(const ArgumentType& type) {
   std::string text;
-  if (std::isfinite(type.minimum)) text = (type.exclusive ? " > " : " >= ") + number_text(type.minimum);
+  if (std::isfinite(type.minimum))
+    text = (type.excludes_minimum() ? " > " : " >= ") + number_text(type.minimum);
   if (type.maximum < kLargeLimit) {
     text += std::string(text.empty() ? "" : " and") + (type.exclusive ? " < " : " <= ") +
             number_text(type.maximum);

@@ -48,6 +48,9 @@ struct ArgumentType {
   bool exclusive = false;
   std::string help{};                  // one line, for the schema
   std::vector<std::string> choices{};  // of kChoice
+  bool above_minimum = false;          // `minimum` itself is not allowed, though `maximum` may be
+
+  bool excludes_minimum() const { return exclusive || above_minimum; }
 };
 
 /// A layer or optimizer type, by PyTorch's name in lower case, and its arguments in PyTorch's order.

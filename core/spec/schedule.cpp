@@ -148,8 +148,15 @@ std::span<const NamedType> schedule_types() {
                "the last learning rate is the first / final_div_factor"),
         flag("three_phase", false, "whether lr falls as it rose before it goes on to its last value")}},
       {"warmup",
-       {number("start_factor", 1.0 / 3, 0, 1, false, "the first epoch's lr is lr times this"),
-        number("end_factor", 1, 0, 1, false, "and after total_iters epochs it is lr times this"),
+       {// As torch.optim.lr_scheduler.LinearLR, which does not start at 0 either.
+        {.name = "start_factor",
+         .kind = ArgumentKind::kNumber,
+         .default_value = 1.0 / 3,
+         .maximum = 1,
+         .help = "the first epoch's lr is lr times this",
+         .above_minimum = true},
+        number("end_factor", 1, 0, 1, false,
+               "and after total_iters epochs it is lr times this, for good if nothing follows"),
         epochs("total_iters", std::int64_t{5}, false, "epochs from the one to the other")}},
   };
   return types;
@@ -171,8 +178,6 @@ ScheduleOptions resolve_schedule(const ScheduleSpec& spec) {
   }
   WarmupSchedule warmup{
       number_of(a, "start_factor"), number_of(a, "end_factor"), integer_of(a, "total_iters"), {}};
-  // As torch.optim.lr_scheduler.LinearLR.
-  if (warmup.start_factor == 0) throw ConfigError("schedule: start_factor must be > 0");
   if (spec.then.empty()) return warmup;
   const ScheduleSpec& then = spec.then.front();
   if (spec.then.size() > 1 || !can_follow_warmup(then.type)) {

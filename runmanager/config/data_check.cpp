@@ -77,7 +77,10 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
       problems.add_message(fmt::format("{}: got {} class_weights, want {}, one per output of the network",
                                        origin(run, file, "loss"), loss.class_weights.size(), outputs));
     }
-    if (network.parameter_count() > kMaxParameters) {
+    if (network.parameter_count() == 0) {
+      problems.add_message(fmt::format("{}: no layer has weights, so there is nothing to train",
+                                       origin(run, file, "network")));
+    } else if (network.parameter_count() > kMaxParameters) {
       problems.add_message(fmt::format("{}: the network has {} weights, want at most {}",
                                        origin(run, file, "network"), network.parameter_count(),
                                        kMaxParameters));
@@ -152,9 +155,10 @@ void check_stop(const RunConfig& run, const std::filesystem::path& file, const D
     problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"), problem));
 }
 
-// A limit is for a quick look at a file that is made for all of the data: its batches are then short.
-bool is_cut_to_less_than_a_batch(const RunConfig& run) {
-  return run.dataset.limit > 0 && run.dataset.limit < run.batch_size;
+// A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
+// those of the default size where the set is smaller: each is the whole set.
+bool may_have_short_batches(const RunConfig& run) {
+  return !run.origins.contains("batch_size") || (run.dataset.limit > 0 && run.dataset.limit < run.batch_size);
 }
 
 }  // namespace
@@ -202,10 +206,9 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
   if (sizes.train == 0) {
     problems.add_message(
         fmt::format("{}: this leaves nothing to train on", origin(run, file, "dataset.validation")));
-  } else if (run.batch_size > sizes.train && !is_cut_to_less_than_a_batch(run)) {
-    problems.add_message(fmt::format(
-        "{}: got {}{}, want at most {}, the number of training samples", origin(run, file, "batch_size"),
-        run.batch_size, run.origins.contains("batch_size") ? "" : " (the default)", sizes.train));
+  } else if (run.batch_size > sizes.train && !may_have_short_batches(run)) {
+    problems.add_message(fmt::format("{}: got {}, want at most {}, the number of training samples",
+                                     origin(run, file, "batch_size"), run.batch_size, sizes.train));
   }
   const std::vector<float>& mean = run.dataset.transform.mean;
   if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0)) {

@@ -143,6 +143,22 @@ void read_zip(const JsonNode& root, std::vector<Grid>& grids, Problems& problems
   }
 }
 
+// What a condition on a key asks for: the given value, or one of a list of values. A list that is a value of
+// the key stays one, which is_met() takes for its elements as well.
+std::vector<JsonNode> read_wanted_values(const JsonNode& node, const std::optional<Setting>& setting,
+                                         Problems& problems) {
+  if (!node.is(JsonKind::kArray)) return {node};
+  if (node.elements.empty()) problems.add_value(node, "at least one value");
+  const bool has_lists = std::all_of(node.elements.begin(), node.elements.end(),
+                                     [](const JsonNode& element) { return element.is(JsonKind::kArray); });
+  const bool only_lists =
+      setting && (setting->kind == ArgumentKind::kNumberPair || setting->kind == ArgumentKind::kNumberList);
+  Problems ignored;
+  const bool is_value =
+      !setting || only_lists || (takes_list(*setting) && check_value(node, *setting, ignored));
+  return is_value && !has_lists ? std::vector<JsonNode>{node} : node.elements;
+}
+
 std::vector<Condition> read_conditions(const JsonNode& object, Problems& problems) {
   std::vector<Condition> conditions;
   if (!object.is(JsonKind::kObject) || object.members.empty()) {
@@ -152,12 +168,8 @@ std::vector<Condition> read_conditions(const JsonNode& object, Problems& problem
   for (const JsonMember& member : object.members) {
     std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, problems);
     if (!path) continue;
-    std::vector<JsonNode> values = {member.value};
     const std::optional<Setting> setting = setting_at(*path);
-    if (member.value.is(JsonKind::kArray) && (!setting || setting->kind != ArgumentKind::kNumberPair)) {
-      values = member.value.elements;
-      if (values.empty()) problems.add_value(member.value, "at least one value");
-    }
+    std::vector<JsonNode> values = read_wanted_values(member.value, setting, problems);
     // A condition with a mistyped value would never hold, without a word.
     for (const JsonNode& value : values) {
       if (setting) check_value(value, *setting, problems);
@@ -234,8 +246,10 @@ const JsonNode& compared_value(const JsonNode& value, const KeyPath& path) {
 }
 
 bool is_met(const Condition& condition, const JsonNode& value) {
-  return std::any_of(condition.values.begin(), condition.values.end(),
-                     [&value](const JsonNode& wanted) { return same_value(value, wanted); });
+  const auto is_value = [&value](const JsonNode& wanted) { return same_value(value, wanted); };
+  return std::any_of(condition.values.begin(), condition.values.end(), [&](const JsonNode& wanted) {
+    return is_value(wanted) || std::any_of(wanted.elements.begin(), wanted.elements.end(), is_value);
+  });
 }
 
 SearchSpace read_search_space(const JsonNode& root, Problems& problems) {

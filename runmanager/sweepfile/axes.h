@@ -23,7 +23,7 @@ struct Axis {
   std::optional<Dimension> range = {};  // numbers that a search draws from
 };
 
-/// Holds where the value at `path` is one of `values`.
+/// Holds where the value at `path` is one of `values`, or an element of one that is a list.
 struct Condition {
   std::string key;
   KeyPath path;

@@ -34,11 +34,15 @@ const SettingFormat* format_of(std::string_view key) {
   return setting != nullptr && setting->format ? &*setting->format : nullptr;
 }
 
-// The row for a part of the file's key: "images" of "log", "momentum" of "optimizer".
-std::optional<Setting> part_setting(const SettingFormat& format, std::string_view part) {
-  if (format.types != nullptr) return argument_setting(format.types(), part);
-  const Setting* setting = format.settings != nullptr ? find_setting(format.settings(), part) : nullptr;
-  return setting != nullptr ? std::optional(*setting) : std::nullopt;
+// The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
+// "parallel"'s "pipeline".
+std::optional<Setting> part_setting(const SettingFormat& format, std::span<const std::string> parts) {
+  if (format.types != nullptr)
+    return parts.size() == 1 ? argument_setting(format.types(), parts[0]) : std::nullopt;
+  const Setting* setting = format.settings != nullptr ? find_setting(format.settings(), parts[0]) : nullptr;
+  if (setting == nullptr) return std::nullopt;
+  if (parts.size() == 1) return *setting;
+  return setting->format ? part_setting(*setting->format, parts.subspan(1)) : std::nullopt;
 }
 
 // The name that holds where the file's key is not given: "sgd" for "optimizer".
@@ -183,7 +187,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& l
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
   for (const Setting& top : file_settings()) {
-    if (top.format && part_setting(*top.format, key))
+    if (top.format && part_setting(*top.format, std::span(&key, 1)))
       hint = fmt::format(", did you mean \"{}.{}\"?", top.name, key);
   }
   if (argument_setting(layer_types(), key))
@@ -201,9 +205,9 @@ std::optional<Setting> setting_at(const KeyPath& path) {
   }
   if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
   const SettingFormat* format = format_of(path[0]);
-  if (path.size() == 2 && format != nullptr) return part_setting(*format, path[1]);
-  if (path.size() == 3 && path[0] == "schedule" && path[1] == "then") return part_setting(*format, path[2]);
-  return std::nullopt;
+  const bool follows_warmup = path.size() == 3 && path[0] == "schedule" && path[1] == "then";
+  return format != nullptr ? part_setting(*format, std::span(path).subspan(follows_warmup ? 2 : 1))
+                           : std::nullopt;
 }
 
 void set_value(JsonNode& root, const KeyPath& path, const JsonNode& value,

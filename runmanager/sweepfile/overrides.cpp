@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
 namespace {
@@ -17,8 +16,17 @@ struct Override {
   KeyPath path;
   std::shared_ptr<const JsonLocation> location;
   std::vector<JsonNode> values;  // at least one
-  bool is_list = false;          // one JSON array or range, which stands for values of an axis
+  bool is_axis = false;          // one JSON array or range, which stands for values of an axis
 };
+
+// A list for a key that takes lists, such as kernel_size=[3,3], is one value; a list of such lists, or one
+// for another key, is an axis.
+bool list_is_value(const JsonNode& list, const KeyPath& path) {
+  const std::optional<Setting> setting = setting_at(path);
+  if (setting && !takes_list(*setting)) return false;
+  return !std::all_of(list.elements.begin(), list.elements.end(),
+                      [](const JsonNode& element) { return element.is(JsonKind::kArray); });
+}
 
 // Splits at commas outside of brackets and quotes, so that [3,3],[5,5] is two values.
 std::vector<std::string> split_values(const std::string& text) {
@@ -98,13 +106,14 @@ std::optional<Override> read_override(const std::string& text, const std::string
   const bool is_range =
       is_axis_range(first) || (first.is(JsonKind::kObject) && first.members.size() == 1 &&
                                (first.find("range") || first.find("linspace") || first.find("logspace")));
-  override.is_list = override.values.size() == 1 && (first.is(JsonKind::kArray) || is_range);
+  const bool is_list = first.is(JsonKind::kArray) && !list_is_value(first, override.path);
+  override.is_axis = override.values.size() == 1 && (is_list || is_range);
   return override;
 }
 
 // The value of an axis: the list or range as given, or the values as a list.
 JsonNode axis_node(const Override& override) {
-  if (override.is_list) return override.values[0];
+  if (override.is_axis) return override.values[0];
   JsonNode list;
   list.kind = JsonKind::kArray;
   list.location = override.location;
@@ -138,14 +147,6 @@ void add_axis(JsonNode& root, const Override& override) {
     params->members.push_back({override.key, override.location, axis_node(override)});
 }
 
-// A list for a key that takes pairs, such as kernel_size=[3,3], is one value. For other keys it is an axis.
-bool list_is_value(const Override& override) {
-  if (!override.is_list || !override.values[0].is(JsonKind::kArray)) return false;
-  const std::optional<Setting> setting = setting_at(override.path);
-  if (!setting) return true;  // Such as dataset.normalize.mean.
-  return setting->kind == ArgumentKind::kIntegerPair || setting->kind == ArgumentKind::kNumberPair;
-}
-
 void apply(JsonNode& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
   bool replaced = replace_axis(root.find("params"), override);
   if (JsonNode* grids = root.find("grids")) {
@@ -153,7 +154,7 @@ void apply(JsonNode& root, const Override& override, std::vector<Assignment>& pl
   }
   if (replaced) return;
   const Setting* setting = find_setting(file_settings(), override.path[0]);
-  const bool several = override.values.size() > 1 || (override.is_list && !list_is_value(override));
+  const bool several = override.values.size() > 1 || override.is_axis;
   if (setting != nullptr && !setting->sweepable && override.path.size() > 1 && !several) {
     set_value(root, override.path, override.values[0], override.location, problems);
   } else if (setting != nullptr && !setting->sweepable) {
@@ -178,8 +179,12 @@ std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::str
   std::vector<std::pair<std::string, std::string>> texts;  // what messages call them
   for (const std::string& text : overrides)
     texts.emplace_back(text, fmt::format("override {}", in_quotes(text)));
-  if (options.epochs) texts.emplace_back("epochs=" + *options.epochs, "--epochs " + *options.epochs);
-  if (options.seed) texts.emplace_back("seed=" + *options.seed, "--seed " + *options.seed);
+  constexpr std::size_t kMaxShown = 60;
+  for (const auto& [key, word] : {std::pair("epochs", &options.epochs), std::pair("seed", &options.seed)}) {
+    if (*word)
+      texts.emplace_back(fmt::format("{}={}", key, **word),
+                         fmt::format("--{} {}", key, shown_text(**word, kMaxShown)));
+  }
   if (options.deterministic) {
     texts.emplace_back(*options.deterministic ? "deterministic=true" : "deterministic=false",
                        *options.deterministic ? "--deterministic" : "--no-deterministic");

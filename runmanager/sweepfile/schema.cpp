@@ -32,7 +32,8 @@ using rows::list_of;
 
 Json limited(const char* type, const ArgumentType& value) {
   Json schema = {{"type", type}};
-  if (value.minimum > -kUnbounded) schema[value.exclusive ? "exclusiveMinimum" : "minimum"] = value.minimum;
+  if (value.minimum > -kUnbounded)
+    schema[value.excludes_minimum() ? "exclusiveMinimum" : "minimum"] = value.minimum;
   if (value.maximum < kUnbounded) schema[value.exclusive ? "exclusiveMaximum" : "maximum"] = value.maximum;
   return schema;
 }
@@ -143,7 +144,9 @@ void add_warmup_followers(Json& schema) {
     if (can_follow_warmup(type.name)) followers.push_back(type);
   }
   Json then = named_schema(followers, ScheduleSpec{}.type);
-  then["description"] = "what comes after the warmup, with epochs counted from there";
+  then.erase("default");
+  then["description"] =
+      "what comes after the warmup, with epochs counted from there; left out: lr stays lr times end_factor";
   for (Json& choice : schema["anyOf"]) {
     if (choice.contains("properties") && choice["properties"]["name"]["const"] == "warmup")
       choice["properties"]["then"] = then;

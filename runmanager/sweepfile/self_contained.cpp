@@ -87,7 +87,27 @@ class NetworkNames {
   std::map<std::string, JsonNode> networks_;
 };
 
-void inline_networks(JsonNode& root, NetworkFiles& files) {
+// The network that the file, or the command line, has where it is no axis; null if it is not that of a file.
+const JsonNode* plain_network(const JsonNode& root, const std::vector<Assignment>& overrides) {
+  const JsonNode* network = root.find("network");
+  for (const Assignment& assignment : overrides) {
+    if (assignment.path == kNetworkKey) network = &assignment.value;
+  }
+  return network != nullptr && network->is(JsonKind::kString) ? network : nullptr;
+}
+
+// The name of the network in `wanted`, a file, if `file` holds the same one; null if not.
+std::optional<JsonNode> name_of_same_network(const JsonNode& wanted, const JsonNode* file,
+                                             NetworkFiles& files) {
+  if (file == nullptr || !wanted.is(JsonKind::kString)) return std::nullopt;
+  Problems unreadable;
+  const JsonNode network = files.read(*file, unreadable), asked_for = files.read(wanted, unreadable);
+  const JsonNode* name = network.find("name");
+  if (!unreadable.empty() || name == nullptr || !same_value(network, asked_for)) return std::nullopt;
+  return *name;
+}
+
+void inline_networks(JsonNode& root, const std::vector<Assignment>& overrides, NetworkFiles& files) {
   NetworkNames names;
   std::map<std::string, JsonNode> name_of_file;
   visit_axes(root, [&](const KeyPath& path, JsonNode& value) {
@@ -104,9 +124,13 @@ void inline_networks(JsonNode& root, NetworkFiles& files) {
     const JsonNode* name = value.find("name");
     if (file.is(JsonKind::kString) && name != nullptr) name_of_file[file.text] = *name;
   });
+  const JsonNode* plain = plain_network(root, overrides);
   visit_conditions(root, [&](const KeyPath& path, JsonNode& value) {
-    const auto name = path == kNetworkKey ? name_of_file.find(value.text) : name_of_file.end();
-    if (name != name_of_file.end()) value.text = name->second.text;
+    if (path != kNetworkKey) return;
+    if (const auto name = name_of_file.find(value.text); name != name_of_file.end())
+      value.text = name->second.text;
+    else if (const auto same = name_of_same_network(value, plain, files))
+      value.text = same->text;
   });
 }
 
@@ -127,7 +151,7 @@ void make_self_contained(JsonNode& root, std::vector<Assignment>& overrides, con
   for (Assignment& assignment : overrides) visit(assignment.path, assignment.value);
   visit_axes(root, visit);
   visit_conditions(root, visit);
-  inline_networks(root, files);
+  inline_networks(root, overrides, files);
 }
 
 bool is_file_path(const KeyPath& path) {

@@ -20,8 +20,8 @@ struct JsonLocation {
   std::string path;                           // "params.lr.0"; "" for the whole document
 };
 
-/// "sweeps/fashion.json:7:13: params.lr.0"; without line and column, or without the path, where there are
-/// none.
+/// "sweeps/fashion.json:7:13: params.lr.0"; without line and column, or without the path, if there is none.
+/// Control characters of the path are escaped, and a long one is cut.
 std::string to_string(const JsonLocation& location);
 
 enum class JsonKind { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
@@ -61,6 +61,9 @@ struct JsonMember {
 JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines = true,
                     const std::string& path = "");
 
+/// Offset of the first byte that does not belong to well-formed UTF-8 (RFC 3629), or npos.
+std::size_t find_bad_utf8(std::string_view text);
+
 /// The value without locations, members in order.
 nlohmann::ordered_json to_json(const JsonNode& node);
 
@@ -74,6 +77,9 @@ bool same_value(const JsonNode& a, const JsonNode& b);
 /// Returns what messages call the value: `"adma"`, `-1`, `true`, `null`, `an empty list`, `a list of 3`, `an
 /// object`. Long strings are cut, and control characters are escaped.
 std::string describe(const JsonNode& node);
+
+/// `text` with control characters escaped, cut behind `most` bytes.
+std::string shown_text(std::string_view text, std::size_t most);
 
 /// The string in quotes as describe() shows it.
 std::string in_quotes(std::string_view text);

@@ -44,7 +44,9 @@ std::span<const Setting> file_settings() {
               "trainings of each combination, each with random numbers of its own", false),
       number("lr", 0.01, true, "learning rate"),
       integer("batch_size", 1, kMaxCount, 100,
-              "samples per optimizer step; the last batch of an epoch may be shorter"),
+              "samples per optimizer step; the last batch of an epoch may be shorter; left out: 100, or all "
+              "if there "
+              "are fewer"),
       boolean("shuffle", true, "whether every epoch visits the samples in a new order"),
       integer("num_workers", 0, 1024, 0,
               "threads that prepare batches ahead; 0: the training thread does it"),

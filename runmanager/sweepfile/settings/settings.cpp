@@ -60,6 +60,20 @@ std::vector<std::string> type_names(std::span<const NamedType> types) {
   return names;
 }
 
+bool takes_list(const Setting& setting) {
+  if (!setting.format) {
+    return setting.kind == ArgumentKind::kIntegerPair || setting.kind == ArgumentKind::kNumberPair ||
+           setting.kind == ArgumentKind::kNumberList;
+  }
+  const auto is_list = [](const nlohmann::ordered_json& schema) {
+    return schema.value("type", "") == "array";
+  };
+  const nlohmann::ordered_json& schema = setting.format->schema;
+  if (!schema.is_object()) return false;
+  const auto forms = schema.find("anyOf");
+  return is_list(schema) || (forms != schema.end() && std::any_of(forms->begin(), forms->end(), is_list));
+}
+
 std::span<const NamedType> named_types(const Setting& setting) {
   return setting.format && setting.format->types != nullptr ? setting.format->types()
                                                             : std::span<const NamedType>();

@@ -72,6 +72,9 @@ const Setting* find_setting(std::span<const Setting> settings, std::string_view 
 std::vector<std::string> setting_names(std::span<const Setting> settings);
 std::vector<std::string> type_names(std::span<const NamedType> types);
 
+/// Whether the value may be a list: a pair, numbers, names of columns, changes of images.
+bool takes_list(const Setting& setting);
+
 /// Types that the setting's value names, as "optimizer" does; empty for other settings.
 std::span<const NamedType> named_types(const Setting& setting);
 

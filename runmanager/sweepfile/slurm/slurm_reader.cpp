@@ -9,12 +9,12 @@
 
 #include "core/base/error.h"
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
 namespace {
 
 constexpr int kSecondsPerMinute = 60;
+constexpr std::size_t kMaxShownWord = 60;
 // The controller looks for jobs at their limit every half a minute, so that a warning may come that much
 // late.
 constexpr int kSlackSeconds = 30;
@@ -93,8 +93,9 @@ void apply_slurm_options(JsonNode& root, std::span<const std::string> words, Pro
     const bool good = equals != std::string::npos && equals > 0 && equals + 1 < word.size() &&
                       find_bad_utf8(word) == std::string::npos;
     const std::string key = good ? word.substr(0, equals) : "";
-    const auto location = std::make_shared<const JsonLocation>(
-        JsonLocation{std::make_shared<const std::string>(fmt::format("--slurm {}", word)), 0, 0, 0, ""});
+    const auto location = std::make_shared<const JsonLocation>(JsonLocation{
+        std::make_shared<const std::string>(fmt::format("--slurm {}", shown_text(word, kMaxShownWord))), 0, 0,
+        0, ""});
     if (!good) {
       problems.add(*location, "want KEY=VALUE, such as partition=gpu");
       continue;

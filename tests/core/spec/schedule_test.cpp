@@ -92,7 +92,7 @@ TEST(ResolveSchedule, MistakesSayWhatIsAllowed) {
   expect({"one_cycle", {{"max_momentum", 1.0}}}, "max_momentum");
   expect({"cosine", {}, {{"step"}}}, "only warmup has a schedule after it");
   expect({"warmup", {}, {{"one_cycle"}}}, "one of constant, step and cosine");
-  expect({"warmup", {{"start_factor", 0.0}}}, "start_factor must be > 0");
+  expect({"warmup", {{"start_factor", 0.0}}}, "got 0, want a number > 0 and <= 1");
 }
 
 }  // namespace

@@ -166,6 +166,25 @@ TEST(Axes, ExcludedCombinationsAreLeftOutWithTheReason) {
               HasSubstr("s.json:2:80: exclude.0: device is \"cpu\" and batch_size is 20 or 30"));
 }
 
+TEST(Axes, ARuleMayAskForAListWhereTheKeyTakesLists) {
+  const SweepFolder folder;
+  const auto names = [&](const std::string& rules) {
+    return names_of(folder.load(
+        R"({"network": "net.json", "dataset": {"name": "mine", "path": "data"},
+            "params": {"dataset.resize": [[32, 32], [64, 64], 16], "seed": [1, 2]}, )" +
+        rules + "}"));
+  };
+  EXPECT_EQ(names(R"("exclude": [{"dataset.resize": [32, 32]}])").size(), 4u);
+  EXPECT_EQ(names(R"("exclude": [{"dataset.resize": [[32, 32], 16]}])").size(), 2u);
+  EXPECT_EQ(names(R"("when": {"seed": {"dataset.resize": [64, 64]}})").size(), 4u);
+  EXPECT_EQ(names(R"("exclude": [{"dataset.resize": [16, 20]}])").size(), 4u);
+  const Sweep weights = folder.load(SweepFolder::with(
+      R"("params": {"loss.class_weights": [[1, 1, 1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 2]]},
+         "exclude": [{"loss.class_weights": [1, 1, 1, 1, 1, 1, 1, 1, 1, 2]}])"));
+  EXPECT_EQ(weights.runs.size(), 1u);
+  EXPECT_THAT(weights.excluded.at(0).reason, HasSubstr("loss.class_weights is [1,1,1,1,1,1,1,1,1,2]"));
+}
+
 TEST(Axes, ARuleMayAskForAPlainValueOfTheFile) {
   const SweepFolder folder;
   const std::string params = R"("params": {"lr": [0.1, 0.2]}, "exclude": [{"lr": 0.1, "epochs": 5}])";

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tests/support/sweep_folder.h"
@@ -100,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
          R"("schedule": {"name": "warmup", "then": {"name": "step", "step_size": 0}})",
          "s.json:2:70: schedule.then.step_size: got 0, want an integer >= 1"},
         {"WarmupFromZero", R"("schedule": {"name": "warmup", "start_factor": 0})",
-         "s.json:2:13: schedule: start_factor must be > 0"},
+         "s.json:2:48: schedule.start_factor: got 0, want a number > 0 and <= 1"},
         {"ClipNormNegative", R"("clip_norm": -1)", "s.json:2:14: clip_norm: got -1, want a number >= 0"},
         {"ClipNormNull", R"("clip_norm": null)", "s.json:2:14: clip_norm: got null, want a number >= 0"},
         {"PrecisionUnknown", R"("precision": "bfp16")",
@@ -362,14 +364,49 @@ TEST(BadSweepFile, DatasetsAreChecked) {
   EXPECT_THAT(error(R"({"name": "mnist", "categories": "onehot"})"), HasSubstr("did you mean \"one_hot\"?"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": "all"})"),
               HasSubstr("dataset.normalize: got \"all\", want train, none, or an object with"));
-  EXPECT_THAT(error(R"({"name": "mnist", "validation": 59950})"),
-              HasSubstr("batch_size: got 100 (the default), want at most 50"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0.5]}})"),
               HasSubstr("\"std\" is missing, want both"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0.5], "std": [0]}})"),
               HasSubstr("want a list of numbers > 0"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0, 0, 0], "std": [1, 1, 1]}})"),
               HasSubstr("dataset.normalize: got 3 means, want 1, one per channel"));
+}
+
+TEST(BadSweepFile, OnlyABatchSizeThatWasGivenIsRefusedForASmallSet) {
+  const SweepFolder folder;
+  const auto file = [](const std::string& more) {
+    return R"({"network": "net.json", "dataset": {"name": "mnist", "validation": 59902})" + more + "}";
+  };
+  EXPECT_EQ(folder.load(file("")).runs.size(), 1u);
+  EXPECT_THAT(folder.error(file(R"(, "batch_size": 100)")),
+              HasSubstr("batch_size: got 100, want at most 98"));
+}
+
+TEST(BadSweepFile, ANetworkWithoutWeightsIsNotTrained) {
+  const SweepFolder folder;
+  for (const char* layers : {R"([{"type": "flatten"}])", R"([{"type": "flatten"}, {"type": "relu"}])"}) {
+    EXPECT_THAT(folder.error(fmt::format(R"({{"dataset": "mnist", "network": {{"layers": {}}}}})", layers)),
+                HasSubstr("s.json:1:33: network: no layer has weights, so there is nothing to train"));
+  }
+}
+
+TEST(BadSweepFile, LongKeysAreCutAndControlCharactersEscapedInMessages) {
+  const SweepFolder folder;
+  const std::string key(900'000, 'k');
+  for (const std::string& settings :
+       {fmt::format(R"("{}": 1)", key), fmt::format(R"("params": {{"{}": [1]}})", key),
+        fmt::format(R"("log": {{"{}": 1}})", key), fmt::format(R"("optimizer": {{"{}": 1}})", key),
+        fmt::format(R"("exclude": [{{"{}": 1}}])", key)}) {
+    const std::string message = folder.error(SweepFolder::with(settings));
+    EXPECT_LT(message.size(), 2000u);
+    EXPECT_THAT(message, HasSubstr("kkk…"));
+  }
+  EXPECT_LT(folder.error(SweepFolder::with(R"("lr": 1)"), {key + "=1"}).size(), 2000u);
+  LoadOptions options;
+  options.epochs = key;
+  EXPECT_LT(folder.error(SweepFolder::with(R"("lr": 1)"), {}, options).size(), 2000u);
+  EXPECT_THAT(folder.error(SweepFolder::with("\"a\\u001b[31m\": 1")),
+              HasSubstr("s.json:2:1: a\\u001b[31m: "));
 }
 
 TEST(BadSweepFile, AFileThatCannotBeReadIsADataError) {

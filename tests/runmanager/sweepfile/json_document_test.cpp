@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/spec/arguments.h"
-#include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
 namespace {

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <vector>
+
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {
@@ -34,6 +37,27 @@ TEST(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
   EXPECT_EQ(optimizer.type, "adam");
   EXPECT_EQ(std::get<AdamOptions>(resolve_optimizer(optimizer)).beta2, 0.9);
   EXPECT_EQ(folder.load(file, {"device=cpu,cuda"}).runs[1].device, "cuda");
+}
+
+TEST(Overrides, AListIsOneValueOfAKeyThatTakesLists) {
+  const SweepFolder folder;
+  const std::string file = R"({"network": "net.json", "dataset": {"name": "mine", "path": "data"}})";
+  const auto one_run = [&](const std::string& text) {
+    const Sweep sweep = folder.load(file, {text});
+    EXPECT_EQ(sweep.runs.size(), 1u) << text;
+    return sweep.runs.at(0);
+  };
+  EXPECT_EQ(one_run("loss.class_weights=[1,2,3]").loss.arguments.at("class_weights"),
+            ArgumentValue(std::vector{1.0, 2.0, 3.0}));
+  EXPECT_THAT(one_run(R"(dataset.ignore=["a","b"])").dataset.ignore, ElementsAre("a", "b"));
+  EXPECT_EQ(one_run(R"(dataset.augment=["horizontal_flip",{"cutout":{"size":2}}])").augment.size(), 2u);
+  EXPECT_EQ(one_run("dataset.resize=[8,9]").dataset.resize, (std::array<std::int64_t, 2>{8, 9}));
+  EXPECT_EQ(one_run(R"(slurm.options=["--exclusive"])").index, 0u);
+  EXPECT_EQ(folder.load(file, {"dataset.resize=[[8,9],[16,16]]"}).runs.size(), 2u);
+  EXPECT_EQ(folder.load(file, {R"(dataset.ignore=["a"],["b"],"c")"}).runs.size(), 3u);
+  const std::string axis =
+      R"({"network": "net.json", "dataset": {"name": "mine", "path": "data"}, "params": {"dataset.resize": [8, 9]}})";
+  EXPECT_EQ(folder.load(axis, {"dataset.resize=[16,16]"}).runs.size(), 1u);
 }
 
 TEST(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {

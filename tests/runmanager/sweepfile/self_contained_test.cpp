@@ -134,6 +134,16 @@ TEST_F(SelfContained, ConditionsKnowANetworkByItsFileAndByItsName) {
   }
 }
 
+TEST_F(SelfContained, ConditionsKnowThePlainNetworkByItsFile) {
+  const std::string file = R"({"dataset": "mnist", "network": "networks/small.json",
+    "params": {"seed": [1, 2], "lr": [0.1, 0.2]}, "exclude": [{"network": "networks/other.json", "seed": 1}],
+    "when": {"lr": {"network": "networks/small.json"}}})";
+  EXPECT_EQ(folder_.load(file).runs.size(), 4u);
+  const Sweep sweep = folder_.load(file, {"network=networks/other.json"});
+  EXPECT_THAT(names_of(sweep), ElementsAre("seed=2"));
+  expect_same_runs_again(sweep);
+}
+
 TEST_F(SelfContained, ANetworkThatIsNamedTwiceIsReportedWhereItIsNamed) {
   EXPECT_EQ(
       folder_.error(R"({"dataset": "mnist", "params": {"network": ["net.json", "net.json"]}})"),

@@ -1,0 +1,428 @@
+// The parser of the files that people write: it knows what it expected, so that a mistake is explained where
+// it is found.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/text/json_document.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;  // Far beyond any sweep file, far below what overflows a stack.
+constexpr std::size_t kMaxShownWord = 40;
+
+bool is_word_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("_.+-$").find(c) != std::string_view::npos;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Returns the character in quotes, or its number if it cannot be printed.
+std::string shown(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x7F ? fmt::format("'{}'", c) : fmt::format("the byte 0x{:02X}", byte);
+}
+
+// Whether `word` is -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?, the numbers of RFC 8259.
+bool is_json_number(std::string_view word) {
+  std::size_t i = 0;
+  const auto digits = [&] {
+    const std::size_t start = i;
+    while (i < word.size() && is_digit(word[i])) ++i;
+    return i > start;
+  };
+  const auto take = [&](std::string_view any_of) {
+    const bool found = i < word.size() && any_of.find(word[i]) != std::string_view::npos;
+    i += found ? 1 : 0;
+    return found;
+  };
+  take("-");
+  if (!take("0") && !digits()) return false;
+  if (take(".") && !digits()) return false;
+  if (take("eE")) {
+    take("+-");
+    if (!digits()) return false;
+  }
+  return i == word.size();
+}
+
+// What is wrong with a word that is neither a number nor true, false or null.
+std::string explained_word(const std::string& whole) {
+  const std::string word = whole.substr(0, kMaxShownWord);
+  const bool has_sign = word.size() > 1 && std::string_view("-+.").find(word[0]) != std::string_view::npos;
+  const char first = has_sign ? word[1] : word[0];
+  if (is_digit(first) || first == '.')
+    return fmt::format("{} is not a number of JSON, want one like 10, 0.01 or 1e-4", word);
+  std::string lower = word;
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (lower.find("nan") != std::string::npos || lower.find("inf") != std::string::npos)
+    return fmt::format("{} is not a number of JSON, want a finite one", word);
+  const std::string literals[] = {"true", "false", "null"};
+  const std::string nearest = lower == "none" ? "null" : nearest_name(word, literals);
+  return fmt::format("{} is not a value, want a string in double quotes, a number, true, false or null{}",
+                     word, nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest));
+}
+
+class JsonParser {
+ public:
+  JsonParser(std::string_view text, const std::string& source, bool has_lines)
+      : text_(text), source_(std::make_shared<const std::string>(source)), has_lines_(has_lines) {}
+
+  JsonNode parse_document(const std::string& path) {
+    check_text();
+    skip_blanks();
+    if (at_end()) fail(0, text_.empty() ? "the file is empty" : "the file holds nothing but blanks");
+    JsonNode root = parse_value(path);
+    skip_blanks();
+    if (!at_end()) fail(at_, fmt::format("the document has ended, but {} follows", shown(text_[at_])));
+    return root;
+  }
+
+ private:
+  struct Place {
+    std::size_t line = 1, column = 1;
+  };
+
+  // The line and column of an offset. Mostly asked for in rising order, so the text is walked once.
+  Place place_of(std::size_t offset) {
+    if (offset < counted_) {
+      counted_ = 0;
+      place_ = {};
+    }
+    for (; counted_ < offset && counted_ < text_.size(); ++counted_) {
+      const auto byte = static_cast<unsigned char>(text_[counted_]);
+      if (byte == '\n') {
+        ++place_.line;
+        place_.column = 1;
+      } else if ((byte & 0xC0u) != 0x80u) {  // Continuation bytes of UTF-8 take no column.
+        ++place_.column;
+      }
+    }
+    return place_;
+  }
+
+  [[noreturn]] void fail(std::size_t offset, const std::string& message) {
+    if (!has_lines_) throw ConfigError(*source_ + ": " + message);
+    const Place place = place_of(offset);
+    throw ConfigError(fmt::format("{}:{}:{}: {}", *source_, place.line, place.column, message));
+  }
+
+  std::shared_ptr<const JsonLocation> location_at(std::size_t offset, std::string path) {
+    const Place place = has_lines_ ? place_of(offset) : Place{0, 0};
+    return std::make_shared<const JsonLocation>(
+        JsonLocation{source_, place.line, place.column, offset, std::move(path)});
+  }
+
+  // What makes the file no text at all.
+  void check_text() {
+    if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
+      fail(0, "the file is UTF-16, want UTF-8");
+    if (text_.starts_with("\x1F\x8B")) fail(0, "the file is compressed with gzip, want plain JSON");
+    if (const std::size_t bad = find_bad_utf8(text_); bad != std::string_view::npos)
+      fail(bad, fmt::format("the byte 0x{:02X} is not UTF-8", static_cast<unsigned char>(text_[bad])));
+    if (const std::size_t nul = text_.find('\0'); nul != std::string_view::npos)
+      fail(nul, "the file holds a NUL byte, want text");
+  }
+
+  bool at_end() const { return at_ == text_.size(); }
+  bool next_is(char c) const { return !at_end() && text_[at_] == c; }
+
+  // Skips blanks and comments.
+  void skip_blanks() {
+    for (;;) {
+      at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
+      if (next_is('#')) fail(at_, "comments begin with // or stand between /* and */");
+      const std::string_view rest = text_.substr(at_);
+      if (has_lines_ && rest.starts_with("//")) {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (has_lines_ && rest.starts_with("/*")) {
+        const std::size_t end = text_.find("*/", at_ + 2);
+        if (end == std::string_view::npos) fail(at_, "the comment that starts here has no closing */");
+        at_ = end + 2;
+      } else {
+        return;
+      }
+    }
+  }
+
+  // The innermost bracket that is open.
+  struct Bracket {
+    std::size_t offset;
+    char closing;
+    std::string name() const { return closing == '}' ? "object" : "list"; }
+  };
+
+  std::string bracket_text(const Bracket& bracket) {
+    const Place place = place_of(bracket.offset);
+    return fmt::format("the {} that starts at {}:{}", bracket.name(), place.line, place.column);
+  }
+
+  // Fails if the text ends here, or a bracket of the other kind closes.
+  void check_inside(const Bracket& bracket) {
+    if (at_end())
+      fail(text_.size(),
+           fmt::format("the file ends inside {}, want a closing {}", bracket_text(bracket), bracket.closing));
+    const bool closes_other = text_[at_] != bracket.closing && (next_is('}') || next_is(']'));
+    if (closes_other)
+      fail(at_,
+           fmt::format("{} is closed by {}, want {}", bracket_text(bracket), text_[at_], bracket.closing));
+    if (next_is('\'')) fail(at_, "strings stand in double quotes (\"), not in single ones");
+  }
+
+  // After a value inside of `bracket`: skips the comma, or the closing bracket. Returns whether another value
+  // follows.
+  bool another_follows(const Bracket& bracket) {
+    skip_blanks();
+    check_inside(bracket);
+    const std::size_t comma = at_;
+    if (next_is(',')) {
+      ++at_;
+      skip_blanks();
+      check_inside(bracket);
+      if (!next_is(bracket.closing)) return true;
+      if (!has_lines_)
+        fail(comma, fmt::format("the last entry of a list or object has no comma after it: remove this one "
+                                "before the {}",
+                                bracket.closing));
+    }
+    if (next_is(bracket.closing)) {
+      ++at_;
+      return false;
+    }
+    const char c = text_[at_];
+    const bool begins_value = c == '"' || c == '{' || c == '[' || is_word_character(c);
+    fail(at_, begins_value
+                  ? "a comma is missing before this"
+                  : fmt::format("{} cannot stand here, want a comma or {}", shown(c), bracket.closing));
+  }
+
+  JsonNode parse_value(const std::string& path) {
+    const std::size_t start = at_;
+    JsonNode node;
+    node.location = location_at(start, path);
+    const char c = text_[at_];
+    if (c == '{' || c == '[') {
+      if (depth_ == kMaxDepth) fail(at_, fmt::format("more than {} brackets inside each other", kMaxDepth));
+      ++depth_;
+      ++at_;
+      c == '{' ? parse_members({start, '}'}, node) : parse_elements({start, ']'}, node);
+      --depth_;
+    } else if (c == '"') {
+      node.kind = JsonKind::kString;
+      node.text = parse_string();
+    } else if (is_word_character(c)) {
+      parse_word(node);
+    } else if (c == ',') {
+      fail(at_, "a value is missing before this comma");
+    } else if (c == '\'') {
+      fail(at_, "strings stand in double quotes (\"), not in single ones");
+    } else {
+      fail(at_, fmt::format("{} cannot stand here, want a value", shown(c)));
+    }
+    return node;
+  }
+
+  void parse_elements(const Bracket& bracket, JsonNode& list) {
+    list.kind = JsonKind::kArray;
+    const std::string prefix = list.location->path.empty() ? "" : list.location->path + ".";
+    skip_blanks();
+    check_inside(bracket);
+    if (next_is(bracket.closing)) {
+      ++at_;
+      return;
+    }
+    do {
+      list.elements.push_back(parse_value(prefix + std::to_string(list.elements.size())));
+    } while (another_follows(bracket));
+  }
+
+  void parse_members(const Bracket& bracket, JsonNode& object) {
+    object.kind = JsonKind::kObject;
+    skip_blanks();
+    check_inside(bracket);
+    if (next_is(bracket.closing)) {
+      ++at_;
+      return;
+    }
+    do {
+      parse_member(bracket, object);
+    } while (another_follows(bracket));
+  }
+
+  void parse_member(const Bracket& bracket, JsonNode& object) {
+    const std::size_t start = at_;
+    if (next_is(',')) fail(at_, "a value is missing before this comma");
+    if (!next_is('"'))
+      fail(at_, fmt::format("a key in double quotes is missing before {}", shown(text_[at_])));
+    std::string key = parse_string();
+    const std::string& parent = object.location->path;
+    const auto location = location_at(start, parent.empty() ? key : parent + "." + key);
+    if (!keys_.emplace(bracket.offset, key).second) {
+      const JsonLocation& first = *object.find_member(key)->key_location;
+      fail(start, fmt::format("the key {} stands here twice; the first is at {}:{}", in_quotes(key),
+                              first.line, first.column));
+    }
+    skip_blanks();
+    check_inside(bracket);
+    if (!next_is(':'))
+      fail(at_,
+           fmt::format("a colon is missing between the key and its value, before {}", shown(text_[at_])));
+    ++at_;
+    skip_blanks();
+    if (next_is('}') || next_is(']')) fail(at_, "a value is missing after the colon");
+    check_inside(bracket);
+    object.members.push_back({std::move(key), location, parse_value(location->path)});
+  }
+
+  void parse_word(JsonNode& node) {
+    const std::size_t start = at_;
+    while (!at_end() && is_word_character(text_[at_])) ++at_;
+    node.text = std::string(text_.substr(start, at_ - start));
+    if (node.text == "null") return;
+    if (node.text == "true" || node.text == "false") {
+      node.kind = JsonKind::kBoolean;
+      node.boolean = node.text == "true";
+      return;
+    }
+    if (!is_json_number(node.text)) fail(start, explained_word(node.text));
+    const char* end = node.text.data() + node.text.size();
+    const auto [stopped, error] = std::from_chars(node.text.data(), end, node.integer);
+    node.kind = error == std::errc() && stopped == end ? JsonKind::kInteger : JsonKind::kNumber;
+    node.number = node.is(JsonKind::kInteger) ? static_cast<double>(node.integer)
+                                              : std::strtod(node.text.c_str(), nullptr);
+    if (node.is(JsonKind::kNumber)) node.integer = 0;
+    if (std::abs(node.number) == HUGE_VAL)
+      fail(start, fmt::format("{} is too large for a number", node.text.substr(0, kMaxShownWord)));
+  }
+
+  // Offset of the quote that ends the string at `start`.
+  std::size_t end_of_string(std::size_t start) {
+    std::size_t i = start + 1;
+    while (i < text_.size() && text_[i] != '\n' && text_[i] != '"') i += text_[i] == '\\' ? 2 : 1;
+    if (i >= text_.size() || text_[i] != '"')
+      fail(start, "the string that starts here has no closing quote on its line");
+    return i;
+  }
+
+  std::string parse_string() {
+    const std::size_t end = end_of_string(at_);
+    std::string result;
+    for (++at_; at_ < end;) {
+      const char c = text_[at_];
+      if (static_cast<unsigned char>(c) < 0x20)
+        fail(at_, fmt::format("a string holds the control character U+{:04X}, want \\u{:04x} instead",
+                              static_cast<unsigned>(c), static_cast<unsigned>(c)));
+      if (c == '\\') {
+        parse_escape(result);
+      } else {
+        result += c;
+        ++at_;
+      }
+    }
+    ++at_;
+    return result;
+  }
+
+  void parse_escape(std::string& result) {
+    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+    const char letter = text_[at_ + 1];
+    if (letter == 'u') return append_utf8(parse_unicode_escape(), result);
+    const std::size_t which = kLetters.find(letter);
+    if (which == std::string_view::npos)
+      fail(at_, fmt::format("\\{} is no escape of JSON, allowed: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
+                            letter));
+    result += kMeanings[which];
+    at_ += 2;
+  }
+
+  // The value of the \uXXXX at `offset`; a value that no character has if there is none.
+  std::uint32_t code_unit(std::size_t offset) const {
+    constexpr std::uint32_t kNone = 0xFFFFFFFF;
+    const std::string_view escape = text_.substr(std::min(offset, text_.size()), 6);
+    if (escape.size() < 6 || !escape.starts_with("\\u")) return kNone;
+    std::uint32_t unit = 0;
+    const auto [stopped, error] = std::from_chars(escape.data() + 2, escape.data() + 6, unit, 16);
+    return error == std::errc() && stopped == escape.data() + 6 ? unit : kNone;
+  }
+
+  // The character of one \uXXXX, or of the two of a surrogate pair.
+  std::uint32_t parse_unicode_escape() {
+    const std::uint32_t first = code_unit(at_), second = code_unit(at_ + 6);
+    const bool is_pair = first >= 0xD800 && first < 0xDC00 && second >= 0xDC00 && second < 0xE000;
+    if (first > 0xFFFF || (!is_pair && first >= 0xD800 && first < 0xE000))
+      fail(at_, "this \\u escape does not name a character, want \\u and 4 hexadecimal digits");
+    at_ += is_pair ? 12 : 6;
+    return is_pair ? 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00) : first;
+  }
+
+  static void append_utf8(std::uint32_t character, std::string& result) {
+    const auto tail = [&](int shift) { result += static_cast<char>(0x80u | ((character >> shift) & 0x3Fu)); };
+    if (character < 0x80) {
+      result += static_cast<char>(character);
+    } else if (character < 0x800) {
+      result += static_cast<char>(0xC0u | (character >> 6));
+      tail(0);
+    } else if (character < 0x10000) {
+      result += static_cast<char>(0xE0u | (character >> 12));
+      tail(6);
+      tail(0);
+    } else {
+      result += static_cast<char>(0xF0u | (character >> 18));
+      tail(12);
+      tail(6);
+      tail(0);
+    }
+  }
+
+  std::string_view text_;
+  std::shared_ptr<const std::string> source_;
+  bool has_lines_;
+  std::size_t at_ = 0, depth_ = 0;
+  std::size_t counted_ = 0;  // place_ is the one of this offset
+  Place place_;
+  std::set<std::pair<std::size_t, std::string>> keys_;  // of each object, by its offset
+};
+
+}  // namespace
+
+std::size_t find_bad_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t i = 0; i < text.size();) {
+    const unsigned char first = byte(i);
+    if (first < 0x80) {
+      ++i;
+      continue;
+    }
+    if (first < 0xC2 || first > 0xF4) return i;
+    const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (i + length > text.size()) return i;
+    // The range of the second byte is smaller after some first ones; RFC 3629, section 4.
+    const unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    const unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (byte(i + 1) < low || byte(i + 1) > high) return i;
+    for (std::size_t k = 2; k < length; ++k) {
+      if ((byte(i + k) & 0xC0u) != 0x80u) return i;
+    }
+    i += length;
+  }
+  return std::string_view::npos;
+}
+
+JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines,
+                    const std::string& path) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // Some editors put this mark before UTF-8.
+  return JsonParser(text, source, has_lines).parse_document(path);
+}
+
+}  // namespace sweep
