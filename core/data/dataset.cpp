@@ -80,6 +80,9 @@ void check_options(const DatasetSpec& spec, const DataFormat& format, const std:
   if (spec.missing != DatasetSpec{}.missing && !format.has_labels)
     refuse("missing", "is for tables and arrays");
   if (spec.categories != DatasetSpec{}.categories && !format.is_table) refuse("categories", of_a_table);
+  if (spec.decimal != DatasetSpec{}.decimal && !format.is_table) refuse("decimal", of_a_table);
+  if (spec.encoding != DatasetSpec{}.encoding && !format.is_table) refuse("encoding", of_a_table);
+  if (spec.unknown != DatasetSpec{}.unknown && !format.is_table) refuse("unknown", of_a_table);
   if (!spec.categorical.empty() && !format.is_table) refuse("categorical", of_a_table);
   if (!spec.ignore.empty() && !format.is_table) refuse("ignore", of_a_table);
 }
@@ -115,6 +118,8 @@ ReadOptions read_options(const DatasetSpec& spec) {
   options.missing = spec.missing;
   options.categories = spec.categories;
   options.channels = spec.channels;
+  options.decimal = spec.decimal;
+  options.encoding = spec.encoding;
   options.categorical = spec.categorical;
   options.ignore = spec.ignore;
   return options;
@@ -128,6 +133,8 @@ Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format)
   dataset.target_names = raw.value_names;
   dataset.feature_names = raw.feature_names;
   dataset.columns = raw.columns;
+  dataset.encoding = spec.encoding;
+  dataset.unknown = spec.unknown;
   dataset.files = std::move(raw.files);
   dataset.skipped = std::move(raw.skipped);
   dataset.notes = std::move(raw.notes);

@@ -58,6 +58,9 @@ struct DatasetSpec {
   // Tables; see ReadOptions.
   MissingValues missing = MissingValues::kError;
   Categories categories = Categories::kOneHot;
+  DecimalMark decimal = DecimalMark::kAuto;
+  TextEncoding encoding = TextEncoding::kUtf8;
+  UnknownCategory unknown = UnknownCategory::kError;
   ChannelOrder channels = ChannelOrder::kAuto;  // of arrays
   std::vector<std::string> categorical{}, ignore{};
   Normalization normalization = Normalization::kAuto;
@@ -75,6 +78,8 @@ struct Dataset {
   std::vector<std::string> target_names;   // of the numbers of a sample; empty if the targets are classes
   std::vector<std::string> feature_names;  // of the columns that a table's samples are made of; else empty
   std::vector<FeatureColumn> columns{};    // of a table: what became those features; else empty
+  TextEncoding encoding = TextEncoding::kUtf8;           // of a table
+  UnknownCategory unknown = UnknownCategory::kError;     // likewise
   std::vector<float> fill_values{};        // where missing values are allowed: what a channel gets for them
   Samples train;
   Samples validation;        // count 0 if there is none

@@ -59,7 +59,10 @@ SampleFormat from_json(const Json& json) {
     added.name = column.at("name").get<std::string>();
     added.categories = column.value("categories", std::vector<std::string>());
     added.one_hot = !added.categories.empty() && column.value("one_hot", false);
+    added.decimal_comma = column.value("decimal", std::string(".")) == ",";
   }
+  if (json.value("encoding", std::string()) == "latin-1") format.encoding = TextEncoding::kLatin1;
+  if (json.value("unknown", std::string()) == "zeros") format.unknown = UnknownCategory::kZeros;
   format.fill_values = json.value("missing", std::vector<float>());
   if (json.contains("normalize")) {
     format.transform = {json["normalize"].at("mean").get<std::vector<float>>(),
@@ -77,6 +80,8 @@ SampleFormat sample_format(const Dataset& dataset) {
           .class_names = dataset.class_names,
           .target_names = dataset.target_names,
           .columns = dataset.columns,
+          .encoding = dataset.encoding,
+          .unknown = dataset.unknown,
           .fill_values = dataset.fill_values,
           .transform = dataset.transform};
 }
@@ -91,8 +96,11 @@ Json to_json(const SampleFormat& format) {
       entry["categories"] = column.categories;
       entry["one_hot"] = column.one_hot;
     }
+    if (column.decimal_comma) entry["decimal"] = ",";
     json["columns"].push_back(std::move(entry));
   }
+  if (format.encoding == TextEncoding::kLatin1) json["encoding"] = "latin-1";
+  if (format.unknown == UnknownCategory::kZeros) json["unknown"] = "zeros";
   if (!format.fill_values.empty()) json["missing"] = format.fill_values;
   if (format.transform != InputTransform{})
     json["normalize"] = {{"mean", format.transform.mean}, {"std", format.transform.std}};

@@ -134,6 +134,12 @@ fs::path resolved_path(const JsonNode& node, const fs::path& directory) {
   return (directory / path).lexically_normal();
 }
 
+std::string name_of_path(const fs::path& path) {
+  const std::string stem = (path.has_filename() ? path : path.parent_path()).filename().stem().string();
+  const bool is_pattern = stem.find_first_of("*?[") != std::string::npos;
+  return stem.empty() || is_pattern ? "data" : stem;
+}
+
 DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems) {
   DatasetSpec dataset;
   const JsonNode* node = tree.find("dataset");
@@ -157,8 +163,10 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   if (const JsonNode* name = node->find("name")) {
     check_dataset_name(*name, reader.given("path"), context, problems);
     dataset.name = name->text;
+  } else if (!dataset.path.empty()) {
+    dataset.name = name_of_path(dataset.path);
   } else {
-    problems.add(*node->location, fmt::format("\"name\" is missing, want {}, or any name with a path",
+    problems.add(*node->location, fmt::format("\"name\" is missing, want {}, or a \"path\"",
                                               listed(dataset_names())));
   }
   if (const JsonNode* format = reader.find("format")) dataset.format = format->text;
@@ -177,6 +185,10 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
                  "samples have either a \"label\" or a \"target\", not both");
   if (reader.text("missing") == "mean") dataset.missing = MissingValues::kMean;
   if (reader.text("categories") == "ordinal") dataset.categories = Categories::kOrdinal;
+  if (reader.text("decimal") == ".") dataset.decimal = DecimalMark::kPoint;
+  if (reader.text("decimal") == ",") dataset.decimal = DecimalMark::kComma;
+  if (reader.text("encoding") == "latin-1") dataset.encoding = TextEncoding::kLatin1;
+  if (reader.text("unknown") == "zeros") dataset.unknown = UnknownCategory::kZeros;
   if (reader.text("channels") == "first") dataset.channels = ChannelOrder::kFirst;
   if (reader.text("channels") == "last") dataset.channels = ChannelOrder::kLast;
   dataset.categorical = read_names(reader, "categorical");
@@ -234,6 +246,10 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placem
   if (!dataset.targets.empty()) json["target"] = dataset.targets;
   if (dataset.missing == MissingValues::kMean) json["missing"] = "mean";
   if (dataset.categories == Categories::kOrdinal) json["categories"] = "ordinal";
+  if (dataset.decimal != DecimalMark::kAuto)
+    json["decimal"] = dataset.decimal == DecimalMark::kComma ? "," : ".";
+  if (dataset.encoding == TextEncoding::kLatin1) json["encoding"] = "latin-1";
+  if (dataset.unknown == UnknownCategory::kZeros) json["unknown"] = "zeros";
   if (dataset.channels != ChannelOrder::kAuto)
     json["channels"] = dataset.channels == ChannelOrder::kFirst ? "first" : "last";
   if (!dataset.categorical.empty()) json["categorical"] = dataset.categorical;

@@ -19,6 +19,9 @@ namespace sweep {
 /// command line (line 0) to the current directory.
 std::filesystem::path resolved_path(const JsonNode& node, const std::filesystem::path& directory);
 
+/// What a data set in `path` is called that has no name: "wine" for "data/wine.csv".
+std::string name_of_path(const std::filesystem::path& path);
+
 /// Reads "dataset" of the sweep file `tree`. Adds a problem for everything that is wrong with it.
 DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems);
 

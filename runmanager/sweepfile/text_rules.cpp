@@ -70,6 +70,18 @@ bool check_column_names(const JsonNode& node, Problems& problems) {
   return good;
 }
 
+bool check_ignored_columns(const JsonNode& node, Problems& problems) {
+  const auto check = [&](const JsonNode& name) {
+    const bool is_unnamed = name.is(JsonKind::kString) && name.text.empty();
+    return is_unnamed || check_column_name(name, problems);
+  };
+  if (!node.is(JsonKind::kArray)) return check(node);
+  if (node.elements.empty()) problems.add_value(node, "the name of a column, or a list of such names");
+  bool good = !node.elements.empty();
+  for (const JsonNode& name : node.elements) good = check(name) && good;
+  return good;
+}
+
 bool check_device_name(const JsonNode& node, Problems& problems) {
   std::string nearest;
   if (node.is(JsonKind::kString)) {

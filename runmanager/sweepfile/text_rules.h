@@ -23,6 +23,8 @@ bool check_column_name(const JsonNode& node, Problems& problems);
 
 /// The same for one name, or a list of at least one.
 bool check_column_names(const JsonNode& node, Problems& problems);
+/// The same, where a name may be empty.
+bool check_ignored_columns(const JsonNode& node, Problems& problems);
 
 /// What check_device_name() accepts, for messages.
 inline constexpr const char* kAllowedDevices =

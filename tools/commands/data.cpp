@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -17,6 +18,7 @@
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/sweepfile/dataset_reader.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
@@ -31,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostSkippedShown = 20;
+constexpr std::size_t kMostSkippedShown = 20, kMostFeaturesShown = 12;
 
 struct DataOptions {
   std::vector<std::string> words;  // "get NAME", or FILE and overrides
@@ -106,14 +108,15 @@ int get(const std::string& name) {
   return kExitDone;
 }
 
-Json to_json(const Dataset& dataset) {
+Json to_json(const Dataset& dataset, const DatasetSpec& spec) {
   Json json = {{"name", dataset.name},
                {"source", dataset.source.string()},
                {"format", dataset.format},
                {"shape", dataset.shape},
                {"type", dataset.train.set->samples.index() == 0 ? "uint8" : "float32"},
                {"memory_bytes", memory_bytes(dataset)},
-               {"parts", dataset_balance(dataset)}};
+               {"parts", dataset_balance(dataset)},
+               {"dataset", dataset_json(spec, Placement::kAuto, {})}};
   const Json provenance = dataset_provenance(dataset);
   for (const auto& [key, value] : provenance.items()) {
     if (key == "features" || key == "normalize" || key == "files") json[key] = value;
@@ -156,8 +159,11 @@ void print_text(const Dataset& dataset) {
   std::cout << printable(fmt::format("{}: {} in {}\nsamples {}, {} MB in memory\n", dataset.name,
                                      dataset.format, dataset.source.string(), shape_text(dataset),
                                      megabytes(memory_bytes(dataset))));
-  if (!dataset.feature_names.empty())
-    std::cout << printable(fmt::format("features {}\n", fmt::join(dataset.feature_names, ", ")));
+  if (const auto& names = dataset.feature_names; !names.empty()) {
+    const auto shown = std::span(names).first(std::min(names.size(), kMostFeaturesShown));
+    std::cout << printable(fmt::format("{} feature{}: {}{}\n", names.size(), names.size() == 1 ? "" : "s",
+                                       fmt::join(shown, ", "), shown.size() < names.size() ? ", …" : ""));
+  }
   std::cout << '\n'
             << terminal_table(dataset.target_names.empty() ? classes_table(dataset, parts)
                                                            : targets_table(dataset, parts),
@@ -175,7 +181,20 @@ void print_text(const Dataset& dataset) {
 // Whether `word` means a sweep file: tables and pictures never end in .json.
 bool is_sweep_file(const std::string& word) { return word == "-" || word.ends_with(".json"); }
 
-// The data sets of a sweep file, of a name or of a path.
+// Adds "label=bought", or "dataset.label=bought": a value is JSON if it can be read so, else a string.
+void add_key(Json& dataset, const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw ConfigError(fmt::format("data: got {}, want KEY=VALUE with a key of \"dataset\"", word));
+  std::string key = word.substr(0, equals);
+  constexpr std::string_view kPrefix = "dataset.";
+  if (key.starts_with(kPrefix)) key.erase(0, kPrefix.size());
+  const std::string text = word.substr(equals + 1);
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  dataset[key] = value.is_discarded() ? Json(text) : std::move(value);
+}
+
+// The data sets of a sweep file, or of a name or path with keys of "dataset".
 std::vector<DatasetSpec> specs_of(const std::vector<std::string>& words) {
   const std::string& source = words.front();
   if (is_sweep_file(source)) {
@@ -186,12 +205,16 @@ std::vector<DatasetSpec> specs_of(const std::vector<std::string>& words) {
     }
     return specs;
   }
-  if (words.size() > 1)
-    throw ConfigError(fmt::format("data: {} needs a sweep file in front of it", words[1]));
   std::error_code ignored;
   const bool is_name = find_known_dataset(source) != nullptr && !fs::exists(source, ignored);
-  if (is_name) return {{.name = source}};
-  return {{.name = source, .path = source}};
+  Json dataset = {{is_name ? "name" : "path", source}};
+  for (const std::string& word : std::span(words).subspan(1)) add_key(dataset, word);
+  // The paths of a command line are relative to the working directory, and its values have no lines.
+  const JsonNode tree = parse_json(Json{{"dataset", std::move(dataset)}}.dump(), "data", /*has_lines=*/false);
+  Problems problems;
+  const DatasetSpec spec = read_dataset(tree, {.directory = fs::current_path()}, problems);
+  problems.throw_if_any();
+  return {spec};
 }
 
 int describe(const DataOptions& options) {
@@ -200,7 +223,7 @@ int describe(const DataOptions& options) {
   for (const DatasetSpec& spec : specs_of(options.words)) {
     const Dataset dataset = load_dataset(spec);
     if (options.json) {
-      list.push_back(to_json(dataset));
+      list.push_back(to_json(dataset, spec));
     } else {
       if (!is_first) std::cout << '\n';
       print_text(dataset);
@@ -244,9 +267,9 @@ Command data_command() {
                    "what", options->words,
                    "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
                    "if that is set; clean: remove decoded images from that cache; or a sweep file and "
-                   "overrides, a data set's name, a file or a "
-                   "folder: print its samples and classes")
-                ->type_name("get NAME | clean | SWEEP.json [key=v ...] | PATH")
+                   "overrides, or a data set's name, a file or a "
+                   "folder with keys of \"dataset\" (label=bought): print its samples and classes")
+                ->type_name("get NAME | clean | SWEEP.json | PATH [key=v ...]")
                 ->required();
             app.add_flag("--json", options->json, "as JSON");
             return [options](const auto&) { return run_data(*options); };

@@ -56,12 +56,15 @@ class Table {
   void check_columns_exist(const std::vector<std::string>& header, const std::string& file) const;
   Part split_part(std::string_view field, const std::string& file, std::size_t line) const;
   const TableColumn* column_for(ColumnUse use) const;
+  void refuse_names_of_rows(const std::string& name) const;
+  void note_decimal_commas(const std::string& name);
 
   const ReadOptions& options_;
   std::string label_;  // names of columns
   std::vector<std::string> targets_;
   std::string split_;
   std::string first_file_;
+  bool takes_comma_ = false;  // in numbers
   std::vector<std::string> header_;
   std::vector<TableColumn> columns_;
   std::vector<Part> parts_;  // per row
@@ -137,7 +140,7 @@ void Table::set_columns(const std::vector<std::string>& header, const std::strin
     throw DataError(file + ": line 1 holds numbers; expected a header, the names of the columns");
   check_columns_exist(header, file);
   choose_targets(header, file);
-  for (const std::string& name : header) columns_.emplace_back(name, use_of(name), options_);
+  for (const std::string& name : header) columns_.emplace_back(name, use_of(name), takes_comma_, options_);
   if (header.front().empty()) {
     notes_.push_back(file + ": column 1 has no name and is ignored, as row numbers that pandas writes");
   }
@@ -150,6 +153,30 @@ const TableColumn* Table::column_for(ColumnUse use) const {
   return found == columns_.end() ? nullptr : &*found;
 }
 
+// Ids, dates and free text would become a feature per row, of which a network learns nothing.
+void Table::refuse_names_of_rows(const std::string& name) const {
+  std::string found;
+  for (const TableColumn& column : columns_) {
+    if (!column.names_rows()) continue;
+    found += (found.empty() ? "" : ", ") + quoted_name(column.name()) +
+             (column.holds_dates() ? " (dates, " : " (") + std::to_string(column.categories().size()) +
+             " values, as " + shown_field(column.categories().front()) + ")";
+  }
+  if (found.empty()) return;
+  throw DataError(name + ": these columns tell rows apart instead of describing them: " + found +
+                  ". List them under \"ignore\", or under \"categorical\" if their values are categories");
+}
+
+void Table::note_decimal_commas(const std::string& name) {
+  std::string found;
+  for (const TableColumn& column : columns_) {
+    if (column.has_decimal_comma()) found += (found.empty() ? "" : ", ") + quoted_name(column.name());
+  }
+  if (found.empty() || options_.decimal != DecimalMark::kAuto) return;
+  notes_.push_back(name + ": numbers with a decimal comma are in " + found +
+                   "; \"decimal\": \".\" makes them text");
+}
+
 Part Table::split_part(std::string_view field, const std::string& file, std::size_t line) const {
   if (const std::optional<Part> part = part_called(trim(field))) return *part;
   throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(split_) + ": " +
@@ -157,11 +184,14 @@ Part Table::split_part(std::string_view field, const std::string& file, std::siz
 }
 
 void Table::read(InputFile& file, Part part) {
-  CsvRows rows(file);
+  CsvRows rows(file, options_.encoding);
   if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
   std::vector<std::string> header;
   for (const std::string& field : rows.fields()) header.emplace_back(trim(field));
   if (columns_.empty()) {
+    // Between commas, one inside a number is rather that of thousands.
+    takes_comma_ = options_.decimal == DecimalMark::kComma ||
+                   (options_.decimal == DecimalMark::kAuto && rows.separator() != ',');
     set_columns(header, file.name());
   } else if (header != header_) {
     throw DataError(file.name() + ": has other columns than " + first_file_);
@@ -191,13 +221,16 @@ void Table::read(InputFile& file, Part part) {
 
 RawData Table::take_data(const std::string& name) {
   RawData data;
-  for (TableColumn& column : columns_) {
-    column.finish();
+  for (TableColumn& column : columns_) column.finish();
+  refuse_names_of_rows(name);
+  note_decimal_commas(name);
+  for (const TableColumn& column : columns_) {
     if (column.use() != ColumnUse::kFeature) continue;
     const std::vector<std::string> names = column.feature_names();
     data.feature_names.insert(data.feature_names.end(), names.begin(), names.end());
     data.is_indicator.resize(data.feature_names.size(), column.is_one_hot());
-    data.columns.push_back({column.name(), column.categories(), column.is_one_hot()});
+    data.columns.push_back(
+        {column.name(), column.categories(), column.is_one_hot(), column.has_decimal_comma()});
     if (column.is_constant()) {
       notes_.push_back(name + ": column " + quoted_name(column.name()) + " has the same value in all rows");
     }
@@ -247,7 +280,9 @@ bool is_table(const fs::path& path, bool tabs) {
     const std::vector<fs::path> files = files_with_ending(path, endings());
     return !files.empty() && is_table(files.front(), tabs);
   }
-  const std::string start = first_bytes(path, 64 << 10);
+  std::string start = first_bytes(path, 64 << 10);
+  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff"))
+    std::erase(start, '\0');  // UTF-16: enough to see its separators
   const std::string_view line = std::string_view(start).substr(0, start.find_first_of("\r\n"));
   if (line.empty() || start.find('\0') != std::string::npos) return false;
   const bool has_tabs = std::ranges::count(line, '\t') > std::ranges::count(line, ',');

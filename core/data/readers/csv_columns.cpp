@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <regex>
 #include <utility>
 
 #include "core/base/error.h"
@@ -16,6 +17,7 @@ namespace {
 
 // More are rather names of rows than categories. Indices of all of them are exact as floats.
 constexpr std::size_t kMostOneHot = 1000;
+constexpr std::size_t kFewCategories = 32;  // may be as many as rows
 constexpr std::size_t kMostOrdinal = 1 << 20;
 constexpr std::size_t kMostClasses = 65536;
 constexpr std::size_t kMostShown = 40;  // bytes of a field in a message
@@ -25,6 +27,13 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// "2024-03-01", "1.3.2024", "03/01/24", with a time of day after it or without.
+bool is_date(const std::string& text) {
+  static const std::regex form(
+      R"((\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.{0,20})?)");
+  return text.size() <= 48 && std::regex_match(text, form);
 }
 
 }  // namespace
@@ -68,13 +77,24 @@ bool is_missing(std::string_view field) {
   return std::ranges::count(kWords, lower) > 0;
 }
 
-TableColumn::TableColumn(std::string name, ColumnUse use, const ReadOptions& options)
-    : name_(std::move(name)), use_(use), options_(options) {
+ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma) {
+  const std::size_t comma = field.find(',');
+  if (comma == std::string_view::npos) return parse_number(field, value);
+  if (field.find('.') != std::string_view::npos) return ParsedNumber::kText;
+  std::string pointed(field);
+  pointed[comma] = '.';
+  const ParsedNumber parsed = parse_number(pointed, value);
+  has_comma = has_comma || parsed != ParsedNumber::kText;
+  return parsed;
+}
+
+TableColumn::TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options)
+    : name_(std::move(name)), use_(use), options_(options), takes_comma_(takes_comma) {
   if (use_ == ColumnUse::kTarget) kind_ = Kind::kNumbers;
   if (use_ == ColumnUse::kLabel || use_ == ColumnUse::kSplit) kind_ = Kind::kCategories;
-  const bool is_listed = std::ranges::count(options.categorical, name_) > 0;
-  if (use_ == ColumnUse::kFeature && is_listed) kind_ = Kind::kCategories;
-  words_are_classes_ = use_ == ColumnUse::kLabel && is_listed;
+  is_listed_ = std::ranges::count(options.categorical, name_) > 0;
+  if (use_ == ColumnUse::kFeature && is_listed_) kind_ = Kind::kCategories;
+  words_are_classes_ = use_ == ColumnUse::kLabel && is_listed_;
 }
 
 bool TableColumn::is_one_hot() const {
@@ -91,7 +111,7 @@ float TableColumn::category(std::string_view field, const std::string& file, std
   if (is_new) {
     if (!is_utf8(field)) fail("is not UTF-8", file, line);
     const std::size_t most = use_ != ColumnUse::kFeature ? kMostClasses
-                             : is_one_hot()              ? kMostOneHot
+                             : is_one_hot() && is_listed_ ? kMostOneHot
                                                          : kMostOrdinal;
     if (categories_.size() == most) {
       fail("more than " + std::to_string(most) + (use_ == ColumnUse::kFeature ? " categories" : " classes") +
@@ -125,7 +145,15 @@ void TableColumn::add(std::string_view field, const std::string& file, std::size
     return;
   }
   float number = 0;
-  const ParsedNumber parsed = kind_ == Kind::kCategories ? ParsedNumber::kText : parse_number(field, number);
+  ParsedNumber parsed = ParsedNumber::kText;
+  if (kind_ != Kind::kCategories)
+    parsed = takes_comma_ ? parse_number(field, number, has_comma_) : parse_number(field, number);
+  has_point_ = has_point_ || (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos);
+  if (has_point_ && has_comma_) {
+    fail(shown_field(field) +
+             ": some numbers of the column have a decimal point, others a comma; \"decimal\" says which it is",
+         file, line);
+  }
   if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
   if (kind_ == Kind::kCategories) {
     values_.push_back(category(field, file, line));
@@ -167,6 +195,15 @@ void TableColumn::finish() {
   for (float& value : values_) {
     if (!std::isnan(value)) value = rank[static_cast<std::size_t>(value)];
   }
+}
+
+bool TableColumn::holds_dates() const { return !categories_.empty() && std::ranges::all_of(categories_, is_date); }
+
+bool TableColumn::names_rows() const {
+  if (use_ != ColumnUse::kFeature || !is_categorical() || is_listed_) return false;
+  const std::size_t values = categories_.size();
+  return values > kFewCategories &&
+         (values > values_.size() / 2 || holds_dates() || (is_one_hot() && values > kMostOneHot));
 }
 
 bool TableColumn::is_constant() const {

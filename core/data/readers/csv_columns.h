@@ -24,6 +24,10 @@ enum class ParsedNumber { kNumber, kText, kNotFinite };
 /// Sets `value` unless the field is text or no finite float. One too small for a float is 0.
 ParsedNumber parse_number(std::string_view field, float& value);
 
+/// The same of a number that may have a comma before its fraction, and then no point. Sets `has_comma` if it
+/// has one, else leaves it.
+ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma);
+
 /// `field` in quotes for a message; a long one is cut.
 std::string shown_field(std::string_view field);
 
@@ -34,7 +38,8 @@ std::string_view trim(std::string_view field);
 /// them categorical, they are categories. Labels are categories, targets are numbers.
 class TableColumn {
  public:
-  TableColumn(std::string name, ColumnUse use, const ReadOptions& options);
+  /// `takes_comma`: numbers may have a decimal comma.
+  TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options);
 
   const std::string& name() const { return name_; }
   ColumnUse use() const { return use_; }
@@ -50,6 +55,11 @@ class TableColumn {
 
   /// Categories in order; empty for numbers.
   const std::vector<std::string>& categories() const { return categories_; }
+  bool has_decimal_comma() const { return has_comma_; }
+  /// Whether it is text of which nearly every row has its own, or dates, and nobody said that these are
+  /// categories.
+  bool names_rows() const;
+  bool holds_dates() const;
   bool is_categorical() const { return kind_ == Kind::kCategories; }
   /// Whether it becomes a feature of 0 and 1 per category.
   bool is_one_hot() const;
@@ -72,6 +82,8 @@ class TableColumn {
   ColumnUse use_;
   const ReadOptions& options_;
   Kind kind_ = Kind::kUnknown;
+  bool takes_comma_, has_comma_ = false, has_point_ = false;
+  bool is_listed_ = false;  // as categorical
   bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value
   std::vector<float> values_;
   std::vector<std::string> categories_;

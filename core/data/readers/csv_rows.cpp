@@ -14,15 +14,30 @@ constexpr std::size_t kBufferBytes = 256 << 10;
 constexpr std::size_t kMostFieldBytes = 1 << 20;
 constexpr std::size_t kMostFields = 65536;
 
+void add_utf8(std::uint32_t code, std::vector<std::uint8_t>& out) {
+  const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  constexpr std::array<std::uint32_t, 4> kLeads = {0, 0xc0, 0xe0, 0xf0};
+  out.push_back(static_cast<std::uint8_t>(kLeads[static_cast<std::size_t>(more)] | code >> (6 * more)));
+  for (int i = more; i-- > 0;) out.push_back(static_cast<std::uint8_t>(0x80 | (code >> (6 * i) & 0x3f)));
+}
+
 }  // namespace
 
-CsvRows::CsvRows(InputFile& file) : file_(file), buffer_(kBufferBytes) {
-  refill();
-  const std::string_view start(reinterpret_cast<const char*>(buffer_.data()), size_);
+CsvRows::CsvRows(InputFile& file, TextEncoding encoding)
+    : file_(file),
+      stored_(encoding == TextEncoding::kLatin1 ? Stored::kLatin1 : Stored::kUtf8),
+      bytes_(kBufferBytes) {
+  bytes_.resize(file_.read(bytes_));
+  const std::string_view start(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+  std::size_t mark = 0;
   if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
-    throw DataError(file_.name() + ": is in UTF-16; save it as UTF-8");
+    stored_ = start.front() == '\xff' ? Stored::kUtf16Little : Stored::kUtf16Big;
+    mark = 2;
+  } else if (start.starts_with("\xef\xbb\xbf")) {
+    stored_ = Stored::kUtf8;
+    mark = 3;
   }
-  if (start.starts_with("\xef\xbb\xbf")) position_ = 3;
+  decode(std::span(bytes_).subspan(mark));
   choose_separator();
 }
 
@@ -31,8 +46,35 @@ void CsvRows::fail(const std::string& problem) const {
 }
 
 void CsvRows::refill() {
-  size_ = file_.read(buffer_);
+  bytes_.resize(kBufferBytes);
+  bytes_.resize(file_.read(bytes_));
+  decode(bytes_);
+}
+
+// Sets buffer_ to `bytes` as UTF-8.
+void CsvRows::decode(std::span<const std::uint8_t> bytes) {
   position_ = 0;
+  buffer_.clear();
+  if (stored_ == Stored::kUtf8) buffer_.assign(bytes.begin(), bytes.end());
+  if (stored_ == Stored::kLatin1) {
+    for (const std::uint8_t byte : bytes) add_utf8(byte, buffer_);
+  }
+  if (stored_ == Stored::kUtf16Little || stored_ == Stored::kUtf16Big) {
+    if (bytes.size() % 2 != 0) fail("is cut short: UTF-16 has two bytes per character");
+    const std::size_t low = stored_ == Stored::kUtf16Little ? 0 : 1;
+    for (std::size_t i = 0; i < bytes.size(); i += 2) {
+      const std::uint32_t unit = bytes[i + low] | std::uint32_t{bytes[i + 1 - low]} << 8;
+      const bool is_second = unit >= 0xdc00 && unit < 0xe000;
+      if (is_second != (first_half_ != 0)) fail("is not UTF-16: half of a pair is alone");
+      if (unit >= 0xd800 && unit < 0xdc00) {
+        first_half_ = unit;
+        continue;
+      }
+      add_utf8(is_second ? 0x10000 + ((first_half_ - 0xd800) << 10) + (unit - 0xdc00) : unit, buffer_);
+      first_half_ = 0;
+    }
+  }
+  size_ = buffer_.size();
 }
 
 void CsvRows::choose_separator() {

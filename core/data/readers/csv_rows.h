@@ -3,22 +3,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/data/readers/input_file.h"
+#include "core/data/readers/table_options.h"
 
 namespace sweep {
 
 /// Splits a file into rows and fields. Fields may be quoted, with "" for a quote and with line breaks in
-/// them. Lines end with LF, CRLF or CR; lines without a character are passed over; a byte order mark of
-/// UTF-8 is, too. Blanks belong to a field, a quote inside an unquoted field is a character like others.
+/// them. Lines end with LF, CRLF or CR; lines without a character and a byte order mark are passed over. Blanks belong to a field, a quote inside an unquoted field is a character like others.
 /// Not thread-safe.
 class CsvRows {
  public:
-  /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. `file`
-  /// must outlive this. Throws DataError, also for UTF-16.
-  explicit CsvRows(InputFile& file);
+  /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. The text
+  /// becomes UTF-8, from `encoding` or from UTF-16 with a byte order mark. `file` must outlive this. Throws
+  /// DataError.
+  explicit CsvRows(InputFile& file, TextEncoding encoding = TextEncoding::kUtf8);
 
   /// Reads the next row. Returns false at the end. Throws DataError, naming file and line, for a quoted field
   /// that does not end or is followed by something else, a field of more than 1 MiB, more than 65,536 fields,
@@ -38,6 +40,7 @@ class CsvRows {
     return position_ == size_ ? kEnd : buffer_[position_];
   }
   void refill();
+  void decode(std::span<const std::uint8_t> bytes);
   void choose_separator();
   std::string& add_field();
   void append(std::string& field, int c);
@@ -46,7 +49,11 @@ class CsvRows {
   [[noreturn]] void fail(const std::string& problem) const;
 
   InputFile& file_;
-  std::vector<std::uint8_t> buffer_;
+  enum class Stored { kUtf8, kLatin1, kUtf16Little, kUtf16Big };
+  Stored stored_;
+  std::uint32_t first_half_ = 0;  // of a pair of UTF-16
+  std::vector<std::uint8_t> bytes_;   // of the file, unless that is UTF-8
+  std::vector<std::uint8_t> buffer_;  // UTF-8
   std::size_t position_ = 0;
   std::size_t size_ = 0;  // of what is in the buffer
   char separator_ = ',';

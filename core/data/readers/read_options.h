@@ -26,6 +26,8 @@ struct ReadOptions {
   std::vector<std::string> categorical{};  // columns of numbers that are names, such as postcodes
   std::vector<std::string> ignore{};       // columns to leave out, such as row numbers
   Categories categories = Categories::kOneHot;
+  DecimalMark decimal = DecimalMark::kAuto;
+  TextEncoding encoding = TextEncoding::kUtf8;
   ChannelOrder channels = ChannelOrder::kAuto;
   MissingValues missing = MissingValues::kError;
 

@@ -26,11 +26,28 @@ enum class Categories {
   kOrdinal  // one feature: the index in the sorted list of categories
 };
 
+/// The mark before the fraction of a number.
+enum class DecimalMark {
+  kAuto,   // a point; a comma in columns that have it in a table that is not separated by commas
+  kPoint,
+  kComma
+};
+
+/// How a table's text is written. UTF-16 is known by the mark that it begins with.
+enum class TextEncoding { kUtf8, kLatin1 };
+
+/// What becomes of a category that was not there in training.
+enum class UnknownCategory {
+  kError,  // its row is refused
+  kZeros   // none of the features of its column is 1
+};
+
 /// A column of a table that became features: other tables are read for the same network by it.
 struct FeatureColumn {
   std::string name;
   std::vector<std::string> categories{};  // in order; empty: the column holds numbers
   bool one_hot = false;                   // a feature per category, else one
+  bool decimal_comma = false;             // of its numbers
   /// How many features it became.
   std::size_t features() const { return one_hot ? categories.size() : 1; }
   friend bool operator==(const FeatureColumn&, const FeatureColumn&) = default;

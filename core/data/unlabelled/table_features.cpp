@@ -23,7 +23,7 @@ std::string listed_names(const std::vector<std::string>& names) {
 class FeatureRows {
  public:
   FeatureRows(InputFile& file, const SampleFormat& format)
-      : rows_(file), name_(file.name()), format_(format) {}
+      : rows_(file, format.encoding), name_(file.name()), format_(format) {}
 
   TableFeatures read() {
     read_header();
@@ -35,10 +35,16 @@ class FeatureRows {
                         std::to_string(fields.size()) + (fields.size() == 1 ? " field" : " fields") +
                         ", the header has " + std::to_string(header_.size()));
       }
+      refusal_.clear();
       for (std::size_t c = 0; c < places_.size(); ++c) add(trim(fields[places_[c]]), c, features.values);
-      features.lines.push_back(rows_.line());
+      if (refusal_.empty()) {
+        features.lines.push_back(rows_.line());
+      } else {
+        features.values.resize(features.lines.size() * features_);
+        features.refused.push_back({rows_.line(), refusal_});
+      }
     }
-    if (features.lines.empty()) throw DataError(name_ + ": has a header, but no rows");
+    if (features.lines.empty() && features.refused.empty()) throw DataError(name_ + ": has a header, but no rows");
     return features;
   }
 
@@ -66,7 +72,7 @@ class FeatureRows {
                     quoted_name(column.name) + ": " + problem);
   }
 
-  void add(std::string_view field, std::size_t c, std::vector<float>& out) const {
+  void add(std::string_view field, std::size_t c, std::vector<float>& out) {
     const FeatureColumn& column = format_.columns[c];
     if (is_missing(field)) {
       if (format_.fill_values.empty()) {
@@ -77,7 +83,9 @@ class FeatureRows {
       out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(column.features()));
     } else if (column.categories.empty()) {
       float value = 0;
-      if (parse_number(field, value) != ParsedNumber::kNumber)
+      bool has_comma = false;
+      if ((column.decimal_comma ? parse_number(field, value, has_comma) : parse_number(field, value)) !=
+          ParsedNumber::kNumber)
         fail(column, shown_field(field) + " is not a finite number, as those it was trained on");
       out.push_back(value);
     } else {
@@ -85,11 +93,14 @@ class FeatureRows {
     }
   }
 
-  void add_category(std::string_view field, const FeatureColumn& column, std::vector<float>& out) const {
+  void add_category(std::string_view field, const FeatureColumn& column, std::vector<float>& out) {
     const auto found = std::ranges::find(column.categories, field);
     if (found == column.categories.end()) {
-      fail(column,
-           shown_field(field) + " was not there in training; allowed: " + listed_names(column.categories));
+      out.resize(out.size() + column.features());
+      if (format_.unknown == UnknownCategory::kZeros && column.one_hot) return;
+      refusal_ = "column " + quoted_name(column.name) + ": " + shown_field(field) +
+                 " was not there in training; allowed: " + listed_names(column.categories);
+      return;
     }
     const auto index = static_cast<std::size_t>(found - column.categories.begin());
     if (!column.one_hot) {
@@ -107,6 +118,7 @@ class FeatureRows {
   std::vector<std::size_t> places_;  // of each of the format's columns in the header
   std::vector<std::size_t> firsts_;  // the first feature of each
   std::size_t features_ = 0;
+  std::string refusal_;  // of the row that is read
 };
 
 }  // namespace

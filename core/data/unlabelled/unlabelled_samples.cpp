@@ -117,9 +117,12 @@ UnlabelledSamples read_array(const fs::path& path, const SampleFormat& format) {
   return samples;
 }
 
-UnlabelledSamples read_table(const fs::path& path, const SampleFormat& format) {
+UnlabelledSamples read_table(const fs::path& path, const SampleFormat& format,
+                             const std::function<void(SkippedFile)>& skip) {
   InputFile file(path);
   TableFeatures features = read_table_features(file, format);
+  for (RefusedRow& row : features.refused)
+    skip({path.string() + ":" + std::to_string(row.line), std::move(row.reason)});
   UnlabelledSamples samples;
   samples.values = std::move(features.values);
   for (const std::size_t line : features.lines)
@@ -135,14 +138,15 @@ std::string wanted_files(const SampleFormat& format) {
   return (why_no_pictures(format).empty() ? "pictures (" + image_formats() + ") or " : "") + arrays;
 }
 
-UnlabelledSamples read_file(const fs::path& path, const SampleFormat& format) {
+UnlabelledSamples read_file(const fs::path& path, const SampleFormat& format,
+                            const std::function<void(SkippedFile)>& skip) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
   open_data_file(path);  // says why it cannot be read
   if (array_reader(path) != nullptr) return read_array(path, format);
   if (starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
-  if (!format.columns.empty()) return read_table(path, format);
+  if (!format.columns.empty()) return read_table(path, format, skip);
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
 }
 
@@ -231,9 +235,9 @@ void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format
         continue;
       }
       try {
-        UnlabelledSamples samples = read_file(path, format);
+        UnlabelledSamples samples = read_file(path, format, skip);
         if (pictures) pictures->flush();
-        take(std::move(samples));
+        if (!samples.names.empty()) take(std::move(samples));
       } catch (const DataError& error) {
         if (pictures) pictures->flush();
         skip({path, without_path(error.what(), path)});

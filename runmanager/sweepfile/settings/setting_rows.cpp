@@ -112,6 +112,14 @@ Setting column(std::string name, std::string help) {
                                .check = check_column_name});
 }
 
+Setting ignored_columns(std::string name, std::string help) {
+  const Json list = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
+  return {{.name = std::move(name), .help = std::move(help)},
+          SettingFormat{.allowed = "the name of a column, or a list of such names",
+                        .schema = {{"anyOf", Json::array({{{"type", "string"}}, list})}},
+                        .check = check_ignored_columns}};
+}
+
 Setting columns(std::string name, std::string help) {
   const Json text = {{"type", "string"}, {"minLength", 1}};
   const Json list = {{"type", "array"}, {"items", text}, {"minItems", 1}};

@@ -38,6 +38,8 @@ Setting directory_name(std::string name, std::string help, bool sweepable);
 /// The name of a column, or names of columns, of a table.
 Setting column(std::string name, std::string help);
 Setting columns(std::string name, std::string help);
+/// The same, where "" means a first column without a name.
+Setting ignored_columns(std::string name, std::string help);
 Setting device(std::string name, std::string value, std::string help);
 Setting image_count(std::string name, std::int64_t value, std::string help);
 /// An object or list with a reader of its own.

@@ -116,6 +116,74 @@ TEST(Csv, KeepsMissingValuesForTheTrainingMean) {
   EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2.5f, 0.5f, 0.5f, 4, 0, 1, 100, 1, 0));
 }
 
+TEST(Csv, TakesADecimalCommaBetweenSemicolons) {
+  const RawData data = parse("x;n;price;label\n7,4;1;2.5;a\n-0,25;2;3;b\n8;3;4;a\n");
+  EXPECT_THAT(data.feature_names, ElementsAre("x", "n", "price"));
+  EXPECT_THAT(samples(data.train), ElementsAre(7.4f, 1, 2.5f, -0.25f, 2, 3, 8, 3, 4));
+  EXPECT_THAT(
+      data.notes,
+      ElementsAre("FILE: numbers with a decimal comma are in \"x\"; \"decimal\": \".\" makes them text"));
+  EXPECT_TRUE(data.columns[0].decimal_comma);
+  EXPECT_FALSE(data.columns[1].decimal_comma);
+  EXPECT_THAT(
+      message_of<DataError>([] { parse("x;label\n7,4;a\n7.4;b\n"); }),
+      HasSubstr(
+          "line 3, column \"x\": \"7.4\": some numbers of the column have a decimal point, others a comma"));
+}
+
+TEST(Csv, TakesACommaBetweenCommasForTextUnlessItIsSaid) {
+  const std::string table = "x,label\n\"1,234\",a\n\"5,6\",b\n";
+  EXPECT_THAT(parse(table).feature_names, ElementsAre("x=1,234", "x=5,6"));
+  EXPECT_THAT(samples(parse(table, {.decimal = DecimalMark::kComma}).train), ElementsAre(1.234f, 5.6f));
+  EXPECT_THAT(parse("x;label\n1,5;a\n2;b\n", {.categorical = {"x"}}).feature_names,
+              ElementsAre("x=1,5", "x=2"));
+  EXPECT_THAT(parse("x;label\n1,5;a\n2,5;b\n", {.decimal = DecimalMark::kPoint}).feature_names,
+              ElementsAre("x=1,5", "x=2,5"));
+}
+
+TEST(Csv, RefusesIdsDatesAndFreeTextByName) {
+  std::string table = "x,id,day,colour,label\n";
+  for (int i = 0; i < 100; ++i) {
+    table += std::to_string(i) + ",id-" + std::to_string(i) + ",2024-03-" + std::to_string(i % 31 + 1) +
+             "T10:" + std::to_string(10 + i % 2) + "," + (i % 2 == 0 ? "red" : "blue") + "," +
+             (i % 3 == 0 ? "a" : "b") + "\n";
+  }
+  EXPECT_EQ(
+      message_of<DataError>([&] { parse(table); }),
+      "FILE: these columns tell rows apart instead of describing them: \"id\" (100 values, as \"id-0\"), "
+      "\"day\" (dates, 62 values, as \"2024-03-10T10:10\"). List them under \"ignore\", or under "
+      "\"categorical\" if their values are categories");
+  EXPECT_THAT(parse(table, {.ignore = {"id", "day"}}).feature_names,
+              ElementsAre("x", "colour=blue", "colour=red"));
+  EXPECT_EQ(parse(table, {.categorical = {"id", "day"}}).feature_names.size(), 1u + 100 + 62 + 2);
+}
+
+TEST(Csv, ReadsLatin1AndUtf16) {
+  const RawData latin = parse(
+      "gr\xf6\xdf"
+      "e,label\n1,\xe4\n",
+      {.encoding = TextEncoding::kLatin1});
+  EXPECT_THAT(latin.feature_names, ElementsAre("größe"));
+  EXPECT_THAT(latin.class_names, ElementsAre("ä"));
+  const std::u16string text = u"größe\tlabel\n1\t😀\n2\tb\n";
+  std::string little = "\xff\xfe", big = "\xfe\xff";
+  for (const char16_t unit : text) {
+    const char low = static_cast<char>(unit & 0xff), high = static_cast<char>(unit >> 8);
+    little += {low, high};
+    big += {high, low};
+  }
+  for (const std::string& file : {little, big}) {
+    EXPECT_THAT(parse(file).feature_names, ElementsAre("größe"));
+    EXPECT_THAT(parse(file).class_names, ElementsAre("b", "😀"));
+    EXPECT_THAT(message_of<DataError>([&] { parse(file.substr(0, file.size() - 1)); }),
+                HasSubstr("is cut short"));
+  }
+  const TemporaryDirectory directory;
+  EXPECT_TRUE(is_tsv(directory.write("t.tsv", little)));
+  EXPECT_THAT(message_of<DataError>([] { parse(std::string("\xff\xfe,\0\0\xd8,\0", 8)); }),
+              HasSubstr("is not UTF-16"));
+}
+
 TEST(Csv, DividesRowsByAColumn) {
   const RawData data = parse("x,split,label\n1,train,a\n2,test,b\n3,train,b\n4,val,a\n");
   EXPECT_THAT(samples(data.train), ElementsAre(1, 3));

@@ -78,7 +78,6 @@ TEST(MalformedCsv, RefusesWrongQuotes) {
 TEST(MalformedCsv, RefusesWhatIsNoText) {
   EXPECT_THAT(error_of(std::string("x,label\n1,\0\n", 12)),
               HasSubstr("line 2: holds a NUL: this is not a text file"));
-  EXPECT_EQ(error_of("\xff\xfex\0,\0"), "FILE: is in UTF-16; save it as UTF-8");
   EXPECT_THAT(error_of("x,label\n1,\xe9\n"), HasSubstr("line 2, column \"label\": is not UTF-8"));
   EXPECT_THAT(error_of("\xe9,label\n1,a\n"), HasSubstr("the name of column 1 is not UTF-8"));
 }
@@ -115,9 +114,9 @@ TEST(MalformedCsv, RefusesPartsThatItDoesNotKnow) {
 TEST(MalformedCsv, RefusesTooManyCategories) {
   std::string content = "name,label\n";
   for (int i = 0; i <= 1000; ++i) content += "n" + std::to_string(i) + ",a\n";
-  EXPECT_EQ(error_of(content),
-            "FILE: line 1002, column \"name\": more than 1000 categories; the first value is \"n0\"; a "
-            "column that only "
+  EXPECT_THAT(error_of(content), HasSubstr("\"name\" (1001 values, as \"n0\")"));
+  EXPECT_EQ(error_of(content, {.categorical = {"name"}}),
+            "FILE: line 1002, column \"name\": more than 1000 categories; the first value is \"n0\"; a column that only "
             "tells rows apart can be listed under \"ignore\"");
 }
 
