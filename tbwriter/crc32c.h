@@ -8,7 +8,7 @@
 namespace sweep::tbwriter {
 
 /// Returns the checksum of `bytes`, continuing from `before`: the checksum of the bytes in front of them, 0
-/// for none. Uses the SSE4.2 instruction if the processor has it. Thread-safe.
+/// for none. Uses instructions of the processor if it has them. Thread-safe.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
 /// The same without special instructions; the fallback of crc32c().

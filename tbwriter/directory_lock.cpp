@@ -13,18 +13,9 @@
 
 namespace sweep::tbwriter {
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-void Descriptor::reset() {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
 // flock() rather than a lock file: the kernel releases it when the process dies, so no stale lock remains.
-Descriptor lock_directory(const std::filesystem::path& directory) {
-  Descriptor fd(
+FileDescriptor lock_directory(const std::filesystem::path& directory) {
+  FileDescriptor fd(
       retry_interrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (fd.get() < 0) {
     throw IoError(directory.string() + ": cannot open the run's directory: " + std::strerror(errno));

@@ -66,8 +66,9 @@ bool is_event_file_name(std::string_view name) {
 }
 
 SessionName next_session(const std::vector<std::string>& existing, double now) {
-  SessionName session{std::clamp<std::int64_t>(static_cast<std::int64_t>(now), 0, kLastSecond), host_name(),
-                      ::getpid()};
+  // Clamped before the cast, which is undefined for NaN and for numbers that no integer holds.
+  const double seconds_now = now > 0 ? std::min(now, static_cast<double>(kLastSecond)) : 0;
+  SessionName session{static_cast<std::int64_t>(seconds_now), host_name(), ::getpid()};
   for (const std::string& name : existing) {
     if (!name.starts_with(kPrefix)) continue;
     std::int64_t seconds = 0;

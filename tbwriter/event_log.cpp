@@ -13,6 +13,8 @@
 
 #include "core/base/block_signals.h"
 #include "core/base/retry.h"
+#include "tbwriter/directory_lock.h"
+#include "tbwriter/event_file_name.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
@@ -20,53 +22,39 @@ namespace {
 
 std::string reason(int error) { return std::strerror(error); }
 
-// Bytes per write(). Small enough that a slow disk shows progress within longest_wait.
+// Bytes per write(). Small enough that a slow disk shows progress within write_timeout.
 constexpr std::size_t kMaxWrite = std::size_t{1} << 20;
 
-// The size of the complete records in the first `limit` bytes.
-std::size_t whole_records(std::string_view bytes, std::size_t limit) {
-  std::size_t end = 0;
-  while (end < limit) {
-    const RecordView record = read_record(bytes.substr(end));
-    if (record.size == 0 || end + record.size > limit) break;
-    end += record.size;
-  }
-  return end;
+FileDescriptor lock_new_directory(const std::filesystem::path& directory, bool locks) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw IoError(directory.string() + ": cannot create the run's directory: " + error.message());
+  return locks ? lock_directory(directory) : FileDescriptor();
 }
 
-std::uint64_t count_records(std::string_view bytes) {
-  std::uint64_t count = 0;
-  while (!bytes.empty()) {
-    const RecordView record = read_record(bytes);
-    if (record.size == 0 || record.size > bytes.size()) break;
-    bytes.remove_prefix(record.size);
-    ++count;
-  }
-  return count;
+FileDescriptor create_file(const std::filesystem::path& path) {
+  FileDescriptor file = open_output_file(path, OutputMode::kNew);
+  // Goes on at the end, without a gap, if another process has truncated the file.
+  ::fcntl(file.get(), F_SETFL, O_APPEND);
+  return file;
 }
 
 }  // namespace
 
-EventLog::EventLog(const std::filesystem::path& directory, const EventLogOptions& options,
-                   std::function<std::string()> file_header)
-    : directory_(directory), options_(options), file_header_(std::move(file_header)) {}
+EventLog::EventLog(const std::filesystem::path& directory, const WriterOptions& options, double now,
+                   Write write)
+    : options_(options),
+      write_(write ? std::move(write) : Write(::write)),
+      lock_(lock_new_directory(directory, options.locks_directory)),
+      path_(directory / event_file_name(next_session(list_event_files(directory), now), 0)),
+      file_(create_file(path_)) {}
 
-std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
-                                         const EventLogOptions& options, double now,
-                                         std::string_view first_records,
-                                         std::function<std::string()> file_header) {
-  std::shared_ptr<EventLog> log(new EventLog(directory, options, std::move(file_header)));
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw IoError(directory.string() + ": cannot create the run's directory: " + error.message());
-  if (options.locks_directory) log->lock_ = lock_directory(directory);
-  log->session_ = next_session(list_event_files(directory), now);
-  log->queue_.emplace_back();
-  log->file_bytes_ = first_records.size();
-  log->appended_ = log->pending_ = first_records.size();
-  log->open_file(0);
+std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory, const WriterOptions& options,
+                                         double now, std::string_view first_records, Write write) {
+  std::shared_ptr<EventLog> log(new EventLog(directory, options, now, std::move(write)));
+  log->appended_ = first_records.size();
   // Written now: TensorBoard would not show a run whose file is empty.
-  log->write_segment({0, std::string(first_records)});
+  log->write_records(first_records, 0);
   if (log->failed_) log->throw_failure();
   const BlockSignals block;
   try {
@@ -82,10 +70,9 @@ bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
   std::uint64_t seen = written_;
   while (!failed_ && !done()) {
     const auto news = [&] { return failed_ || done() || written_ != seen; };
-    if (!done_.wait_for(lock, options_.longest_wait, news)) {
-      fail(path_.string() + ": the disk has taken nothing for " +
-           std::to_string(options_.longest_wait.count()) + " ms while " + std::to_string(pending_) +
-           " bytes wait for it");
+    if (!done_.wait_for(lock, options_.write_timeout, news)) {
+      fail("the disk has taken nothing for " + std::to_string(options_.write_timeout.count()) + " ms while " +
+           std::to_string(appended_ - written_) + " bytes wait for it");
       stalled_ = true;
     }
     seen = written_;
@@ -96,15 +83,7 @@ bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
 bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
   flush_wanted_ = true;  // queue_bytes may be smaller than flush_bytes, which the thread waits for
   wake_.notify_one();
-  return wait(lock, [this] { return pending_ < options_.queue_bytes; });
-}
-
-void EventLog::begin_file() {
-  const unsigned next = queue_.back().file + 1;
-  queue_.push_back({next, file_header_()});
-  file_bytes_ = queue_.back().bytes.size();
-  appended_ += file_bytes_;
-  pending_ += file_bytes_;
+  return wait(lock, [this] { return appended_ - written_ < options_.queue_bytes; });
 }
 
 void EventLog::flush(bool sync) {
@@ -126,7 +105,7 @@ void EventLog::close() {
   wake_.notify_one();
   wait(lock, [this] { return thread_done_; });
   // wait() returns at once after a failure. The thread then ends soon, unless it is stuck in a system call.
-  done_.wait_for(lock, options_.longest_wait, [this] { return thread_done_ || stalled_; });
+  done_.wait_for(lock, options_.write_timeout, [this] { return thread_done_ || stalled_; });
   closed_ = true;
   if (!thread_done_) {
     thread_.detach();  // It owns the log, and with it file and lock, until its system call returns.
@@ -135,22 +114,15 @@ void EventLog::close() {
   lock.unlock();
   thread_.join();
   lock.lock();
-  if (file_.get() >= 0) {
-    // Network file systems report a full disk only here.
-    if (close_descriptor(file_.release()) != 0) fail(path_.string() + ": cannot close: " + reason(errno));
-  }
-  lock_.reset();
+  // Network file systems report a full disk only here.
+  if (close_descriptor(file_.release()) != 0) fail("cannot close: " + reason(errno));
+  const FileDescriptor unlocked(lock_.release());
   if (failed_) throw_failure();
 }
 
-std::filesystem::path EventLog::path() const {
-  std::unique_lock lock(mutex_);
-  return path_;
-}
-
 FilePosition EventLog::end() const {
-  std::unique_lock lock(mutex_);
-  return {event_file_name(session_, queue_.back().file), file_bytes_};
+  const std::lock_guard lock(mutex_);
+  return {path_.filename().string(), appended_};
 }
 
 void EventLog::run() {
@@ -160,131 +132,87 @@ void EventLog::run() {
   } catch (const std::bad_alloc&) {
     out_of_memory = true;
   }
-  const std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (out_of_memory && !failed_) failed_ = out_of_memory_ = true;
   thread_done_ = true;
   done_.notify_all();
 }
 
 void EventLog::write_all() {
+  std::string taken;
   std::unique_lock lock(mutex_);
   while (!failed_) {
     wake_.wait_for(lock, options_.flush_interval,
-                   [this] { return closing_ || flush_wanted_ || pending_ >= options_.flush_bytes; });
+                   [this] { return closing_ || flush_wanted_ || queue_.size() >= options_.flush_bytes; });
     flush_wanted_ = false;
     const bool sync = std::exchange(sync_wanted_, false);
-    std::deque<Segment> taken;
+    taken.clear();  // keeps its memory, which the next events are encoded into
     taken.swap(queue_);
-    queue_.push_back({taken.back().file, std::move(spare_)});
+    const std::uint64_t last_event = appended_events_;
     lock.unlock();
-    for (const Segment& segment : taken) write_segment(segment);
+    write_records(taken, last_event);
     if (sync) sync_file();
     lock.lock();
     if (sync) synced_ = written_;
-    spare_ = std::move(taken.back().bytes);
-    spare_.clear();
     done_.notify_all();
-    if (closing_ && pending_ == 0 && !sync_wanted_) return;
+    if (closing_ && queue_.empty() && !sync_wanted_) return;
   }
 }
 
-void EventLog::write_segment(const Segment& segment) {
-  if (segment.file != file_number_) {
-    sync_file();  // sync() covers all files but syncs only the newest one, so older ones are synced here.
-    open_file(segment.file);
-  }
-  const std::string_view bytes = segment.bytes;
+// `last_event` is the number of events that the file has after `bytes`.
+void EventLog::write_records(std::string_view bytes, std::uint64_t last_event) {
+  if (bytes.empty()) return;
+  const std::uint64_t begin = written_;  // only this thread changes it
   std::size_t done = 0;
-  std::size_t last = bytes.size();  // bytes that are not counted as written yet
   int error = 0;
-  while (done < bytes.size() && error == 0) {
-    {
-      const std::unique_lock lock(mutex_);
-      if (failed_) break;
-    }
-    const std::size_t some = std::min(bytes.size() - done, kMaxWrite);
-    const ssize_t n = options_.write ? options_.write(file_.get(), bytes.data() + done, some)
-                                     : ::write(file_.get(), bytes.data() + done, some);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      error = errno;
-      break;
-    }
+  while (done < bytes.size()) {
+    const std::size_t size = std::min(bytes.size() - done, kMaxWrite);
+    const ssize_t n = retry_interrupted([&] { return write_(file_.get(), bytes.data() + done, size); });
+    error = n < 0 ? errno : 0;
+    if (n < 0) break;
     done += static_cast<std::size_t>(n);
-    // The last part is counted by end_segment(), once it has checked that the file has not been removed.
-    if (done == bytes.size()) break;
-    const std::unique_lock lock(mutex_);
-    count_written(static_cast<std::size_t>(n));
-    last = bytes.size() - done;
+    if (done == bytes.size()) break;  // end_write() counts the last part
+    const std::lock_guard lock(mutex_);
+    if (failed_) break;
+    written_ = begin + done;
+    done_.notify_all();
   }
-  end_segment(segment, done, last, error);
-}
-
-void EventLog::count_written(std::size_t bytes) {
-  written_ += bytes;
-  pending_ -= bytes;
-  done_.notify_all();
-}
-
-// Accounts for a segment of which `done` bytes were written; the last `last` bytes of it are not counted as
-// written yet. `error` is the errno that stopped it, or 0.
-void EventLog::end_segment(const Segment& segment, std::size_t done, std::size_t last, int error) {
-  if (segment.bytes.empty()) return;
   struct ::stat status {};
   const bool removed = ::fstat(file_.get(), &status) == 0 && status.st_nlink == 0;
-  const std::unique_lock lock(mutex_);
-  if (done == segment.bytes.size()) {
-    path_bytes_ += done;
-    if (removed) {
-      fail(path_.string() + ": the file was removed while it was being written; its events are lost");
-    } else {
-      written_events_ += segment.events;
-    }
-    count_written(last);
+  const std::lock_guard lock(mutex_);
+  if (done == bytes.size()) {
+    written_ = begin + done;
+    written_events_ = removed ? written_events_ : last_event;
+    if (removed) fail("the file was removed while it was being written; its events are lost");
+    done_.notify_all();
     return;
   }
   // Removes the incomplete record, so that readers see an intact file that ends early.
-  const std::size_t whole = whole_records(segment.bytes, done);
-  const std::uint64_t missing = count_records(std::string_view(segment.bytes).substr(whole));
-  written_events_ += segment.events - std::min(segment.events, missing);
-  path_bytes_ += whole;
-  if (file_.get() >= 0) {
-    [[maybe_unused]] const int cut =
-        retry_interrupted([this] { return ::ftruncate(file_.get(), static_cast<off_t>(path_bytes_)); });
+  std::size_t whole = 0;
+  std::uint64_t missing = 0;
+  for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(read_record(rest).size)) {
+    const std::size_t end = bytes.size() - rest.size() + read_record(rest).size;
+    if (end <= done) whole = end;
+    if (end > done) ++missing;
   }
-  if (error != 0) {
-    fail(path_.string() + ": cannot write: " + reason(error) + "; the file is whole up to byte " +
-         std::to_string(path_bytes_));
-  }
+  written_events_ = std::max(written_events_, last_event - std::min(last_event, missing));
+  const auto size = static_cast<off_t>(begin + whole);
+  [[maybe_unused]] const int cut = retry_interrupted([&] { return ::ftruncate(file_.get(), size); });
+  if (error != 0)
+    fail("cannot write: " + reason(error) + "; the file is whole up to byte " + std::to_string(size));
 }
 
 void EventLog::sync_file() {
   if (retry_interrupted([this] { return ::fdatasync(file_.get()); }) == 0) return;
   const int error = errno;
-  std::unique_lock lock(mutex_);
-  fail(path_.string() + ": cannot sync: " + reason(error));
-}
-
-void EventLog::open_file(unsigned number) {
-  const std::filesystem::path path = directory_ / event_file_name(session_, number);
-  Descriptor file(retry_interrupted(
-      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644); }));
-  const int error = errno;
-  std::unique_lock lock(mutex_);
-  path_ = path;
-  path_bytes_ = 0;
-  file_number_ = number;
-  if (file.get() < 0) {
-    fail(path.string() + ": cannot create the events file: " + reason(error));
-    return;
-  }
-  file_ = std::move(file);
+  const std::lock_guard lock(mutex_);
+  fail("cannot sync: " + reason(error));
 }
 
 void EventLog::fail(const std::string& message) {
   if (failed_) return;
   failed_ = true;
-  failure_ = message;
+  failure_ = path_.string() + ": " + message;
   done_.notify_all();
 }
 

@@ -49,7 +49,8 @@ bool EventReader::read_more(std::size_t wanted) {
   begin_ = 0;
   while (buffer_.size() < wanted) {
     const std::size_t before = buffer_.size();
-    buffer_.resize(before + std::max(chunk_, wanted - before));
+    // By chunks: a damaged file may promise more bytes than it has.
+    buffer_.resize(before + chunk_);
     chunk_ = std::min(2 * chunk_, kMaxChunk);
     stream_->clear();  // The file may have grown since its end was reached.
     errno = 0;

@@ -23,8 +23,8 @@ enum class ReadEnd {
 /// "ends within a record": a phrase for messages.
 const char* describe(ReadEnd end);
 
-/// Reads one file from its beginning. Movable; not thread-safe. Holds one record in memory, at most 64 MiB,
-/// and the chunk that is being read.
+/// Reads one file from its beginning. Movable; not thread-safe. Holds one record in memory, up to 2 GiB, and
+/// the chunk that is being read.
 class EventReader {
  public:
   /// Throws DataError if the file cannot be opened, or is a pipe, a device or a directory.

@@ -1,7 +1,6 @@
 #include "tbwriter/image.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -29,7 +28,7 @@ void check_count(std::size_t got, std::int64_t wanted, const std::string& shape)
 
 // Sets a pixel of an RGB canvas.
 void set_pixel(std::vector<std::uint8_t>& canvas, ImageSize size, std::int64_t x, std::int64_t y,
-               const std::array<std::uint8_t, 3>& color) {
+               const Color& color) {
   std::copy(color.begin(), color.end(), &canvas[static_cast<std::size_t>((y * size.width + x) * 3)]);
 }
 
@@ -45,7 +44,7 @@ void draw_outline(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& 
 }
 
 // White on dark colours, otherwise black; weights of red, green and blue as in ITU-R BT.601.
-std::array<std::uint8_t, 3> readable_on(const std::array<std::uint8_t, 3>& color) {
+Color readable_on(const Color& color) {
   const int brightness = (299 * color[0] + 587 * color[1] + 114 * color[2]) / 1000;
   const std::uint8_t value = brightness < 64 ? 255 : 0;
   return {value, value, value};
@@ -55,7 +54,7 @@ std::array<std::uint8_t, 3> readable_on(const std::array<std::uint8_t, 3>& color
 void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box) {
   const std::vector<char32_t> letters = letters_of(box.label);
   if (letters.empty()) return;
-  const std::array<std::uint8_t, 3> ink = readable_on(box.color);
+  const Color ink = readable_on(box.color);
   const std::int64_t width = static_cast<std::int64_t>(letters.size()) * kLetterWidth + 1;
   for (std::int64_t y = 0; y < kLetterHeight + 2; ++y) {
     const std::int64_t at_y = box.bottom - (kLetterHeight + 1) + y;
@@ -69,8 +68,6 @@ void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& bo
     }
   }
 }
-
-ImageSize hwc(ImageSize size) { return {size.height, size.width, size.channels}; }
 
 std::string shape_text(ImageSize size) {
   const std::string area = std::to_string(size.height) + " x " + std::to_string(size.width),
@@ -87,22 +84,22 @@ void check_image(std::size_t values, ImageSize size) {
   check_count(values, size.height * size.width * size.channels, shape_text(size));
 }
 
-// The picture as bytes, [height, width, channels].
-template <class Value>
-std::vector<std::uint8_t> hwc_bytes(std::span<const Value> pixels, ImageSize size) {
-  std::vector<std::uint8_t> bytes(pixels.size());
-  const auto area = static_cast<std::size_t>(size.height * size.width);
-  const auto channels = static_cast<std::size_t>(size.channels);
-  const bool planar = size.order == PixelOrder::kChw;
-  for (std::size_t at = 0; at < area; ++at) {
-    for (std::size_t c = 0; c < channels; ++c)
-      bytes[at * channels + c] = to_byte(pixels[planar ? c * area + at : at * channels + c]);
-  }
-  return bytes;
+// The picture as bytes, [height, width, channels]; a view of `kept` if it is not that already.
+std::span<const std::uint8_t> hwc_bytes(const Pixels& pixels, ImageSize size,
+                                        std::vector<std::uint8_t>& kept) {
+  const auto* bytes = std::get_if<std::span<const std::uint8_t>>(&pixels);
+  if (bytes != nullptr && size.order == PixelOrder::kHwc) return *bytes;
+  kept.resize(count_values(pixels));
+  const std::int64_t planes = size.order == PixelOrder::kChw ? size.channels : 1;
+  const std::int64_t plane = static_cast<std::int64_t>(kept.size()) / planes;
+  for (std::int64_t c = 0; c < planes; ++c)
+    copy_values(pixels, static_cast<std::size_t>(c * plane), plane, kept.data() + c, planes);
+  return kept;
 }
 
-template <class Value>
-EncodedImage encode_grid(std::span<const Value> pixels, BatchSize size, const GridOptions& options) {
+}  // namespace
+
+EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridOptions& options) {
   check_extent("count", size.count);
   check_extent("height", size.height);
   check_extent("width", size.width);
@@ -116,7 +113,7 @@ EncodedImage encode_grid(std::span<const Value> pixels, BatchSize size, const Gr
                      " pixels of padding, but needs 1 or more and 0 to 4096");
   }
   const auto [count, channels, height, width] = size;
-  check_count(pixels.size(), count * channels * height * width,
+  check_count(count_values(pixels), count * channels * height * width,
               std::to_string(count) + " x " + std::to_string(channels) + " x " + std::to_string(height) +
                   " x " + std::to_string(width));
   const std::int64_t columns = std::min<std::int64_t>(options.columns, count);
@@ -127,31 +124,24 @@ EncodedImage encode_grid(std::span<const Value> pixels, BatchSize size, const Gr
   check_extent("width", whole.width);
   std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole.height * whole.width * channels),
                                    options.background);
-  const Value* source = pixels.data();
+  std::size_t source = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t top = padding + i / columns * (height + padding);
     const std::int64_t left = padding + i % columns * (width + padding);
     for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t y = 0; y < height; ++y, source += width) {
+      for (std::int64_t y = 0; y < height; ++y, source += static_cast<std::size_t>(width)) {
         std::uint8_t* row = canvas.data() + ((top + y) * whole.width + left) * channels + c;
-        for (std::int64_t x = 0; x < width; ++x) row[x * channels] = to_byte(source[x]);
+        copy_values(pixels, source, width, row, channels);
       }
     }
   }
   return encode_image(canvas, whole);
 }
 
-}  // namespace
-
-EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size) {
-  check_image(pixels.size(), size);
-  if (size.order == PixelOrder::kChw) return encode_image(hwc_bytes(pixels, size), hwc(size));
-  return {size.width, size.height, size.channels, encode_png(pixels, size)};
-}
-
-EncodedImage encode_image(std::span<const float> pixels, ImageSize size) {
-  check_image(pixels.size(), size);
-  return encode_image(hwc_bytes(pixels, size), hwc(size));
+EncodedImage encode_image(const Pixels& pixels, ImageSize size) {
+  check_image(count_values(pixels), size);
+  std::vector<std::uint8_t> kept;
+  return {size.width, size.height, size.channels, encode_png(hwc_bytes(pixels, size, kept), size)};
 }
 
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
@@ -175,29 +165,19 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
   return {size.width, size.height, 3, encode_png(pixels, size, palette)};
 }
 
-EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size,
-                               const GridOptions& options) {
-  return encode_grid(pixels, size, options);
-}
-
-EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size, const GridOptions& options) {
-  return encode_grid(pixels, size, options);
-}
-
-EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
-                                     std::span<const Box> boxes, int thickness) {
+EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes,
+                                     int thickness) {
   check_extent("height", size.height);
   check_extent("width", size.width);
   if ((size.channels != 1 && size.channels != 3) || thickness < 1) {
     throw UsageError("an image with boxes has " + std::to_string(size.channels) + " channels and lines of " +
                      std::to_string(thickness) + " pixels, but needs 1 or 3 channels and lines of 1 or more");
   }
-  check_count(pixels.size(), size.height * size.width * size.channels, shape_text(size));
-  if (size.order == PixelOrder::kChw)
-    return encode_image_with_boxes(hwc_bytes(pixels, size), hwc(size), boxes, thickness);
-  std::vector<std::uint8_t> canvas;
+  check_count(count_values(pixels), size.height * size.width * size.channels, shape_text(size));
+  std::vector<std::uint8_t> kept, canvas;
   canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
-  for (const std::uint8_t value : pixels) canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
+  for (const std::uint8_t value : hwc_bytes(pixels, size, kept))
+    canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
   for (Box box : boxes) {
     // Still far outside every picture, but without overflow in sums.
     for (std::int64_t* place : {&box.left, &box.top, &box.right, &box.bottom})
@@ -206,12 +186,6 @@ EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, Image
     draw_label(canvas, size, box);
   }
   return encode_image(canvas, {size.height, size.width, 3});
-}
-
-EncodedImage encode_image_with_boxes(std::span<const float> pixels, ImageSize size,
-                                     std::span<const Box> boxes, int thickness) {
-  check_image(pixels.size(), size);
-  return encode_image_with_boxes(hwc_bytes(pixels, size), hwc(size), boxes, thickness);
 }
 
 }  // namespace sweep::tbwriter

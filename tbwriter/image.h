@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace sweep::tbwriter {
 
@@ -18,6 +19,10 @@ struct EncodedImage {
   std::int64_t channels = 0;  // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; as TensorBoard's "colorspace"
   std::string bytes = {};     // a PNG file, or a GIF file for a video
 };
+
+/// A view of the values of pictures: bytes, or floats in [0, 1]; other floats are clamped, NaN becomes 0.
+/// Converts implicitly from spans, vectors and arrays. Owns nothing.
+using Pixels = std::variant<std::span<const std::uint8_t>, std::span<const float>>;
 
 /// How a picture lies in memory. One without channels, [height, width], has 1 channel in either order.
 enum class PixelOrder {
@@ -51,13 +56,10 @@ struct GridOptions {
   std::uint8_t background = 0;  // value of the padding and of missing pictures
 };
 
-/// Encodes `pixels` with 8 bits each, in the order that `size` tells. Throws UsageError if an extent is not
-/// in 1 … 2^20, channels are not in 1 … 4, or the number of values does not match. This and the
-/// functions below are thread-safe.
-EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size);
-
-/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
-EncodedImage encode_image(std::span<const float> pixels, ImageSize size);
+/// Encodes `pixels`, which lie in the order of `size`, with 8 bits each. Throws UsageError if an extent is
+/// not in 1 … 2^20, channels are not in 1 … 4, or the number of values does not match. This and the functions
+/// below are thread-safe.
+EncodedImage encode_image(const Pixels& pixels, ImageSize size);
 
 /// Encodes a drawing with few colours, faster and smaller than as RGB: `pixels`, [height, width], are indices
 /// into `palette`. Throws UsageError for wrong extents as encode_image() does, if size.channels is not 1, the
@@ -68,12 +70,7 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
 /// Encodes pictures as a grid, `columns` per row, with the layout of torchvision's make_grid: 64 pictures of
 /// 28x28 make one of 242x242. Throws UsageError for wrong extents as encode_image() does, for channels other
 /// than 1 and 3, and for options that are out of range.
-EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size,
-                               const GridOptions& options = {});
-
-/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
-EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size,
-                               const GridOptions& options = {});
+EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridOptions& options = {});
 
 /// The shape of a video, [frames, height, width, channels].
 struct VideoSize {
@@ -99,11 +96,7 @@ struct VideoBatchSize {
 
 /// Encodes videos as one, side by side, with the layout of PyTorch's add_video(): a power of two of places,
 /// black where there is no video, as many rows as columns or half as many. Throws as encode_video() does.
-EncodedImage encode_videos(std::span<const std::uint8_t> pixels, VideoBatchSize size,
-                           double frames_per_second);
-
-/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
-EncodedImage encode_videos(std::span<const float> pixels, VideoBatchSize size, double frames_per_second);
+EncodedImage encode_videos(const Pixels& pixels, VideoBatchSize size, double frames_per_second);
 
 /// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is
 /// drawn 8 pixels high on a background of the box's colour, in the lower left corner; characters
@@ -113,18 +106,14 @@ struct Box {
   std::int64_t top = 0;
   std::int64_t right = 0;
   std::int64_t bottom = 0;
-  std::array<std::uint8_t, 3> color = {255, 0, 0};  // red, green, blue
+  Color color = {255, 0, 0};
   std::string_view label = {};
 };
 
 /// Encodes a picture of 1 or 3 channels as RGB with the outlines of boxes, `thickness` >= 1
 /// pixels wide and inside the box, and their labels. Later boxes cover earlier ones. Throws
 /// UsageError as encode_image() does.
-EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
-                                     std::span<const Box> boxes, int thickness = 1);
-
-/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
-EncodedImage encode_image_with_boxes(std::span<const float> pixels, ImageSize size,
-                                     std::span<const Box> boxes, int thickness = 1);
+EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes,
+                                     int thickness = 1);
 
 }  // namespace sweep::tbwriter

@@ -10,10 +10,9 @@
 namespace sweep::tbwriter {
 
 /// Returns a PNG file. `pixels` are [height, width, channels] with 8 bits each; the sizes must match, be
-/// positive, and channels be 1 to 4. Throws UsageError if the file would be too large. Thread-safe.
-std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size);
-
-/// The same for pixels that are indices into `palette`, which has 1 to 256 colours; size.channels is 1.
-std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std::span<const Color> palette);
+/// positive, and channels be 1 to 4. With a palette of up to 256 colours, `size` has 1 channel and the pixels
+/// are indices into it. Throws UsageError if the file would be too large. Thread-safe.
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size,
+                       std::span<const Color> palette = {});
 
 }  // namespace sweep::tbwriter

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "tbwriter/error.h"
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
@@ -119,6 +120,27 @@ std::string encode_mesh_content(std::string_view name, int content_type, std::sp
   wire::packed(message, 6, shape);
   wire::integer(message, 7, components);
   return message;
+}
+
+void check_mesh(const Mesh& mesh) {
+  const auto batch = static_cast<std::size_t>(mesh.batch);
+  if (mesh.batch < 1 || mesh.vertices.empty() || mesh.vertices.size() % (3 * batch) != 0) {
+    throw UsageError("a mesh of batch " + std::to_string(mesh.batch) + " has " +
+                     std::to_string(mesh.vertices.size()) + " coordinates, but needs 3 for every point");
+  }
+  if (!mesh.colors.empty() && mesh.colors.size() != mesh.vertices.size()) {
+    throw UsageError("a mesh has " + std::to_string(mesh.colors.size()) + " colour values for " +
+                     std::to_string(mesh.vertices.size()) + " coordinates, but needs as many");
+  }
+  if (mesh.faces.size() % (3 * batch) != 0) {
+    throw UsageError("a mesh of batch " + std::to_string(mesh.batch) + " has " +
+                     std::to_string(mesh.faces.size()) + " indices, but needs 3 for every triangle");
+  }
+  const auto points = static_cast<std::int64_t>(mesh.vertices.size() / 3 / batch);
+  for (const std::int32_t index : mesh.faces) {
+    if (index >= 0 && index < points) continue;
+    throw UsageError("a mesh's face names point " + std::to_string(index) + " of " + std::to_string(points));
+  }
 }
 
 std::string encode_layout(const CustomScalarsLayout& layout) {

@@ -12,6 +12,7 @@
 #include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
 #include "tbwriter/layout.h"
+#include "tbwriter/mesh.h"
 
 namespace sweep::tbwriter {
 
@@ -34,6 +35,9 @@ std::string encode_float_tensor(std::span<const float> values,
 
 std::string encode_audio_message(std::string_view wav, std::int64_t sample_rate, std::int64_t channels,
                                  std::int64_t frames);  // Summary.Audio
+
+/// Throws UsageError if sizes of the mesh do not match or an index of a face is out of range.
+void check_mesh(const Mesh& mesh);
 
 /// MeshPluginData. `content_type`: 1 vertices, 2 faces, 3 colours. `components` is the bit mask of the types
 /// that the mesh has.

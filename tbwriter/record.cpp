@@ -50,7 +50,7 @@ RecordView read_record(std::string_view bytes) {
   if (bytes.size() < kRecordHeader) return record;
   const auto length = load<std::uint64_t>(bytes.data());
   if (mask_crc(crc32c(bytes.substr(0, 8))) != load<std::uint32_t>(bytes.data() + 8) ||
-      length > kLongestPayload) {
+      length > kMaxReadPayload) {
     record.state = RecordView::State::kBadLength;
     return record;
   }

@@ -12,9 +12,11 @@ namespace sweep::tbwriter {
 inline constexpr std::size_t kRecordHeader = 12;  // u64 length, u32 masked checksum of the length
 inline constexpr std::size_t kRecordFooter = 4;   // u32 masked checksum of the payload
 
-/// Larger payloads are never written and are read as damage: TensorBoard's server
-/// exits when it reads a huge length.
-inline constexpr std::size_t kLongestPayload = (std::size_t{64} << 20) - kRecordHeader - kRecordFooter - 1;
+/// The largest payload that SummaryWriter writes: TensorBoard's server exits when it reads a huge length.
+inline constexpr std::size_t kMaxWrittenPayload = (std::size_t{64} << 20) - kRecordHeader - kRecordFooter - 1;
+
+/// The largest payload that is read, which other programs may have written: protobuf has no larger message.
+inline constexpr std::uint64_t kMaxReadPayload = (std::uint64_t{1} << 31) - 1;
 
 /// Begins a record at the end of `buffer` and returns its position. Append the payload to
 /// `buffer`, then call end_record().

@@ -26,30 +26,30 @@ std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t mos
   return bytes;
 }
 
-std::string read_front(const std::filesystem::path& file, std::uint64_t bytes) {
+std::string read_prefix(const std::filesystem::path& file, std::uint64_t bytes) {
   const FileDescriptor in = open_regular_file(file);
-  std::string front(bytes, '\0');
+  std::string prefix(bytes, '\0');
   std::size_t size = 0;
-  while (size < front.size()) {
+  while (size < prefix.size()) {
     const ssize_t got =
-        retry_interrupted([&] { return ::read(in.get(), front.data() + size, front.size() - size); });
+        retry_interrupted([&] { return ::read(in.get(), prefix.data() + size, prefix.size() - size); });
     if (got <= 0)
       throw DataError(file.string() + ": cannot read: " + (got < 0 ? std::strerror(errno) : "cut"));
     size += static_cast<std::size_t>(got);
   }
-  return front;
+  return prefix;
 }
 
 }  // namespace
 
-FilePosition copy_front(const std::filesystem::path& log_dir, const FilePosition& position,
-                        const std::filesystem::path& temporary) {
+FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePosition& position,
+                         const std::filesystem::path& temporary) {
   const std::filesystem::path old = log_dir / position.file;
   std::error_code error;
   if (position.file.empty() || !std::filesystem::exists(old, error)) return {};
   const std::uint64_t whole = whole_records(old, position.bytes);
   if (whole == 0) return {};
-  write_file_atomically(temporary, read_front(old, whole));
+  write_file_atomically(temporary, read_prefix(old, whole));
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const FilePosition copy{event_file_name(next_session(list_event_files(log_dir), now), 0), whole};
@@ -59,8 +59,8 @@ FilePosition copy_front(const std::filesystem::path& log_dir, const FilePosition
   return copy;
 }
 
-bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position) {
-  const Descriptor lock = lock_directory(log_dir);
+bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& position) {
+  const FileDescriptor lock = lock_directory(log_dir);
   const std::vector<std::string> files = list_event_files(log_dir);
   std::error_code error;
   bool complete = false;

@@ -2,24 +2,111 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
 #include <exception>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "tbwriter/audio.h"
-#include "tbwriter/event_writer.h"
+#include "tbwriter/event_log.h"
 #include "tbwriter/histogram.h"
 #include "tbwriter/pr_curve.h"
 #include "tbwriter/proto_encoding.h"
+#include "tbwriter/record.h"
+#include "tbwriter/tag_table.h"
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
 namespace sweep::tbwriter {
 namespace {
+
+// Field numbers of Event, Summary and Summary.Value.
+namespace field {
+constexpr std::uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3, kGraphDef = 4, kSummary = 5,
+                        kSessionLog = 7, kTaggedRunMetadata = 8;
+constexpr std::uint32_t kValue = 1;
+constexpr std::uint32_t kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5, kAudio = 6, kTensor = 8,
+                        kMetadata = 9;
+}  // namespace field
+
+constexpr std::size_t kEventOverhead = 256;  // upper bound of the keys, lengths, time and step of an event
+
+std::size_t field_size(std::size_t length) { return 1 + wire::varint_size(length) + length; }
+
+void begin_event(std::string& out, double wall_time, std::int64_t step) {
+  wire::real(out, field::kWallTime, wall_time);
+  wire::integer(out, field::kStep, step);
+}
+
+// Appends a record whose event has one field with bytes.
+void append_event(std::string& out, double wall_time, std::int64_t step, std::uint32_t field,
+                  std::string_view content) {
+  const std::size_t begin = begin_record(out);
+  begin_event(out, wall_time, step);
+  wire::always_bytes(out, field, content);
+  end_record(out, begin);
+}
+
+// The version, and where this session begins: without that, TensorBoard's Python reader keeps what an older
+// session wrote from that step on.
+std::string first_records(double wall_time, std::int64_t purge_step) {
+  constexpr std::int64_t kSessionStart = 1;
+  std::string records, session;
+  append_event(records, wall_time, 0, field::kFileVersion, "brain.Event:2");
+  wire::integer(session, 1, kSessionStart);
+  append_event(records, wall_time, purge_step, field::kSessionLog, session);
+  return records;
+}
+
+void check_payload(std::size_t size, std::string_view tag) {
+  if (size <= kMaxWrittenPayload) return;
+  throw UsageError("\"" + std::string(tag) + "\": an event of " + std::to_string(size) +
+                   " bytes was given, but a record must be smaller than 64 MiB");
+}
+
+// The member of Summary.Value's oneof: its key and number, or its key and length, then the message.
+struct Member {
+  explicit Member(float scalar) { wire::always_float(head, field::kSimpleValue, scalar); }
+  Member(std::uint32_t field, std::string_view message) : body(message) {
+    wire::key(head, field, wire::kBytes);
+    wire::varint(head, message.size());
+  }
+  std::string head;
+  std::string_view body;
+};
+
+// A value to be added, and how it is encoded.
+struct Point {
+  std::string_view tag;
+  Kind kind;
+  Member member;
+  std::string_view plugin_content = {};
+  TagState* state = nullptr;
+  bool with_metadata = false;
+  std::size_t size = 0;  // of the Summary.Value
+};
+
+// Appends an event with the values. `points` are known to be right.
+void append_points(std::string& out, std::span<const Point> points, double wall_time, std::int64_t step) {
+  std::size_t size = 0;
+  for (const Point& point : points) size += field_size(point.size);
+  const std::size_t begin = begin_record(out);
+  begin_event(out, wall_time, step);
+  wire::key(out, field::kSummary, wire::kBytes);
+  wire::varint(out, size);
+  for (const Point& point : points) {
+    wire::key(out, field::kValue, wire::kBytes);
+    wire::varint(out, point.size);
+    wire::always_bytes(out, field::kTag, point.state->name);
+    out += point.member.head;
+    out += point.member.body;
+    if (point.with_metadata) wire::always_bytes(out, field::kMetadata, point.state->metadata);
+  }
+  end_record(out, begin);
+}
 
 std::string pr_curve_content(std::size_t thresholds) {
   std::string content;
@@ -34,27 +121,6 @@ std::string line_directory(std::string_view tag, std::string_view line) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; }, '_');
   return name.starts_with('.') ? "_" + name : name;
-}
-
-void check_mesh(const Mesh& mesh) {
-  const auto batch = static_cast<std::size_t>(mesh.batch);
-  if (mesh.batch < 1 || mesh.vertices.empty() || mesh.vertices.size() % (3 * batch) != 0) {
-    throw UsageError("a mesh of batch " + std::to_string(mesh.batch) + " has " +
-                     std::to_string(mesh.vertices.size()) + " coordinates, but needs 3 for every point");
-  }
-  if (!mesh.colors.empty() && mesh.colors.size() != mesh.vertices.size()) {
-    throw UsageError("a mesh has " + std::to_string(mesh.colors.size()) + " colour values for " +
-                     std::to_string(mesh.vertices.size()) + " coordinates, but needs as many");
-  }
-  if (mesh.faces.size() % (3 * batch) != 0) {
-    throw UsageError("a mesh of batch " + std::to_string(mesh.batch) + " has " +
-                     std::to_string(mesh.faces.size()) + " indices, but needs 3 for every triangle");
-  }
-  const auto points = static_cast<std::int64_t>(mesh.vertices.size() / 3 / batch);
-  for (const std::int32_t index : mesh.faces) {
-    if (index >= 0 && index < points) continue;
-    throw UsageError("a mesh's face names point " + std::to_string(index) + " of " + std::to_string(points));
-  }
 }
 
 // Whether all extents are >= 0 and their product is `count`. Divides, because the product may overflow.
@@ -73,34 +139,157 @@ bool fits(std::span<const std::int64_t> shape, std::size_t count) {
 
 class SummaryWriter::Implementation {
  public:
-  Implementation(const std::filesystem::path& log_dir, const WriterOptions& options)
-      : events(log_dir, options), exceptions_(std::uncaught_exceptions()) {}
+  Implementation(const std::filesystem::path& directory, const WriterOptions& writer_options)
+      : log_dir(directory),
+        options(writer_options),
+        tags_([this](const std::string& message) { warn(message); }),
+        exceptions_(std::uncaught_exceptions()) {
+    const double wall_time = now();
+    log = EventLog::open(log_dir, options, wall_time, first_records(wall_time, options.purge_step));
+  }
 
-  // The writer of a line of add_scalar_lines(), which is a run in a subdirectory.
-  EventWriter& line(const std::string& directory) {
+  ~Implementation() {
+    try {
+      if (log) log->close();
+    } catch (const std::exception&) {
+      // close() reports errors to those who call it.
+    }
+  }
+
+  double now() const {
+    if (!options.clock)
+      return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return checked_time(options.clock());
+  }
+
+  double time_of(const std::optional<double>& wall_time) const {
+    return wall_time ? checked_time(*wall_time) : now();
+  }
+
+  void warn(const std::string& message) const {
+    if (options.warn) {
+      options.warn(message);
+    } else {
+      std::fprintf(stderr, "tbwriter: %s\n", message.c_str());
+    }
+  }
+
+  /// Adds one event with all points, or nothing.
+  void add(std::span<Point> points, std::int64_t step, const Details& details) {
+    const double wall_time = time_of(details.wall_time);
+    std::size_t bound = 0;
+    for (const Point& point : points) {
+      bound += point.member.body.size() + 3 * point.tag.size() + point.plugin_content.size() +
+               details.description.size() + details.display_name.size() + kEventOverhead;
+    }
+    check_payload(bound, points.front().tag);
+    log->append([&](std::string& buffer) {
+      if (points.size() > 1) {  // one that is refused must not leave traces of those before it
+        for (const Point& point : points) tags_.check(point.tag, point.kind, step);
+      }
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        Point& point = points[i];
+        point.state = &tags_.state(point.tag, point.kind, step, details, point.plugin_content);
+        const auto is_same = [&point](const Point& other) { return other.state == point.state; };
+        point.with_metadata =
+            !point.state->metadata.empty() && std::ranges::none_of(points.first(i), is_same);
+        point.size = field_size(point.state->name.size()) + point.member.head.size() +
+                     point.member.body.size() +
+                     (point.with_metadata ? field_size(point.state->metadata.size()) : 0);
+      }
+      append_points(buffer, points, wall_time, step);
+      // Only now: if memory has run out before, the next point of a tag still needs its metadata.
+      for (const Point& point : points) tags_.record(*point.state, step);
+    });
+  }
+
+  /// Adds an event with one value, whose message is of `field`.
+  void add(std::string_view tag, Kind kind, std::uint32_t field, std::string_view message, std::int64_t step,
+           const Details& details, std::string_view plugin_content = {}) {
+    Point point{tag, kind, Member(field, message), plugin_content};
+    add({&point, 1}, step, details);
+  }
+
+  /// Adds an event that is no summary; `name` stands for it in messages.
+  void add_event(std::string_view name, double wall_time, std::int64_t step, std::uint32_t field,
+                 std::string_view content) {
+    check_payload(content.size() + kEventOverhead, name);
+    log->append([&](std::string& buffer) { append_event(buffer, wall_time, step, field, content); });
+  }
+
+  /// Adds a value for a plugin that reserves a tag and reads its data from the metadata; `tensor` may be
+  /// empty.
+  void add_plugin_record(std::string_view tag, std::string_view plugin, std::string_view content,
+                         std::string_view tensor) {
+    // TensorBoard's Python loader fails for all runs if there is metadata without a value.
+    constexpr std::int64_t kEmpty[] = {0};
+    std::string value, summary;
+    wire::always_bytes(value, field::kTag, tag);
+    wire::always_bytes(value, field::kTensor,
+                       tensor.empty() ? encode_float_tensor({}, kEmpty) : std::string(tensor));
+    wire::always_bytes(value, field::kMetadata, encode_metadata(plugin, content, DataClass::kTensor, "", ""));
+    wire::always_bytes(summary, field::kValue, value);
+    add_event(tag, now(), 0, field::kSummary, summary);
+  }
+
+  void start_session(const HParams& hparams, std::optional<double> start_time) {
+    const std::string content = encode_session_start(hparams, time_of(start_time));
+    log->locked([&] {
+      if (session_ != Session::kNone) throw UsageError("this run's hparams session has been started before");
+      tags_.limit_steps();
+      session_ = Session::kStarted;
+    });
+    for (const auto& [name, value] : hparams) {
+      if (const auto* number = std::get_if<double>(&value); number != nullptr && !std::isfinite(*number)) {
+        warn("the hyperparameter " + name + " is " + std::to_string(*number) +
+             ", which TensorBoard's table cannot show; it is left out");
+      }
+    }
+    add_plugin_record("_hparams_/session_start_info", "hparams", content, "");
+  }
+
+  void end_session(SessionStatus status, std::optional<double> end_time) {
+    const std::string content = encode_session_end(status, time_of(end_time));
+    log->locked([&] {
+      if (session_ == Session::kEnded) throw UsageError("this run's hparams session has been ended before");
+      session_ = Session::kEnded;
+    });
+    add_plugin_record("_hparams_/session_end_info", "hparams", content, "");
+  }
+
+  /// The writer of a line of add_scalars(), which is a run in a subdirectory.
+  SummaryWriter& line(const std::string& directory) {
     const std::lock_guard lock(mutex_);
     auto& writer = lines_[directory];
-    if (!writer) writer = std::make_unique<EventWriter>(events.log_dir() / directory, events.options());
+    if (!writer) writer = std::make_unique<SummaryWriter>(log_dir / directory, options);
     return *writer;
   }
 
-  template <class Work>
-  void for_all(Work work) {
-    work(events);
+  void flush(bool sync) {
+    log->flush(sync);
     const std::lock_guard lock(mutex_);
-    for (auto& [directory, writer] : lines_) work(*writer);
+    for (auto& [directory, writer] : lines_) sync ? writer->sync() : writer->flush();
   }
 
+  /// Closes all lines before it reports the first failure.
   void close(SessionStatus status) {
-    // Closes all writers before it reports the first failure.
     std::exception_ptr failure;
-    for_all([&](EventWriter& writer) {
+    const auto keep_failure = [&failure](auto work) {
       try {
-        writer.close(status);
+        work();
       } catch (const Error&) {
         if (!failure) failure = std::current_exception();
       }
+    };
+    bool first = false, ends_session = false;
+    log->locked([&] {
+      first = !std::exchange(closing_, true);
+      ends_session = first && options.end_session_on_close && session_ == Session::kStarted;
     });
+    if (ends_session) keep_failure([&] { end_session(status, {}); });
+    if (first) keep_failure([&] { log->close(); });
+    const std::lock_guard lock(mutex_);
+    for (auto& [directory, writer] : lines_) keep_failure([&] { writer->close(); });
     if (failure) std::rethrow_exception(failure);
   }
 
@@ -117,7 +306,7 @@ class SummaryWriter::Implementation {
   void check_nodes(std::span<const NodeProfile> nodes) {
     const std::lock_guard lock(mutex_);
     if (!graph_nodes_) {
-      if (events.options().first_step > 0) return;
+      if (options.purge_step > 0) return;
       throw UsageError("a profile comes before the graph that it belongs to; call add_graph() first");
     }
     for (const NodeProfile& node : nodes) {
@@ -128,12 +317,27 @@ class SummaryWriter::Implementation {
 
   bool destroyed_by_exception() const { return std::uncaught_exceptions() > exceptions_; }
 
-  EventWriter events;
+  const std::filesystem::path log_dir;
+  const WriterOptions options;
+  std::shared_ptr<EventLog> log;  // its thread may outlive this object and uses nothing of it
 
  private:
+  enum class Session { kNone, kStarted, kEnded };
+
+  // TensorBoard's Rust reader abandons a file at any other time.
+  static double checked_time(double wall_time) {
+    if (!std::isfinite(wall_time)) throw UsageError("a wall time is not a finite number");
+    return wall_time;
+  }
+
+  // Guarded by the lock of the log's queue.
+  TagTable tags_;
+  Session session_ = Session::kNone;
+  bool closing_ = false;
+
   const int exceptions_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<EventWriter>> lines_;
+  std::map<std::string, std::unique_ptr<SummaryWriter>> lines_;
   std::optional<std::unordered_set<std::string>> graph_nodes_;  // once there is a graph
 };
 
@@ -145,29 +349,35 @@ SummaryWriter::~SummaryWriter() {
     const bool failed = implementation_->destroyed_by_exception();
     implementation_->close(failed ? SessionStatus::kFailure : SessionStatus::kSuccess);
   } catch (const std::exception& error) {
-    implementation_->events.warn(error.what());
+    implementation_->warn(error.what());
   }
 }
 
 void SummaryWriter::add_scalar(std::string_view tag, double value, std::int64_t step,
                                const Details& details) {
-  implementation_->events.add_scalar(tag, value, step, details);
+  Point point{tag, Kind::kScalar, Member(static_cast<float>(value))};
+  implementation_->add({&point, 1}, step, details);
 }
 
 void SummaryWriter::add_scalar_tensor(std::string_view tag, double value, std::int64_t step,
                                       const Details& details) {
   const float number[] = {static_cast<float>(value)};
-  implementation_->events.add_value(tag, Kind::kScalarTensor, ValueField::kTensor,
-                                    encode_float_tensor(number, {}), step, details);
+  implementation_->add(tag, Kind::kScalarTensor, field::kTensor, encode_float_tensor(number, {}), step,
+                       details);
 }
 
-void SummaryWriter::add_scalars(std::span<const ScalarPoint> points, std::int64_t step,
+void SummaryWriter::add_scalar_batch(std::span<const ScalarPoint> points, std::int64_t step,
+                                     const Details& details) {
+  if (points.empty()) return;
+  std::vector<Point> all;
+  all.reserve(points.size());
+  for (const ScalarPoint& point : points)
+    all.push_back({point.tag, Kind::kScalar, Member(static_cast<float>(point.value))});
+  implementation_->add(all, step, details);
+}
+
+void SummaryWriter::add_scalars(std::string_view tag, std::span<const ScalarPoint> points, std::int64_t step,
                                 const Details& details) {
-  implementation_->events.add_scalars(points, step, details);
-}
-
-void SummaryWriter::add_scalar_lines(std::string_view tag, std::span<const ScalarPoint> points,
-                                     std::int64_t step, const Details& details) {
   for (const ScalarPoint& point : points) {
     implementation_->line(line_directory(tag, point.tag)).add_scalar(tag, point.value, step, details);
   }
@@ -175,26 +385,25 @@ void SummaryWriter::add_scalar_lines(std::string_view tag, std::span<const Scala
 
 void SummaryWriter::add_histogram(std::string_view tag, Values values, std::int64_t step,
                                   const Details& details) {
-  implementation_->events.add_value(tag, Kind::kHistogram, ValueField::kHistogram,
-                                    encode_histogram(make_histogram(values)), step, details);
+  implementation_->add(tag, Kind::kHistogram, field::kHistogram, encode_histogram(make_histogram(values)),
+                       step, details);
 }
 
 void SummaryWriter::add_histogram(std::string_view tag, Values values, HistogramBins bins, std::int64_t step,
                                   const Details& details) {
-  implementation_->events.add_value(tag, Kind::kHistogram, ValueField::kHistogram,
-                                    encode_histogram(make_histogram(values, bins)), step, details);
+  implementation_->add(tag, Kind::kHistogram, field::kHistogram,
+                       encode_histogram(make_histogram(values, bins)), step, details);
 }
 
 void SummaryWriter::add_histogram_counts(std::string_view tag, const HistogramCounts& histogram,
                                          std::int64_t step, const Details& details) {
-  implementation_->events.add_value(tag, Kind::kHistogram, ValueField::kHistogram,
-                                    encode_histogram(checked_histogram(histogram)), step, details);
+  implementation_->add(tag, Kind::kHistogram, field::kHistogram,
+                       encode_histogram(checked_histogram(histogram)), step, details);
 }
 
 void SummaryWriter::add_image(std::string_view tag, const EncodedImage& image, std::int64_t step,
                               const Details& details) {
-  implementation_->events.add_value(tag, Kind::kImage, ValueField::kImage, encode_image_message(image), step,
-                                    details);
+  implementation_->add(tag, Kind::kImage, field::kImage, encode_image_message(image), step, details);
 }
 
 void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImage> images, std::int64_t step,
@@ -207,8 +416,33 @@ void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImag
     }
     strings.push_back(image.bytes);
   }
-  implementation_->events.add_value(tag, Kind::kImages, ValueField::kTensor, encode_strings_tensor(strings),
-                                    step, details);
+  implementation_->add(tag, Kind::kImages, field::kTensor, encode_strings_tensor(strings), step, details);
+}
+
+void SummaryWriter::add_image(std::string_view tag, const Pixels& pixels, ImageSize size, std::int64_t step,
+                              const Details& details) {
+  add_image(tag, encode_image(pixels, size), step, details);
+}
+
+void SummaryWriter::add_image_grid(std::string_view tag, const Pixels& pixels, BatchSize size,
+                                   std::int64_t step, const GridOptions& grid, const Details& details) {
+  add_image(tag, encode_image_grid(pixels, size, grid), step, details);
+}
+
+void SummaryWriter::add_image_with_boxes(std::string_view tag, const Pixels& pixels, ImageSize size,
+                                         std::span<const Box> boxes, std::int64_t step,
+                                         const Details& details) {
+  add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
+}
+
+void SummaryWriter::add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
+                              double frames_per_second, std::int64_t step, const Details& details) {
+  add_image(tag, encode_video(pixels, size, frames_per_second), step, details);
+}
+
+void SummaryWriter::add_videos(std::string_view tag, const Pixels& pixels, VideoBatchSize size,
+                               double frames_per_second, std::int64_t step, const Details& details) {
+  add_image(tag, encode_videos(pixels, size, frames_per_second), step, details);
 }
 
 void SummaryWriter::add_audio(std::string_view tag, std::span<const float> samples, std::int64_t sample_rate,
@@ -219,20 +453,20 @@ void SummaryWriter::add_audio(std::string_view tag, std::span<const float> sampl
   const std::string wav = encode_wav(samples, sample_rate, channels);
   const std::string message =
       encode_audio_message(wav, sample_rate, channels, static_cast<std::int64_t>(samples.size()) / channels);
-  implementation_->events.add_value(tag, Kind::kAudio, ValueField::kAudio, message, step, details, content);
+  implementation_->add(tag, Kind::kAudio, field::kAudio, message, step, details, content);
 }
 
 void SummaryWriter::add_text(std::string_view tag, std::string_view markdown, std::int64_t step,
                              const Details& details) {
-  implementation_->events.add_value(tag, Kind::kText, ValueField::kTensor,
-                                    encode_text_tensor(valid_utf8(markdown)), step, details);
+  implementation_->add(tag, Kind::kText, field::kTensor, encode_text_tensor(valid_utf8(markdown)), step,
+                       details);
 }
 
 void SummaryWriter::add_graph(const Graph& graph, std::optional<double> wall_time) {
   std::unordered_set<std::string> nodes;
   for (const GraphNode& node : graph.nodes) nodes.insert(node.name);
   implementation_->set_graph(std::move(nodes), [&, encoded = encode_graph(graph)] {
-    implementation_->events.add_graph(encoded, wall_time);
+    implementation_->add_event("graph", implementation_->time_of(wall_time), 0, field::kGraphDef, encoded);
   });
 }
 
@@ -240,21 +474,23 @@ void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const Node
                                       std::int64_t step) {
   if (tag.empty()) throw UsageError("a profile's tag is empty; TensorBoard could not show it");
   implementation_->check_nodes(nodes);
-  implementation_->events.add_run_metadata(valid_utf8(tag), encode_step_stats(nodes), step);
+  std::string tagged;
+  wire::bytes(tagged, 1, valid_utf8(tag));
+  wire::bytes(tagged, 2, encode_step_stats(nodes));
+  implementation_->add_event(tag, implementation_->now(), step, field::kTaggedRunMetadata, tagged);
 }
 
 void SummaryWriter::add_hparams_start(const HParams& hparams, std::optional<double> start_time) {
-  implementation_->events.start_session(hparams, start_time);
+  implementation_->start_session(hparams, start_time);
 }
 
 void SummaryWriter::add_hparams_end(SessionStatus status, std::optional<double> end_time) {
-  implementation_->events.end_session(status, end_time);
+  implementation_->end_session(status, end_time);
 }
 
 void SummaryWriter::add_hparams_experiment(const HParamsExperiment& experiment) {
-  EventWriter& events = implementation_->events;
-  events.add_plugin_record("_hparams_/experiment", "hparams", encode_experiment(experiment, events.now()),
-                           "");
+  implementation_->add_plugin_record("_hparams_/experiment", "hparams",
+                                     encode_experiment(experiment, implementation_->now()), "");
 }
 
 void SummaryWriter::add_pr_curve(std::string_view tag, std::span<const std::uint8_t> labels,
@@ -262,9 +498,8 @@ void SummaryWriter::add_pr_curve(std::string_view tag, std::span<const std::uint
                                  const Details& details, std::span<const float> weights) {
   const std::vector<float> curve = make_pr_curve(labels, scores, weights, thresholds);
   const std::int64_t shape[] = {6, thresholds};
-  implementation_->events.add_value(tag, Kind::kPrCurve, ValueField::kTensor,
-                                    encode_float_tensor(curve, shape), step, details,
-                                    pr_curve_content(static_cast<std::size_t>(thresholds)));
+  implementation_->add(tag, Kind::kPrCurve, field::kTensor, encode_float_tensor(curve, shape), step, details,
+                       pr_curve_content(static_cast<std::size_t>(thresholds)));
 }
 
 void SummaryWriter::add_pr_curve(std::string_view tag, const PrCurve& curve, std::int64_t step,
@@ -281,9 +516,8 @@ void SummaryWriter::add_pr_curve(std::string_view tag, const PrCurve& curve, std
     values.insert(values.end(), row.begin(), row.end());
   }
   const std::int64_t shape[] = {6, static_cast<std::int64_t>(thresholds)};
-  implementation_->events.add_value(tag, Kind::kPrCurve, ValueField::kTensor,
-                                    encode_float_tensor(values, shape), step, details,
-                                    pr_curve_content(thresholds));
+  implementation_->add(tag, Kind::kPrCurve, field::kTensor, encode_float_tensor(values, shape), step, details,
+                       pr_curve_content(thresholds));
 }
 
 void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_t step,
@@ -298,9 +532,9 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
     if (values.empty()) return;
     const std::int64_t shape[] = {mesh.batch, static_cast<std::int64_t>(values.size()) / 3 / mesh.batch, 3};
     const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-    implementation_->events.add_value(
-        std::string(tag) + suffix, Kind::kMesh, ValueField::kTensor, encode_tensor(data_type, bytes, shape),
-        step, details, encode_mesh_content(valid_utf8(tag), content_type, shape, components, mesh.config));
+    implementation_->add(std::string(tag) + suffix, Kind::kMesh, field::kTensor,
+                         encode_tensor(data_type, bytes, shape), step, details,
+                         encode_mesh_content(valid_utf8(tag), content_type, shape, components, mesh.config));
   };
   add("_VERTEX", kVertex, kFloat, mesh.vertices);
   add("_FACE", kFace, kInt32, mesh.faces);
@@ -324,30 +558,25 @@ void SummaryWriter::add_tensor(std::string_view tag, Values values, std::span<co
   if (values.type() == ValueType::kBFloat16) return add_tensor(tag, to_floats(values), shape, step, details);
   const auto bytes = values.bytes();
   const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  implementation_->events.add_value(tag, Kind::kTensor, ValueField::kTensor,
-                                    encode_tensor(static_cast<int>(values.type()), content, shape), step,
-                                    details);
+  implementation_->add(tag, Kind::kTensor, field::kTensor,
+                       encode_tensor(static_cast<int>(values.type()), content, shape), step, details);
 }
 
 void SummaryWriter::add_custom_scalars_layout(const CustomScalarsLayout& layout) {
-  implementation_->events.add_plugin_record("custom_scalars__config__", "custom_scalars", "",
-                                            encode_text_tensor(encode_layout(layout)));
+  implementation_->add_plugin_record("custom_scalars__config__", "custom_scalars", "",
+                                     encode_text_tensor(encode_layout(layout)));
 }
 
-void SummaryWriter::flush() {
-  implementation_->for_all([](EventWriter& writer) { writer.log().flush(false); });
-}
+void SummaryWriter::flush() { implementation_->flush(false); }
 
-void SummaryWriter::sync() {
-  implementation_->for_all([](EventWriter& writer) { writer.log().flush(true); });
-}
+void SummaryWriter::sync() { implementation_->flush(true); }
 
-FilePosition SummaryWriter::position() const { return implementation_->events.log().end(); }
+FilePosition SummaryWriter::position() const { return implementation_->log->end(); }
 
 void SummaryWriter::close() { implementation_->close(SessionStatus::kSuccess); }
 
-const std::filesystem::path& SummaryWriter::log_dir() const { return implementation_->events.log_dir(); }
+const std::filesystem::path& SummaryWriter::log_dir() const { return implementation_->log_dir; }
 
-std::filesystem::path SummaryWriter::path() const { return implementation_->events.log().path(); }
+const std::filesystem::path& SummaryWriter::path() const { return implementation_->log->path(); }
 
 }  // namespace sweep::tbwriter

@@ -42,10 +42,10 @@ struct PrCurve {
   std::span<const float> recall = {};
 };
 
-/// Writes the event files of one run. Thread-safe; calls are written in the order in which they were made.
+/// Writes the event file of one run. Thread-safe; calls are written in the order in which they were made.
 ///
 /// add_*() encodes into a queue and returns; a background thread writes. The first failure of the disk
-/// (full, directory removed, no progress for options.longest_wait) is kept: later add_*() calls do
+/// (full, directory removed, no progress for options.write_timeout) is kept: later add_*() calls do
 /// nothing, and flush(), sync() and close() throw it as IoError with the path and the number of events
 /// that are not in the file. Every add_*() throws UsageError, before anything is queued, for an empty
 /// tag, a tag that has been used for another kind of data, a wall time that is not finite, a record of 64
@@ -76,14 +76,15 @@ class SummaryWriter {
                          const Details& details = {});
 
   /// Adds a point to each of several charts, in one record. `details` apply to all of them.
-  void add_scalars(std::span<const ScalarPoint> points, std::int64_t step = 0, const Details& details = {});
-
-  /// Adds a point to each of several lines of one chart, like PyTorch's add_scalars(). TensorBoard
-  /// draws one line per run, so each line becomes a separate run in the directory `<log_dir>/<tag,
-  /// "/" as "_">_<point.tag>`. Only for a few lines and without hparams;
-  /// add_custom_scalars_layout() needs no additional runs.
-  void add_scalar_lines(std::string_view tag, std::span<const ScalarPoint> points, std::int64_t step = 0,
+  void add_scalar_batch(std::span<const ScalarPoint> points, std::int64_t step = 0,
                         const Details& details = {});
+
+  /// Adds a point to each of several lines of one chart, like PyTorch's add_scalars(). TensorBoard draws one
+  /// line per run, so each line becomes a separate run in the directory `<log_dir>/<tag, "/" as
+  /// "_">_<point.tag>`. Only for a few lines and without hparams; add_custom_scalars_layout() needs no
+  /// additional runs.
+  void add_scalars(std::string_view tag, std::span<const ScalarPoint> points, std::int64_t step = 0,
+                   const Details& details = {});
 
   /// Adds a histogram with the buckets of TensorFlow and PyTorch, each 10 % wider than the one before. Values
   /// that are not finite are in no bucket, but are part of the number and the sum.
@@ -101,11 +102,8 @@ class SummaryWriter {
   void add_histogram_counts(std::string_view tag, const HistogramCounts& histogram, std::int64_t step = 0,
                             const Details& details = {});
 
-  /// Adds a picture in the order that `size` tells, of bytes or of values in [0, 1]. Throws as
-  /// encode_image().
-  void add_image(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
-                 std::int64_t step = 0, const Details& details = {});
-  void add_image(std::string_view tag, std::span<const float> pixels, ImageSize size, std::int64_t step = 0,
+  /// Adds a picture in the order that `size` tells. Throws as encode_image() does.
+  void add_image(std::string_view tag, const Pixels& pixels, ImageSize size, std::int64_t step = 0,
                  const Details& details = {});
   /// Adds an encoded picture, which may be shared with other runs.
   void add_image(std::string_view tag, const EncodedImage& image, std::int64_t step = 0,
@@ -117,15 +115,11 @@ class SummaryWriter {
                   const Details& details = {});
 
   /// Adds a grid of pictures, see encode_image_grid().
-  void add_image_grid(std::string_view tag, std::span<const std::uint8_t> pixels, BatchSize size,
-                      std::int64_t step = 0, const GridOptions& grid = {}, const Details& details = {});
-  void add_image_grid(std::string_view tag, std::span<const float> pixels, BatchSize size,
-                      std::int64_t step = 0, const GridOptions& grid = {}, const Details& details = {});
+  void add_image_grid(std::string_view tag, const Pixels& pixels, BatchSize size, std::int64_t step = 0,
+                      const GridOptions& grid = {}, const Details& details = {});
 
   /// Adds a picture with boxes, see encode_image_with_boxes().
-  void add_image_with_boxes(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
-                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
-  void add_image_with_boxes(std::string_view tag, std::span<const float> pixels, ImageSize size,
+  void add_image_with_boxes(std::string_view tag, const Pixels& pixels, ImageSize size,
                             std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
 
   /// Adds a video as an animated GIF to the images, see encode_video().
@@ -133,9 +127,7 @@ class SummaryWriter {
                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
 
   /// Adds several videos side by side as one, see encode_videos().
-  void add_videos(std::string_view tag, std::span<const std::uint8_t> pixels, VideoBatchSize size,
-                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
-  void add_videos(std::string_view tag, std::span<const float> pixels, VideoBatchSize size,
+  void add_videos(std::string_view tag, const Pixels& pixels, VideoBatchSize size,
                   double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
 
   /// Adds audio, [frames, channels] in [-1, 1]; other values are clamped. `sample_rate` is in frames per
@@ -153,7 +145,7 @@ class SummaryWriter {
 
   /// Adds time and memory of each node in one step, by which the Graphs tab can colour. `tag` is the name of
   /// the step there. Throws UsageError for a node that is not one of add_graph(), which must come first
-  /// unless the graph is in an older file of a resumed run (options.first_step).
+  /// unless the graph is in an older file of a resumed run (options.purge_step).
   void add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes, std::int64_t step = 0);
 
   /// Starts the hparams session of this run; its scalars become the metrics of its row in the HParams tab. A
@@ -208,8 +200,8 @@ class SummaryWriter {
   /// Like flush(), and returns when the data is on disk.
   void sync();
 
-  /// The end of the file with everything added so far, for a checkpoint: cut_back() truncates the file to it
-  /// when the run is resumed. Does not wait; the file reaches this position when a later flush() returns.
+  /// The end of the file with everything added so far, for a checkpoint: truncate_to() truncates the file to
+  /// it when the run is resumed. Does not wait; the file reaches this position when a later flush() returns.
   FilePosition position() const;
 
   /// Flushes, closes the file and unlocks the directory; further calls do nothing. Throws IoError.
@@ -218,7 +210,7 @@ class SummaryWriter {
   const std::filesystem::path& log_dir() const;
 
   /// The events file that is being written.
-  std::filesystem::path path() const;
+  const std::filesystem::path& path() const;
 
  private:
   class Implementation;

@@ -1,6 +1,7 @@
 #include "tbwriter/tag_table.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tbwriter/proto_encoding.h"
 #include "tbwriter/utf8.h"
@@ -55,25 +56,10 @@ const TagState* TagTable::find(std::string_view tag, Kind kind, std::int64_t ste
   return &found->second;
 }
 
-TagState& TagTable::use(std::string_view tag, Kind kind, std::int64_t step, const Details& details,
-                        std::string_view plugin_content) {
-  const TagState* known = find(tag, kind, step);
+TagState& TagTable::state(std::string_view tag, Kind kind, std::int64_t step, const Details& details,
+                          std::string_view plugin_content) {
   // The table is not const, so neither are its states.
-  TagState& state =
-      known != nullptr ? const_cast<TagState&>(*known) : add(tag, kind, details, plugin_content);
-  if (state.has_step && step <= state.last_step && !state.warned) {
-    state.warned = true;
-    warn_("\"" + state.name + "\": step " + std::to_string(step) + " comes after step " +
-          std::to_string(state.last_step) + "; TensorBoard may hide points unless steps grow");
-  }
-  state.has_step = true;
-  state.last_step = step;
-  if (is_scalar(kind)) largest_step_ = std::max(largest_step_, step);
-  return state;
-}
-
-TagState& TagTable::add(std::string_view tag, Kind kind, const Details& details,
-                        std::string_view plugin_content) {
+  if (const TagState* known = find(tag, kind, step)) return const_cast<TagState&>(*known);
   TagState state{.name = valid_utf8(tag), .kind = kind};
   const KindTraits& kind_traits = traits(kind);
   if (kind_traits.needs_metadata || !details.description.empty() || !details.display_name.empty()) {
@@ -81,6 +67,18 @@ TagState& TagTable::add(std::string_view tag, Kind kind, const Details& details,
                                      details.display_name, details.description);
   }
   return tags_.emplace(std::string(tag), std::move(state)).first->second;
+}
+
+void TagTable::record(TagState& state, std::int64_t step) {
+  if (state.has_step && step <= state.last_step && !state.warned) {
+    state.warned = true;
+    warn_("\"" + state.name + "\": step " + std::to_string(step) + " comes after step " +
+          std::to_string(state.last_step) + "; TensorBoard may hide points unless steps grow");
+  }
+  state.metadata.clear();
+  state.has_step = true;
+  state.last_step = step;
+  if (is_scalar(state.kind)) largest_step_ = std::max(largest_step_, step);
 }
 
 void TagTable::limit_steps() {

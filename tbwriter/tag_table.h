@@ -1,10 +1,9 @@
-// What has been written for each tag of a run: kind, metadata, last step. Not
-// part of the installed interface.
+// What has been written for each tag of a run: kind, metadata, last step. Not part of the installed
+// interface.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,19 +29,14 @@ enum class Kind {
 
 /// What has been written for one tag.
 struct TagState {
-  static constexpr unsigned kNoFile = std::numeric_limits<unsigned>::max();
-
   std::string name = {};  // as written: valid UTF-8
   Kind kind = Kind::kScalar;
-  std::string metadata = {};         // serialised SummaryMetadata; empty: not needed
-  unsigned metadata_file = kNoFile;  // number of the last file it was written to
+  std::string metadata = {};  // serialised SummaryMetadata, until it is written; empty if not needed
   std::int64_t last_step = 0;
   bool has_step = false, warned = false;
-
-  bool needs_metadata(unsigned file) const { return !metadata.empty() && metadata_file != file; }
 };
 
-/// Not thread-safe; EventWriter uses it while the queue is locked.
+/// Not thread-safe; SummaryWriter uses it while the queue is locked.
 class TagTable {
  public:
   /// `warn` gets a message for people when steps of a tag do not increase.
@@ -51,10 +45,13 @@ class TagTable {
   /// Throws UsageError if TensorBoard could not show a point with this tag, kind and step. Changes nothing.
   void check(std::string_view tag, Kind kind, std::int64_t step) const { find(tag, kind, step); }
 
-  /// Does what check() does, then records the point. The details and plugin content of the first point become
-  /// the metadata of the tag.
-  TagState& use(std::string_view tag, Kind kind, std::int64_t step, const Details& details,
-                std::string_view plugin_content = {});
+  /// Does what check() does, then returns the tag's state. The details and plugin content of the first point
+  /// become the metadata of the tag.
+  TagState& state(std::string_view tag, Kind kind, std::int64_t step, const Details& details,
+                  std::string_view plugin_content);
+
+  /// Records that a point has been encoded, with the tag's metadata.
+  void record(TagState& state, std::int64_t step);
 
   /// From now on refuses scalars with steps that would break TensorBoard's HParams tab. Throws UsageError if
   /// one has been recorded already.
@@ -67,7 +64,6 @@ class TagTable {
   };
 
   const TagState* find(std::string_view tag, Kind kind, std::int64_t step) const;
-  TagState& add(std::string_view tag, Kind kind, const Details& details, std::string_view plugin_content);
 
   std::function<void(const std::string&)> warn_;
   std::unordered_map<std::string, TagState, TextHash, std::equal_to<>> tags_;

@@ -18,22 +18,21 @@ struct WriterOptions {
   /// ... or once this many bytes are queued.
   std::size_t flush_bytes = std::size_t{1} << 20;
   /// Limit of the queue in bytes. If the disk falls behind that far, add_*() waits for room as long as the
-  /// disk makes progress. No progress for `longest_wait` is a failure of the writer, like a full disk, so
+  /// disk makes progress. No progress for `write_timeout` is a failure of the writer, like a full disk, so
   /// add_*(), flush(), sync() and close() never block forever.
   std::size_t queue_bytes = std::size_t{64} << 20;
-  std::chrono::milliseconds longest_wait{30000};
-  /// A new file is started once the current one has this many bytes; 0: never.
-  std::uint64_t max_file_bytes = 0;
+  std::chrono::milliseconds write_timeout{30000};
   /// The first step that this session writes. When a run is resumed, TensorBoard discards the points of older
   /// files in the directory from this step on.
-  std::int64_t first_step = 0;
+  std::int64_t purge_step = 0;
   /// Whether close() ends an open hparams session: as a success, or as a failure if the writer is destroyed
   /// by an exception. Set to false for a run that may be resumed, because the first end is final.
   bool end_session_on_close = true;
-  /// Whether another writer in the same directory is refused. Set to false where the caller sees to it that
-  /// there is none whose files matter: a process that hangs keeps its lock.
+  /// Locks the directory against a second writer. Turn off if you ensure that yourself: a hung process keeps
+  /// its lock.
   bool locks_directory = true;
-  /// Returns the wall time in seconds since 1970; empty: the system clock. Called from any thread that adds.
+  /// Returns the wall time in seconds since 1970, which must be finite; empty: the system clock. Called from
+  /// any thread that adds.
   std::function<double()> clock = {};
   /// Receives warnings about data that TensorBoard shows wrongly (steps that do not increase); empty: stderr.
   /// Called from any thread that adds, with the queue locked, so it must not call the writer.
@@ -47,7 +46,7 @@ struct Details {
   std::string_view description = {};     // Markdown
 };
 
-/// A point of SummaryWriter::add_scalars().
+/// A point of SummaryWriter::add_scalars() and add_scalar_batch().
 struct ScalarPoint {
   std::string_view tag = {};
   double value = 0;

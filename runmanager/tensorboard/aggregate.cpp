@@ -85,7 +85,7 @@ void write_run(const fs::path& directory, const Params& params, const LogOptions
     for (const AggregateValue& value : epoch.values) points.push_back({value.tag, value.mean});
     for (std::size_t i = 0; i < epoch.values.size(); ++i)
       points.push_back({deviation_tags[i], epoch.values[i].deviation});
-    writer.add_scalars(points, epoch.epoch);
+    writer.add_scalar_batch(points, epoch.epoch);
   }
   if (session) writer.add_hparams_end(tbwriter::SessionStatus::kSuccess);
   writer.close();

@@ -24,7 +24,7 @@ constexpr std::size_t kKeptGrids = 16;
 tbwriter::WriterOptions writer_options(bool locks, std::int64_t first_step = 0) {
   tbwriter::WriterOptions options;
   options.locks_directory = locks;
-  options.first_step = first_step;
+  options.purge_step = first_step;
   options.end_session_on_close = false;  // close() writes the end, with the run's status.
   return options;
 }
@@ -244,7 +244,7 @@ void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("ima
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
   std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
-  writer_.add_scalars(points, step);
+  writer_.add_scalar_batch(points, step);
 }
 
 void RunLog::histograms(const Network& network, std::span<const float> values,
@@ -297,7 +297,7 @@ void RunLog::batch_points(const Totals& totals, std::int64_t batch, const char* 
   const auto samples = static_cast<double>(totals.samples);
   std::vector<tbwriter::ScalarPoint> points = {{loss_tag, totals.loss / samples}};
   if (totals.numbers == 0) points.push_back({accuracy_tag, static_cast<double>(totals.correct) / samples});
-  writer_.add_scalars(points, batch);
+  writer_.add_scalar_batch(points, batch);
 }
 
 void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
@@ -307,7 +307,7 @@ void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
 
 void RunLog::results(const RunRecord& record, std::int64_t step) {
   const std::vector<tbwriter::ScalarPoint> points = test_points(record.metrics);
-  if (!points.empty()) writer_.add_scalars(points, step);
+  if (!points.empty()) writer_.add_scalar_batch(points, step);
   if (!options_.text) return;
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : record.metrics)

@@ -87,8 +87,8 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
   // An attempt among others has copied them, see take_over_run().
   if (options_.attempt.empty())
-    tbwriter::cut_back(directory_, {progress.position.events_file, progress.position.events_bytes});
-  // What cut_back() returns is not asked: an earlier file that is missing is found only by looking for
+    tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
+  // What truncate_to() returns is not asked: an earlier file that is missing is found only by looking for
   // epochs.
   const std::vector<EpochRecord>& epochs = progress.record.epochs;
   first_step_ = progress.position.first_step;

@@ -67,8 +67,8 @@ std::vector<std::string> copy_events(const fs::path& directory, std::string_view
     }
   }
   const tbwriter::FilePosition copy =
-      tbwriter::copy_front(directory, {position.events_file, position.events_bytes},
-                           directory / (std::string(kEventsCopy) + std::string(attempt) + ".tmp"));
+      tbwriter::copy_prefix(directory, {position.events_file, position.events_bytes},
+                            directory / (std::string(kEventsCopy) + std::string(attempt) + ".tmp"));
   position.events_file = copy.file;
   position.events_bytes = copy.bytes;
   std::vector<std::string> kept = position.earlier_files;

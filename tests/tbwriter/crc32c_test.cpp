@@ -57,7 +57,7 @@ TEST(Crc32cPaths, AgreeWithTheDefinitionForEveryLengthAndAlignment) {
   std::mt19937 random(1);
   std::string bytes(40000, '\0');
   for (char& c : bytes) c = static_cast<char>(random());
-  // 384 and 12288 bytes are where the three streams of the hardware path begin.
+  // The three streams of the fast path begin at 768 bytes.
   for (const std::size_t length :
        {0, 1, 7, 8, 9, 63, 383, 384, 385, 767, 768, 12287, 12288, 12289, 12672, 24577, 39000}) {
     for (const std::size_t offset : {0, 1, 3, 7}) {

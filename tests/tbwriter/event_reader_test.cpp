@@ -1,6 +1,7 @@
 #include "tbwriter/event_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -139,6 +140,30 @@ TEST_F(EventReaderTest, ReadsRecordsLargerThanItsBuffer) {
   for (const std::string& payload : large) EXPECT_EQ(reader.next(), payload);
   EXPECT_FALSE(reader.next());
   EXPECT_EQ(reader.end(), ReadEnd::kEnd);
+}
+
+TEST_F(EventReaderTest, ReadsRecordsOfOtherProgramsThatAreLargerThanTensorBoardLikes) {
+  const std::vector<std::string> large = {"a", std::string(64 << 20, 'b'), "c"};
+  EventReader reader(write(frame(large).bytes));
+  for (const std::string& payload : large) EXPECT_TRUE(reader.next() == payload) << payload.size();
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.end(), ReadEnd::kEnd);
+}
+
+TEST_F(EventReaderTest, TakesNoMoreMemoryThanTheFileHasBytesWhateverALengthPromises) {
+  std::string promise = from_hex("ffffff7f00000000");  // 2 GiB - 1
+  promise += from_hex(masked_crc_hex(promise)) + "the rest";
+  ::rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  EventReader reader(write(promise));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  ::rlimit limit = before;
+  limit.rlim_cur = rlim_t{1} << 30;
+  ::setrlimit(RLIMIT_AS, &limit);
+#endif
+  EXPECT_NO_THROW(EXPECT_FALSE(reader.next()));
+  ::setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(reader.end(), ReadEnd::kTornTail);
 }
 
 TEST_F(EventReaderTest, NamesAFileThatIsNotThere) {

@@ -44,7 +44,7 @@ TEST(Record, WithAFlippedByteIsNeverWhole) {
   }
 }
 
-TEST(Record, WithAHugeLengthIsDamageAndNotAPromise) {
+TEST(Record, LongerThanAnyMessageIsDamageAndNotAPromise) {
   // Length 2^40 with a right checksum of its own: TensorBoard's data server tries to allocate that.
   std::string record = from_hex("0000000000010000");
   record += from_hex(masked_crc_hex(record));

@@ -56,7 +56,7 @@ TEST(SummaryWriter, RefusesProfilesOfNodesThatAreNotInTheGraph) {
 
 TEST(SummaryWriter, TakesProfilesOfAResumedRunWhoseGraphIsInAnOlderFile) {
   const TemporaryDirectory directory;
-  SummaryWriter writer(directory / "run", {.first_step = 5});
+  SummaryWriter writer(directory / "run", {.purge_step = 5});
   EXPECT_NO_THROW(writer.add_graph_profile("step", profile_of("a"), 5));
 }
 

@@ -209,7 +209,7 @@ void write_sweep(const Path& directory) {
     for (int step = 0; step < 5; ++step) {
       const std::vector<ScalarPoint> points{
           {"m/mean", 1.0 * step}, {"m/min", step - 0.5}, {"m/max", step + 0.5}};
-      top.add_scalars(points, step);
+      top.add_scalar_batch(points, step);
     }
   }
   int k = 0;
@@ -226,7 +226,7 @@ void write_sweep(const Path& directory) {
         const std::vector<ScalarPoint> points{{"Loss/train", lr * 100 / (step + 1)},
                                               {"Loss/validation", lr * 120 / (step + 1)},
                                               {"Accuracy/train", 0.1 * step + k * 0.01}};
-        writer.add_scalars(points, step);
+        writer.add_scalar_batch(points, step);
       }
       if (k < 3)
         writer.add_hparams_end(k == 1 ? SessionStatus::kFailure : SessionStatus::kSuccess, 1.7e9 + k + 60);
@@ -256,7 +256,7 @@ void write_sub_runs(const Path& directory) {
 void write_lines(const Path& directory) {
   const std::vector<ScalarPoint> lines{{"a", 1.0}, {"b", 2.0}};
   SummaryWriter chart(directory / "lines");
-  chart.add_scalar_lines("group/both", lines, 0);
+  chart.add_scalars("group/both", lines, 0);
 }
 
 // Two sessions of one run: the second goes on from step 5, and writes one tag only.
@@ -268,13 +268,17 @@ void write_resumed(const Path& directory) {
       first.add_scalar("not_again", step, step);
     }
   }
-  SummaryWriter second(directory / "resumed", {.first_step = 5});
+  SummaryWriter second(directory / "resumed", {.purge_step = 5});
   for (int step = 5; step < 10; ++step) second.add_scalar("again", step + 100, step);
 }
 
-void write_rotated(const Path& directory) {
-  SummaryWriter writer(directory / "rotated", {.max_file_bytes = 1500});
-  for (int step = 0; step < 100; ++step) writer.add_scalar("s", step, step, {.description = "kept"});
+// A run that was resumed twice, and so has three files.
+void write_in_parts(const Path& directory) {
+  for (int part = 0; part < 3; ++part) {
+    SummaryWriter writer(directory / "in_parts", {.purge_step = 30 * part});
+    for (int step = 30 * part; step < 30 * (part + 1); ++step)
+      writer.add_scalar("s", step, step, {.description = "kept"});
+  }
 }
 
 void write_threads(const Path& directory) {
@@ -356,7 +360,7 @@ void write_endless(const Path& directory) {
 
 // Goes on with the run of write_endless() from step 20.
 void write_continued(const Path& directory) {
-  SummaryWriter writer(directory / "killed", {.first_step = 20});
+  SummaryWriter writer(directory / "killed", {.purge_step = 20});
   for (int step = 20; step < 30; ++step) writer.add_scalar("s", step + 0.5, step);
 }
 
@@ -392,7 +396,7 @@ int main(int argc, char** argv) {
   write_projector(directory);
   write_lines(directory);
   write_resumed(directory);
-  write_rotated(directory);
+  write_in_parts(directory);
   write_threads(directory);
   write_sweep(directory);  // Last: it ends like a process that was killed.
 }

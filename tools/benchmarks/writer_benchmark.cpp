@@ -112,13 +112,6 @@ void Crc32c(benchmark::State& state) {
 }
 BENCHMARK(Crc32c)->Arg(32)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20);
 
-void Crc32cPortable(benchmark::State& state) {
-  const std::string bytes(1 << 20, 'x');
-  for (auto _ : state) benchmark::DoNotOptimize(crc32c_portable(bytes));
-  state.SetBytesProcessed(state.iterations() << 20);
-}
-BENCHMARK(Crc32cPortable);
-
 void ReadAndCheck(benchmark::State& state) {
   const Directory directory;
   SummaryWriter writer(directory.path());

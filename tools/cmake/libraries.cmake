@@ -2,9 +2,12 @@
 #
 # sweep_public_headers(TARGET HEADERS…): headers of this folder that are installed. Sources of the project include them by
 # their whole path, core/engine/engine.h; others by library and name, which stay when folders change: core/engine.h.
+# Works without the project's own CMakeLists.txt, for those who add only the folder of one library.
+include(GNUInstallDirs)
 function(sweep_public_headers target)
+  cmake_path(SET root NORMALIZE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../..)
   set(short_directory ${PROJECT_BINARY_DIR}/short_includes)
-  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  file(RELATIVE_PATH folder ${root} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REGEX REPLACE "/.*" "" library ${folder})
   set(short_headers "")
   foreach(header IN LISTS ARGN)
@@ -19,7 +22,7 @@ function(sweep_public_headers target)
       list(APPEND short_headers ${short})
     endif()
   endforeach()
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARGN})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${root} FILES ${ARGN})
   if(short_headers)
     target_sources(${target} PUBLIC FILE_SET short TYPE HEADERS BASE_DIRS ${short_directory} FILES ${short_headers})
   endif()

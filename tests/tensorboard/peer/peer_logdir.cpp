@@ -41,7 +41,7 @@ void write_numbers(SummaryWriter& writer) {
     writer.add_scalar("new_style", 0.1 * step, step, at);
   }
   const std::vector<ScalarPoint> lines{{"a", 1.5}, {"b", 2.5}};
-  writer.add_scalar_lines("group/lines", lines, 0, at);
+  writer.add_scalars("group/lines", lines, 0, at);
   std::vector<float> values;
   for (int i = -500; i < 500; ++i) values.push_back(static_cast<float>(i * i * i) * 1e-6f);
   writer.add_histogram("histogram", values, 0, at);
