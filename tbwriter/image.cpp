@@ -52,21 +52,19 @@ Color readable_on(const Color& color) {
 
 // Draws the text with a margin of one pixel of background.
 void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box) {
-  const std::vector<char32_t> letters = letters_of(box.label);
-  if (letters.empty()) return;
-  const Color ink = readable_on(box.color);
-  const std::int64_t width = static_cast<std::int64_t>(letters.size()) * kLetterWidth + 1;
-  for (std::int64_t y = 0; y < kLetterHeight + 2; ++y) {
+  if (box.label.empty()) return;
+  const auto set = [&](std::int64_t x, std::int64_t y, const Color& color) {
     const std::int64_t at_y = box.bottom - (kLetterHeight + 1) + y;
-    if (at_y < 0 || at_y >= size.height) continue;
-    for (std::int64_t x = 0; x < width; ++x) {
-      const std::int64_t at_x = box.left + x;
-      if (at_x < 0 || at_x >= size.width) continue;
-      const bool inked = x > 0 && letter_has_pixel(letters[static_cast<std::size_t>((x - 1) / kLetterWidth)],
-                                                   (x - 1) % kLetterWidth, y - 1);
-      set_pixel(canvas, size, at_x, at_y, inked ? ink : box.color);
-    }
+    if (at_y < 0 || at_y >= size.height) return;
+    const std::int64_t at_x = box.left + x;
+    if (at_x >= 0 && at_x < size.width) set_pixel(canvas, size, at_x, at_y, color);
+  };
+  const std::int64_t width = text_width(box.label) + 1;
+  for (std::int64_t y = 0; y < kLetterHeight + 2; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) set(x, y, box.color);
   }
+  const Color ink = readable_on(box.color);
+  draw_text(box.label, [&](std::int64_t x, std::int64_t y) { set(x + 1, y + 1, ink); });
 }
 
 std::string shape_text(ImageSize size) {

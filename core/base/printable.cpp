@@ -34,10 +34,12 @@ Character first_character(std::string_view text) {
 bool is_shown(std::uint32_t code) {
   if (code == '\n' || code == '\t') return true;
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
-  // Marks, embeddings, overrides and isolates of direction; line and paragraph separators (Unicode UAX #9).
-  const bool has_direction = code == 0x061c || code == 0x200e || code == 0x200f ||
-                             (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-  return !has_direction;
+  // Marks, embeddings, overrides and isolates of direction (Unicode UAX #9); line and paragraph separators;
+  // spaces, joiners and hyphens without a width, with which two names can look the same.
+  const bool has_direction = code == 0x061c || (code >= 0x2028 && code <= 0x202e);
+  const bool has_no_width = code == 0x00ad || code == 0xfeff || (code >= 0x200b && code <= 0x200f) ||
+                            (code >= 0x2060 && code <= 0x206f);
+  return !has_direction && !has_no_width;
 }
 
 void append_hexadecimal(std::string& out, std::uint32_t value, int digits) {
@@ -67,6 +69,12 @@ std::string printable(std::string_view text) {
     text.remove_prefix(character.bytes);
   }
   return out;
+}
+
+std::string printable_line(std::string_view text) {
+  std::string line;
+  for (const char c : printable(text)) line += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
+  return line;
 }
 
 }  // namespace sweep

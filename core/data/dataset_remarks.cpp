@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/printable.h"
 #include "core/data/readers/input_file.h"
 
 namespace sweep {
@@ -15,7 +16,7 @@ std::vector<std::string> dataset_remarks(const Dataset& dataset) {
                        (count == 1 ? " file was skipped: " : " files were skipped: ");
     for (std::size_t i = 0; i < std::min(count, kMostShown); ++i) {
       const SkippedFile& file = dataset.skipped[i];
-      line += (i > 0 ? "; " : "") + file.path.string() + " (" + file.reason + ")";
+      line += (i > 0 ? "; " : "") + printable_line(file.path.string() + " (" + file.reason + ")");
     }
     if (count > kMostShown) line += "; … run.json lists all of them";
     remarks.push_back(std::move(line));

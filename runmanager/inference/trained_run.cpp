@@ -72,7 +72,7 @@ fs::path find_run(const fs::path& path) {
       fs::exists(directory, error) ? "is no directory of a run" : "is not there", kRunRecordFile));
 }
 
-RecordedRun read_run(const fs::path& path) {
+RecordedRun read_run(const fs::path& path, const fs::path& data) {
   RecordedRun run;
   run.directory = find_run(path);
   run.record = read_run_record(run.directory / kRunRecordFile);
@@ -82,13 +82,14 @@ RecordedRun read_run(const fs::path& path) {
   }
   run.config = recorded_config(run.record);
   resolve_paths(run.config, run.record);
+  if (!data.empty()) run.config.dataset.path = data;
   run.samples = recorded_samples(run);
   run.network = std::make_shared<const Network>(run.config.network, run.samples.shape);
   return run;
 }
 
-LoadedRun load_run(const fs::path& path, std::optional<WhichWeights> which) {
-  LoadedRun run{read_run(path), {}, {}};
+LoadedRun load_run(const fs::path& path, std::optional<WhichWeights> which, const fs::path& data) {
+  LoadedRun run{read_run(path, data), {}, {}};
   std::error_code error;
   const bool has_best = fs::exists(run.directory / kBestFile, error);
   const bool best = which ? *which == WhichWeights::kBest : has_best && keeps_best(run.config);

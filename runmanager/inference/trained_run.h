@@ -29,9 +29,10 @@ struct RecordedRun {
 std::filesystem::path find_run(const std::filesystem::path& path);
 
 /// Reads the record of the run that `path` means, see find_run(). Runs of an earlier version did not record
-/// what their samples are: then their data set is loaded, if it is there. Throws DataError, which says so,
-/// for a run of a program with a training loop of its own, whose record has no network.
-RecordedRun read_run(const std::filesystem::path& path);
+/// what their samples are: then their data set is loaded, if it is there. `data`: where that is now, if it
+/// was moved. Throws DataError, which says so, for a run of a program with a training loop of its own, whose
+/// record has no network.
+RecordedRun read_run(const std::filesystem::path& path, const std::filesystem::path& data = {});
 
 /// The last finished epoch's weights, or those of the best one.
 enum class WhichWeights { kLast, kBest };
@@ -44,7 +45,8 @@ struct LoadedRun : RecordedRun {
 
 /// read_run() with weights: those asked for; by default the best epoch's if the run kept them, else the last.
 /// Throws DataError if the run has no such checkpoint, or it is damaged.
-LoadedRun load_run(const std::filesystem::path& path, std::optional<WhichWeights> which = std::nullopt);
+LoadedRun load_run(const std::filesystem::path& path, std::optional<WhichWeights> which = std::nullopt,
+                   const std::filesystem::path& data = {});
 
 /// The data set that the run was trained on. `changed` is set to whether its content is another one now, by
 /// the digests that the run recorded. Throws what load_dataset() throws.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/suggest.h"
 #include "core/engine/device.h"
 
@@ -29,11 +30,14 @@ std::string name_error(const std::string& name) {
     return fmt::format("it has {} bytes, want at most {}", name.size(), kMaxNameLength);
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) return "want a name without control characters";
+    if (byte < 0x20) return "want a name without control characters";
     if (std::string_view("/\\:*?\"<>|").find(c) != std::string_view::npos) {
       return fmt::format("want a directory name without {}", c);
     }
   }
+  if (printable(name) != name)
+    return "want a name without control characters, marks of writing direction and characters without a "
+           "width";
   if (name.front() == '.') return "want a name that does not start with a dot";
   if (name.front() == '-' || name.front() == ' ')
     return fmt::format("want a name that does not start with '{}'", name.front());

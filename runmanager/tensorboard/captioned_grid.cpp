@@ -4,13 +4,15 @@
 #include <array>
 #include <vector>
 
+#include "tbwriter/label_font.h"
+
 namespace sweep {
 namespace {
 
-using tbwriter::kLetterWidth;
+using tbwriter::text_width;
 
-constexpr std::size_t kMostLetters = 18;  // that small pictures are enlarged for
-constexpr std::size_t kGap = 4;           // pixels around pictures and captions
+constexpr std::int64_t kWidestCaption = 144;  // that small pictures are enlarged for
+constexpr std::size_t kGap = 4;               // pixels around pictures and captions
 constexpr std::size_t kLineHeight = tbwriter::kLetterHeight + 1;
 
 std::string on_one_line(std::string caption) {
@@ -18,25 +20,19 @@ std::string on_one_line(std::string caption) {
   return caption;
 }
 
-// The caption on one line of `letters`, or broken at its line break.
-std::array<std::string, 2> lines_of(const std::string& caption, std::size_t letters) {
+// The caption on one line of `width` pixels, or broken at its line break.
+std::array<std::string, 2> lines_of(const std::string& caption, std::int64_t width) {
   const std::size_t at = caption.find('\n');
   const std::string line = on_one_line(caption);
-  if (at == std::string::npos || text_width(line) <= letters * kLetterWidth)
-    return {cut_text(line, letters), ""};
-  return {cut_text(line.substr(0, at), letters), cut_text(line.substr(at + 1), letters)};
+  if (at == std::string::npos || text_width(line) <= width) return {cut_text(line, width), ""};
+  return {cut_text(line.substr(0, at), width), cut_text(line.substr(at + 1), width)};
 }
 
 }  // namespace
 
-std::size_t text_width(std::string_view text) {
-  return tbwriter::letters_of(text).size() * static_cast<std::size_t>(tbwriter::kLetterWidth);
-}
-
-std::string cut_text(std::string text, std::size_t letters) {
-  const auto length = [&text] { return tbwriter::letters_of(text).size(); };
-  if (length() <= letters) return text;
-  while (!text.empty() && length() > letters - 2) {
+std::string cut_text(std::string text, std::int64_t width) {
+  if (text_width(text) <= width) return text;
+  while (!text.empty() && text_width(text + "..") > width) {
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
     text.pop_back();
   }
@@ -47,12 +43,12 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
                                            std::span<const std::string> captions, std::size_t columns) {
   const auto count = static_cast<std::size_t>(size.count), channels = static_cast<std::size_t>(size.channels),
              height = static_cast<std::size_t>(size.height), width = static_cast<std::size_t>(size.width);
-  std::size_t wanted = 1;
+  std::int64_t wanted = 1;
   for (const std::string& caption : captions) wanted = std::max(wanted, text_width(on_one_line(caption)));
-  const std::size_t scale = (std::min(wanted, kMostLetters * kLetterWidth) + width - 1) / width;
-  const std::size_t letters = width * scale / tbwriter::kLetterWidth;
+  const std::size_t scale = (static_cast<std::size_t>(std::min(wanted, kWidestCaption)) + width - 1) / width;
   std::vector<std::array<std::string, 2>> lines;
-  for (const std::string& caption : captions) lines.push_back(lines_of(caption, letters));
+  for (const std::string& caption : captions)
+    lines.push_back(lines_of(caption, static_cast<std::int64_t>(width * scale)));
   const bool two =
       std::any_of(lines.begin(), lines.end(), [](const auto& of_caption) { return !of_caption[1].empty(); });
   columns = std::min(columns, count);
@@ -81,9 +77,9 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
     }
     for (std::size_t line = 0; line < 2; ++line) {
       const std::size_t below = height * scale + 2 + line * kLineHeight;
-      draw_text(lines[i][line], 1, [&](std::size_t x, std::size_t y) {
-        std::fill_n(canvas.begin() + static_cast<std::ptrdiff_t>(at(x, below + y)), channels,
-                    std::uint8_t{255});
+      tbwriter::draw_text(lines[i][line], [&](std::int64_t x, std::int64_t y) {
+        const std::size_t pixel = at(static_cast<std::size_t>(x), below + static_cast<std::size_t>(y));
+        std::fill_n(canvas.begin() + static_cast<std::ptrdiff_t>(pixel), channels, std::uint8_t{255});
       });
     }
   }

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/text/markdown.h"
+#include "tbwriter/label_font.h"
 #include "tbwriter/pixel.h"
 
 namespace sweep {
@@ -54,15 +55,17 @@ class Canvas {
   void set(std::size_t x, std::size_t y, std::uint8_t color) { pixels_[y * width_ + x] = color; }
 
   // Puts the text's upper left corner at (left, top).
-  void write(std::string_view text, std::size_t left, std::size_t top, std::size_t scale,
-             std::uint8_t color) {
-    draw_text(text, scale, [&](std::size_t x, std::size_t y) { set(left + x, top + y, color); });
+  void write(std::string_view text, std::size_t left, std::size_t top, std::uint8_t color) {
+    tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
+      set(left + static_cast<std::size_t>(x), top + static_cast<std::size_t>(y), color);
+    });
   }
 
   // Writes upwards: the text's first letter is at the lower end, `bottom`, and its tops point to the left.
-  void write_upwards(std::string_view text, std::size_t left, std::size_t bottom, std::size_t scale,
-                     std::uint8_t color) {
-    draw_text(text, scale, [&](std::size_t x, std::size_t y) { set(left + y, bottom - 1 - x, color); });
+  void write_upwards(std::string_view text, std::size_t left, std::size_t bottom, std::uint8_t color) {
+    tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
+      set(left + static_cast<std::size_t>(y), bottom - 1 - static_cast<std::size_t>(x), color);
+    });
   }
 
   tbwriter::EncodedImage encode() const {
@@ -77,7 +80,11 @@ class Canvas {
 };
 
 // Longer names of classes would leave no room for the matrix.
-constexpr std::size_t kLongestLabel = 16;  // letters
+constexpr std::int64_t kWidestLabel = 128;
+// Of more classes, only the shades are drawn: there is no room for letters.
+constexpr std::size_t kMostNamed = 200;
+
+std::size_t width_of(std::string_view text) { return static_cast<std::size_t>(tbwriter::text_width(text)); }
 
 std::size_t largest(std::span<const float> row) {
   std::size_t best = 0;
@@ -192,31 +199,34 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
                                              std::span<const std::string> names) {
   const std::size_t classes = names.size();
   const std::int64_t widest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-  const std::size_t scale = classes <= 20 ? 2 : 1, letter = tbwriter::kLetterHeight * scale;
-  constexpr std::size_t kLine = 1, kMargin = 4;
-  const std::size_t cell = text_width(std::to_string(widest)) * scale + 2 * scale;
+  const bool has_text = classes <= kMostNamed;
+  constexpr std::size_t kLine = 1, kMargin = 4, kSmallCell = 4, kLetter = tbwriter::kLetterHeight;
+  const std::size_t cell =
+      has_text ? std::max(width_of(std::to_string(widest)) + 4, kLetter + 2) : kSmallCell;
   std::vector<std::string> labels;
   std::size_t label_width = 0;
-  for (const std::string& name : names) {
-    labels.push_back(cut_text(name, kLongestLabel));
-    label_width = std::max(label_width, text_width(labels.back()) * scale);
+  for (const std::string& name : has_text ? names : std::span<const std::string>()) {
+    labels.push_back(cut_text(name, kWidestLabel));
+    label_width = std::max(label_width, width_of(labels.back()));
   }
   // Left and above: the classes' names, and outside of them what rows and columns are.
-  const std::size_t edge = letter + kMargin + label_width + 2 * kMargin;
+  const std::size_t edge = kLetter + kMargin + label_width + 2 * kMargin;
   const std::size_t side = classes * (cell + kLine) + kLine;
   Canvas canvas(edge + side, edge + side, kWhite);
   canvas.fill(edge, edge, side, side, kLineColor);
   const auto centred = [&](std::size_t width) { return edge + (side > width ? (side - width) / 2 : 0); };
   constexpr std::string_view kColumns = "predicted", kRows = "label";
-  if (text_width(kColumns) * scale <= side) {
-    canvas.write(kColumns, centred(text_width(kColumns) * scale), 0, scale, kInkColor);
-    canvas.write_upwards(kRows, 0, centred(text_width(kRows) * scale) + text_width(kRows) * scale, scale,
-                         kInkColor);
+  if (width_of(kColumns) <= side) {
+    canvas.write(kColumns, centred(width_of(kColumns)), 0, kInkColor);
+    canvas.write_upwards(kRows, 0, centred(width_of(kRows)) + width_of(kRows), kInkColor);
   }
   for (std::size_t label = 0; label < classes; ++label) {
-    const std::size_t begin = edge + kLine + label * (cell + kLine), middle = begin + (cell - letter) / 2;
-    canvas.write(labels[label], edge - kMargin - text_width(labels[label]) * scale, middle, scale, kInkColor);
-    canvas.write_upwards(labels[label], middle, edge - kMargin, scale, kInkColor);
+    const std::size_t begin = edge + kLine + label * (cell + kLine);
+    const std::size_t middle = begin + (has_text ? (cell - kLetter) / 2 : 0);
+    if (has_text) {
+      canvas.write(labels[label], edge - kMargin - width_of(labels[label]), middle, kInkColor);
+      canvas.write_upwards(labels[label], middle, edge - kMargin, kInkColor);
+    }
     std::int64_t total = 0;
     for (std::size_t c = 0; c < classes; ++c) total += counts[label * classes + c];
     for (std::size_t c = 0; c < classes; ++c) {
@@ -224,9 +234,9 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
       const double part = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
       const std::size_t left = edge + kLine + c * (cell + kLine);
       canvas.fill(left, begin, cell, cell, shade(part));
-      if (count == 0) continue;
+      if (count == 0 || !has_text) continue;
       const std::string number = std::to_string(count);
-      canvas.write(number, left + (cell - text_width(number) * scale + scale) / 2, middle, scale,
+      canvas.write(number, left + (cell - width_of(number) + 1) / 2, middle,
                    part > 0.25 ? kWhite : kInkColor);
     }
   }

@@ -32,29 +32,32 @@ std::vector<std::string> drawn(ImageSize size, std::vector<Box> boxes, std::uint
 }
 
 TEST(BoxLabel, StandsInBlackOnTheBoxesColourInItsLowerLeftCorner) {
-  const Box box{.left = 1, .top = 0, .right = 15, .bottom = 11, .label = "Hi"};
-  EXPECT_EQ(drawn({.height = 12, .width = 17}, {box}, 255), (std::vector<std::string>{"wRRRRRRRRRRRRRRRw",  //
-                                                                                      "wRwwwwwwwwwwwwwRw",  //
-                                                                                      "wRRRRRRRRRRRRRwRw",  //
-                                                                                      "wR.RRR.RRR.RRRwRw",  //
-                                                                                      "wR.RRR.RRRRRRRwRw",  //
-                                                                                      "wR.RRR.RR..RRRwRw",  //
-                                                                                      "wR.....RRR.RRRwRw",  //
-                                                                                      "wR.RRR.RRR.RRRwRw",  //
-                                                                                      "wR.RRR.RRR.RRRwRw",  //
-                                                                                      "wR.RRR.RR...RRwRw",  //
-                                                                                      "wRRRRRRRRRRRRRwRw",  //
-                                                                                      "wRRRRRRRRRRRRRRRw"}));
+  const Box box{.left = 1, .top = 0, .right = 11, .bottom = 19, .label = "H"};
+  const std::vector<std::string> lines = drawn({.height = 20, .width = 13}, {box}, 255);
+  EXPECT_EQ(lines[0], "wRRRRRRRRRRRw");
+  EXPECT_EQ(lines[1], "wRwwwwwwwwwRw");
+  EXPECT_EQ(lines[6], "wRRRRRRRRRwRw");
+  for (std::size_t y = 7; y < 17; ++y) EXPECT_EQ(lines[y], y == 11 ? "wRR......RwRw" : "wRR.RRRR.RwRw") << y;
+  EXPECT_EQ(lines[17], "wRRRRRRRRRwRw");
+  EXPECT_EQ(lines[19], "wRRRRRRRRRRRw");
 }
 
 TEST(BoxLabel, IsWhiteOnDarkColours) {
-  const Box box{.left = 0, .top = 0, .right = 12, .bottom = 11, .color = {0, 0, 255}, .label = "-"};
-  EXPECT_EQ(drawn({.height = 12, .width = 13}, {box})[6], "BwwwwwB.....B");
+  const Box box{.left = 0, .top = 0, .right = 12, .bottom = 19, .color = {0, 0, 255}, .label = "-"};
+  EXPECT_EQ(drawn({.height = 20, .width = 13}, {box})[12], "BBBwwwwBB...B");
 }
 
-TEST(BoxLabel, OfOtherCharactersThanAsciiIsAFrameEach) {
-  const Box box{.left = 0, .top = 0, .right = 29, .bottom = 29, .label = "\xCE\xBB\xFF"};
-  EXPECT_EQ(drawn({.height = 30, .width = 30}, {box})[21], "R.....R.....R................R");
+TEST(BoxLabel, HasLettersOfAnyScript) {
+  const auto label = [](const char* text) {
+    const Box box{.left = 0, .top = 0, .right = 39, .bottom = 39, .label = text};
+    return drawn({.height = 40, .width = 40}, {box});
+  };
+  const std::vector<std::string> unknown = label("\xFF");
+  for (const char* text : {"\u00fc", "\u03bb", "\u0416", "\u732b"}) EXPECT_NE(label(text), unknown) << text;
+  EXPECT_NE(label("\u00fc"), label("u"));
+  EXPECT_EQ(label("u\u0308")[33], label("u")[33]) << "a mark is drawn on the letter before it";
+  EXPECT_NE(label("u\u0308")[25], label("u")[25]);
+  EXPECT_EQ(label("\U0001F600"), unknown);
 }
 
 TEST(BoxLabel, IsCutOffAtThePicturesEdges) {

@@ -141,7 +141,7 @@ TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
 TEST_F(TrainedRuns, PredictPicturesAsTheyWereTrainedAlsoWithoutTheirData) {
   train_pictures();
   const json own = output({"predict", "runs/flowers", "--dataset", "--part", "train"}).at("predictions");
-  fs::remove_all(folder_.path() / "flowers");
+  fs::rename(folder_.path() / "flowers", folder_.path() / "moved");
   for (unsigned i = 0; i < 40; ++i)
     folder_.write("new/" + std::string(i < 10 ? "0" : "") + std::to_string(i) + ".png",
                   test::png_file(flower(i % 2, i)));
@@ -162,6 +162,11 @@ TEST_F(TrainedRuns, PredictPicturesAsTheyWereTrainedAlsoWithoutTheirData) {
   const Finished gone = run({"evaluate", "runs/flowers"});
   EXPECT_EQ(gone.code, 2);
   EXPECT_THAT(gone.err, HasSubstr("flowers: no data set there"));
+  EXPECT_EQ(run({"evaluate", "runs/flowers", "--data", "moved"}).code, 0);
+  EXPECT_EQ(
+      output({"predict", "runs/flowers", "--dataset", "--part", "train", "--data", "moved"}).at("predictions"),
+      own);
+  EXPECT_EQ(run({"predict", "runs/flowers", "new/00.png", "--data", "moved"}).code, 2) << "of no use there";
 }
 
 TEST_F(TrainedRuns, NameTheFilesThatTheyCannotUse) {

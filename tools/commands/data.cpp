@@ -171,7 +171,7 @@ void print_text(const Dataset& dataset) {
   const std::size_t shown = std::min(dataset.skipped.size(), kMostSkippedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const SkippedFile& file = dataset.skipped[i];
-    std::cout << printable(fmt::format("skipped: {}: {}\n", file.path.string(), file.reason));
+    std::cout << printable_line(fmt::format("skipped: {}: {}", file.path.string(), file.reason)) << '\n';
   }
   if (shown < dataset.skipped.size())
     std::cout << fmt::format("skipped: {} more, which --json lists\n", dataset.skipped.size() - shown);

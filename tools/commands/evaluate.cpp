@@ -44,6 +44,7 @@ Command evaluate_command() {
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<EvaluateOptions>();
             add_trained_options(app, options->trained);
+            add_data_option(app, options->trained);
             app.add_option("--part", options->part,
                            "of the run's data; default: test if there is one, else validation, else train")
                 ->check(CLI::IsMember({"train", "validation", "test"}));

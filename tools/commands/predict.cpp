@@ -58,7 +58,8 @@ class Output {
   }
 
   void skip(const SkippedFile& file) {
-    std::cerr << printable(fmt::format("sweep: skipped: {}: {}\n", file.path.string(), file.reason));
+    std::cerr << printable_line(fmt::format("sweep: skipped: {}: {}", file.path.string(), file.reason))
+              << '\n';
     skipped_.push_back({{"path", file.path.string()}, {"reason", file.reason}});
   }
 
@@ -167,6 +168,7 @@ Command predict_command() {
             ->type_name("FILE");
         auto* dataset =
             app.add_flag("--dataset", options->dataset, "instead of files: samples of the run's own data");
+        add_data_option(app, options->trained)->needs(dataset);
         app.add_option("--part", options->part,
                        "of that data; default: test if there is one, else validation, else train")
             ->check(CLI::IsMember({"train", "validation", "test"}))

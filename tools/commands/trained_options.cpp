@@ -18,11 +18,16 @@ void add_trained_options(CLI::App& app, TrainedOptions& options) {
       ->check(CLI::IsMember({kKeepLast, kKeepBest}));
 }
 
+CLI::Option* add_data_option(CLI::App& app, TrainedOptions& options) {
+  return app.add_option("--data", options.data, "where the run's data are now; default: where they were")
+      ->type_name("PATH");
+}
+
 LoadedRun load_run(const TrainedOptions& options) {
   std::optional<WhichWeights> which;
   if (!options.weights.empty())
     which = options.weights == kKeepBest ? WhichWeights::kBest : WhichWeights::kLast;
-  return load_run(options.run, which);
+  return load_run(options.run, which, options.data);
 }
 
 void add_device_option(CLI::App& app, std::string& device) {

@@ -1,5 +1,6 @@
 #include "runmanager/sweepfile/settings/setting_rows.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "runmanager/sweepfile/text_rules.h"
@@ -94,11 +95,11 @@ Setting extents(std::string name, std::string help) {
 }
 
 Setting directory_name(std::string name, std::string help, bool sweepable) {
+  constexpr const char* kUnseen =  // of printable()
+      R"(\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff)";
+  const std::string pattern = fmt::format(R"(^(?!.*\.mean$)[^{0}. \-/\\:*?"<>|][^{0}/\\:*?"<>|]*$)", kUnseen);
   const Json schema = {
-      {"type", "string"},
-      {"minLength", 1},
-      {"maxLength", kMaxNameLength},
-      {"pattern", R"(^(?!.*\.mean$)[^\u0000-\u001f\u007f. \-/\\:*?"<>|][^\u0000-\u001f\u007f/\\:*?"<>|]*$)"}};
+      {"type", "string"}, {"minLength", 1}, {"maxLength", kMaxNameLength}, {"pattern", pattern}};
   return setting(
       {.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
       SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},

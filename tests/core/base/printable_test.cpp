@@ -22,6 +22,12 @@ TEST(Printable, EscapesWhatATerminalObeys) {
   EXPECT_EQ(printable("\xe2\x81\xa6\xd8\x9c"), "\\u2066\\u061c");
 }
 
+TEST(Printable, EscapesWhatHasNoWidth) {
+  EXPECT_EQ(printable("a\u200bb\u200d\ufeff\u00ad\u2060"), "a\\u200bb\\u200d\\ufeff\\u00ad\\u2060");
+}
+
+TEST(Printable, StaysOnOneLineIfAskedTo) { EXPECT_EQ(printable_line("a\nb\tc\x1b"), "a\\nb\\tc\\u001b"); }
+
 TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\x9b"
                       "31m"),

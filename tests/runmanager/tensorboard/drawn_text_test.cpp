@@ -7,6 +7,7 @@
 
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/predictions.h"
+#include "tbwriter/label_font.h"
 
 namespace sweep {
 namespace {
@@ -26,10 +27,13 @@ struct Picture {
   }
 
   // Whether all pixels of `text` have one brightness somewhere, and the other pixels of its letters another.
-  bool shows(std::string_view text, std::size_t scale, bool upwards = false) const {
-    std::size_t across = text_width(text) * scale, down = tbwriter::kLetterHeight * scale;
+  bool shows(std::string_view text, bool upwards = false) const {
+    auto across = static_cast<std::size_t>(tbwriter::text_width(text));
+    std::size_t down = tbwriter::kLetterHeight;
     std::vector<bool> ink(across * down);
-    draw_text(text, scale, [&](std::size_t x, std::size_t y) { ink[y * across + x] = true; });
+    tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
+      ink[static_cast<std::size_t>(y) * across + static_cast<std::size_t>(x)] = true;
+    });
     if (upwards) {
       std::vector<bool> turned(ink.size());
       for (std::size_t y = 0; y < down; ++y) {
@@ -60,17 +64,28 @@ struct Picture {
 };
 
 TEST(DrawnText, NamesRowsAndColumnsOfTheConfusionMatrixAndCounts) {
-  const std::vector<std::string> names = {"Shirt", "T-shirt/top", "a very long name of a class"};
-  const Picture picture(
-      draw_confusion_matrix(std::vector<std::int64_t>{12, 0, 3, 4, 507, 0, 0, 8, 9}, names));
-  for (const char* name : {"Shirt", "T-shirt/top", "a very long na.."}) {
-    EXPECT_TRUE(picture.shows(name, 2)) << name;
-    EXPECT_TRUE(picture.shows(name, 2, true)) << name;
+  const std::vector<std::string> names = {"Shirt", "T-shirt/top", "a very long name of a class",
+                                          "Mu\u0308nzen", "\u732b \u0416"};
+  const Picture picture(draw_confusion_matrix(
+      std::vector<std::int64_t>{12, 0, 3, 0, 0, 4, 507, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2},
+      names));
+  for (const char* name :
+       {"Shirt", "T-shirt/top", "a very long na..", "Mu\u0308nzen", "M\u00fcnzen", "\u732b \u0416"}) {
+    const bool is_there = std::string_view(name) != "M\u00fcnzen";
+    EXPECT_EQ(picture.shows(name), is_there) << name;
+    EXPECT_EQ(picture.shows(name, true), is_there) << name;
   }
-  EXPECT_TRUE(picture.shows("predicted", 2));
-  EXPECT_TRUE(picture.shows("label", 2, true));
-  for (const char* count : {"12", "3", "4", "507", "8", "9"}) EXPECT_TRUE(picture.shows(count, 2)) << count;
-  EXPECT_FALSE(picture.shows("508", 2)) << "the check would find anything";
+  EXPECT_TRUE(picture.shows("predicted"));
+  EXPECT_TRUE(picture.shows("label", true));
+  for (const char* count : {"12", "3", "4", "507", "8", "9"}) EXPECT_TRUE(picture.shows(count)) << count;
+  EXPECT_FALSE(picture.shows("508")) << "the check would find anything";
+  EXPECT_FALSE(picture.shows("\uFFFD"));
+}
+
+TEST(DrawnText, LeavesManyClassesWithoutLetters) {
+  const std::vector<std::string> names(1000, "class");
+  const auto image = draw_confusion_matrix(std::vector<std::int64_t>(1000 * 1000, 7), names);
+  EXPECT_LT(image.width, 6000);
 }
 
 TEST(DrawnText, CaptionsPicturesInOneLineOrTwo) {
@@ -79,11 +94,11 @@ TEST(DrawnText, CaptionsPicturesInOneLineOrTwo) {
                                              "caf\xC3\xA9"};
   const Picture picture(
       draw_captioned_grid(pixels, {.count = 3, .channels = 1, .height = 28, .width = 28}, captions, 2));
-  EXPECT_EQ(picture.width, 2u * (4 * 28 + 4) + 4);
-  EXPECT_EQ(picture.height, 2u * (4 * 28 + 2 * 9 + 2 * 4) + 4);
-  for (const char* line : {"Shirt \u2192 Coat 99 %", "Ankle boot \u2192", "Sneaker 100 %", "caf"})
-    EXPECT_TRUE(picture.shows(line, 1)) << line;
-  EXPECT_FALSE(picture.shows("Shirt - Coat 99 %", 1));
+  EXPECT_EQ(picture.width, 2u * (6 * 28 + 4) + 4);
+  EXPECT_EQ(picture.height, 2u * (6 * 28 + 2 * 17 + 2 * 4) + 4);
+  for (const char* line : {"Shirt \u2192 Coat 99 %", "Ankle boot \u2192", "Sneaker 100 %", "caf\u00e9"})
+    EXPECT_TRUE(picture.shows(line)) << line;
+  EXPECT_FALSE(picture.shows("Shirt - Coat 99 %"));
 }
 
 TEST(DrawnText, KeepsTheColoursOfPictures) {
