@@ -272,12 +272,10 @@ void write_resumed(const Path& directory) {
   for (int step = 5; step < 10; ++step) second.add_scalar("again", step + 100, step);
 }
 
-// A run that was resumed twice, and so has three files.
-void write_in_parts(const Path& directory) {
+void write_resumed_twice(const Path& directory) {
   for (int part = 0; part < 3; ++part) {
     SummaryWriter writer(directory / "in_parts", {.purge_step = 30 * part});
-    for (int step = 30 * part; step < 30 * (part + 1); ++step)
-      writer.add_scalar("s", step, step, {.description = "kept"});
+    for (int i = 30 * part; i < 30 * part + 30; ++i) writer.add_scalar("s", i, i, {.description = "kept"});
   }
 }
 
@@ -396,7 +394,7 @@ int main(int argc, char** argv) {
   write_projector(directory);
   write_lines(directory);
   write_resumed(directory);
-  write_in_parts(directory);
+  write_resumed_twice(directory);
   write_threads(directory);
   write_sweep(directory);  // Last: it ends like a process that was killed.
 }
