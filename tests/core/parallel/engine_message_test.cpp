@@ -16,7 +16,6 @@ EngineOptions unusual_options() {
   options.transform = {{0.5F}, {0.25F}};
   options.seed = 1234567890123;
   options.loss.class_weights = {1, 2, 3};
-  options.kernels = "own";
   options.augment.steps = {{AugmentKind::kCutout, 4}};
   options.precision = Precision::kBf16;
   options.deterministic = false;

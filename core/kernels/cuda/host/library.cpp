@@ -31,7 +31,7 @@ std::atomic<int> opened{0};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-float relu(float value, bool keeps_nan) { return value <= 0 || (value != value && !keeps_nan) ? 0 : value; }
+float relu(float value) { return value <= 0 ? 0 : value; }
 
 // The order of a sum.
 enum class SumOrder { kForward, kBackward };
@@ -46,7 +46,7 @@ void forward(const LinearShape& s, const LibraryTask& task, SumOrder order, cons
         const int k = nth(i, s.in_features, order);
         sum += arrays.in[index(image * s.in_features + k)] * arrays.weight[index(n * s.in_features + k)];
       }
-      arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum, limits.relu_keeps_nan) : sum;
+      arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum) : sum;
     }
   }
 }
@@ -115,8 +115,7 @@ void forward(const ConvShape& s, const LibraryTask& task, SumOrder order, const 
     arrays.result[out] += arrays.in[in] * arrays.weight[weight];
   });
   if (!task.relu) return;
-  for (int i = 0; i < count; ++i)
-    arrays.result[index(i)] = relu(arrays.result[index(i)], limits.relu_keeps_nan);
+  for (int i = 0; i < count; ++i) arrays.result[index(i)] = relu(arrays.result[index(i)]);
 }
 
 void weights(const ConvShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
@@ -177,7 +176,6 @@ class Plan final : public LibraryPlan {
     stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_, ordered = ordered_] {
       std::memset(arrays.workspace, 0xFF, bytes);  // NaNs
       cuda::run(shape, task, sum_order(ordered), arrays);
-      arrays.result[0] += limits.wrong_by;
     });
   }
 

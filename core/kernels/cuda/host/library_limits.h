@@ -11,8 +11,6 @@ struct LibraryLimits {
   std::string version = "stand-in";
   int fewest_images = 1;  // no plans for fewer
   std::size_t workspace_bytes = 1000;
-  float wrong_by = 0;  // added to the first number of every result
-  bool relu_keeps_nan = true;
   bool refuses = false;             // to run what it has planned
   bool has_input_gradients = true;  // plans for Direction::kBackwardInput
   bool has_any_order = true;        // algorithms that are not deterministic, for tasks that do not mind
