@@ -21,7 +21,7 @@ void add_format_option(CLI::App& app, TableFormat& format) {
 }
 
 void add_format_flag(CLI::App& app, const std::string& name, TableFormat& format) {
-  CLI::Option* const flag = add_flag_for(app, name, format)->group("");
+  CLI::Option* const flag = add_flag_for(app, name, format);
   for (CLI::Option* other : app.get_options()) {
     if (other != flag && other->get_expected_max() == 0 && other->get_name() != "--help")
       flag->excludes(other);

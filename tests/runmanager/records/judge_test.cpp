@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <memory>
 
+#include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/run_metric.h"
 
 namespace sweep {
@@ -102,6 +105,33 @@ TEST(RunMetric, OfTimesIsTheMedianWithoutTheFirstEpoch) {
   EXPECT_EQ(median_of({5, 1, 3}), 3);
   EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
   EXPECT_EQ(median_of({}), std::nullopt);
+}
+
+TEST(MeasuredMetrics, FollowTheirDefinitions) {
+  Totals totals;
+  totals.samples = 2;
+  totals.numbers = 4;  // errors 1, −2, 2, 1
+  totals.absolute_error = 6;
+  totals.squared_error = 10;
+  totals.loss = 1;
+  const auto measured = [&totals](double variation, MetricPart part) {
+    std::map<std::string, double> values;
+    for (const auto& [metric, value] : measured_metrics(totals, variation, part))
+      values[std::string(metric->key)] = value;
+    return values;
+  };
+  using Values = std::map<std::string, double>;
+  EXPECT_EQ(measured(40, MetricPart::kTraining),
+            (Values{{"loss", 0.5}, {"mae", 1.5}, {"rmse", std::sqrt(2.5)}, {"r2", 0.75}}));
+  EXPECT_FALSE(measured(0, MetricPart::kTest).contains("test_r2"));
+  totals = {.loss = 2, .correct = 1, .samples = 8, .ranked = 8, .in_top = 6};
+  EXPECT_EQ(measured(0, MetricPart::kTest),
+            (Values{{"test_loss", 0.25}, {"test_accuracy", 0.125}, {"test_top5_accuracy", 0.75}}));
+  auto set = std::make_shared<SampleSet>();
+  set->shape = {1};
+  set->samples = std::vector<float>(4);
+  set->targets = std::vector<float>{9, 9, 1, 10, 3, 10, 5, 40};  // two columns; the last three rows count
+  EXPECT_DOUBLE_EQ(target_variation({set, 1, 3}), 8 + 600);
 }
 
 TEST(MetricNames, HaveAPersonsOwn) {

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <map>
 
 #include "core/base/error.h"
-#include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
@@ -202,33 +200,6 @@ TEST(RunRecord, KeepsAPersonsOwnMetricsWhateverTheyAreCalled) {
   EXPECT_EQ(back.metrics, run.metrics);
   EXPECT_EQ(back.epochs[0]["perplexity"], 7);
   EXPECT_EQ(to_json(back), json);
-}
-
-TEST(MeasuredMetrics, FollowTheirDefinitions) {
-  Totals totals;
-  totals.samples = 2;
-  totals.numbers = 4;  // errors 1, −2, 2, 1
-  totals.absolute_error = 6;
-  totals.squared_error = 10;
-  totals.loss = 1;
-  const auto measured = [&totals](double variation, MetricPart part) {
-    std::map<std::string, double> values;
-    for (const auto& [metric, value] : measured_metrics(totals, variation, part))
-      values[std::string(metric->key)] = value;
-    return values;
-  };
-  using Values = std::map<std::string, double>;
-  EXPECT_EQ(measured(40, MetricPart::kTraining),
-            (Values{{"loss", 0.5}, {"mae", 1.5}, {"rmse", std::sqrt(2.5)}, {"r2", 0.75}}));
-  EXPECT_FALSE(measured(0, MetricPart::kTest).contains("test_r2"));
-  totals = {.loss = 2, .correct = 1, .samples = 8, .ranked = 8, .in_top = 6};
-  EXPECT_EQ(measured(0, MetricPart::kTest),
-            (Values{{"test_loss", 0.25}, {"test_accuracy", 0.125}, {"test_top5_accuracy", 0.75}}));
-  auto set = std::make_shared<SampleSet>();
-  set->shape = {1};
-  set->samples = std::vector<float>(4);
-  set->targets = std::vector<float>{9, 9, 1, 10, 3, 10, 5, 40};  // two columns; the last three rows count
-  EXPECT_DOUBLE_EQ(target_variation({set, 1, 3}), 8 + 600);
 }
 
 TEST(ResultsCsv, QuotesWhatRfc4180Quotes) {

@@ -69,7 +69,7 @@ TEST(TextTable, PrintsItselfInEveryFormat) {
   EXPECT_EQ(formatted_table(table, TableFormat::kText, true), terminal_table(table, true));
   EXPECT_EQ(formatted_table(table, TableFormat::kCsv, true), "lr,\"seconds,cpu\"\n0.01,1.5 s\n0.001,12 s\n");
   EXPECT_EQ(formatted_table(table, TableFormat::kMarkdown, true),
-            "| lr | cpu |\n|---|---|\n| 0.01 | 1.5 s |\n| 0.001 | 12 s |\n");
+            "| lr | cpu |\n| --- | --- |\n| 0.01 | 1.5 s |\n| 0.001 | 12 s |\n");
   EXPECT_EQ(formatted_table(table, TableFormat::kLatex, true),
             "\\begin{tabular}{lr}\n  \\toprule\n  lr & cpu \\\\\n  \\midrule\n"
             "  0.01 & 1.5 s \\\\\n  0.001 & 12 s \\\\\n  \\bottomrule\n\\end{tabular}\n");
