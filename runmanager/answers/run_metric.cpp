@@ -32,10 +32,16 @@ std::optional<double> data_wait_seconds(const RunRecord& run) {
   return steady_median(run, [](const EpochRecord& epoch) { return epoch.data_wait_seconds; });
 }
 
-// Of the last epoch.
+// The epoch whose weights are the run's: the best one if it is kept, else the last.
+const EpochRecord& result_epoch(const RunRecord& run) {
+  const auto best = std::find_if(run.epochs.begin(), run.epochs.end(),
+                                 [&](const EpochRecord& epoch) { return epoch.epoch == run.best_epoch; });
+  return best == run.epochs.end() ? run.epochs.back() : *best;
+}
+
 template <auto Field>
 std::optional<double> last(const RunRecord& run) {
-  return run.epochs.empty() ? std::nullopt : std::optional<double>(run.epochs.back().*Field);
+  return run.epochs.empty() ? std::nullopt : std::optional<double>(result_epoch(run).*Field);
 }
 
 struct RunNumber {
@@ -68,7 +74,7 @@ std::optional<double> last_measure(const RunRecord& run, std::string_view name) 
   constexpr std::string_view kValidation = "validation_";
   const bool validation = name.starts_with(kValidation);
   if (validation) name.remove_prefix(kValidation.size());
-  const EpochRecord& epoch = run.epochs.back();
+  const EpochRecord& epoch = result_epoch(run);
   for (std::size_t i = 0; i < kMeasures.size(); ++i) {
     if (kMeasures[i].key == name) return (validation ? epoch.validation_measures : epoch.measures)[i];
   }
