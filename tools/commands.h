@@ -31,7 +31,6 @@ Command data_command();          ///< Gets data sets and describes them.
 Command devices_command();       ///< Prints the devices of this machine.
 Command schema_command();        ///< Prints the JSON schema of sweep files.
 Command init_command();          ///< Writes a sweep file to start from.
-Command manual_command();        ///< Prints the manual page.
 Command completion_command();    ///< Prints a completion script.
 Command complete_command();      ///< Answers such scripts.
 
@@ -44,7 +43,7 @@ inline std::vector<Command> all_commands(MpiSession* session = nullptr) {
           verify_command(),       predict_command(),       evaluate_command(),
           export_model_command(), export_command(),        data_command(),
           devices_command(),      schema_command(),        init_command(),
-          manual_command(),       completion_command(),    complete_command()};
+          completion_command(),   complete_command()};
 }
 
 }  // namespace sweep

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/json/json_text.h"
 #include "runmanager/records/run_metric.h"
@@ -21,6 +22,21 @@ using Json = nlohmann::ordered_json;
 std::string axis_format(bool is_share) { return is_share ? ".1~%" : ",~r"; }
 
 std::string axis_format(const std::string& metric) { return axis_format(metric.ends_with("accuracy")); }
+
+Json& named(Json& list, const std::string& name) {
+  for (Json& item : list) {
+    if (item.at("name") == name) return item;
+  }
+  return list.emplace_back(Json{{"name", name}});
+}
+
+// charts/KIND.vg.json with values for its signals.
+Json spec_of(const std::string& kind, const Json& signals = Json::object()) {
+  const std::string file = "charts/" + kind + ".vg.json";
+  Json spec = parse_json_text(embedded_file(file), file);
+  for (const auto& [name, value] : signals.items()) named(spec.at("signals"), name)["value"] = value;
+  return spec;
+}
 
 // The setting that changes most, or the first one.
 std::string colour_key(const ReportData& data) {
@@ -68,7 +84,7 @@ void add_curves(const ReportData& data, Charts& charts) {
                              "curves",
                              measure.title,
                              fmt::format("{} by epoch, {} lines", measure.title, series.size()),
-                             std::move(signals),
+                             spec_of("curves", signals),
                              {{"series", "series"}, {"points", "points"}}});
   }
   if (curves.shown < curves.epochs)
@@ -80,33 +96,43 @@ void add_curves(const ReportData& data, Charts& charts) {
 
 void add_coordinates(const ReportData& data, Charts& charts) {
   Coordinates coordinates = coordinates_of(data);
-  if (coordinates.lines.rows.size() < 2 || data.keys.empty()) return;
+  if (coordinates.runs.rows.size() < 2 || data.keys.empty()) return;
+  Json spec = spec_of("coordinates", {{"better", larger_is_better(data.metric) ? "larger" : "smaller"}});
+  const Json models = std::exchange(spec.at("axes"), Json::array());
+  for (std::size_t i = 0; i < coordinates.scales.size(); ++i) {
+    const Json &scale = coordinates.scales[i], &name = scale.at("name");
+    spec.at("scales").push_back(scale);
+    for (Json axis : models) {
+      axis["scale"] = name;
+      axis["offset"] = {{"signal", fmt::format("scale('x', '{}') - width", name.get<std::string>())}};
+      if (!coordinates.formats[i].empty()) axis["format"] = coordinates.formats[i];
+      if (axis.contains("titleY")) axis["title"] = coordinates.axes.rows[i][1];
+      spec.at("axes").push_back(std::move(axis));
+    }
+  }
   charts.charts.push_back(
       {"coordinates",
        "coordinates",
        "coordinates",
        "",
-       fmt::format("{} runs across {} axes", coordinates.lines.rows.size(), coordinates.axes.rows.size()),
-       {{"better", larger_is_better(data.metric) ? "larger" : "smaller"},
-        {"metric", metric_title(data.metric)}},
-       {{"axes", "axes"}, {"ticks", "ticks"}, {"points", "coordinates"}, {"lines", "lines"}}});
+       fmt::format("{} runs across {} axes", coordinates.runs.rows.size(), coordinates.axes.rows.size()),
+       std::move(spec),
+       {{"axes", "axes"}, {"runs", "lines"}}});
   charts.tables["axes"] = std::move(coordinates.axes);
-  charts.tables["ticks"] = std::move(coordinates.ticks);
-  charts.tables["coordinates"] = std::move(coordinates.points);
-  charts.tables["lines"] = std::move(coordinates.lines);
+  charts.tables["lines"] = std::move(coordinates.runs);
 }
 
 void add_answers(const ReportData& data, Charts& charts) {
   ChartTable levels = levels_table(data);
   if (!levels.rows.empty()) {
-    charts.charts.push_back(
-        {"effects",
-         "effects",
-         "effects",
-         "",
-         fmt::format("mean {} of each value of each setting", metric_title(data.metric)),
-         {{"metric", "Mean " + metric_title(data.metric)}, {"axisFormat", axis_format(data.metric)}},
-         {{"levels", "levels"}}});
+    charts.charts.push_back({"effects",
+                             "effects",
+                             "effects",
+                             "",
+                             fmt::format("mean {} of each value of each setting", metric_title(data.metric)),
+                             spec_of("effects", {{"metric", "Mean " + metric_title(data.metric)},
+                                                 {"axisFormat", axis_format(data.metric)}}),
+                             {{"levels", "levels"}}});
     charts.tables["levels"] = std::move(levels);
   }
   ChartTable pairs = comparison_table(data);
@@ -116,7 +142,7 @@ void add_answers(const ReportData& data, Charts& charts) {
                              "comparison",
                              "",
                              fmt::format("seconds per epoch of {} pairs of runs", pairs.rows.size() / 2),
-                             Json::object(),
+                             spec_of("comparison"),
                              {{"pairs", "pairs"}}});
     std::size_t all = 0;
     for (const ComparedValue& value : data.compared->values) all += value.pairs.size();
@@ -136,19 +162,12 @@ void add_times(const ReportData& data, Charts& charts) {
                            "times",
                            "",
                            "where the time of each run went",
-                           Json::object(),
+                           spec_of("times"),
                            {{"parts", "parts"}}});
   if (left_out > 0)
     charts.remarks.push_back(
         fmt::format("Times are those of the longest runs; {} others are left out.", left_out));
   charts.tables["parts"] = std::move(parts);
-}
-
-Json& named(Json& list, const std::string& name) {
-  for (Json& item : list) {
-    if (item.at("name") == name) return item;
-  }
-  return list.emplace_back(Json{{"name", name}});
 }
 
 }  // namespace
@@ -163,11 +182,9 @@ Charts charts_of(const ReportData& data) {
 }
 
 Json complete_spec(const Chart& chart, const Charts& charts) {
-  const std::string file = "charts/" + chart.spec + ".vg.json";
-  Json spec = parse_json_text(embedded_file(file), file);
+  Json spec = chart.spec;
   for (const auto& [name, table] : chart.data)
     named(spec.at("data"), name)["values"] = objects_json(charts.tables.at(table));
-  for (const auto& [name, value] : chart.signals.items()) named(spec.at("signals"), name)["value"] = value;
   return spec;
 }
 

@@ -13,11 +13,11 @@ namespace sweep {
 
 struct Chart {
   std::string id;    // "curves-loss": the name of its file, too
-  std::string spec;  // its file is charts/SPEC.vg.json
-  std::string part;  // of the page where it stands: "curves", "coordinates", …
+  std::string kind;  // charts/KIND.vg.json is what it is made of
+  std::string part;  // of the page where it is: "curves", "coordinates", …
   std::string title;
   std::string summary;                                         // what a screen reader says of it
-  nlohmann::ordered_json signals = {};                         // values of signals of the specification
+  nlohmann::ordered_json spec = {};                            // for Vega, without the data
   std::vector<std::pair<std::string, std::string>> data = {};  // names in the specification and in `tables`
 };
 

@@ -1,5 +1,7 @@
-// Runs as lines across parallel axes: one axis per setting, one for the metric, one for the time.
+// Runs as lines across parallel axes: one axis per setting, one for the time, one for the metric.
 #pragma once
+
+#include <nlohmann/json.hpp>
 
 #include "runmanager/report/chart_table.h"
 #include "runmanager/report/report_data.h"
@@ -7,15 +9,16 @@
 namespace sweep {
 
 struct Coordinates {
-  ChartTable axes;    // axis, title: settings first
-  ChartTable ticks;   // axis, y in [0, 1], text
-  ChartTable points;  // run, axis, y in [0, 1], text
-  ChartTable lines;   // run, label, value (of the metric), settings
+  ChartTable axes;  // axis (a column of `runs`, and the name of its scale), title, test
+  ChartTable runs;  // run, label, result, value (of the metric), and a column per axis
+  std::vector<nlohmann::ordered_json> scales;  // of Vega, in the order of the axes
+  std::vector<std::string> formats;            // of the axes' labels; "" for texts
 };
 
-/// Of the completed runs that have the metric. A setting with numbers has them in their order, evenly spaced
-/// if there are few, else by value or, over two powers of ten or more, by its logarithm; other settings have
-/// their values in the order of the runs. The best value of metric and time is at the top.
+/// Of the completed runs that have the metric. A setting with many numbers is shown by value or, over two
+/// powers of ten or more, by its logarithm; of few, each has its place, in their order; texts have it in the
+/// order of the runs. The best value of metric and time is at the top. `test` says how Vega's vlSelectionTest
+/// tells whether a run is in a part of the axis: R, a range, or E, a list of values.
 Coordinates coordinates_of(const ReportData& data);
 
 }  // namespace sweep

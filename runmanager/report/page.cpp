@@ -7,7 +7,6 @@
 #include <map>
 #include <vector>
 
-#include "core/json/json_text.h"
 #include "runmanager/report/embedded_file.h"
 #include "runmanager/text/json_output.h"
 
@@ -29,18 +28,6 @@ std::vector<std::string_view> scripts() {
     if (const std::string_view script = embedded_file(name); !script.empty()) list.push_back(script);
   }
   return list;
-}
-
-Json specs() {
-  Json json = Json::object();
-  constexpr std::string_view kFolder = "charts/", kEnd = ".vg.json";
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (!file.name.starts_with(kFolder) || !file.name.ends_with(kEnd)) continue;
-    const std::string_view name =
-        file.name.substr(kFolder.size(), file.name.size() - kFolder.size() - kEnd.size());
-    json[std::string(name)] = parse_json_text(file.content, std::string(file.name));
-  }
-  return json;
 }
 
 std::string policy() {
@@ -122,7 +109,6 @@ std::string html_page(std::string_view title, const Json& model) {
   return filled(embedded_file("page.html"), {{"POLICY", policy()},
                                              {"TITLE", html_text(title)},
                                              {"STYLE", std::string(embedded_file("style.css"))},
-                                             {"SPECS", script_json(specs())},
                                              {"MODEL", script_json(model)},
                                              {"SCRIPTS", code}});
 }

@@ -32,11 +32,11 @@ Json charts_json(const Charts& charts) {
     Json data = Json::object();
     for (const auto& [name, table] : chart.data) data[name] = table;
     list.push_back({{"id", chart.id},
-                    {"spec", chart.spec},
+                    {"kind", chart.kind},
                     {"part", chart.part},
                     {"title", chart.title},
                     {"summary", chart.summary},
-                    {"signals", chart.signals},
+                    {"spec", chart.spec},
                     {"data", std::move(data)}});
   }
   return list;

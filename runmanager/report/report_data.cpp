@@ -153,10 +153,8 @@ std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   std::vector<std::string> parts;
   for (const std::string& key : data.keys)
     parts.push_back(fmt::format("{}={}", key, short_number(setting_text(data.runs[run], key))));
-  if (repeats && has_repeats(data)) {
-    const std::string repeat = setting_text(data.runs[run], std::string(kRepeatKey));
-    if (!repeat.empty()) parts.push_back(fmt::format("{}={}", kRepeatKey, repeat));
-  }
+  const std::string repeat = param_text(data.records[run].params, kRepeatKey);
+  if (repeats && !repeat.empty()) parts.push_back(fmt::format("{}={}", kRepeatKey, repeat));
   return parts.empty() ? data.records[run].name : fmt::format("{}", fmt::join(parts, ", "));
 }
 

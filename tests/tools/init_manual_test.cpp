@@ -36,43 +36,5 @@ TEST(Init, WritesASweepThatTrainsAndReplacesNothing) {
               HasSubstr("want a name that ends in .json"));
 }
 
-TEST(Manual, HasEveryCommandAndOnlyWhatTroffReads) {
-  const Finished manual = run_program({"manual"}, ".");
-  ASSERT_EQ(manual.code, 0) << manual.err;
-  for (const Command& command : all_commands()) {
-    if (command.is_for_scripts) {
-      EXPECT_THAT(manual.out, Not(HasSubstr("\n.SS sweep " + command.name + "\n")));
-      continue;
-    }
-    std::string name = command.name;  // troff would make another character of a bare hyphen
-    for (std::size_t at = 0; (at = name.find('-', at)) != std::string::npos; at += 2) name.insert(at, "\\");
-    EXPECT_THAT(manual.out, HasSubstr("\n.SS sweep " + name));
-  }
-  EXPECT_THAT(manual.out, HasSubstr("\\fB\\-\\-max\\-time\\fR \\fISECONDS\\fR\n"));
-  std::istringstream lines(manual.out);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('.')) {
-      const std::string request = line.substr(1, line.find(' ') - 1);
-      EXPECT_THAT((std::vector<std::string>{"TH", "SH", "SS", "TP", "br"}), ::testing::Contains(request))
-          << line;
-    }
-    for (const char c : line) ASSERT_TRUE(c >= ' ' && c <= '~') << line;
-  }
-}
-
-TEST(Manual, HasTheExitCodesOfTheHelpAndWhatTheProgramReadsFromTheEnvironment) {
-  const std::string manual = run_program({"manual"}, ".").out, help = run_program({"--help"}, ".").out;
-  for (const ExitCode& code : exit_codes()) {
-    EXPECT_THAT(manual, HasSubstr(std::string(".TP\n\\fB") + code.code + "\\fR\n"));
-    EXPECT_THAT(help, HasSubstr(std::string("\n  ") + code.code + " "));
-    EXPECT_THAT(help, HasSubstr(code.meaning));
-  }
-  for (const char* name :
-       {"SWEEP_DATA", "SWEEP_DATA_MIRROR", "SWEEP_CACHE_SIZE", "SWEEP_BF16", "SWEEP_CUDA_KERNELS",
-        "SWEEP_CUDA_STEPS", "SWEEP_CUDA_OVERLAP", "XDG_CACHE_HOME", "NO_COLOR", "TERM"}) {
-    EXPECT_THAT(manual, HasSubstr(std::string(".TP\n\\fB") + name + "\\fR\n"));
-  }
-}
-
 }  // namespace
 }  // namespace sweep::testing

@@ -1,23 +1,18 @@
 // `sweep completion`: prints a script that completes this command line in a shell.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
-#include "core/base/error.h"
-#include "core/spec/arguments.h"
-#include "runmanager/config/problems.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 
 namespace sweep {
 namespace {
 
-// Each asks `sweep complete` what the line can go on with, so that keys and values of the sweep file on the
-// line are known, too. A word that ends with "=", "." or "/" goes on, so no blank follows it.
+// Each asks `sweep complete` what the line can go on with, so that commands, options, keys and choices have
+// one place. A word that ends with "=", "." or "/" goes on, so no blank follows it.
 
-// bash parts words at = and : as well, and replaces only what comes behind the last of them.
+// bash parts words at = and : as well, and replaces only what comes after the last of them.
 constexpr const char* kBash = R"script(_sweep() {
   local line=${COMP_LINE:0:COMP_POINT} words word prefix= candidate files= IFS=$' \t\n'
   read -ra words <<<"$line"
@@ -79,15 +74,6 @@ end
 complete -c sweep -f -a '(__sweep_complete)'
 )script";
 
-std::string completion_script(const std::string& shell) {
-  if (shell == "bash") return kBash;
-  if (shell == "zsh") return kZsh;
-  if (shell == "fish") return kFish;
-  const std::string shells[] = {"bash", "zsh", "fish"};
-  throw ConfigError(
-      fmt::format("completion: got \"{}\", want {}{}", shell, listed(shells), suggestion(shell, shells)));
-}
-
 }  // namespace
 
 Command completion_command() {
@@ -96,9 +82,11 @@ Command completion_command() {
           .missing_argument = "a shell is needed: sweep completion bash|zsh|fish",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto shell = std::make_shared<std::string>();
-            app.add_option("shell", *shell, "bash, zsh or fish")->required();
+            app.add_option("shell", *shell, "whose script it is")
+                ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+                ->required();
             return [shell](const auto&) {
-              std::cout << completion_script(*shell);
+              std::cout << (*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
               return kExitDone;
             };
           }};

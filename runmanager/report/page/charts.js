@@ -1,7 +1,6 @@
 "use strict";
-// Charts by Vega: specifications from the page, tables from the model, colours of the theme.
+// Charts by Vega: specifications and tables from the model, colours of the theme.
 const Charts = (() => {
-  const specs = JSON.parse(document.getElementById("specs").textContent);
   const views = new Map();  // by the chart's id
 
   // Readable on both: at least 3 to 1 against the cards of either theme.
@@ -48,12 +47,7 @@ const Charts = (() => {
     return table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
   }
 
-  function named(list, name) {
-    let found = list.find((item) => item.name === name);
-    if (!found) list.push(found = {name});
-    return found;
-  }
-
+  const named = (list, name) => list.find((item) => item.name === name);
   function tip(event, value) {
     const box = document.getElementById("tip");
     box.replaceChildren();
@@ -83,9 +77,8 @@ const Charts = (() => {
   // Draws the chart into `container`; `tables` are the values by the names that the specification has.
   async function draw(chart, container, tables, width) {
     const modules = vegaModules;
-    const spec = structuredClone(specs[chart.spec]);
+    const spec = structuredClone(chart.spec);
     for (const [name, values] of Object.entries(tables)) named(spec.data, name).values = values;
-    for (const [name, value] of Object.entries(chart.signals)) named(spec.signals, name).value = value;
     spec.width = width;
     const runtime = modules["vega-parser"].parse(spec, config(), {ast: true});
     const view = new modules["vega-view"].View(runtime, {
@@ -103,5 +96,5 @@ const Charts = (() => {
     Object.assign(vegaModules["vega-dataflow"].transforms, vegaModules["vega-transforms"],
                   vegaModules["vega-view-transforms"], vegaModules["vega-encode"]);
   }
-  return {draw, objects, views, category, ramp};
+  return {draw, named, objects, views, category, ramp};
 })();

@@ -18,9 +18,11 @@
   // ---- charts
   const drawn = new Map();  // chart id -> draws it again
   const widthOf = (box, chart) => {
-    const least = chart.spec === "coordinates" ? 92 * tables.axes.length : 0;
+    const least = chart.kind === "coordinates" ? 92 * tables.axes.length : 0;
     return Math.max(Math.floor(box.clientWidth), least, 240);
   };
+
+  const signal = (chart, name) => Charts.named(chart.spec.signals, name);
 
   function dataOf(chart) {
     const data = Object.fromEntries(Object.entries(chart.data).map(([name, table]) => [name, tables[table]]));
@@ -39,8 +41,8 @@
     const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
     box.id = `chart-${chart.id}`;
     figure.append(box);
-    const shownTables = {curves: "points", coordinates: "coordinates", effects: "levels", comparison: "pairs", times: "parts"};
-    figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.spec])));
+    const shownTables = {curves: "points", coordinates: "lines", effects: "levels", comparison: "pairs", times: "parts"};
+    figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.kind])));
     section.querySelector(".charts").append(figure);
     let width = 0;
     const redraw = async () => {
@@ -69,32 +71,30 @@
 
   function tableOf(chart, name) {
     const label = new Map((tables.series ?? []).map((row) => [row.series, row.label]));
-    if (chart.spec === "curves") {
-      const rows = tables.points.filter((row) => row.measure === chart.signals.measure);
+    if (chart.kind === "curves") {
+      const rows = tables.points.filter((row) => row.measure === signal(chart, "measure").value);
       return Tables.simple(["run", "part", "epoch", "value"], rows.map((row) =>
         [label.get(row.series), row.part, row.epoch, row.value]));
     }
-    if (chart.spec === "coordinates") {
-      const cells = new Map(tables.lines.map((row) => [row.run, []]));
-      for (const row of tables.coordinates) cells.get(row.run).push(row.text);
-      return Tables.simple(tables.axes.map((axis) => axis.title), [...cells.values()]);
-    }
-    if (chart.spec === "effects")
+    if (chart.kind === "coordinates")
+      return Tables.simple(tables.axes.map(({title}) => title), tables.lines.map((row) => tables.axes.map(({axis}) => row[axis])));
+    if (chart.kind === "effects")
       return Tables.simple(["setting", "value", "mean", "95 % from", "to"], tables.levels.filter((row) => row.level)
           .map((row) => [row.setting, row.value, row.text, row.low, row.high]));
-    if (chart.spec === "comparison")
+    if (chart.kind === "comparison")
       return Tables.simple(["runs", "on", "per epoch"], tables[name].map((row) => [row.label, row.side, row.text]));
     return Tables.simple(["run", "part", "time", "of"], tables[name].map((row) => [row.label, row.part, row.text, row.total]));
   }
 
   // ---- focus
+  let brush = [];  // the parts of axes that were chosen
   const seriesOf = new Map();  // run -> series
   model.series_runs.forEach((runs, series) => runs.forEach((run) => seriesOf.set(run, series)));
 
   function applyFocus(chart, view) {
     const focus = Selection.focus();
-    const ids = focus && (chart.spec === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
-    if (!["curves", "coordinates", "times"].includes(chart.spec)) return;
+    const ids = focus && (chart.kind === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
+    if (!["curves", "coordinates", "times"].includes(chart.kind)) return;
     view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
   }
 
@@ -104,21 +104,22 @@
   }
 
   function connect(chart, view) {
-    if (chart.spec === "curves") {
+    if (chart.kind === "curves") {
       view.addSignalListener("picked", (_, series) => {
         const runs = model.series_runs[series];
         if (runs) runs.length === 1 ? pick(runs[0]) : Selection.choose("picked", new Set(runs));
       });
       paintLegend();
     }
-    if (chart.spec !== "coordinates") return;
+    if (chart.kind !== "coordinates") return;
     view.addSignalListener("picked", (_, run) => pick(run));
-    view.addDataListener("misses", (_, rows) => {
+    view.data("brush", brush.map((part) => ({...part})));
+    view.addDataListener("runs", (_, rows) => {
       // Kept for when the chart is drawn again.
-      view.data("axes").forEach(({low, high}, i) => Object.assign(tables.axes[i], {low, high}));
-      const kept = rows.filter((row) => row.missed === 0).map((row) => row.run);
-      Selection.choose("brush", kept.length === rows.length ? null : new Set(kept));
+      brush = view.data("brush").map(({unit, fields, values, low, high}) => ({unit, fields, values, low, high}));
+      Selection.choose("brush", brush.length ? new Set(rows.filter((row) => !row.missed).map((row) => row.run)) : null);
     });
+    view.runAsync();
   }
 
   let clearing = false;
@@ -128,12 +129,8 @@
     chosenValues.clear();
     byId("filter").value = "";
     runsTable.filter("");
-    for (const axis of tables.axes ?? []) axis.low = axis.high = 0;
-    const view = Charts.views.get("coordinates");
-    if (view) {
-      view.change("axes", vegaModules["vega-dataflow"].changeset().modify(() => true, "low", 0).modify(() => true, "high", 0));
-      view.runAsync();
-    }
+    brush = [];
+    Charts.views.get("coordinates")?.data("brush", []).runAsync();
     Selection.clear();
     paintLegend();
     clearing = false;
@@ -190,11 +187,11 @@
   }
 
   function redrawCurves() {
-    for (const chart of model.charts) if (chart.spec === "curves") drawn.get(chart.id)?.();
+    for (const chart of model.charts) if (chart.kind === "curves") drawn.get(chart.id)?.();
   }
 
   function paintLegend() {
-    const chart = model.charts.find((one) => one.spec === "curves"), view = chart && Charts.views.get(chart.id);
+    const chart = model.charts.find((one) => one.kind === "curves"), view = chart && Charts.views.get(chart.id);
     if (!view) return;
     const values = valuesOfColour(), scale = view.scale(values.length > 8 ? "manyColours" : "colour");
     byId("legend").replaceChildren(...values.map((value) => {
@@ -214,7 +211,7 @@
   }
 
   function setUpCurves() {
-    const charts = model.charts.filter((chart) => chart.spec === "curves");
+    const charts = model.charts.filter((chart) => chart.kind === "curves");
     if (!charts.length) return;
     const select = byId("colour-by").querySelector("select"), shown = tables.series[0].group;
     const start = model.keys.find((key) => tables.series.every((row) => row.settings[key] === row.group)) ?? "";
@@ -226,11 +223,11 @@
     for (const part of ["training", "validation"]) {
       const box = byId(`show-${part}`);
       const there = tables.points.some((row) => row.part === part);
-      box.checked = there && charts[0].signals[part];
+      box.checked = there && signal(charts[0], part).value;
       box.parentElement.hidden = !there;
       box.addEventListener("change", () => {
         for (const chart of charts) {
-          chart.signals[part] = box.checked;
+          signal(chart, part).value = box.checked;
           Charts.views.get(chart.id)?.signal(part, box.checked).runAsync();
         }
       });

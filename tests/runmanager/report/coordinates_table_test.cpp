@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
 #include "tests/runmanager/answers/made_runs.h"
 
@@ -19,13 +18,11 @@ SourceRun timed_run(ParamValue value, double accuracy, double seconds) {
   return run;
 }
 
-// y by axis of one run.
-std::map<int, double> places(const Coordinates& coordinates, int run) {
-  std::map<int, double> places;
-  for (const auto& row : coordinates.points.rows) {
-    if (row[0] == run) places[row[1].get<int>()] = row[2].get<double>();
-  }
-  return places;
+// The values of all runs on one axis.
+std::vector<Json> values(const Coordinates& coordinates, std::size_t axis) {
+  std::vector<Json> values;
+  for (const auto& row : coordinates.runs.rows) values.push_back(row.at(4 + axis));
+  return values;
 }
 
 TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
@@ -33,31 +30,33 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
       report_data_of({timed_run(0.1, 0.5, 4), timed_run(0.001, 0.9, 2), timed_run(0.01, 0.7, 3)}));
   ASSERT_EQ(coordinates.axes.rows.size(), 3u);
   EXPECT_EQ(coordinates.axes.rows[0][1], "key");
-  EXPECT_EQ(coordinates.axes.rows[1][1], "time per epoch");
+  EXPECT_EQ(coordinates.axes.rows[1][1], "time per epoch, s");
   EXPECT_EQ(coordinates.axes.rows[2][1], "validation accuracy");
-  EXPECT_EQ(places(coordinates, 0), (std::map<int, double>{{0, 1}, {1, 0}, {2, 0}}));
-  EXPECT_EQ(places(coordinates, 1), (std::map<int, double>{{0, 0}, {1, 1}, {2, 1}}));
-  for (const auto& [axis, y] : places(coordinates, 2)) EXPECT_NEAR(y, 0.5, 1e-12) << axis;
+  EXPECT_EQ(values(coordinates, 0), (std::vector<Json>{0.1, 0.001, 0.01}));
+  EXPECT_EQ(coordinates.scales[0].at("type"), "point");
+  EXPECT_EQ(coordinates.scales[0].at("domain"), (Json{{"data", "runs"}, {"field", "axis0"}, {"sort", true}}));
+  EXPECT_EQ(coordinates.scales[1].at("reverse"), true);
+  EXPECT_EQ(coordinates.scales[2].at("reverse"), false);
+  EXPECT_EQ(coordinates.formats[2], ".3~%");
 }
 
 TEST(Coordinates, KeepTextsInTheOrderOfTheRuns) {
   const Coordinates coordinates = coordinates_of(
-      report_data_of({timed_run(std::string("sgd"), 0.5, 1), timed_run(std::string("adam"), 0.6, 1)}));
-  EXPECT_EQ(places(coordinates, 0)[0], 0);
-  EXPECT_EQ(places(coordinates, 1)[0], 1);
-  EXPECT_EQ(coordinates.ticks.rows[0][2], "sgd");
+      report_data_of({timed_run(std::string("sgd"), 0.5, 1), timed_run(std::string("1"), 0.6, 1)}));
+  EXPECT_EQ(values(coordinates, 0), (std::vector<Json>{"sgd", "1"}));
+  EXPECT_EQ(coordinates.scales[0].at("domain").at("sort"), false);
+  EXPECT_EQ(coordinates.axes.rows[0][2], "E");
 }
 
 TEST(Coordinates, PlaceManyNumbersByTheirLogarithm) {
-  std::vector<SourceRun> runs;
-  for (int i = 0; i <= 20; ++i) runs.push_back(timed_run(std::pow(10, i / 5.0), 0.5 + i / 100.0, 1));
-  const Coordinates coordinates = coordinates_of(report_data_of(runs));
-  EXPECT_NEAR(places(coordinates, 5)[0], 0.25, 1e-9) << "10 between 1 and 10,000";
-  std::vector<std::string> texts;
-  for (const auto& row : coordinates.ticks.rows) {
-    if (row[0] == 0) texts.push_back(row[2]);
+  std::vector<SourceRun> wide, narrow;
+  for (int i = 0; i <= 20; ++i) {
+    wide.push_back(timed_run(std::pow(10, i / 5.0), 0.5 + i / 100.0, 1));
+    narrow.push_back(timed_run(1 + i / 5.0, 0.5 + i / 100.0, 1));
   }
-  EXPECT_EQ(texts, (std::vector<std::string>{"1", "10", "100", "1000", "1e+04"}));
+  EXPECT_EQ(coordinates_of(report_data_of(wide)).scales[0].at("type"), "log");
+  EXPECT_EQ(coordinates_of(report_data_of(narrow)).scales[0].at("type"), "linear");
+  EXPECT_EQ(coordinates_of(report_data_of(narrow)).axes.rows[0][2], "R");
 }
 
 TEST(Coordinates, HaveOnlyCompletedRuns) {
@@ -65,8 +64,8 @@ TEST(Coordinates, HaveOnlyCompletedRuns) {
   failed.record.status = RunStatus::kFailed;
   const Coordinates coordinates =
       coordinates_of(report_data_of({timed_run(0.1, 0.5, 1), failed, timed_run(0.2, 0.6, 1)}));
-  EXPECT_EQ(coordinates.lines.rows.size(), 2u);
-  EXPECT_EQ(coordinates.lines.rows[1][1], "key=0.2");
+  EXPECT_EQ(coordinates.runs.rows.size(), 2u);
+  EXPECT_EQ(coordinates.runs.rows[1][1], "key=0.2");
 }
 
 }  // namespace

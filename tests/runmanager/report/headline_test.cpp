@@ -31,6 +31,14 @@ TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
                                        "size changes the validation accuracy hardly at all."));
 }
 
+TEST(Headline, HasTheValuesOfTheBestEpochWhereItIsKept) {
+  SourceRun run = graded({{"lr", 0.1}}, 0.5);
+  run.record.epochs[0].validation_accuracy = 0.9;
+  run.record.best_epoch = 1;
+  EXPECT_EQ(headline(report_data_of({run})).best,
+            "90.00% validation accuracy in the only completed run, " + run.record.name + ".");
+}
+
 TEST(Headline, TellsHowMuchFasterADeviceIs) {
   const Headline answer = headline(
       report_data_of({graded({{"lr", 0.1}}, 0.5, "cuda:0", 1), graded({{"lr", 0.1}}, 0.5, "cpu", 12)}));

@@ -118,7 +118,7 @@ class Shown(Page):
 
     def test_on_every_screen(self):
         report(made.write(self.folder, "s", pairs()))
-        for width in (400, 1200, 1920):
+        for width in (390, 1200, 1920):
             for scheme in ("light", "dark"):
                 with self.subTest(f"{width} pixels, {scheme}"):
                     self.show(self.folder / "s/report.html", width, scheme)
@@ -191,6 +191,20 @@ class Shown(Page):
         self.assertIn(f"1{HOSTILE}", self.text("#runs"))
         self.assertIn(HOSTILE, self.text("#notes"))
 
+    def test_long_words_break_and_what_is_printed_is_whole(self):
+        word = "x" * 180
+        runs = [made.run(f"r{i}", {"dataset." + "k" * 90: f"{i}{word}", "lr": i / 10}, made.epochs(5, 0.5 + i / 10, 1)) for i in range(1, 4)]
+        runs.append(made.run("failed", {"lr": 7}, [], status="failed", error=2 * word))
+        report(made.write(self.folder, "n" * 90, runs))
+        (path,) = self.folder.glob("*/report.html")
+        self.show(path, 390)
+        self.check(["curves-loss", "curves-accuracy", "coordinates", "times"])
+        self.browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000, deviceScaleFactor=1, mobile=False)  # A4
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="")
+        right = "document.querySelector('#runs table').getBoundingClientRect().right"
+        self.assertTrue(self.browser.wait(f"return {right} <= innerWidth", 5), self.browser.evaluate(f"return {right}"))
+
     def test_thousand_runs_stay_quick(self):
         runs = [made.run(f"r{i}", {"lr": 0.1 / (1 + i), "b": i % 5}, made.epochs(20, 0.5 + i % 97 / 300, 1)) for i in range(1000)]
         directory = made.write(self.folder, "s", runs)
@@ -259,9 +273,8 @@ class Used(Page):
             self.assertIn(word, tip)
 
     def test_dragging_along_an_axis_keeps_its_runs_everywhere(self):
-        axis = "view.data('axes').findIndex(row => row.title === 'lr')"
-        at = f"[view.scale('x')({axis}), view.scale('y')(%s)]"
-        top, low = self.place("coordinates", at % "1"), self.place("coordinates", at % "0.8")
+        axis = "view.data('axes').find(row => row.title === 'lr').axis"
+        top, low = (self.place("coordinates", f"[view.scale('x')({axis}), {y} * view.height()]") for y in (0, 0.2))
         self.point("mouseMoved", top)
         self.point("mousePressed", top, button="left", clickCount=1)
         self.point("mouseMoved", [top[0], (top[1] + low[1]) / 2], button="left", buttons=1)
@@ -269,7 +282,7 @@ class Used(Page):
         self.point("mouseReleased", low, button="left", clickCount=1)
         self.assertEqual(self.focus(), [0, 1], "the runs with the largest lr")
         self.browser.evaluate("document.getElementById('theme').click()")
-        self.assertTrue(self.browser.wait("return Charts.views.get('coordinates').data('axes').some(axis => axis.high > axis.low)"),
+        self.assertTrue(self.browser.wait("return Charts.views.get('coordinates').data('brush').some(part => part.high > part.low)"),
                         "the choice is lost with the colours")
         self.assertEqual(self.browser.evaluate("return Object.keys(Charts.views.get('curves-loss').signal('focus'))"), ["0", "1"])
         self.assertEqual(self.browser.evaluate("return deep('#runs tbody tr.faded').length"), 9)
