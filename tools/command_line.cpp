@@ -66,6 +66,11 @@ void insert_default_command(std::vector<std::string>& words, const std::vector<C
   words.insert(words.begin(), kDefaultCommand);
 }
 
+// `sweep SWEEP.json --dry-run` is `sweep plan SWEEP.json`.
+void replace_dry_run(std::vector<std::string>& words) {
+  if (words.front() == kDefaultCommand && std::erase(words, "--dry-run") > 0) words.front() = "plan";
+}
+
 // CLI11 reports an unknown option only as unexpected, so they are checked first.
 void check_options(const CLI::App& command, const std::vector<std::string>& words) {
   const std::vector<std::string> known = long_options(command);
@@ -118,6 +123,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   typed.insert(typed.end(), words.begin(), words.end());
   const std::vector<std::string> names = names_of(commands, Named::kAll);
   insert_default_command(words, commands);
+  replace_dry_run(words);
   // commands.size() if the first word is an option of the program itself.
   const auto chosen =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), words.front()) - names.begin());

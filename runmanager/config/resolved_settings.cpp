@@ -27,7 +27,12 @@ const ResolvedSettings::Json& ResolvedSettings::json() const {
   std::call_once(state_->once, [state = state_.get()] {
     if (state->common == nullptr) return;
     Json whole = *state->common;
-    for (const auto& [key, value] : state->parts) whole[key] = *value;
+    for (const auto& [key, value] : state->parts) {
+      if (value->is_null())
+        whole.erase(key);
+      else
+        whole[key] = *value;
+    }
     state->whole = std::move(whole);
     state->common.reset();
     state->parts.clear();

@@ -110,23 +110,6 @@ inline bool keeps_best(const RunConfig& config) {
   return config.checkpoint == kKeepBest || (config.stop && config.stop->restore_best);
 }
 
-/// Calls visit(key, field) for each top-level key with a simple value and a default, like
-/// for_each_log_option().
-template <typename Config, typename Visit>
-void for_each_simple_key(Config& config, const Visit& visit) {
-  visit("epochs", config.epochs);
-  visit("evaluate_first", config.evaluate_first);
-  visit("seed", config.seed);
-  visit("lr", config.lr);
-  visit("batch_size", config.batch_size);
-  visit("shuffle", config.shuffle);
-  visit("num_workers", config.num_workers);
-  visit("device", config.device);
-  visit("precision", config.precision);
-  visit("deterministic", config.deterministic);
-  visit("checkpoint", config.checkpoint);
-}
-
 /// A combination that the file leaves out.
 struct ExcludedRun {
   Params params;

@@ -4,16 +4,13 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 
 using Json = nlohmann::ordered_json;
 
-std::string encode(const Json& json) {
-  std::string bytes;
-  Json::to_cbor(json, bytes);
-  return bytes;
-}
+std::string encode(const Json& json) { return compact_json_text(json); }
 
 std::string encode(const RunRecord& record) { return encode(to_json(record)); }
 
@@ -21,7 +18,7 @@ std::string encode(const EpochRecord& record) { return encode(to_json(record)); 
 
 Json decode_json(std::string_view bytes, std::string_view where) {
   try {
-    return Json::from_cbor(bytes.begin(), bytes.end());
+    return Json::parse(bytes);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{} is damaged: {}", where, error.what()));
   }

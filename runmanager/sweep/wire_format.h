@@ -1,5 +1,5 @@
-// How records travel between a sweep and its workers, inside the messages of proto/worker.proto: as CBOR,
-// which keeps every double and needs no text in between.
+// How records travel between a sweep and its workers, inside the messages of proto/worker.proto: as the text
+// that run.json has.
 #pragma once
 
 #include <nlohmann/json.hpp>

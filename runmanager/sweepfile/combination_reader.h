@@ -13,7 +13,7 @@
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/expand.h"
+#include "runmanager/sweepfile/space.h"
 
 namespace sweep {
 
@@ -40,36 +40,16 @@ class CombinationReader {
   Params params_of(const Combination& combination, bool repeats);
 
  private:
-  // What kind of setting an axis changes.
-  enum class AxisKind {
-    kSimple,  // one of for_each_simple_key()
-    kPart,    // one of run_parts(), or a value below it
-    kOther,   // read with all the rest
-  };
-  // A value of a simple key, or the values of all axes of a part.
+  // What the runs with the same values of the axes at or below a key have there.
   struct PartValue {
-    ArgumentValue simple{};                     // of a simple key
-    std::shared_ptr<const RunConfig> config{};  // of a part: holds what RunPart::read has read
+    PutIntoRun put{};
     std::shared_ptr<const nlohmann::ordered_json> json{};
     std::shared_ptr<const Origins::Locations> origins{};
   };
-  struct AxisInfo {
-    AxisKind kind = AxisKind::kOther;
-    const char* key = nullptr;                        // kSimple, kPart: the top-level key
-    const RunPart* part = nullptr;                    // kPart
-    std::vector<std::optional<PartValue>> simple{};   // kSimple: by value
-    std::vector<std::optional<ParamValue>> params{};  // by value
-  };
   using Choice = std::pair<const Axis*, std::size_t>;  // an axis and the index of its value
-  // Runs with the same axes, and the same values of axes of kind kOther.
-  struct Group {
-    RunConfig config;
-    std::shared_ptr<const nlohmann::ordered_json> resolved;
-  };
 
-  AxisInfo& info_of(const Axis& axis);
-  const Group& group_of(const Combination& combination);
-  const PartValue& simple_value(const AxisValue& value, AxisInfo& info);
+  void note_keys_of(const Combination& combination);
+  void read_common(const Combination& combination);
   const PartValue& part_value(const Combination& combination, const RunPart& part);
   JsonNode tree_of(const char* key) const;
   std::vector<Assignment> values_of(const Combination& combination, const char* key) const;
@@ -79,13 +59,12 @@ class CombinationReader {
   NetworkFiles& files_;
   const ReadContext& context_;
   Problems& problems_;
-  std::unordered_map<const Axis*, AxisInfo> axes_;
-  std::map<std::vector<Choice>, Group> groups_;
-  std::map<std::vector<Choice>, PartValue> parts_;
+  std::vector<const RunPart*> swept_;  // with an axis in any combination so far
+  std::map<std::pair<const RunPart*, std::vector<Choice>>, PartValue> parts_;
+  std::unordered_map<const Axis*, std::vector<std::optional<ParamValue>>> params_;  // by value
+  std::optional<RunConfig> common_;  // of the first run; those of swept_ are put over it
+  std::shared_ptr<const nlohmann::ordered_json> common_json_;
   std::vector<std::shared_ptr<const nlohmann::ordered_json>> repeats_;  // the numbers as JSON
-  const std::vector<Choice>* last_group_key_ = nullptr;
-  const Group* last_group_ = nullptr;
-  std::vector<Choice> key_;  // memory that is used again
 };
 
 }  // namespace sweep

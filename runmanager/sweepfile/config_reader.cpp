@@ -17,6 +17,7 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // A name from `types`, or an object with that name and arguments; without a name the arguments are those of
 // spec.type. Returns whether it is good.
@@ -56,7 +57,7 @@ void check_combination(const JsonNode& node, const std::string& key, const Resol
   }
 }
 
-OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
+OptimizerSpec read_optimizer(const JsonNode& tree, const ReadContext&, Problems& problems) {
   static const std::string reserved_keys[] = {"name"};
   OptimizerSpec optimizer;
   const JsonNode* node = tree.find("optimizer");
@@ -66,7 +67,7 @@ OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
   return optimizer;
 }
 
-LossSpec read_loss(const JsonNode& tree, Problems& problems) {
+LossSpec read_loss(const JsonNode& tree, const ReadContext&, Problems& problems) {
   static const std::string reserved_keys[] = {"name"};
   LossSpec loss;
   if (const JsonNode* node = tree.find("loss"))
@@ -74,7 +75,7 @@ LossSpec read_loss(const JsonNode& tree, Problems& problems) {
   return loss;
 }
 
-ScheduleSpec read_schedule(const JsonNode& tree, Problems& problems) {
+ScheduleSpec read_schedule(const JsonNode& tree, const ReadContext&, Problems& problems) {
   static const std::string reserved_keys[] = {"name"}, warmup_keys[] = {"name", "then"};
   ScheduleSpec schedule;
   const JsonNode* node = tree.find("schedule");
@@ -126,7 +127,7 @@ const JsonNode* find_object(const JsonNode& tree, const char* key, std::span<con
   return node;
 }
 
-std::optional<StopSpec> read_stop(const JsonNode& tree, Problems& problems) {
+std::optional<StopSpec> read_stop(const JsonNode& tree, const ReadContext&, Problems& problems) {
   const JsonNode* node = find_object(tree, "stop", stop_settings(), problems);
   if (node == nullptr) return std::nullopt;
   const SettingReader reader(node, stop_settings(), problems);
@@ -140,7 +141,7 @@ std::optional<StopSpec> read_stop(const JsonNode& tree, Problems& problems) {
   return stop;
 }
 
-LogOptions read_log(const JsonNode& tree, Problems& problems) {
+LogOptions read_log(const JsonNode& tree, const ReadContext&, Problems& problems) {
   const JsonNode* node = find_object(tree, "log", log_settings(), problems);
   const SettingReader reader(node, log_settings(), problems);
   LogOptions log;
@@ -167,6 +168,36 @@ void check_device_index(const JsonNode& node, int count, Problems& problems) {
   problems.add(*node.location, fmt::format("got {}, but {}", describe(node), found));
 }
 
+std::string read_device(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+  const SettingReader reader(&tree, file_settings(), problems);
+  const JsonNode* device = reader.find("device");
+  if (device != nullptr) check_device_index(*device, context.cuda_device_count, problems);
+  return reader.text("device");
+}
+
+double read_clip_norm(const JsonNode& tree, const ReadContext&, Problems& problems) {
+  const JsonNode* length = SettingReader(&tree, file_settings(), problems).find("clip_norm");
+  return length != nullptr ? length->number : 0;
+}
+
+fs::path read_init(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+  const JsonNode* init = SettingReader(&tree, file_settings(), problems).find("init");
+  return init != nullptr ? resolved_path(*init, context.directory) : fs::path();
+}
+
+SharedValue<NetworkSpec> read_network_key(const JsonNode& tree, const ReadContext&, Problems& problems) {
+  const JsonNode* network = tree.find("network");
+  if (network == nullptr) {
+    problems.add(*tree.location, "\"network\" is missing, want the name of a network file, or an object");
+  } else if (!network->is(JsonKind::kNull)) {
+    return read_network(*network, problems);
+  } else if (problems.empty()) {
+    // Null is also what stands where a file could not be read, which was reported.
+    problems.add_value(*network, "the name of a network file, or an object");
+  }
+  return {};
+}
+
 void record_origins(const JsonNode& node, const std::string& path, Origins::Locations& origins) {
   if (node.location != nullptr && !path.empty()) origins[path] = node.location;
   for (const JsonMember& member : node.members) {
@@ -179,8 +210,8 @@ void record_origins(const JsonNode& node, const std::string& path, Origins::Loca
   }
 }
 
-nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedType& type) {
-  auto json = nlohmann::ordered_json::object();
+Json arguments_json(const Arguments& arguments, const NamedType& type) {
+  auto json = Json::object();
   for (const ArgumentType& argument : type.arguments) {  // In the table's order; Arguments is sorted by name.
     const auto found = arguments.find(argument.name);
     if (found != arguments.end())
@@ -189,10 +220,10 @@ nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedTyp
   return json;
 }
 
-nlohmann::ordered_json layers_json(const std::vector<LayerSpec>& layers) {
-  auto json = nlohmann::ordered_json::array();
+Json layers_json(const std::vector<LayerSpec>& layers) {
+  auto json = Json::array();
   for (const LayerSpec& layer : layers) {
-    nlohmann::ordered_json entry = {{"name", layer.name}, {"type", layer.type}};
+    Json entry = {{"name", layer.name}, {"type", layer.type}};
     const NamedType& type = *find_type(layer_types(), layer.type);
     entry.update(arguments_json(complete_arguments(type, layer.arguments, layer.name), type));
     if (!layer.layers.empty()) entry["layers"] = layers_json(layer.layers);
@@ -202,37 +233,80 @@ nlohmann::ordered_json layers_json(const std::vector<LayerSpec>& layers) {
   return json;
 }
 
-nlohmann::ordered_json network_json(const NetworkSpec& network) {
+Json network_json(const NetworkSpec& network) {
   return {{"name", network.name}, {"layers", layers_json(network.layers)}};
 }
 
 template <typename Spec>
-nlohmann::ordered_json named_json(const Spec& spec, std::span<const NamedType> types) {
-  nlohmann::ordered_json json = {{"name", spec.type}};
+Json named_json(const Spec& spec, std::span<const NamedType> types) {
+  Json json = {{"name", spec.type}};
   const NamedType& type = *find_type(types, spec.type);
   json.update(arguments_json(complete_arguments(type, spec.arguments, spec.type), type));
   return json;
 }
 
-nlohmann::ordered_json log_json(const LogOptions& options) {
+Json log_json(const LogOptions& options) {
   // A member of null would be made where an object is half-made if memory runs out, which ends the program.
-  nlohmann::ordered_json log = nlohmann::ordered_json::object();
+  Json log = Json::object();
   for_each_log_option(options, [&](const char* key, auto field) { log[key] = field; });
   return log;
 }
 
-template <typename Field>
-nlohmann::ordered_json field_json(const Field& field) {
-  if constexpr (std::is_same_v<Field, Precision>)
-    return precision_name(field);
-  else
-    return field;
-}
-
-nlohmann::ordered_json schedule_json(const ScheduleSpec& schedule) {
-  nlohmann::ordered_json json = named_json(schedule, schedule_types());
+Json schedule_json(const ScheduleSpec& schedule) {
+  Json json = named_json(schedule, schedule_types());
   if (!schedule.then.empty()) json["then"] = named_json(schedule.then.front(), schedule_types());
   return json;
+}
+
+Json stop_json(const std::optional<StopSpec>& stop) {
+  if (!stop) return nullptr;
+  return {{"metric", stop->metric},
+          {"mode", stop->largest_is_best ? "max" : "min"},
+          {"patience", stop->patience},
+          {"min_delta", stop->min_delta},
+          {"restore_best", stop->restore_best}};
+}
+
+// A key that is one field of a run. `read` gives its value, `write` that as JSON.
+template <typename Field, typename Read, typename Write>
+RunPart part(const char* key, Field RunConfig::*field, Read read, Write write) {
+  return {key,
+          [field, read](const JsonNode& tree, const ReadContext& context, Problems& problems) -> PutIntoRun {
+            return
+                [field, value = Field(read(tree, context, problems))](RunConfig& run) { run.*field = value; };
+          },
+          [field, write](const RunConfig& run) -> Json { return write(run.*field); }};
+}
+
+// One with a simple value and a default.
+template <typename Field>
+RunPart simple(const char* key, Field RunConfig::*field) {
+  const auto read = [key](const JsonNode& tree, const ReadContext&, Problems& problems) {
+    Field value{};
+    assign(value, SettingReader(&tree, file_settings(), problems).value(key));
+    return value;
+  };
+  const auto write = [](const Field& value) -> Json {
+    if constexpr (std::is_same_v<Field, Precision>)
+      return precision_name(value);
+    else
+      return value;
+  };
+  return part(key, field, read, write);
+}
+
+RunPart dataset_part() {
+  return {"dataset",
+          [](const JsonNode& tree, const ReadContext& context, Problems& problems) -> PutIntoRun {
+            return
+                [dataset = read_dataset(tree, context, problems), placement = read_placement(tree, problems),
+                 augment = read_augment(tree, problems)](RunConfig& run) {
+                  run.dataset = dataset;
+                  run.placement = placement;
+                  run.augment = augment;
+                };
+          },
+          [](const RunConfig& run) { return dataset_json(run.dataset, run.placement, run.augment); }};
 }
 
 }  // namespace
@@ -253,91 +327,41 @@ fs::path nearest_file(const fs::path& missing) {
 }
 
 std::span<const RunPart> run_parts() {
-  static const RunPart parts[] = {
-      {"dataset",
-       [](const JsonNode& tree, const ReadContext& context, Problems& problems, RunConfig& config) {
-         config.dataset = read_dataset(tree, context, problems);
-         config.placement = read_placement(tree, problems);
-         config.augment = read_augment(tree, problems);
-       },
-       [](const RunConfig& from, RunConfig& to) {
-         to.dataset = from.dataset;
-         to.placement = from.placement;
-         to.augment = from.augment;
-       },
-       [](const RunConfig& config) {
-         return dataset_json(config.dataset, config.placement, config.augment);
-       }},
-      {"network",
-       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
-         const JsonNode* network = tree.find("network");
-         if (network == nullptr) {
-           problems.add(*tree.location,
-                        "\"network\" is missing, want the name of a network file, or an object");
-         } else if (!network->is(JsonKind::kNull)) {
-           config.network = read_network(*network, problems);
-         } else if (problems.empty()) {
-           // Null is also what stands where a file could not be read, which was reported.
-           problems.add_value(*network, "the name of a network file, or an object");
-         }
-       },
-       [](const RunConfig& from, RunConfig& to) { to.network = from.network; },
-       [](const RunConfig& config) { return network_json(config.network); }},
-      {"optimizer",
-       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
-         config.optimizer = read_optimizer(tree, problems);
-       },
-       [](const RunConfig& from, RunConfig& to) { to.optimizer = from.optimizer; },
-       [](const RunConfig& config) { return named_json(config.optimizer, optimizer_types()); }},
-      {"schedule",
-       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
-         config.schedule = read_schedule(tree, problems);
-       },
-       [](const RunConfig& from, RunConfig& to) { to.schedule = from.schedule; },
-       [](const RunConfig& config) { return schedule_json(config.schedule); }},
-      {"loss",
-       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
-         config.loss = read_loss(tree, problems);
-       },
-       [](const RunConfig& from, RunConfig& to) { to.loss = from.loss; },
-       [](const RunConfig& config) { return named_json(config.loss, loss_types()); }},
-      {"parallel",
-       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
-         config.parallel = read_parallel(tree, problems);
-       },
-       [](const RunConfig& from, RunConfig& to) { to.parallel = from.parallel; },
-       [](const RunConfig& config) { return parallel_json(config.parallel); }},
-      {"log",
-       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
-         config.log = read_log(tree, problems);
-       },
-       [](const RunConfig& from, RunConfig& to) { to.log = from.log; },
-       [](const RunConfig& config) { return log_json(config.log); }}};
+  // In the order of run.json.
+  static const std::vector<RunPart> parts = {
+      dataset_part(),
+      part("network", &RunConfig::network, read_network_key,
+           [](const NetworkSpec& network) { return network_json(network); }),
+      part("optimizer", &RunConfig::optimizer, read_optimizer,
+           [](const OptimizerSpec& optimizer) { return named_json(optimizer, optimizer_types()); }),
+      part("schedule", &RunConfig::schedule, read_schedule, schedule_json),
+      part("loss", &RunConfig::loss, read_loss,
+           [](const LossSpec& loss) { return named_json(loss, loss_types()); }),
+      part(
+          "parallel", &RunConfig::parallel,
+          [](const JsonNode& tree, const ReadContext&, Problems& problems) {
+            return read_parallel(tree, problems);
+          },
+          parallel_json),
+      // No key of the file, which has "repeats".
+      part(
+          "repeat", &RunConfig::repeat,
+          [](const JsonNode&, const ReadContext&, Problems&) { return std::uint32_t{0}; },
+          [](std::uint32_t repeat) { return Json(repeat); }),
+      simple("epochs", &RunConfig::epochs), simple("evaluate_first", &RunConfig::evaluate_first),
+      simple("seed", &RunConfig::seed), simple("lr", &RunConfig::lr),
+      simple("batch_size", &RunConfig::batch_size), simple("shuffle", &RunConfig::shuffle),
+      simple("num_workers", &RunConfig::num_workers),
+      part("device", &RunConfig::device, read_device, [](const std::string& device) { return Json(device); }),
+      simple("precision", &RunConfig::precision), simple("deterministic", &RunConfig::deterministic),
+      simple("checkpoint", &RunConfig::checkpoint),
+      part("clip_norm", &RunConfig::clip_norm, read_clip_norm,
+           [](double length) { return length > 0 ? Json(length) : Json(); }),
+      simple("accumulate", &RunConfig::accumulate), part("stop", &RunConfig::stop, read_stop, stop_json),
+      part("init", &RunConfig::init, read_init,
+           [](const fs::path& init) { return init.empty() ? Json() : Json(init.string()); }),
+      part("log", &RunConfig::log, read_log, log_json)};
   return parts;
-}
-
-ArgumentValue read_simple_value(const JsonNode& tree, const char* key, const ReadContext& context,
-                                Problems& problems) {
-  const SettingReader reader(&tree, file_settings(), problems);
-  if (std::string_view(key) == "device") {
-    if (const JsonNode* device = reader.find(key))
-      check_device_index(*device, context.cuda_device_count, problems);
-  }
-  return reader.value(key);
-}
-
-void set_simple_value(RunConfig& config, std::string_view key, const ArgumentValue& value) {
-  for_each_simple_key(config, [&](const char* name, auto& field) {
-    if (name == key) assign(field, value);
-  });
-}
-
-nlohmann::ordered_json simple_value_json(const RunConfig& config, std::string_view key) {
-  nlohmann::ordered_json json;
-  for_each_simple_key(config, [&](const char* name, const auto& field) {
-    if (name == key) json = field_json(field);
-  });
-  return json;
 }
 
 Origins::Locations origins_of(const JsonNode& tree) {
@@ -348,38 +372,17 @@ Origins::Locations origins_of(const JsonNode& tree) {
 
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
   check_keys(tree, file_settings(), problems);
-  const SettingReader reader(&tree, file_settings(), problems);
   RunConfig config;
-  for (const RunPart& part : run_parts()) part.read(tree, context, problems, config);
-  if (const JsonNode* clip_norm = reader.find("clip_norm")) config.clip_norm = clip_norm->number;
-  config.accumulate = static_cast<int>(reader.integer("accumulate"));
-  for_each_simple_key(config, [&](const char* key, auto& field) {
-    assign(field, read_simple_value(tree, key, context, problems));
-  });
-  if (const JsonNode* init = reader.find("init")) config.init = resolved_path(*init, context.directory);
-  config.stop = read_stop(tree, problems);
+  for (const RunPart& part : run_parts()) part.read(tree, context, problems)(config);
   config.origins = Origins(std::make_shared<const Origins::Locations>(origins_of(tree)));
   return config;
 }
 
-nlohmann::ordered_json resolved_json(const RunConfig& config) {
-  auto json = nlohmann::ordered_json::object();
+Json resolved_json(const RunConfig& config) {
+  Json json = Json::object();
   for (const RunPart& part : run_parts()) {
-    if (part.key != std::string_view("log")) json[part.key] = part.json(config);
+    if (Json value = part.json(config); !value.is_null()) json[part.key] = std::move(value);
   }
-  json["repeat"] = config.repeat;
-  for_each_simple_key(config, [&](const char* key, const auto& field) { json[key] = field_json(field); });
-  if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
-  json["accumulate"] = config.accumulate;
-  if (const auto& stop = config.stop) {
-    json["stop"] = {{"metric", stop->metric},
-                    {"mode", stop->largest_is_best ? "max" : "min"},
-                    {"patience", stop->patience},
-                    {"min_delta", stop->min_delta},
-                    {"restore_best", stop->restore_best}};
-  }
-  if (!config.init.empty()) json["init"] = config.init.string();
-  json["log"] = log_json(config.log);
   return json;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -45,25 +46,20 @@ struct ReadContext {
 /// then keeps its default.
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems);
 
+/// Sets in a run what was read of a key.
+using PutIntoRun = std::function<void(RunConfig& run)>;
+
 /// A top-level key whose value is read, and written to the resolved settings, whatever the other keys are.
 struct RunPart {
   const char* key;
-  void (*read)(const JsonNode& tree, const ReadContext& context, Problems& problems, RunConfig& config);
-  void (*copy)(const RunConfig& from, RunConfig& to);  // what `read` sets
-  nlohmann::ordered_json (*json)(const RunConfig& config);
+  /// Reads the key from a run's tree; its default if it is not given or wrong, which is reported.
+  std::function<PutIntoRun(const JsonNode& tree, const ReadContext& context, Problems& problems)> read;
+  /// The value as the resolved settings have it; null: they leave it out.
+  std::function<nlohmann::ordered_json(const RunConfig& run)> json;
 };
 
-/// Every such key but the simple ones of for_each_simple_key().
+/// Every such key, in the order of the resolved settings.
 std::span<const RunPart> run_parts();
-
-/// Reads the simple key `key` of a run's tree; its default if it is not given. Reports a mistake, and returns
-/// the default then.
-ArgumentValue read_simple_value(const JsonNode& tree, const char* key, const ReadContext& context,
-                                Problems& problems);
-/// Sets the field of the simple key `key` to what read_simple_value() has returned.
-void set_simple_value(RunConfig& config, std::string_view key, const ArgumentValue& value);
-/// The value of the simple key `key` as the resolved settings have it.
-nlohmann::ordered_json simple_value_json(const RunConfig& config, std::string_view key);
 
 /// Where each value of `tree` stands.
 Origins::Locations origins_of(const JsonNode& tree);

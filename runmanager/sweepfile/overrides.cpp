@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "runmanager/text/utf8.h"
 
 namespace sweep {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweepfile/expand.h"
+#include "runmanager/sweepfile/space.h"
 
 namespace sweep {
 

@@ -8,7 +8,7 @@
 
 #include "runmanager/config/problems.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/expand.h"
+#include "runmanager/sweepfile/space.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -17,12 +17,12 @@
 #include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/combination_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/expand.h"
 #include "runmanager/sweepfile/overrides.h"
 #include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/space.h"
 #include "runmanager/sweepfile/trial_reader.h"
 #include "runmanager/text/json_document.h"
 
@@ -158,33 +158,33 @@ struct FileParts {
 };
 
 // Reads the run of every combination. Reports every mistake.
-void read_combinations(const SearchSpace& space, const JsonNode& rule_base, const FileParts& file,
-                       Sweep& sweep, Problems& problems) {
-  const Expansion expansion = expand(space, rule_base, problems);
-  sweep.keys = expansion.keys;
+void read_combinations(const Space& space, const JsonNode& root, const FileParts& file, Sweep& sweep,
+                       Problems& problems) {
+  const std::vector<Combination> combinations = combinations_of(space, root, problems);
+  sweep.keys = space.keys();
 
   CombinationReader reader(file.run_tree, file.plain, file.files, file.context, problems);
   std::map<const ExcludeRule*, std::string> reasons;
-  for (const ExcludeRule& rule : space.exclude) reasons[&rule] = exclusion_reason(rule);
+  for (const ExcludeRule& rule : space.exclude()) reasons[&rule] = exclusion_reason(rule);
   std::vector<Params> params;
-  sweep.runs.reserve(expansion.combinations.size());
-  params.reserve(expansion.combinations.size());
-  for (const Combination& combination : expansion.combinations) {
+  sweep.runs.reserve(combinations.size());
+  params.reserve(combinations.size());
+  for (const Combination& combination : combinations) {
     if (combination.excluded != nullptr) {
       sweep.excluded.push_back(
-          {reader.params_of(combination, space.repeats > 1), reasons.at(combination.excluded)});
+          {reader.params_of(combination, space.has_repeats()), reasons.at(combination.excluded)});
       continue;
     }
     if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
     RunConfig config = reader.read(combination);
     config.index = sweep.runs.size();
-    params.push_back(reader.params_of(combination, space.repeats > 1));
+    params.push_back(reader.params_of(combination, space.has_repeats()));
     sweep.runs.push_back(std::move(config));
   }
-  if (expansion.combinations.empty()) read_run_config(file.base, file.context, problems);
+  if (combinations.empty()) read_run_config(file.base, file.context, problems);
   problems.throw_if_any();
 
-  shorten_paths(expansion.combinations, params, sweep.excluded);
+  shorten_paths(combinations, params, sweep.excluded);
   unify_types(sweep.keys, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
@@ -245,7 +245,8 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     if (sweep.runs.empty()) problems.add(*root.location, "every point is excluded, want at least one");
   } else {
     if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
-    read_combinations(space, rule_base, {run_tree, base, plain, files, context}, sweep, problems);
+    read_combinations(Space(space, rule_base), rule_base, {run_tree, base, plain, files, context}, sweep,
+                      problems);
   }
   problems.throw_if_any();
   sweep.resolved = expanded_json(sweep.name, root, base);

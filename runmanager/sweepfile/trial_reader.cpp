@@ -24,7 +24,7 @@ std::string lower_case(std::string text) {
 
 TrialReader::TrialReader(const SearchSpace& space, JsonNode rule_base, JsonNode tree,
                          std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
-    : space_(std::make_shared<const TrialSpace>(space, std::move(rule_base))),
+    : space_(std::make_shared<const Space>(space, std::move(rule_base))),
       axes_(space.grids.at(0).axes),
       tree_(std::move(tree)),
       files_(std::move(files)),
@@ -58,19 +58,16 @@ std::vector<std::string> TrialReader::keys() const {
 }
 
 Combination TrialReader::combination_of(const SearchPoint& point) {
-  const std::vector<Assignment> values = space_->values_of(point);
   Combination combination;
-  auto value = values.begin();
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (!point[i]) continue;
     Axis& axis = axes_[i];
     std::size_t index = static_cast<std::size_t>(*point[i]);
     if (axis.range) {
       index = axis.values.size();
-      axis.values.push_back(value->value);
+      axis.values.push_back(Space::value_at(axis, *point[i]));
     }
     combination.values.push_back({&axis, index});
-    ++value;
   }
   return combination;
 }

@@ -10,7 +10,7 @@
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/combination_reader.h"
-#include "runmanager/sweepfile/trial_space.h"
+#include "runmanager/sweepfile/space.h"
 
 namespace sweep {
 
@@ -27,7 +27,7 @@ class TrialReader {
   /// Reports ends of ranges that the keys do not allow.
   void check_ranges(Problems& problems) const;
 
-  SearchDomain domain() const { return TrialSpace::domain_of(space_); }
+  SearchDomain domain() const { return Space::domain_of(space_); }
   std::vector<std::string> keys() const;
 
   /// The run of trial `index` at `point`. Has to be called for one trial after the other, as names depend on
@@ -37,7 +37,7 @@ class TrialReader {
  private:
   Combination combination_of(const SearchPoint& point);
 
-  std::shared_ptr<const TrialSpace> space_;
+  std::shared_ptr<const Space> space_;
   std::vector<Axis> axes_;  // ranges with the values that were drawn
   JsonNode tree_;
   NetworkFiles files_;

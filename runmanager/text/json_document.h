@@ -61,9 +61,6 @@ struct JsonMember {
 JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines = true,
                     const std::string& path = "");
 
-/// Offset of the first byte that does not belong to well-formed UTF-8 (RFC 3629), or npos.
-std::size_t find_bad_utf8(std::string_view text);
-
 /// The value without locations, members in order.
 nlohmann::ordered_json to_json(const JsonNode& node);
 

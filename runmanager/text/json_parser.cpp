@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "runmanager/text/json_document.h"
+#include "runmanager/text/utf8.h"
 
 namespace sweep {
 namespace {
@@ -367,22 +368,11 @@ class JsonParser {
   }
 
   static void append_utf8(std::uint32_t character, std::string& result) {
-    const auto tail = [&](int shift) { result += static_cast<char>(0x80u | ((character >> shift) & 0x3Fu)); };
-    if (character < 0x80) {
-      result += static_cast<char>(character);
-    } else if (character < 0x800) {
-      result += static_cast<char>(0xC0u | (character >> 6));
-      tail(0);
-    } else if (character < 0x10000) {
-      result += static_cast<char>(0xE0u | (character >> 12));
-      tail(6);
-      tail(0);
-    } else {
-      result += static_cast<char>(0xF0u | (character >> 18));
-      tail(12);
-      tail(6);
-      tail(0);
-    }
+    constexpr std::uint32_t kFirstBits[] = {0, 0xC0, 0xE0, 0xF0};
+    const int tails = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    result += static_cast<char>(kFirstBits[tails] | (character >> (6 * tails)));
+    for (int i = tails - 1; i >= 0; --i)
+      result += static_cast<char>(0x80u | ((character >> (6 * i)) & 0x3Fu));
   }
 
   std::string_view text_;
@@ -395,29 +385,6 @@ class JsonParser {
 };
 
 }  // namespace
-
-std::size_t find_bad_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (std::size_t i = 0; i < text.size();) {
-    const unsigned char first = byte(i);
-    if (first < 0x80) {
-      ++i;
-      continue;
-    }
-    if (first < 0xC2 || first > 0xF4) return i;
-    const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    if (i + length > text.size()) return i;
-    // The range of the second byte is smaller after some first ones; RFC 3629, section 4.
-    const unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-    const unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-    if (byte(i + 1) < low || byte(i + 1) > high) return i;
-    for (std::size_t k = 2; k < length; ++k) {
-      if ((byte(i + k) & 0xC0u) != 0x80u) return i;
-    }
-    i += length;
-  }
-  return std::string_view::npos;
-}
 
 JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines,
                     const std::string& path) {

@@ -247,6 +247,16 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"--version"}), ::testing::StartsWith("sweep "));
 }
 
+TEST(CommandLine, ADryRunIsAPlan) {
+  Called called;
+  called({"a.json", "lr=0.1", "--dry-run", "--fresh"});
+  EXPECT_EQ(called.command, "plan");
+  EXPECT_THAT(called.options,
+              UnorderedElementsAre(Pair("file", ElementsAre("a.json")),
+                                   Pair("overrides", ElementsAre("lr=0.1")), Pair("--fresh", _)));
+  EXPECT_THAT(printed({"run", "--help"}), HasSubstr("--dry-run"));
+}
+
 TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {
   EXPECT_THAT(test::message_of<ConfigError>([] {
                 run_command_line({"completion", "csh"}, all_commands());

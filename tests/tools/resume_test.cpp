@@ -64,6 +64,14 @@ TEST_F(Resume, NeedsTheDirectoryOnly) {
   EXPECT_THAT(run({"resume", "runs/s"}).err, HasSubstr("2 finished runs kept"));
 }
 
+TEST_F(Resume, TakesOverrides) {
+  ASSERT_EQ(run({"sweeps/s.json", "--quiet"}).code, 0);
+  EXPECT_EQ(run({"resume", "runs/s", "epochs=2", "lr=0.1,0.01,0.001", "--quiet"}).code, 0);
+  const nlohmann::json again = results("runs/s");
+  ASSERT_EQ(again["runs"].size(), 3u);
+  for (const nlohmann::json& one : again["runs"]) EXPECT_EQ(one["epochs"].back()["epoch"], 2);
+}
+
 TEST_F(Resume, GoesOnInADirectoryThatIsCalledOtherwiseThanTheSweep) {
   ASSERT_EQ(run({"sweeps/s.json", "--quiet"}).code, 0);
   ASSERT_EQ(run({"sweeps/s.json", "--quiet", "--fresh"}).code, 0);

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 struct ResumeOptions {
   fs::path directory;
+  std::vector<std::string> overrides;
   RunnerOptions runner;
   LauncherOptions launcher;
   std::string shape;  // of a task on a cluster: the kind of runs it trains; empty: all
@@ -57,10 +58,11 @@ int resume(ResumeOptions& options, const std::vector<std::string>& typed, MpiSes
                                 fs::exists(directory, error) ? "has no sweep.json" : "is not there"));
   }
   // The directory may be called otherwise than the sweep: --fresh makes NAME-2.
-  const std::string name = "name=" + directory.filename().string();
+  std::vector<std::string> overrides = options.overrides;
+  overrides.push_back("name=" + directory.filename().string());
   LoadOptions load;
   load.slurm = options.launcher.slurm;
-  const Sweep sweep = load_sweep(file, std::span(&name, 1), load);
+  const Sweep sweep = load_sweep(file, overrides, load);
   options.runner.logdir = directory.has_parent_path() ? directory.parent_path() : ".";
   options.runner.command = typed;
   if (is_slurm_task()) return train_as_task(sweep, options, directory, session);
@@ -77,6 +79,7 @@ Command resume_command(MpiSession* session) {
           .add_to = [session](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<ResumeOptions>();
             app.add_option("directory", options->directory, "runs/NAME")->type_name("DIR")->required();
+            add_overrides(app, options->overrides);
             add_training_options(app, options->runner);
             add_launcher_options(app, options->launcher);
             // For the scripts of tasks.

@@ -1,4 +1,5 @@
 // `sweep SWEEP.json`, or `sweep run SWEEP.json`: trains the runs of a sweep file, or resumes them.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "tools/commands.h"
@@ -13,6 +14,9 @@ Command run_command(MpiSession* session) {
           .add_to = [session](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<RunOptions>();
             add_run_options(app, *options);
+            // For the help: run_command_line() has put "plan" in its place.
+            app.add_flag_callback(
+                "--dry-run", [] {}, "train nothing: print what `sweep plan` prints");
             return [options, session](const std::vector<std::string>& typed) {
               auto& [file, overrides, load] = options->sweep;
               load.slurm = options->launcher.slurm;

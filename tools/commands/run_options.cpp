@@ -56,13 +56,17 @@ CLI::Validator seconds_validator() {
 
 }  // namespace
 
+void add_overrides(CLI::App& app, std::vector<std::string>& overrides) {
+  app.add_option("overrides", overrides,
+                 "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
+      ->type_name("KEY=VALUE");
+}
+
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
   app.add_option("file", arguments.file, "the sweep file; - reads standard input")
       ->type_name("SWEEP.json")
       ->required();
-  app.add_option("overrides", arguments.overrides,
-                 "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
-      ->type_name("KEY=VALUE");
+  add_overrides(app, arguments.overrides);
   LoadOptions& load = arguments.load;
   app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
   app.add_option("--seed", load.seed, "seed of every run")->type_name("N");

@@ -30,6 +30,8 @@ struct RunOptions {
 
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments);
+/// The KEY=VALUE words alone.
+void add_overrides(CLI::App& app, std::vector<std::string>& overrides);
 /// --jobs and --threads.
 void add_jobs_options(CLI::App& app, int& jobs, int& threads);
 /// Options of how runs are trained, which `sweep run` and `sweep resume` have.

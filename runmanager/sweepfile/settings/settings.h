@@ -1,9 +1,8 @@
 // The keys of a sweep file in tables: names, types, limits, defaults and help. Checks, defaults, the schema
 // and --help all come from here.
 //
-// To add a key with a simple value: a row in file_settings.cpp, and in run_config.h a field and its line in
-// for_each_simple_key(). A key without a default, or with an object for a value, is read in read_run_config()
-// and written in resolved_json() of config_reader.cpp.
+// To add a key: a row in file_settings.cpp, a field in run_config.h, and its row in run_parts() of
+// config_reader.cpp.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/sweepfile/key_path.h"
+#include "runmanager/text/utf8.h"
 
 namespace sweep {
 namespace {

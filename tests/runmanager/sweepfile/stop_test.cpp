@@ -1,8 +1,6 @@
 // The keys "evaluate_first", "stop" and "checkpoint".
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include "core/base/error.h"
 #include "runmanager/config/data_check.h"
 #include "tests/support/sweep_folder.h"
@@ -15,35 +13,6 @@ using testing::SweepFolder;
 // Its sizes are known only when a test says them.
 std::string on_own_data(const std::string& keys) {
   return R"({"dataset": {"name": "mine", "path": "d"}, "network": "net.json",)" + ("\n" + keys + "}");
-}
-
-TEST(Stop, BadValuesAreNamedWithWhatIsAllowed) {
-  const std::pair<const char*, const char*> cases[] = {
-      {R"("evaluate_first": 1)", "s.json:2:19: evaluate_first: got 1, want true or false"},
-      {R"("stop": 3)",
-       "s.json:2:9: stop: got 3, want an object with any of: metric, mode, patience, min_delta, "
-       "restore_best"},
-      {R"("stop": null)",
-       "s.json:2:9: stop: got null, want an object with any of: metric, mode, patience, min_delta, "
-       "restore_best"},
-      {R"("stop": {"patiense": 3})",
-       "s.json:2:10: stop.patiense: unknown key \"patiense\", allowed: metric, mode, patience, min_delta, "
-       "restore_best, did you mean \"patience\"?"},
-      {R"("stop": {"patience": 0})", "s.json:2:22: stop.patience: got 0, want an integer >= 1"},
-      {R"("stop": {"patience": 1.5})", "s.json:2:22: stop.patience: got 1.5, want an integer >= 1"},
-      {R"("stop": {"patience": 1e30})",
-       "s.json:2:22: stop.patience: got 1e30, want an integer >= 1 and <= 1000000000"},
-      {R"("stop": {"min_delta": -0.1})", "s.json:2:23: stop.min_delta: got -0.1, want a number >= 0"},
-      {R"("stop": {"mode": "maximum"})", "s.json:2:18: stop.mode: got \"maximum\", want min or max"},
-      {R"("stop": {"restore_best": "yes"})",
-       "s.json:2:26: stop.restore_best: got \"yes\", want true or false without quotes"},
-      {R"("params": {"stop.patience": [1, -1]})",
-       "s.json:2:33: params.stop.patience.1: got -1, want an integer >= 1"},
-      {R"("checkpoint": "bets")",
-       "s.json:2:15: checkpoint: got \"bets\", want last or best, did you mean \"best\"?"},
-  };
-  const SweepFolder folder;
-  for (const auto& [keys, message] : cases) EXPECT_EQ(folder.error(SweepFolder::with(keys)), message);
 }
 
 TEST(Stop, ItsMetricIsOneOfAnEpochsAndTheNearestIsNamed) {

@@ -1,0 +1,263 @@
+#include "runmanager/sweepfile/space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kMaxRuns = 100000;  // Each is a directory; more is a typing error.
+constexpr std::size_t kNoAxis = static_cast<std::size_t>(-1);
+
+// Axes that move as one: a zipped group, or a single axis.
+using AxisGroup = std::vector<std::size_t>;
+
+std::vector<AxisGroup> groups_of(const Grid& grid) {
+  std::vector<AxisGroup> groups;
+  for (std::size_t i = 0; i < grid.axes.size(); ++i) {
+    const auto zipped = std::ranges::find_if(
+        grid.zipped, [&](const AxisGroup& group) { return std::ranges::find(group, i) != group.end(); });
+    if (zipped == grid.zipped.end()) {
+      groups.push_back({i});
+    } else if (zipped->front() == i) {
+      groups.push_back(*zipped);
+    }
+  }
+  return groups;
+}
+
+// Returns the number of values of the shortest axis. Zipped axes of different lengths are reported where they
+// are read; expansion goes on to find other mistakes.
+std::size_t extent_of(const AxisGroup& group, const Grid& grid) {
+  std::size_t extent = grid.axes[group[0]].values.size();
+  for (const std::size_t axis : group) extent = std::min(extent, grid.axes[axis].values.size());
+  return extent;
+}
+
+// Tells combinations apart. Those with the same values are the same run: those that differ only in axes that
+// do not exist in them, and those that two grids have in common.
+class SeenCombinations {
+ public:
+  /// Whether it is the first of its kind.
+  bool insert(const Combination& combination) {
+    std::string identity;
+    for (const AxisValue& value : combination.values) {
+      const std::uint32_t number = number_of(value);
+      identity.append(reinterpret_cast<const char*>(&number), sizeof number);
+    }
+    return seen_.insert(std::move(identity)).second;
+  }
+
+ private:
+  // Networks of axes have names that differ, so the name stands for all of the network.
+  static std::string text_of(const AxisValue& value) {
+    const JsonNode* name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : nullptr;
+    return fmt::format("{}={}", joined(value.axis->path),
+                       to_json(name != nullptr ? *name : value.value()).dump());
+  }
+
+  std::uint32_t number_of(const AxisValue& value) {
+    std::vector<std::uint32_t>& numbers = numbers_[value.axis];
+    if (numbers.empty()) {
+      for (std::size_t i = 0; i < value.axis->values.size(); ++i) {
+        const auto next = static_cast<std::uint32_t>(by_text_.size());
+        numbers.push_back(by_text_.emplace(text_of({value.axis, i}), next).first->second);
+      }
+    }
+    return numbers[value.index];
+  }
+
+  std::unordered_map<std::string, std::uint32_t> by_text_;
+  std::unordered_map<const Axis*, std::vector<std::uint32_t>> numbers_;  // of its values
+  std::unordered_set<std::string> seen_;
+};
+
+// Calls `use` with the chosen index of every group, the last varying fastest: counts like an odometer.
+// Without groups the product has one element.
+template <typename Use>
+void for_each_product(const std::vector<std::size_t>& extents, const Use& use) {
+  std::vector<std::size_t> chosen(extents.size(), 0);
+  for (;;) {
+    use(chosen);
+    std::size_t d = extents.size();
+    while (d > 0 && ++chosen[d - 1] == extents[d - 1]) chosen[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+Dimension dimension_of(const Axis& axis) {
+  if (axis.range) return *axis.range;
+  Dimension choices{.kind = DimensionKind::kChoice, .choices = axis.values.size()};
+  choices.ordered =
+      axis.values.size() > 2 &&
+      std::ranges::all_of(axis.values, [](const JsonNode& value) { return value.is_number(); }) &&
+      std::ranges::is_sorted(axis.values, {}, &JsonNode::number);
+  return choices;
+}
+
+}  // namespace
+
+Space::Space(SearchSpace axes_and_rules, JsonNode base)
+    : space_(std::move(axes_and_rules)), base_(std::move(base)) {
+  for (const Grid& grid : space_.grids) {
+    GridRules& rules = rules_.emplace_back();
+    for (const Axis& axis : grid.axes) {
+      std::vector<Tests>& conditions = rules.when.emplace_back();
+      for (const WhenRule& rule : space_.when) {
+        if (rule.path == axis.path) conditions.push_back(tests_of(rule.conditions, grid));
+      }
+    }
+    for (const ExcludeRule& rule : space_.exclude) rules.exclude.push_back(tests_of(rule.conditions, grid));
+  }
+}
+
+// Compares values once, not for every combination.
+Space::Tests Space::tests_of(const std::vector<Condition>& conditions, const Grid& grid) const {
+  Tests tests;
+  for (const Condition& condition : conditions) {
+    const auto axis = std::ranges::find(grid.axes, condition.path, &Axis::path);
+    Test test{.condition = &condition, .axis = kNoAxis};
+    if (axis != grid.axes.end()) {
+      test.axis = static_cast<std::size_t>(axis - grid.axes.begin());
+      for (const JsonNode& value : axis->values)
+        test.by_value.push_back(is_met(condition, compared_value(value, axis->path)));
+    }
+    const std::optional<JsonNode> value = sweep::value_at(base_, condition.path);
+    test.otherwise = value && is_met(condition, *value);
+    tests.push_back(std::move(test));
+  }
+  return tests;
+}
+
+// A condition asks for the current value of a key: that of its axis if the axis exists at this point, else
+// that of the file.
+bool Space::hold(const Tests& tests, std::size_t grid, const SearchPoint& point) const {
+  return std::ranges::all_of(tests, [&](const Test& test) {
+    if (test.axis == kNoAxis || !is_active(test.axis, grid, point)) return test.otherwise;
+    const Axis& axis = space_.grids[grid].axes[test.axis];
+    const double number = *point[test.axis];
+    return axis.range ? is_met(*test.condition, value_at(axis, number))
+                      : test.by_value[static_cast<std::size_t>(number)];
+  });
+}
+
+// Whether an axis exists depends on "when" rules, whose conditions may ask for other conditional axes; this
+// recursion ends because cyclic rules have been dropped.
+bool Space::is_active(std::size_t axis, std::size_t grid, const SearchPoint& point) const {
+  return point[axis] && std::ranges::all_of(rules_[grid].when[axis],
+                                            [&](const Tests& tests) { return hold(tests, grid, point); });
+}
+
+// The first rule that leaves the point out; null if none does.
+const ExcludeRule* Space::excluding(std::size_t grid, const SearchPoint& point) const {
+  const auto& exclude = rules_[grid].exclude;
+  const auto found =
+      std::ranges::find_if(exclude, [&](const Tests& tests) { return hold(tests, grid, point); });
+  return found == exclude.end() ? nullptr
+                                : &space_.exclude[static_cast<std::size_t>(found - exclude.begin())];
+}
+
+std::vector<std::string> Space::keys() const {
+  std::vector<std::string> keys;
+  for (const Grid& grid : space_.grids) {
+    for (const Axis& axis : grid.axes) {
+      if (std::ranges::find(keys, axis.key) == keys.end()) keys.push_back(axis.key);
+    }
+  }
+  if (has_repeats()) keys.push_back("repeat");
+  return keys;
+}
+
+double Space::size() const {
+  double total = 0;
+  for (const Grid& grid : space_.grids) {
+    double product = space_.repeats;
+    for (const AxisGroup& group : groups_of(grid)) product *= static_cast<double>(extent_of(group, grid));
+    total += product;
+  }
+  return total;
+}
+
+void Space::each(const std::function<void(const Combination&)>& use) const {
+  // The values of an axis differ, so that only rules and further grids can make combinations alike.
+  const bool can_repeat = space_.grids.size() > 1 || !space_.when.empty();
+  SeenCombinations seen;
+  for (std::size_t g = 0; g < space_.grids.size(); ++g) {
+    const Grid& grid = space_.grids[g];
+    const std::vector<AxisGroup> groups = groups_of(grid);
+    std::vector<std::size_t> extents;
+    for (const AxisGroup& group : groups) extents.push_back(extent_of(group, grid));
+    SearchPoint point(grid.axes.size());
+    Combination combination;
+    for_each_product(extents, [&](const std::vector<std::size_t>& chosen) {
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        for (const std::size_t axis : groups[i]) point[axis] = static_cast<double>(chosen[i]);
+      }
+      combination.values.clear();
+      for (std::size_t axis = 0; axis < grid.axes.size(); ++axis) {
+        if (is_active(axis, g, point))
+          combination.values.push_back({&grid.axes[axis], static_cast<std::size_t>(*point[axis])});
+      }
+      if (can_repeat && !seen.insert(combination)) return;
+      combination.excluded = excluding(g, point);
+      for (combination.repeat = 0; combination.repeat < space_.repeats; ++combination.repeat)
+        use(combination);
+    });
+  }
+}
+
+SearchDomain Space::domain_of(const std::shared_ptr<const Space>& self) {
+  SearchDomain domain;
+  for (const Axis& axis : self->space_.grids[0].axes) domain.dimensions.push_back(dimension_of(axis));
+  if (!self->space_.when.empty())
+    domain.is_active = [self](const SearchPoint& point, std::size_t axis) {
+      return self->is_active(axis, 0, point);
+    };
+  if (!self->space_.exclude.empty())
+    domain.is_allowed = [self](const SearchPoint& point) { return self->excluding(0, point) == nullptr; };
+  return domain;
+}
+
+JsonNode Space::value_at(const Axis& axis, double number) {
+  if (!axis.range) return axis.values.at(static_cast<std::size_t>(number));
+  return has_integers(axis.range->kind)
+             ? from_json(static_cast<std::int64_t>(std::llround(number)), axis.location)
+             : from_json(number, axis.location);
+}
+
+std::vector<Combination> combinations_of(const Space& space, const JsonNode& root, Problems& problems) {
+  if (space.size() > static_cast<double>(kMaxRuns)) {
+    const JsonNode* params = root.find("params");
+    problems.add(params != nullptr ? *params->location : *root.location,
+                 fmt::format("these are {:.0f} runs, want at most {}", space.size(), kMaxRuns));
+    return {};
+  }
+  std::vector<Combination> combinations;
+  combinations.reserve(static_cast<std::size_t>(space.size()));
+  space.each([&](const Combination& combination) { combinations.push_back(combination); });
+  const bool nothing_left =
+      !combinations.empty() && std::ranges::all_of(combinations, [](const Combination& combination) {
+        return combination.excluded != nullptr;
+      });
+  if (nothing_left)
+    problems.add(*root.find("exclude")->location, "every combination is excluded, want at least one run");
+  return combinations;
+}
+
+std::string exclusion_reason(const ExcludeRule& rule) {
+  std::vector<std::string> parts;
+  for (const Condition& condition : rule.conditions) {
+    std::vector<std::string> values;
+    for (const JsonNode& value : condition.values) values.push_back(to_json(value).dump());
+    parts.push_back(condition.key + " is " + listed(values));
+  }
+  return fmt::format("{}: {}", to_string(*rule.location), fmt::join(parts, " and "));
+}
+
+}  // namespace sweep

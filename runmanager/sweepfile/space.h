@@ -1,0 +1,98 @@
+// The points of a sweep: the product of its axes, which a grid tries all of and a search draws from, with
+// conditions and without what is left out.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/problems.h"
+#include "runmanager/search/search_space.h"
+#include "runmanager/sweepfile/axes.h"
+#include "runmanager/text/json_document.h"
+
+namespace sweep {
+
+/// One key with one value.
+struct Assignment {
+  std::string key;
+  KeyPath path;
+  std::shared_ptr<const JsonLocation> location;  // of the key
+  JsonNode value;
+};
+
+/// An axis with one of its values.
+struct AxisValue {
+  const Axis* axis = nullptr;
+  std::size_t index = 0;  // of the value
+  const JsonNode& value() const { return axis->values[index]; }
+};
+
+/// One run before its settings are read.
+struct Combination {
+  std::vector<AxisValue> values;  // the swept keys, in file order; "repeat" is not among them
+  int repeat = 0;
+  const ExcludeRule* excluded = nullptr;  // what leaves it out; null: nothing does
+};
+
+/// Immutable; thread-safe. Combinations refer to it.
+class Space {
+ public:
+  /// `base` is the file; conditions may test its plain values.
+  Space(SearchSpace axes_and_rules, JsonNode base);
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  const std::vector<Grid>& grids() const { return space_.grids; }
+  const std::vector<ExcludeRule>& exclude() const { return space_.exclude; }
+  bool has_repeats() const { return space_.repeats > 1; }
+  /// Every swept key, in file order; "repeat" last if there are repeats.
+  std::vector<std::string> keys() const;
+
+  /// Calls `use` with every combination of each grid. The last axis varies fastest, zipped axes move together
+  /// in the position of the first of them, and repeats vary fastest of all. A combination that a "when" makes
+  /// equal to an earlier one is dropped, and so is one that an earlier grid has had.
+  void each(const std::function<void(const Combination&)>& use) const;
+  /// How many combinations the axes have before any rule. A double, because it may exceed any integer.
+  double size() const;
+
+  /// What a search draws points from: the axes of the first grid. The domain keeps `self` alive.
+  static SearchDomain domain_of(const std::shared_ptr<const Space>& self);
+  /// The value of an axis at a point's number: the index of a choice, or the number of a range.
+  static JsonNode value_at(const Axis& axis, double number);
+
+ private:
+  // A condition, answered for each value of its axis and for where there is no such axis.
+  struct Test {
+    const Condition* condition;
+    std::size_t axis;              // of its grid; kNoAxis: none has the key
+    std::vector<bool> by_value{};  // of an axis with values
+    bool otherwise = false;
+  };
+  using Tests = std::vector<Test>;  // all of them have to hold
+  // The rules of one grid.
+  struct GridRules {
+    std::vector<std::vector<Tests>> when;  // by axis
+    std::vector<Tests> exclude;            // as in space_
+  };
+
+  Tests tests_of(const std::vector<Condition>& conditions, const Grid& grid) const;
+  bool hold(const Tests& tests, std::size_t grid, const SearchPoint& point) const;
+  bool is_active(std::size_t axis, std::size_t grid, const SearchPoint& point) const;
+  const ExcludeRule* excluding(std::size_t grid, const SearchPoint& point) const;
+
+  SearchSpace space_;
+  JsonNode base_;
+  std::vector<GridRules> rules_;  // by grid
+};
+
+/// Every combination of `space`. Adds a problem, and returns nothing, if they are more than 100,000 or all
+/// are excluded; `root` is the file.
+std::vector<Combination> combinations_of(const Space& space, const JsonNode& root, Problems& problems);
+
+/// "FILE:LINE:COLUMN: exclude.0: device is cpu and batch_size is 20000".
+std::string exclusion_reason(const ExcludeRule& rule);
+
+}  // namespace sweep
