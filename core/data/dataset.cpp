@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/cache/cache_folder.h"
 #include "core/data/cache/cached_images.h"
 #include "core/data/dataset_parts.h"
 #include "core/data/dataset_search.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "core/spec/loss.h"
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/training/evaluation.h"
 
@@ -22,10 +23,11 @@ Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::stri
     after_batch_();
   };
   if (!keeps_outputs || !is_shown(samples))
-    return evaluate_samples(engine, samples, run_.config->batch_size, run_.config->loss.class_weights, after);
+    return evaluate_samples(engine, samples, run_.config->batch_size,
+                            resolve_loss(run_.config->loss).class_weights, after);
   auto [totals, outputs] =
       evaluate_with_outputs(engine, samples, element_count(run_.network->output()), run_.config->batch_size,
-                            run_.config->loss.class_weights, after);
+                            resolve_loss(run_.config->loss).class_weights, after);
   outputs_ = std::move(outputs);
   return totals;
 }

@@ -132,34 +132,4 @@ inline std::string little_endian(std::uint64_t value, int bytes) {
   return text;
 }
 
-/// A BMP file of 24 bits per pixel, from three channels.
-inline std::string bmp_file(const Pixels& pixels, bool top_down = false) {
-  const std::uint32_t row_bytes = (pixels.width * 3 + 3) / 4 * 4;
-  const std::uint32_t height = top_down ? 0 - pixels.height : pixels.height;
-  std::string file = "BM" + little_endian(54 + row_bytes * pixels.height, 4) + little_endian(0, 4) +
-                     little_endian(54, 4) + little_endian(40, 4) + little_endian(pixels.width, 4) +
-                     little_endian(height, 4) + little_endian(1, 2) + little_endian(24, 2) +
-                     std::string(24, '\0');
-  for (std::uint32_t i = 0; i < pixels.height; ++i) {
-    const std::uint32_t y = top_down ? i : pixels.height - 1 - i;
-    std::string row;
-    for (std::uint32_t x = 0; x < pixels.width; ++x) {
-      for (int c = 2; c >= 0; --c) {
-        row += static_cast<char>(
-            pixels.values[(std::size_t{y} * pixels.width + x) * 3 + static_cast<unsigned>(c)]);
-      }
-    }
-    row.resize(row_bytes, '\0');
-    file += row;
-  }
-  return file;
-}
-
-/// A binary PGM or PPM file.
-inline std::string netpbm_file(const Pixels& pixels) {
-  return std::string(pixels.channels == 1 ? "P5" : "P6") + "\n# made by a test\n" +
-         std::to_string(pixels.width) + " " + std::to_string(pixels.height) + "\n255\n" +
-         std::string(pixels.values.begin(), pixels.values.end());
-}
-
 }  // namespace sweep::test

@@ -101,10 +101,27 @@ TEST_F(Data, DescribesATableOfNumbers) {
   EXPECT_EQ(text.code, 0) << text.err;
   // The mean of 2, 4, 6 and 8 is 5, the mean square of the differences 5.
   EXPECT_THAT(text.out,
-              AllOf(HasSubstr("t.csv: csv in t.csv\nsamples [2] of float32"), HasSubstr("features a, b\n"),
+              AllOf(HasSubstr("t: csv in t.csv\nsamples [2] of float32"), HasSubstr("2 features: a, b\n"),
                     HasSubstr("  target  train        4     5    2.23607\n")));
   EXPECT_EQ(run({"data", "t.csv", "lr=1"}).code, 2);
   EXPECT_EQ(run({"data", "nowhere.csv"}).code, 2);
+}
+
+TEST_F(Data, TakesKeysOfADataSetAfterAPath) {
+  std::string header = "bought", row = "yes";
+  for (int i = 0; i < 20; ++i) {
+    header += ";f" + std::to_string(i);
+    row += ";1," + std::to_string(i);
+  }
+  folder_.write("t.csv", header + "\n" + row + "\n" + row + "\n");
+  EXPECT_EQ(run({"data", "t.csv"}).code, 2) << "has no label";
+  const Finished text = run({"data", "t.csv", "label=bought"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("20 features: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, …\n"),
+                              HasSubstr("numbers with a decimal comma are in \"f0\", ")));
+  const auto json = nlohmann::json::parse(run({"data", "t.csv", "dataset.label=bought", "--json"}).out);
+  EXPECT_EQ(json.at("datasets")[0].at("dataset").at("label"), "bought");
+  EXPECT_EQ(json.at("datasets")[0].at("dataset").at("name"), "t");
 }
 
 }  // namespace

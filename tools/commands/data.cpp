@@ -81,10 +81,9 @@ int get(const std::string& name) {
   const StopSignals signals;
   FetchOptions options;
   if (const char* mirror = std::getenv("SWEEP_DATA_MIRROR")) options.mirror = mirror;
-  options.progress = [&](const std::string& file, std::uint64_t done, std::uint64_t total) {
+  options.progress = [&](const std::string& file, std::uint64_t done) {
     if (terminal.interactive) {
-      const std::string size = total > 0 ? fmt::format(" of {}", megabytes(total)) : "";
-      terminal.write(clear + fit_width(fmt::format("{}: {}: {}{} MB", name, file, megabytes(done), size),
+      terminal.write(clear + fit_width(fmt::format("{}: {}: {} MB", name, file, megabytes(done)),
                                        terminal.width() - 1, terminal.unicode));
     }
     return StopSignals::requested() == 0;
@@ -211,8 +210,10 @@ std::vector<DatasetSpec> specs_of(const std::vector<std::string>& words) {
   for (const std::string& word : std::span(words).subspan(1)) add_key(dataset, word);
   // The paths of a command line are relative to the working directory, and its values have no lines.
   const JsonNode tree = parse_json(Json{{"dataset", std::move(dataset)}}.dump(), "data", /*has_lines=*/false);
+  ReadContext context;
+  context.directory = fs::current_path();
   Problems problems;
-  const DatasetSpec spec = read_dataset(tree, {.directory = fs::current_path()}, problems);
+  const DatasetSpec spec = read_dataset(tree, context, problems);
   problems.throw_if_any();
   return {spec};
 }
@@ -235,11 +236,11 @@ int describe(const DataOptions& options) {
 }
 
 int clean() {
-  const CacheFolder cache = decoded_cache();
+  const fs::path cache = decoded_cache();
   const CleanedCache cleaned = clean_cache(cache);
   std::cout << fmt::format("removed {} file{} with {} MB of decoded images from {}\n", cleaned.files,
                            cleaned.files == 1 ? "" : "s", megabytes(cleaned.bytes),
-                           printable(cache.path.string()));
+                           printable(cache.string()));
   return kExitDone;
 }
 

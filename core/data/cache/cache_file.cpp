@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +16,6 @@
 #include "core/base/mapped_file.h"
 #include "core/base/retry.h"
 #include "core/data/readers/content_reader.h"
-#include "core/data/readers/parallel.h"
 #include "core/json/json_text.h"
 
 namespace sweep {
@@ -26,11 +24,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr std::size_t kAlignment = 64, kFirstArray = 4096, kChunkBytes = std::size_t{4} << 20;
+constexpr std::size_t kAlignment = 64, kFirstArray = 4096;
 constexpr std::uint64_t kMostDescriptionBytes = std::uint64_t{1} << 30;
 
 struct Header {
-  char magic[16] = {'s', 'w', 'e', 'e', 'p', ' ', 'd', 'e', 'c', 'o', 'd', 'e', 'd', ' ', '2', '\n'};
+  char magic[16] = {'s', 'w', 'e', 'e', 'p', ' ', 'd', 'e', 'c', 'o', 'd', 'e', 'd', ' ', '3', '\n'};
   std::uint64_t array_bytes = 0;
   std::uint64_t description_bytes = 0;  // to the end of the file
   char description_sha256[64] = {};
@@ -54,24 +52,6 @@ std::string sha256_of(std::string_view text) {
   Sha256 digest;
   digest.update(bytes_of(text));
   return digest.finish();
-}
-
-std::uint32_t crc_of(std::uint32_t crc, Bytes bytes) {
-  return static_cast<std::uint32_t>(::crc32_z(crc, bytes.data(), bytes.size()));
-}
-
-// CRC-32 of each chunk of `bytes`, which lie in `file`.
-std::vector<std::uint32_t> chunk_crcs(const MappedFile& file, Bytes bytes) {
-  std::vector<std::uint32_t> crcs((bytes.size() + kChunkBytes - 1) / kChunkBytes);
-  parallel_for(crcs.size(), 0,
-               [&](std::size_t i) {
-                 const std::size_t begin = i * kChunkBytes;
-                 const Bytes chunk = bytes.subspan(begin, std::min(kChunkBytes, bytes.size() - begin));
-                 file.will_need(chunk);
-                 crcs[i] = crc_of(0, chunk);
-               },
-               {});
-  return crcs;
 }
 
 // Half of the memory: the rest is for the training, and for other programs.
@@ -137,7 +117,6 @@ RawData parse(const std::shared_ptr<const MappedFile>& file, const std::string& 
     throw DataError("the description is damaged");
   const Json description = parse_json_text(text, name);
   if (description.at("key") != key) throw DataError("another key");
-  if (description.at("crcs") != chunk_crcs(*file, arrays)) throw DataError("the samples are damaged");
 
   RawData data;
   data.mapping = file;
@@ -181,14 +160,7 @@ CacheFileWriter::CacheFileWriter(const std::filesystem::path& path, std::uint64_
 
 void CacheFileWriter::write(std::span<const std::uint8_t> bytes) {
   write_all(file_.fd(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file_.path());
-  while (!bytes.empty()) {
-    const auto in_chunk = static_cast<std::size_t>(written_ % kChunkBytes);
-    if (in_chunk == 0) crcs_.push_back(0);
-    const std::size_t count = std::min(bytes.size(), kChunkBytes - in_chunk);
-    crcs_.back() = crc_of(crcs_.back(), bytes.first(count));
-    written_ += count;
-    bytes = bytes.subspan(count);
-  }
+  written_ += bytes.size();
 }
 
 void CacheFileWriter::align(std::size_t alignment) {
@@ -221,15 +193,13 @@ void CacheFileWriter::finish(const std::string& key, const std::filesystem::path
   for (const SkippedFile& file : data.skipped) skipped.push_back(path_json(root, file.path, file.reason));
   std::string description;
   try {
-    description = Json{
-        {"key", key},
-        {"shape", data.shape},
-        {"class_names", data.class_names},
-        {"parts", std::move(descriptions)},
-        {"files", std::move(files)},
-        {"skipped", std::move(skipped)},
-        {"crcs",
-         crcs_}}.dump();
+    description = Json{{"key", key},
+                       {"shape", data.shape},
+                       {"class_names", data.class_names},
+                       {"parts", std::move(descriptions)},
+                       {"files", std::move(files)},
+                       {"skipped", std::move(skipped)}}
+                      .dump();
   } catch (const nlohmann::json::exception&) {
     throw IoError(file_.path().string() + ": a file's name is not UTF-8");
   }

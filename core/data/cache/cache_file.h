@@ -2,9 +2,8 @@
 //
 // It holds a header of 128 bytes (magic, sizes, SHA-256 of the description), from the next page on the
 // arrays, each aligned to 64 bytes: the samples of each part, then the classes of each; then a description in
-// JSON, which is known last. The description has a CRC-32 of every 4 MiB of the arrays. All of it is checked
-// when the file is opened: that takes as long as reading the arrays once, on all cores, and samples that were
-// damaged on the disk never reach a network.
+// JSON, which is known last. Opening a file checks the description and all sizes; it does not read the
+// samples.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +44,6 @@ class CacheFileWriter final : public SampleStore {
 
   NewFile file_;
   std::uint64_t written_ = 0;          // bytes of the arrays
-  std::vector<std::uint32_t> crcs_;    // of each chunk of the arrays
   std::vector<std::uint64_t> begins_;  // of each part's samples in the arrays
 };
 

@@ -41,15 +41,21 @@ class KeyDigest {
   Sha256 digest_;
 };
 
-std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOptions& options) {
-  KeyDigest key;
-  key.add_number(kDecoderVersion).add_number(LIBJPEG_TURBO_VERSION_NUMBER);
+// Of the file for a folder and the options that change a decoded pixel.
+std::string name_of(const fs::path& root, const ReadOptions& options) {
+  KeyDigest name;
   // However the path is written, and whatever links lead there, it is one folder.
   std::error_code error;
   const fs::path canonical = fs::canonical(root, error);
-  key.add((error ? root : canonical).string());
-  key.add_number(options.grayscale).add_number(options.resize ? options.resize->height : 0);
-  key.add_number(options.resize ? options.resize->width : 0);
+  name.add((error ? root : canonical).string());
+  name.add_number(options.grayscale).add_number(options.resize ? options.resize->height : 0);
+  return name.add_number(options.resize ? options.resize->width : 0).finish();
+}
+
+// Of all that decides what the file holds.
+std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOptions& options) {
+  KeyDigest key;
+  key.add_number(kDecoderVersion).add_number(LIBJPEG_TURBO_VERSION_NUMBER).add(name_of(root, options));
   for (const std::string& name : folder.class_names) key.add(name);
   const auto add_part = [&](const std::vector<ImageEntry>& entries) {
     key.add_number(entries.size());
@@ -83,21 +89,15 @@ bool is_settled(const ImageFolder& folder) {
          (!folder.test || is_part_old(*folder.test));
 }
 
-// Decodes to a file of `cache`, which keeps it if the folder has not changed meanwhile. Throws IoError if
+// Decodes to `path`, which keeps the file if the folder has not changed meanwhile. Throws IoError if
 // that cannot be written.
 RawData decode_to_file(const ImageFolder& folder, const fs::path& root, const ReadOptions& options,
-                       const CacheFolder& cache, const std::string& key, const fs::path& path) {
+                       const std::string& key, const fs::path& path) {
   const ImageSize size = common_size(folder, options, root.string());
-  const std::uint64_t bytes = decoded_bytes(folder, options, size);
-  if (bytes > cache.most_bytes) {
-    throw IoError("they have " + std::to_string(bytes) + " bytes, and SWEEP_CACHE_SIZE allows " +
-                  std::to_string(cache.most_bytes));
-  }
   std::error_code error;
-  fs::create_directories(cache.path, error);
-  if (error) throw IoError(cache.path.string() + ": cannot create: " + error.message());
-  make_room(cache, bytes);
-  CacheFileWriter writer(path, bytes);
+  fs::create_directories(path.parent_path(), error);
+  if (error) throw IoError(path.parent_path().string() + ": cannot create: " + error.message());
+  CacheFileWriter writer(path, decoded_bytes(folder, options, size));
   RawData data = decode_image_folder(folder, root, options, size, writer);
   writer.finish(key, root, data);
   check_raw_data(data, root.string());
@@ -115,20 +115,16 @@ RawData decode_to_file(const ImageFolder& folder, const fs::path& root, const Re
 }  // namespace
 
 RawData read_cached_image_folder(std::span<const fs::path> paths, const ReadOptions& options,
-                                 const CacheFolder& cache) {
-  if (cache.path.empty() || cache.most_bytes == 0 || paths.size() != 1)
-    return read_image_folder(paths, options);
+                                 const fs::path& cache) {
+  if (cache.empty() || paths.size() != 1) return read_image_folder(paths, options);
   const fs::path& root = paths.front();
   ImageFolder folder = scan_image_folder(root);
   const std::string key = key_of(folder, root, options);
-  const fs::path file = cache.path / (key + ".samples");
-  if (std::optional<RawData> kept = read_cache_file(file, key, root)) {
-    mark_used(file);
-    return std::move(*kept);
-  }
+  const fs::path file = cache / (name_of(root, options) + ".samples");
+  if (std::optional<RawData> kept = read_cache_file(file, key, root)) return std::move(*kept);
   std::string problem;
   try {
-    return decode_to_file(folder, root, options, cache, key, file);
+    return decode_to_file(folder, root, options, key, file);
   } catch (const IoError& failure) {
     problem = failure.what();
   }

@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <span>
 
-#include "core/data/cache/cache_folder.h"
 #include "core/data/readers/raw_data.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
 
-/// As read_image_folder(), from one file of `cache` if the folder is in it, else decoded to such a file,
-/// which is kept. The samples are that file's memory, so the folder may be larger than this machine's. What
-/// cannot be written is no error, but decoded into memory, and has a line in RawData::notes.
+/// As read_image_folder(), from a file in the folder `cache` (empty: none) if the images are in it, else
+/// decoded to that file, which is kept. There is one for each folder of images and set of options. The
+/// samples are that file's memory, so the folder may be larger than this machine's. What cannot be written is
+/// no error, but decoded into memory, and has a line in RawData::notes.
 ///
 /// A kept file belongs to the folder, by its canonical path, to the options that change a decoded pixel, and
 /// to the list of files with their size, time of modification and time of status change. The latter is set by
@@ -22,6 +22,6 @@ namespace sweep {
 /// then that the next write would get another time (file systems count in steps of up to 2 s). RawData::files
 /// has the SHA-256 of the files as they were decoded, so that a run's identity does not depend on the cache.
 RawData read_cached_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options,
-                                 const CacheFolder& cache);
+                                 const std::filesystem::path& cache);
 
 }  // namespace sweep

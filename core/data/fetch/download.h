@@ -1,8 +1,8 @@
-// Reads what a URL names, through libcurl.
+// Downloads files and unpacks archives with the programs curl and tar.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -10,18 +10,22 @@
 namespace sweep {
 
 struct DownloadOptions {
-  std::uint64_t most_bytes = 0;  // larger content is refused
-  /// Called several times a second with the bytes that are there, and how many there will be (0: not known).
-  /// False ends the download.
-  std::function<bool(std::uint64_t done, std::uint64_t total)> progress{};
+  std::uint64_t most_bytes = 0;  // larger files are refused
+  /// Called several times a second with the bytes that are there. False ends the download.
+  std::function<bool(std::uint64_t done)> progress{};
 };
 
-/// Calls `take` with the content of `url`, piece by piece, in order. Only https:// and file:// are possible,
-/// and a redirection leads to https:// only; certificates are checked. Returns false if options.progress
-/// ended it. Throws what `take` throws; DataError of one line if the URL cannot be reached, names nothing,
-/// has more content than options.most_bytes, stands still for a minute, or if libcurl is not installed. Not
-/// thread-safe: the first call sets up libcurl.
-bool download(const std::string& url, const DownloadOptions& options,
-              const std::function<void(std::span<const std::uint8_t>)>& take);
+/// Downloads `url` to the new file `path`. Only https:// and file:// are possible, and a redirection leads to
+/// https:// only; curl checks certificates. Returns false if options.progress ended it. Throws DataError of
+/// one line if the URL cannot be reached, names nothing, is larger than options.most_bytes, stands still for
+/// a minute, or if curl is not installed; IoError if the file cannot be written.
+bool download(const std::string& url, const std::filesystem::path& path, const DownloadOptions& options);
+
+/// Unpacks the files called `names` from the tar archive `archive`, plain or compressed, into `folder`. A
+/// member is known by the last part of its name, so that no name of the archive becomes a path. The archive
+/// must have been proven by its digest: tar is not made for damaged ones. Throws DataError, which begins with
+/// `url`.
+void unpack_tar(const std::filesystem::path& archive, std::span<const std::string> names,
+                const std::filesystem::path& folder, const std::string& url);
 
 }  // namespace sweep

@@ -10,7 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/temporary_folder.h"
 #include "core/data/fetch/download.h"
-#include "core/data/fetch/tar_reader.h"
+#include "core/data/readers/input_file.h"
 
 namespace sweep {
 namespace {
@@ -41,78 +41,36 @@ fs::path prepare_staging(const fs::path& directory) {
   return parent / start;
 }
 
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void check_digest(const std::string& url, const std::string& digest, std::string_view expected) {
   if (expected.empty() || digest == expected) return;
   throw DataError(url + ": is not the published file: its SHA-256 is " + digest + ", expected " +
                   std::string(expected));
 }
 
-// Downloads `url` to `path`. Returns the SHA-256 of the file, or "" if options.progress ended it.
-std::string download_file(const std::string& url, const fs::path& path, const FetchOptions& options) {
-  const FileDescriptor file = open_output_file(path, OutputMode::kNew);
-  Sha256 digest;
+// Downloads `url` to `path`. Returns whether it is there, and not ended by options.progress.
+bool download_file(const std::string& url, const fs::path& path, const FetchOptions& options) {
   DownloadOptions download_options{.most_bytes = options.most_bytes};
   if (options.progress) {
-    download_options.progress = [&](std::uint64_t done, std::uint64_t total) {
-      return options.progress(path.filename().string(), done, total);
+    download_options.progress = [&](std::uint64_t done) {
+      return options.progress(path.filename().string(), done);
     };
   }
-  const bool is_whole = download(url, download_options, [&](std::span<const std::uint8_t> piece) {
-    digest.update(piece);
-    write_all(file.get(), text_of(piece), path);
-  });
-  return is_whole ? digest.finish() : "";
+  return download(url, path, download_options);
 }
 
-// Calls `read` with what was downloaded from `url` to `path`. Messages then name the URL: the path is one
-// that nobody has seen.
-template <typename Read>
-void read_download(const std::string& url, const fs::path& path, Read read) {
+// The SHA-256 of what a file holds, decompressed. Messages name the URL: the path is one that nobody has
+// seen.
+std::string content_digest(const std::string& url, const fs::path& path) {
   try {
     InputFile file(path);
-    read(file);
+    std::vector<std::uint8_t> piece(kPieceBytes);
+    while (file.read(piece) == piece.size()) {
+    }
+    return file.sha256();
   } catch (const DataError& error) {
     const std::string message = error.what();
     if (!message.starts_with(path.string())) throw;
     throw DataError(url + message.substr(path.string().size()));
-  }
-}
-
-std::string content_digest(InputFile& file) {
-  std::vector<std::uint8_t> piece(kPieceBytes);
-  while (file.read(piece) == piece.size()) {
-  }
-  return file.sha256();
-}
-
-// Unpacks the files of `known` from an archive into `folder`. A member is known by the last part of its name,
-// so that no name of the archive becomes a path.
-void unpack(const KnownDataset& known, InputFile& archive, const std::string& url, const fs::path& folder,
-            std::uint64_t most_bytes) {
-  TarReader tar(archive);
-  std::size_t found = 0;
-  std::vector<std::uint8_t> piece(kPieceBytes);
-  while (const std::optional<TarMember> member = tar.next()) {
-    const std::string name = member->name.substr(member->name.rfind('/') + 1);
-    if (std::ranges::find(known.files, name, &KnownFile::name) == known.files.end()) continue;
-    if (member->bytes > most_bytes) {
-      throw DataError(url + ": its file " + name + " has more than " + std::to_string(most_bytes) +
-                      " bytes, which is the most that is allowed");
-    }
-    if (fs::exists(folder / name)) throw DataError(url + ": holds two files " + name);
-    const FileDescriptor file = open_output_file(folder / name, OutputMode::kNew);
-    for (std::size_t got = tar.read(piece); got > 0; got = tar.read(piece))
-      write_all(file.get(), text_of(std::span(piece).first(got)), folder / name);
-    ++found;
-  }
-  if (found == known.files.size()) return;
-  for (const KnownFile& file : known.files) {
-    if (!fs::exists(folder / file.name))
-      throw DataError(url + ": the archive has no file " + std::string(file.name));
   }
 }
 
@@ -155,21 +113,20 @@ bool fetch_dataset(const KnownDataset& known, const fs::path& directory, const F
   std::vector<fs::path> files;
   if (!known.archive.name.empty()) {
     const fs::path archive = staging.path() / known.archive.name;
-    const std::string digest = download_file(urls.front(), archive, options);
-    if (digest.empty()) return false;
-    check_digest(urls.front(), digest, known.archive.sha256);
-    read_download(urls.front(), archive, [&](InputFile& file) {
-      unpack(known, file, urls.front(), staging.path(), options.most_bytes);
-    });
-    for (const KnownFile& file : known.files) files.push_back(staging.path() / file.name);
+    if (!download_file(urls.front(), archive, options)) return false;
+    check_digest(urls.front(), file_sha256(archive), known.archive.sha256);
+    std::vector<std::string> names;
+    for (const KnownFile& file : known.files) {
+      names.emplace_back(file.name);
+      files.push_back(staging.path() / file.name);
+    }
+    unpack_tar(archive, names, staging.path(), urls.front());
   } else {
     for (std::size_t i = 0; i < urls.size(); ++i) {
       files.push_back(staging.path() / (std::string(known.files[i].name) + ".gz"));
-      std::string digest = download_file(urls[i], files.back(), options);
-      if (digest.empty()) return false;
-      read_download(urls[i], files.back(), [&](InputFile& file) { digest = content_digest(file); });
+      if (!download_file(urls[i], files.back(), options)) return false;
       // Mirrors compress in their own ways, so it is the content that counts.
-      check_digest(urls[i], digest, known.files[i].sha256);
+      check_digest(urls[i], content_digest(urls[i], files.back()), known.files[i].sha256);
     }
   }
   place(known, files, directory);

@@ -15,10 +15,10 @@ struct FetchOptions {
   /// What takes the place of KnownDataset::source: files are at <mirror>/<data set>/<file>. An https:// or
   /// file:// URL; empty: the source.
   std::string mirror{};
-  std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of one download, and of one file of an archive
-  /// Called several times a second with the file that is downloaded, the bytes that are there, and how many
-  /// there will be (0: not known). False ends it.
-  std::function<bool(const std::string& file, std::uint64_t done, std::uint64_t total)> progress{};
+  std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of one download
+  /// Called several times a second with the file that is downloaded and the bytes that are there. False ends
+  /// it.
+  std::function<bool(const std::string& file, std::uint64_t done)> progress{};
 };
 
 /// The URLs that fetch_dataset() downloads. Throws ConfigError for a mirror that is neither https:// nor

@@ -101,12 +101,10 @@ RawData read_cifar(std::span<const fs::path> paths, const ReadOptions& options, 
   data.shape = {3, 32, 32};
   data.class_names = class_names(folder / layout.names, layout);
   const bool has_test = is_file(folder / layout.test);
-  const std::size_t total = layout.train.size() + (has_test ? 1 : 0);
   const auto read = [&](const char* name, RawPart& part) {
     InputFile file(folder / name);
     read_cifar_file(file, layout.record, options, part);
     data.files.push_back({folder / name, file.sha256()});
-    if (options.progress) options.progress(data.files.size(), total);
   };
   data.train = empty_part();
   for (const char* name : layout.train) read(name, data.train);

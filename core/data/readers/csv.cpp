@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 enum Part : std::uint8_t { kTrain, kValidation, kTest, kParts };
 
 constexpr std::size_t kRowsBetweenChecks = 4096;
+constexpr std::string_view kSplit = "split";  // the column that says which part a row is of
 
 const std::vector<std::string>& endings() {
   static const std::vector<std::string> all = {".csv", ".tsv", ".csv.gz", ".tsv.gz"};
@@ -62,7 +63,6 @@ class Table {
   const ReadOptions& options_;
   std::string label_;  // names of columns
   std::vector<std::string> targets_;
-  std::string split_;
   std::string first_file_;
   bool takes_comma_ = false;  // in numbers
   std::vector<std::string> header_;
@@ -77,9 +77,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 
 void Table::check_columns_exist(const std::vector<std::string>& header, const std::string& file) const {
   std::vector<std::string> wanted = options_.targets;
-  for (const std::string& name : {options_.label, options_.split}) {
-    if (!name.empty()) wanted.push_back(name);
-  }
+  if (!options_.label.empty()) wanted.push_back(options_.label);
   wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
   wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
   for (const std::string& name : wanted) {
@@ -111,14 +109,13 @@ void Table::choose_targets(const std::vector<std::string>& header, const std::st
                     ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
                     "\"label\" or those of numbers by \"target\"");
   }
-  split_ = options_.split.empty() && has(header, "split") ? "split" : options_.split;
 }
 
 ColumnUse Table::use_of(const std::string& column) const {
   if (column.empty() || has(options_.ignore, column)) return ColumnUse::kIgnored;
   if (column == label_) return ColumnUse::kLabel;
   if (has(targets_, column)) return ColumnUse::kTarget;
-  if (column == split_) return ColumnUse::kSplit;
+  if (column == kSplit) return ColumnUse::kSplit;
   return ColumnUse::kFeature;
 }
 
@@ -179,7 +176,7 @@ void Table::note_decimal_commas(const std::string& name) {
 
 Part Table::split_part(std::string_view field, const std::string& file, std::size_t line) const {
   if (const std::optional<Part> part = part_called(trim(field))) return *part;
-  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(split_) + ": " +
+  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(kSplit) + ": " +
                   quoted_name(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
 }
 
@@ -213,7 +210,6 @@ void Table::read(InputFile& file, Part part) {
     if (parts_.size() % kRowsBetweenChecks == 0) {
       check_memory(options_, parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float),
                    file.name());
-      if (options_.progress) options_.progress(parts_.size(), 0);
     }
   }
   if (parts_.size() == rows_before) throw DataError(file.name() + ": has a header, but no rows");

@@ -22,7 +22,7 @@ bool is_tsv(const std::filesystem::path& path);
 /// train*, validation* (val*, valid*) and test* are these parts.
 ///
 /// Targets: options.label names a column of classes, options.targets columns of numbers; by default a column
-/// called "label" or "class", or else "target". options.split, by default a column called "split" if there is
+/// called "label" or "class", or else "target". A column called "split", if there is
 /// one, says of each row whether it is "train", "validation" ("val", "valid") or "test". All other columns
 /// are features, float32, [features]: see TableColumn and Categories. A first column without a name is
 /// ignored: row numbers, as pandas writes them. Constant columns are kept and noted. Missing features are NaN

@@ -136,12 +136,4 @@ const DataFormat& choose_format(std::span<const DataFormat> formats, std::string
   throw DataError(paths.front().string() + ": its format is not recognised. Known are: " + known);
 }
 
-RawData read_raw_data(std::span<const DataFormat> formats, const std::string& source, std::string_view format,
-                      const ReadOptions& options) {
-  // A wrong name is found before the source is looked at.
-  if (!format.empty()) require_format(formats, format);
-  const std::vector<fs::path> paths = expand_source(source);
-  return choose_format(formats, format, paths).read(paths, options);
-}
-
 }  // namespace sweep

@@ -45,9 +45,4 @@ std::vector<std::filesystem::path> expand_source(const std::string& source);
 const DataFormat& choose_format(std::span<const DataFormat> formats, std::string_view name,
                                 std::span<const std::filesystem::path> paths);
 
-/// Reads `source`, a path or a pattern, as expand_source() and choose_format() say. Throws what they and the
-/// readers throw.
-RawData read_raw_data(std::span<const DataFormat> formats, const std::string& source, std::string_view format,
-                      const ReadOptions& options);
-
 }  // namespace sweep

@@ -72,7 +72,6 @@ class FolderDecoder {
         options_(options),
         size_(size),
         sample_bytes_(channels_of(options) * size.height * size.width),
-        total_(image_count(folder)),
         store_(store) {}
 
   RawPart decode(const std::vector<ImageEntry>& entries) {
@@ -86,11 +85,7 @@ class FolderDecoder {
     };
     for (std::size_t first = 0; first < entries.size(); first += per_piece) {
       const auto some = std::span(entries).subspan(first, std::min(per_piece, entries.size() - first));
-      const std::vector<DecodedFile> files =
-          decode_images(some, options_, size_, piece, store, [&](std::size_t done, std::size_t) {
-            if (options_.progress) options_.progress(done_before_ + done, total_);
-          });
-      done_before_ += some.size();
+      const std::vector<DecodedFile> files = decode_images(some, options_, size_, piece, store);
       const std::size_t whole = take_whole(some, files, piece, part);
       if (stored.empty() && first + per_piece < entries.size()) stored.resize(piece.size());
       std::swap(piece, stored);
@@ -135,9 +130,8 @@ class FolderDecoder {
   const fs::path& root_;
   const ReadOptions& options_;
   const ImageSize size_;
-  const std::size_t sample_bytes_, total_;
+  const std::size_t sample_bytes_;
   SampleStore& store_;
-  std::size_t done_before_ = 0;
   Sha256 digest_;
 };
 
@@ -169,8 +163,7 @@ ImageSize common_size(const ImageFolder& folder, const ReadOptions& options, con
 
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
-                                       const std::function<void()>& beside,
-                                       const std::function<void(std::size_t, std::size_t)>& progress) {
+                                       const std::function<void()>& beside) {
   const std::size_t sample_bytes = channels_of(options) * size.height * size.width;
   if (out.size() < entries.size() * sample_bytes) throw std::logic_error("no room for the decoded images");
   std::vector<DecodedFile> files(entries.size());
@@ -192,17 +185,12 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
     }
   };
   // Call 0 is `beside`.
-  parallel_for(
-      entries.size() + 1, options.threads,
-      [&](std::size_t i) {
-        if (i > 0)
-          decode(i - 1);
-        else if (beside)
-          beside();
-      },
-      [&](std::size_t done, std::size_t) {
-        if (progress) progress(done - std::min<std::size_t>(done, 1), entries.size());
-      });
+  parallel_for(entries.size() + 1, options.threads, [&](std::size_t i) {
+    if (i > 0)
+      decode(i - 1);
+    else if (beside)
+      beside();
+  });
   return files;
 }
 

@@ -59,11 +59,10 @@ std::string relative_name(const std::filesystem::path& root, const std::filesyst
 /// Decodes entries[i] to `out` at i * channels * height * width, on options.threads threads. A file of
 /// another size (only without options.resize) or that is damaged leaves its place as it was, and has a
 /// problem. Memory beside `out`: a file and a few rows for each thread. `beside`, unless empty, is called
-/// once by one of the threads. `progress` as in parallel_for(), of the entries.
+/// once by one of the threads.
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
-                                       const std::function<void()>& beside,
-                                       const std::function<void(std::size_t, std::size_t)>& progress);
+                                       const std::function<void()>& beside);
 
 /// Where decoded samples go, part after part: training, validation, test.
 class SampleStore {

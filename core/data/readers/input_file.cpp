@@ -56,6 +56,18 @@ std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t most_by
   return bytes;
 }
 
+std::string file_sha256(const fs::path& path) {
+  std::ifstream in = open_data_file(path);
+  Sha256 digest;
+  std::vector<std::uint8_t> piece(256 << 10);
+  while (in) {
+    in.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+    digest.update(std::span(piece).first(static_cast<std::size_t>(in.gcount())));
+  }
+  if (in.bad()) throw DataError(path.string() + ": cannot be read");
+  return digest.finish();
+}
+
 std::string first_bytes(const fs::path& path, std::size_t count) {
   try {
     InputFile file(path);

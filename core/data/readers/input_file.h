@@ -28,6 +28,9 @@ std::uint64_t stream_size(std::istream& in, const std::string& name);
 /// Returns the bytes of a regular file. Throws DataError if it is larger than `most_bytes` or cannot be read.
 std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path, std::uint64_t most_bytes);
 
+/// The SHA-256 of the bytes of a regular file. Throws DataError.
+std::string file_sha256(const std::filesystem::path& path);
+
 /// The first bytes of a regular file, decompressed: at most `count`. Returns an empty string if it cannot be
 /// read; for telling formats apart.
 std::string first_bytes(const std::filesystem::path& path, std::size_t count);

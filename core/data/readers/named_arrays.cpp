@@ -367,7 +367,6 @@ RawData read_npy_files(std::span<const fs::path> paths, const ReadOptions& optio
     arrays.push_back(read_npy(source, options));
     arrays.back().name = path.stem().string();
     sources.push_back({path, file.sha256()});
-    if (options.progress) options.progress(arrays.size(), files.size());
   }
   RawData data = data_from_arrays(std::move(arrays), options, name);
   data.files = std::move(sources);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <istream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,11 +17,10 @@ namespace sweep {
 bool is_npz(const std::filesystem::path& path);
 
 /// Reads the arrays of an archive, in its order, each called as its member without ".npy". Checks each
-/// member's CRC. `in` must be seekable; `name` stands for it in messages. Throws DataError if the archive is
+/// member's CRC. Throws DataError if the archive is
 /// damaged, encrypted or compressed by another method, holds anything but arrays, or if a member is a
 /// decompression bomb: more than 16 MiB that are more than 100 times its compressed size.
-std::vector<NamedArray> read_npz_arrays(std::istream& in, const std::string& name,
-                                        const ReadOptions& options);
+std::vector<NamedArray> read_npz_arrays(const std::filesystem::path& path, const ReadOptions& options);
 
 /// Reads one archive as a data set; see data_from_arrays(). The SHA-256 is that of the file.
 RawData read_npz(std::span<const std::filesystem::path> paths, const ReadOptions& options);

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -29,68 +27,51 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   ~Loop() {
-    next_ = count_;
-    for (std::thread& thread : threads_) thread.join();
+    next_ = count_;  // for those that ran when another could not be started
+    join();
   }
 
   void start(std::size_t threads) {
     const BlockSignals block;
-    for (std::size_t i = 0; i < threads; ++i) {
-      const std::lock_guard lock(mutex_);
-      threads_.emplace_back([this] { run(); });
-      ++running_;
-    }
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
   }
 
-  /// Waits for the end, or 0.2 s. Returns true at the end.
-  bool wait() {
-    std::unique_lock lock(mutex_);
-    return ended_.wait_for(lock, std::chrono::milliseconds(200), [this] { return running_ == 0; });
-  }
-  std::size_t done() const { return done_; }
-  std::exception_ptr error() {
-    const std::lock_guard lock(mutex_);
-    return error_;
+  // Waits for the end. Throws the first exception.
+  void finish() {
+    join();
+    if (error_) std::rethrow_exception(error_);
   }
 
  private:
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
   void run() {
     try {
-      for (std::size_t i = next_++; i < count_; i = next_++) {
-        work_(i);
-        ++done_;
-      }
+      for (std::size_t i = next_++; i < count_; i = next_++) work_(i);
     } catch (...) {
       next_ = count_;
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
     }
-    const std::lock_guard lock(mutex_);
-    if (--running_ == 0) ended_.notify_all();
   }
 
   const std::size_t count_;
   const std::function<void(std::size_t)>& work_;
   std::atomic<std::size_t> next_ = 0;
-  std::atomic<std::size_t> done_ = 0;
   std::mutex mutex_;
-  std::condition_variable ended_;
-  std::size_t running_ = 0;
   std::exception_ptr error_;
   std::vector<std::thread> threads_;
 };
 
 }  // namespace
 
-void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
-                  const std::function<void(std::size_t done, std::size_t total)>& progress) {
+void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
   Loop loop(count, work);
   loop.start(std::min(threads > 0 ? threads : usable_cores(), std::max<std::size_t>(count, 1)));
-  while (!loop.wait()) {
-    if (progress) progress(loop.done(), count);
-  }
-  if (const std::exception_ptr error = loop.error()) std::rethrow_exception(error);
-  if (progress) progress(count, count);
+  loop.finish();
 }
 
 }  // namespace sweep

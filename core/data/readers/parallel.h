@@ -7,10 +7,8 @@
 namespace sweep {
 
 /// Calls work(0) … work(count − 1), each once, on `threads` threads (0: one per core that this process may
-/// use), roughly in order. The calling thread waits and calls `progress` (may be empty) with the number of
-/// finished calls about five times a second and at the end. The first exception of either ends the loop and
-/// is thrown again here, after the threads have ended.
-void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
-                  const std::function<void(std::size_t done, std::size_t total)>& progress);
+/// use), roughly in order, while the calling thread waits. The first exception ends the loop and is thrown
+/// again here, after the threads have ended.
+void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace sweep

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +21,6 @@ struct ReadOptions {
   // Tables, and arrays by name.
   std::string label{};                     // what holds classes
   std::vector<std::string> targets{};      // what holds values to be predicted
-  std::string split{};                     // column of "train", "validation" or "test" per row
   std::vector<std::string> categorical{};  // columns of numbers that are names, such as postcodes
   std::vector<std::string> ignore{};       // columns to leave out, such as row numbers
   Categories categories = Categories::kOneHot;
@@ -34,10 +32,6 @@ struct ReadOptions {
   // All formats.
   unsigned threads = 0;          // 0: all cores that the process may use
   std::uint64_t most_bytes = 0;  // largest size of all samples together; 0: usable_memory()
-  /// Called by the thread that called the reader, a few times a second: what is done, and of how much
-  /// (images, or files of a format that has few; rows of a table, whose number, 0, is not known). What it
-  /// throws ends reading and reaches the caller.
-  std::function<void(std::size_t done, std::size_t total)> progress{};
 };
 
 /// Throws DataError if `count` samples of `shape` with values of `value_bytes` bytes are more than the

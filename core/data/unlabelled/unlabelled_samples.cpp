@@ -51,8 +51,7 @@ ArraySamples read_npy_samples(const fs::path& path, const ReadOptions& options, 
 }
 
 ArraySamples read_npz_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
-  std::ifstream in = open_data_file(path);
-  return samples_from_arrays(read_npz_arrays(in, path.string(), options), options, wanted, path.string());
+  return samples_from_arrays(read_npz_arrays(path, options), options, wanted, path.string());
 }
 
 ArraySamples read_safetensors_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
@@ -170,8 +169,7 @@ class Pictures {
   void flush() {
     if (entries_.empty()) return;
     std::vector<std::uint8_t> pixels(entries_.size() * sample_bytes_);
-    const std::vector<DecodedFile> files =
-        decode_images(entries_, options_, *options_.resize, pixels, {}, {});
+    const std::vector<DecodedFile> files = decode_images(entries_, options_, *options_.resize, pixels, {});
     UnlabelledSamples samples;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (!files[i].problem.empty()) {

@@ -19,7 +19,7 @@ struct UnlabelledSamples {
 
 /// Reads `files` in their order and hands them to `take` piece by piece, so that many pictures need little
 /// memory. What a file holds is told by its content, not by its name:
-/// - JPEG, PNG, BMP, PGM, PPM, WebP: a sample of format.shape, resized to it and grayscaled if it has one
+/// - JPEG, PNG, WebP: a sample of format.shape, resized to it and grayscaled if it has one
 ///   channel, as the pictures of an image folder are; only for bytes of 1 or 3 channels;
 /// - CSV and TSV, plain or compressed: see read_table_features();
 /// - .npy, .npz, safetensors: see samples_from_arrays(); IDX images: as such. Bytes are for a network that

@@ -127,6 +127,15 @@ TEST(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
   EXPECT_THAT(spec.categorical, ElementsAre("zip"));
   EXPECT_THAT(spec.ignore, ElementsAre("id", "name"));
   EXPECT_EQ(spec.normalization, Normalization::kNone);
+  const DatasetSpec other =
+      load(R"(, "decimal": ",", "encoding": "latin-1", "unknown": "zeros", "ignore": "")");
+  EXPECT_EQ(other.decimal, DecimalMark::kComma);
+  EXPECT_EQ(other.encoding, TextEncoding::kLatin1);
+  EXPECT_EQ(other.unknown, UnknownCategory::kZeros);
+  EXPECT_THAT(other.ignore, ElementsAre(""));
+  EXPECT_EQ(load(R"(, "channels": "last")").channels, ChannelOrder::kLast);
+  const std::string unnamed = R"({"network": "net.json", "dataset": {"path": "data/wine.csv"}})";
+  EXPECT_EQ(folder.load(unnamed).runs.at(0).dataset.name, "wine");
   EXPECT_EQ(load(R"(, "normalize": "train")").normalization, Normalization::kTrain);
   EXPECT_EQ(load("").normalization, Normalization::kAuto);
 }

@@ -1,4 +1,4 @@
-// Decodes image files: JPEG, PNG, BMP, PGM, PPM and, if the library was found, WebP.
+// Decodes image files: JPEG, PNG and, if the library was found, WebP.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ inline constexpr std::uint64_t kMostImageBytes = std::uint64_t{256} << 20;
 ///   luminance is used as it is. Gray to colour: three equal channels.
 /// - CMYK and YCCK JPEG: R = C K / 255, and so on, if Adobe's marker says that the inks are
 ///   inverted, otherwise R = (255 - C)(255 - K) / 255.
-/// - 16-bit PNG: the upper 8 bits. PGM and PPM with another maximum than 255: v * 255 / maximum, rounded.
+/// - 16-bit PNG: the upper 8 bits.
 /// - Alpha is dropped, palettes are looked up, colour profiles are ignored.
 /// - With `resize`, JPEG is decoded at 1/2, 1/4 or 1/8 of its size if that leaves at least twice the
 ///   height and width of the result. This is several times as fast.
@@ -48,10 +48,10 @@ inline constexpr std::uint64_t kMostImageBytes = std::uint64_t{256} << 20;
 /// without it, or if the image is interlaced, progressive or WebP. Thread-safe.
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name);
 
-/// True if `start`, the first 18 bytes of a file or more, look like an image that decode_image() knows.
+/// True if `start`, the first 12 bytes of a file or more, look like an image that decode_image() knows.
 bool starts_image(std::span<const std::uint8_t> start);
 
-/// "JPEG, PNG, BMP, PGM, PPM, WebP": what this build can decode.
+/// "JPEG, PNG, WebP": what this build can decode.
 std::string image_formats();
 
 }  // namespace sweep

@@ -57,8 +57,6 @@ class PixelSink {
 // throw DataError.
 void decode_jpeg(std::span<const std::uint8_t> file, PixelSink& sink);
 void decode_png(std::span<const std::uint8_t> file, PixelSink& sink);
-void decode_bmp(std::span<const std::uint8_t> file, PixelSink& sink);
-void decode_netpbm(std::span<const std::uint8_t> file, PixelSink& sink);
 void decode_webp(std::span<const std::uint8_t> file, PixelSink& sink);
 /// False if this build has no library for WebP; then decode_webp() always throws.
 bool can_decode_webp();

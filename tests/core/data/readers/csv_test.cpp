@@ -189,7 +189,6 @@ TEST(Csv, DividesRowsByAColumn) {
   EXPECT_THAT(samples(data.train), ElementsAre(1, 3));
   EXPECT_THAT(samples(data.test.value()), ElementsAre(2));
   EXPECT_THAT(data.validation.value().classes, ElementsAre(0));
-  EXPECT_THAT(samples(parse("x,part,label\n1,train,a\n2,test,b\n", {.split = "part"}).train), ElementsAre(1));
 }
 
 TEST(Csv, ReadsAFolderWithFilesForEachPart) {

@@ -27,8 +27,13 @@ std::string_view format_of(const fs::path& path) {
   return format == nullptr ? "none" : format->name;
 }
 
+RawData read(const std::string& source, std::string_view format = "") {
+  const std::vector<fs::path> paths = expand_source(source);
+  return choose_format(data_formats(), format, paths).read(paths, {});
+}
+
 std::string error_of(const std::string& source, std::string_view format = "") {
-  return message_of<DataError>([&] { read_raw_data(data_formats(), source, format, {}); });
+  return message_of<DataError>([&] { read(source, format); });
 }
 
 TEST(DataFormat, IsRecognisedByContent) {
@@ -54,19 +59,19 @@ TEST(DataFormat, IsRecognisedByContent) {
   EXPECT_EQ(format_of(directory / "nowhere"), "none");
 }
 
-TEST(ReadRawData, ReadsAPathOrAPattern) {
+TEST(DataFormat, ReadsAPathOrAPattern) {
   const TemporaryDirectory directory;
   directory.write("part-1.csv", "x,label\n1,a\n");
   directory.write("part-2.csv", "x,label\n2,b\n");
   const auto count = [&](const std::string& name, std::string_view format) {
-    return read_raw_data(data_formats(), (directory / name).string(), format, {}).train.count;
+    return read((directory / name).string(), format).train.count;
   };
   EXPECT_EQ(count("part-1.csv", ""), 1u);
   EXPECT_EQ(count("part-*.csv", ""), 2u);
   EXPECT_EQ(count("", "csv"), 2u);
 }
 
-TEST(ReadRawData, SaysWhatIsKnownOfDataThatIsNot) {
+TEST(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("data", "hello").string();
   EXPECT_THAT(error_of(path),
@@ -78,7 +83,7 @@ TEST(ReadRawData, SaysWhatIsKnownOfDataThatIsNot) {
             (directory / "absent").string() + ": cannot open: No such file or directory");
 }
 
-TEST(ReadRawData, RefusesPipesAndLinksToThemselvesAtOnce) {
+TEST(DataFormat, RefusesPipesAndLinksToThemselvesAtOnce) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(error_of((directory / "pipe").string()), HasSubstr("pipe: is neither a file nor a folder"));
@@ -89,8 +94,8 @@ TEST(ReadRawData, RefusesPipesAndLinksToThemselvesAtOnce) {
   EXPECT_THAT(error_of((directory / "loop").string()), HasSubstr("Too many levels of symbolic links"));
 }
 
-TEST(ReadRawData, RefusesFormatsThatItDoesNotKnow) {
-  EXPECT_EQ(message_of<ConfigError>([] { read_raw_data(data_formats(), "/", "image_foldr", {}); }),
+TEST(DataFormat, RefusesFormatsThatItDoesNotKnow) {
+  EXPECT_EQ(message_of<ConfigError>([] { read("/", "image_foldr"); }),
             "unknown data set format \"image_foldr\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", "
             "\"npz\", \"safetensors\", \"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");
 }

@@ -14,11 +14,9 @@
 namespace sweep {
 namespace {
 
-using test::bmp_file;
 using test::flat_pixels;
 using test::jpeg_file;
 using test::make_pixels;
-using test::netpbm_file;
 using test::Pixels;
 using test::png_file;
 using test::with_orientation;
@@ -58,32 +56,6 @@ TEST(DecodeImage, ReadsPng) {
   EXPECT_EQ(image.size, (ImageSize{3, 5}));
   EXPECT_EQ(image.channels, 3u);
   EXPECT_EQ(image.pixels, planes(pixels));
-}
-
-TEST(DecodeImage, ReadsBmpFromTheBottomAndFromTheTop) {
-  const Pixels pixels = colours(4, 3);
-  EXPECT_EQ(decode(bmp_file(pixels)).pixels, planes(pixels));
-  EXPECT_EQ(decode(bmp_file(pixels, true)).pixels, planes(pixels));
-}
-
-TEST(DecodeImage, ReadsBmpWithAPalette) {
-  using test::little_endian;
-  const std::string file = "BM" + little_endian(0, 4) + little_endian(0, 4) + little_endian(62, 4) +
-                           little_endian(40, 4) + little_endian(3, 4) + little_endian(1, 4) +
-                           little_endian(1, 2) + little_endian(1, 2) + std::string(16, '\0') +
-                           little_endian(2, 4) + little_endian(0, 4) + "\x01\x02\x03" + '\0' +
-                           "\xf1\xf2\xf3" + '\0' + "\xa0" + std::string(3, '\0');
-  EXPECT_THAT(decode(file).pixels, ElementsAre(0xf3, 3, 0xf3, 0xf2, 2, 0xf2, 0xf1, 1, 0xf1));
-}
-
-TEST(DecodeImage, ReadsPpmAndPgm) {
-  const Pixels pixels = colours(2, 4);
-  EXPECT_EQ(decode(netpbm_file(pixels)).pixels, planes(pixels));
-  const Pixels gray = make_pixels(2, 2, 1, [](unsigned y, unsigned x, unsigned) { return 100 * y + x; });
-  EXPECT_EQ(decode(netpbm_file(gray), {.grayscale = true}).pixels, gray.values);
-  EXPECT_THAT(decode("P2 2 1 # text\n4\n1 4\n", {.grayscale = true}).pixels, ElementsAre(64, 255));
-  EXPECT_THAT(decode(std::string("P5 1 2 1023 \x02\0\x03\xff", 16), {.grayscale = true}).pixels,
-              ElementsAre(128, 255));
 }
 
 TEST(DecodeImage, ReadsJpegOfColourAndGray) {

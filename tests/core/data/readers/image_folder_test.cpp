@@ -192,18 +192,5 @@ TEST(ImageFolder, ChangesItsDigestWithAnyImage) {
   EXPECT_NE(read(directory.path()).files[0].sha256, before);
 }
 
-TEST(ImageFolder, ReportsProgressAndStopsWhenThatThrows) {
-  const TemporaryDirectory directory;
-  directory.write("train/a/1.png", gray_png(1));
-  directory.write("train/b/2.png", gray_png(2));
-  directory.write("test/b/3.png", gray_png(2));
-  std::pair<std::size_t, std::size_t> last;
-  read(directory.path(), {.progress = [&](std::size_t done, std::size_t total) { last = {done, total}; }});
-  EXPECT_THAT(last, testing::Pair(3, 3));
-  struct Cancelled {};
-  EXPECT_THROW(read(directory.path(), {.progress = [](std::size_t, std::size_t) { throw Cancelled(); }}),
-               Cancelled);
-}
-
 }  // namespace
 }  // namespace sweep

@@ -13,13 +13,11 @@
 namespace sweep {
 namespace {
 
-using test::bmp_file;
 using test::flat_pixels;
 using test::jpeg_file;
 using test::little_endian;
 using test::make_pixels;
 using test::message_of;
-using test::netpbm_file;
 using test::png_file;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -76,12 +74,12 @@ std::string jpeg_of_size(std::string jpeg, unsigned width, unsigned height) {
 TEST(MalformedImage, RefusesAnEmptyFile) { EXPECT_EQ(error_of(""), "FILE: is empty, expected an image"); }
 
 TEST(MalformedImage, RefusesTextUnderAnImagesName) {
-  EXPECT_THAT(error_of("not a picture\n"),
-              StartsWith("FILE: is not an image; allowed: JPEG, PNG, BMP, PGM, PPM"));
+  EXPECT_THAT(error_of("not a picture\n"), StartsWith("FILE: is not an image; allowed: JPEG, PNG"));
 }
 
 TEST(MalformedImage, NamesFormatsThatItDoesNotRead) {
   EXPECT_THAT(error_of("GIF89a......"), HasSubstr("is a GIF file; allowed: JPEG"));
+  EXPECT_THAT(error_of("BM......"), HasSubstr("is a BMP file; allowed: JPEG"));
   EXPECT_THAT(error_of(std::string("II*\0....", 8)), HasSubstr("is a TIFF file"));
 }
 
@@ -126,7 +124,6 @@ TEST(MalformedImage, RefusesPngWithAFlippedByte) {
 }
 
 TEST(MalformedImage, RefusesImagesWithoutPixels) {
-  EXPECT_THAT(error_of("P5 0 7 255\n"), HasSubstr("has 0 x 7 pixels"));
   EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 0, 60)), HasSubstr("the JPEG data is damaged"));
   EXPECT_THAT(error_of(png_of_size(0, 4)), HasSubstr("the PNG data is damaged"));
 }
@@ -136,17 +133,12 @@ TEST(MalformedImage, RefusesHugeImages) {
               HasSubstr("has 20000 x 20000 pixels; at most 67108864 pixels are allowed"));
   EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 20000, 20000)),
               HasSubstr("has 20000 x 20000 pixels; at most"));
-  EXPECT_THAT(error_of("P6 20000 20000 255\n"), HasSubstr("has 20000 x 20000 pixels; at most"));
 }
 
 TEST(MalformedImage, RefusesSizesThatTheFileCannotHold) {
   EXPECT_THAT(error_of(png_of_size(8000, 8000)),
               HasSubstr("is too short for an image of 8000 x 8000 pixels"));
   EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 8000, 8000)), HasSubstr("is too short for an image"));
-  EXPECT_THAT(error_of("P5 100 100 255\nabc"), HasSubstr("100 x 100 pixels need 10000 bytes, 3 are there"));
-  std::string bmp = bmp_file(flat_pixels(4, 4, {1, 2, 3}));
-  bmp[19] = 1;  // 260 pixels wide
-  EXPECT_THAT(error_of(bmp), HasSubstr("is cut short: 260 x 4 pixels need 3120 bytes, 48 are there"));
 }
 
 TEST(MalformedImage, RefusesJpegBombs) {
@@ -157,23 +149,6 @@ TEST(MalformedImage, RefusesJpegBombs) {
   for (int i = 0; i < 200; ++i) bomb += file.substr(first, second - first);
   bomb += file.substr(second);
   EXPECT_THAT(error_of(bomb), HasSubstr("the JPEG data is damaged"));
-}
-
-TEST(MalformedImage, RefusesBmpThatItDoesNotRead) {
-  std::string rle = bmp_file(flat_pixels(4, 4, {1, 2, 3}));
-  rle[30] = 1;
-  EXPECT_THAT(error_of(rle), HasSubstr("is a compressed BMP file"));
-  std::string deep = bmp_file(flat_pixels(4, 4, {1, 2, 3}));
-  deep[28] = 16;
-  EXPECT_THAT(error_of(deep), HasSubstr("has 16 bits per pixel; allowed: 1, 4, 8, 24, 32"));
-  EXPECT_THAT(error_of(bmp_file(flat_pixels(4, 4, {1, 2, 3})).substr(0, 30)),
-              HasSubstr("is cut short in the header"));
-}
-
-TEST(MalformedImage, RefusesPgmWithAWrongHeader) {
-  EXPECT_THAT(error_of("P5 x 7 255\n"), HasSubstr("the header holds something else than numbers"));
-  EXPECT_THAT(error_of("P5 1 1 70000\nab"), HasSubstr("the largest value is 70000; allowed: 1 to 65535"));
-  EXPECT_THAT(error_of("P2 1 1 3\n4"), HasSubstr("holds a value above 3"));
 }
 
 }  // namespace

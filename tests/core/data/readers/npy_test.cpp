@@ -11,6 +11,7 @@
 #include "core/data/readers/npz.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {
@@ -104,9 +105,11 @@ TEST(ReadNpy, ReadsMoreValuesThanFitIntoOnePiece) {
 TEST(ReadNpz, ReadsStoredAndDeflatedMembers) {
   std::vector<float> values(50'000, 1.25f);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1000);
-  std::istringstream in(test::zip_file({{"x.npy", npy_file("<f4", "(500, 100)", bytes_of(values)), true},
-                                        {"y.npy", npy_file("|u1", "(2,)", "ab"), false}}));
-  const std::vector<NamedArray> arrays = read_npz_arrays(in, "FILE", {});
+  const test::TemporaryDirectory folder;
+  const auto path =
+      folder.write("x.npz", test::zip_file({{"x.npy", npy_file("<f4", "(500, 100)", bytes_of(values)), true},
+                                            {"y.npy", npy_file("|u1", "(2,)", "ab"), false}}));
+  const std::vector<NamedArray> arrays = read_npz_arrays(path, {});
   ASSERT_EQ(arrays.size(), 2u);
   EXPECT_EQ(arrays[0].name, "x");
   EXPECT_EQ(floats(arrays[0]), values);
@@ -127,8 +130,8 @@ TEST(ReadNpz, ReadsLargeArchives) {
   file.replace(entry + 20, 8, std::string(8, '\xff'));
   file[entry + 30] = static_cast<char>(field.size());
   file.insert(end, field);
-  std::istringstream in(file);
-  EXPECT_THAT(bytes(read_npz_arrays(in, "FILE", {})[0]), ElementsAre('a', 'b'));
+  const test::TemporaryDirectory folder;
+  EXPECT_THAT(bytes(read_npz_arrays(folder.write("x.npz", file), {})[0]), ElementsAre('a', 'b'));
 }
 
 }  // namespace

@@ -13,16 +13,13 @@ namespace {
 TEST(ParallelFor, CallsEachIndexOnce) {
   for (const unsigned threads : {0u, 1u, 7u}) {
     std::vector<std::atomic<int>> calls(1000);
-    parallel_for(calls.size(), threads, [&](std::size_t i) { ++calls[i]; }, {});
+    parallel_for(calls.size(), threads, [&](std::size_t i) { ++calls[i]; });
     for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
   }
 }
 
 TEST(ParallelFor, DoesNothingForNoCalls) {
-  std::size_t total = 99;
-  parallel_for(
-      0, 4, [](std::size_t) { FAIL(); }, [&](std::size_t, std::size_t n) { total = n; });
-  EXPECT_EQ(total, 0u);
+  parallel_for(0, 4, [](std::size_t) { FAIL(); });
 }
 
 TEST(ParallelFor, ThrowsWhatACallThrows) {
@@ -31,7 +28,7 @@ TEST(ParallelFor, ThrowsWhatACallThrows) {
     ++calls;
     if (i == 10) throw std::runtime_error("ten");
   };
-  EXPECT_THROW(parallel_for(1'000'000, 2, work, {}), std::runtime_error);
+  EXPECT_THROW(parallel_for(1'000'000, 2, work), std::runtime_error);
   EXPECT_LT(calls, 1'000'000u);
 }
 

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/data/readers/data_format.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
@@ -80,22 +79,21 @@ TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
   const std::string content = file_of({{"labels", "I64", "[3]", bytes_of<std::int64_t>({1, 0, 2})},
                                        {"features", "F32", "[3,2]", bytes_of<float>({1, 2, 3, 4, 5, 6})},
                                        {"more", "U8", "[1]", "a"}});
+  const fs::path plain = directory / "plain";
   for (const std::string& name : {std::string("plain"), std::string("packed")}) {
     const fs::path path = directory.write(name, name == "plain" ? content : test::gzip(content));
     EXPECT_TRUE(is_safetensors(path)) << name;
-    const RawData data = read_raw_data(data_formats(), path.string(), "", {});
+    const RawData data = read_safetensors_data(std::span(&path, 1), {});
     EXPECT_EQ(data.shape, (Shape{2}));
     EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 2));
     EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 2, 3, 4, 5, 6));
     EXPECT_THAT(data.notes, ElementsAre(path.string() + ": array \"more\" is not used"));
     ASSERT_EQ(data.files.size(), 1u);
-    EXPECT_EQ(data.files[0].sha256,
-              read_raw_data(data_formats(), (directory / "plain").string(), "", {}).files[0].sha256);
+    EXPECT_EQ(data.files[0].sha256, read_safetensors_data(std::span(&plain, 1), {}).files[0].sha256);
   }
   ReadOptions options;
   options.targets = {"more"};
-  EXPECT_THAT(message_of<DataError>(
-                  [&] { read_raw_data(data_formats(), (directory / "plain").string(), "", options); }),
+  EXPECT_THAT(message_of<DataError>([&] { read_safetensors_data(std::span(&plain, 1), options); }),
               HasSubstr("\"features\" holds 3 samples, but \"more\" holds 1 targets"));
 }
 

@@ -54,12 +54,12 @@ SampleFormat gray(std::int64_t side) {
 TEST(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
   const test::TemporaryDirectory folder;
   folder.write("b/2.png", test::png_file(test::flat_pixels(9, 7, {40})));
-  folder.write("b/1.bmp", test::bmp_file(test::flat_pixels(3, 3, {0, 255, 0})));
+  folder.write("b/1.png", test::png_file(test::flat_pixels(3, 3, {0, 255, 0})));
   folder.write("b/.hidden.png", test::png_file(test::flat_pixels(9, 7, {40})));
   folder.write("b/cut.png", test::png_file(test::flat_pixels(9, 7, {40})).substr(0, 50));
   folder.write("b/notes.txt", "hello");
   const Outcome outcome = read({folder / "b", folder / "none.png"}, gray(2), folder.path());
-  EXPECT_THAT(outcome.names, ElementsAre("b/1.bmp", "b/2.png"));
+  EXPECT_THAT(outcome.names, ElementsAre("b/1.png", "b/2.png"));
   EXPECT_THAT(outcome.values, ElementsAre(150, 150, 150, 150, 40, 40, 40, 40)) << "38470 / 65536 of green";
   ASSERT_EQ(outcome.skipped.size(), 3u);
   EXPECT_THAT(outcome.skipped[0], HasSubstr("b/cut.png: "));
@@ -131,8 +131,8 @@ TEST(UnlabelledSamples, NeverChangeTheirScale) {
 
 TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {
   const test::TemporaryDirectory folder;
-  const std::string file = test::netpbm_file(test::flat_pixels(1, 1, {9}));
-  std::vector<fs::path> files(1100, folder.write("a.pgm", file));
+  const std::string file = test::png_file(test::flat_pixels(1, 1, {9}));
+  std::vector<fs::path> files(1100, folder.write("a.png", file));
   const Outcome outcome = read(files, gray(1), folder.path());
   EXPECT_EQ(outcome.names.size(), 1100u);
   EXPECT_EQ(outcome.calls, 3u);
