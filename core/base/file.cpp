@@ -269,21 +269,27 @@ void sync_files(std::span<const std::filesystem::path> files) {
     FileDescriptor file;
   };
   std::deque<OpenFile> open;
+  const auto sync_open = [&open] {
+    for (const OpenFile& file : open) sync_open_file(file.file.get(), file.path);
+    open.clear();
+  };
   std::set<std::filesystem::path> directories;
   for (const std::filesystem::path& path : files) {
-    const int fd = open_descriptor(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+    int fd = open_descriptor(path, kFlags);
+    if (fd < 0 && errno == EMFILE && !open.empty()) {
+      sync_open();
+      fd = open_descriptor(path, kFlags);
+    }
     if (fd < 0 && errno == ENOENT) continue;
     if (fd < 0) throw_io(path, "cannot sync", errno);
     open.emplace_back(path, fd);
     directories.insert(directory_of(path));
     // Starts writing back every file before the first fsync() waits for one.
     ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    if (open.size() == kMaxOpenFiles) {
-      for (const OpenFile& file : open) sync_open_file(file.file.get(), file.path);
-      open.clear();
-    }
+    if (open.size() == kMaxOpenFiles) sync_open();
   }
-  for (const OpenFile& file : open) sync_open_file(file.file.get(), file.path);
+  sync_open();
   for (const std::filesystem::path& directory : directories) sync_directory(directory);
 }
 

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
-#include "runmanager/config/metrics.h"
-#include "runmanager/records/repeats.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/sweep/sweep_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 
@@ -30,35 +28,6 @@ struct ResultsRun {
 // Whether the run may still change. Results are written before a run ends, too, so for such a run other files
 // may be newer.
 bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
-
-// The cell of results.csv that belongs to a value of results.json.
-std::string epoch_cell(const Json& epoch, const std::string& column) {
-  const auto value = epoch.find(column);
-  if (value == epoch.end() || value->is_null()) return "";
-  return value->is_number_integer() ? value->dump() : csv_number(number_from_json(*value));
-}
-
-// How many columns of the header are an epoch's; the swept keys come after them, of which "loss" may be one.
-// None if a column is missing: earlier versions had none of the test's.
-std::optional<std::size_t> epoch_column_end(const std::vector<std::string>& header) {
-  if (header.size() < 2 || header[0] != "run" || header[1] != "status") return std::nullopt;
-  if (header.size() < 3 || header[2] != "epoch") return std::nullopt;
-  std::size_t end = 3;
-  for (const Metric* metric : epoch_metrics()) {
-    if (metric->column > kLastCommonColumn) break;
-    if (end < header.size() && header[end] == metric->key) {
-      ++end;
-    } else if (metric->part != MetricPart::kTest) {
-      return std::nullopt;
-    }
-  }
-  const auto is_occasional = [](const std::string& name) {
-    const Metric* const metric = find_metric(name);
-    return metric != nullptr && metric->column > kLastCommonColumn && metric->column <= kLastColumn;
-  };
-  while (end < header.size() && is_occasional(header[end])) ++end;
-  return end;
-}
 
 class ResultsChecker {
  public:
@@ -101,9 +70,12 @@ class ResultsChecker {
     findings_.push_back(std::move(finding));
   }
 
-  void check_sweep(const std::string& text, FileFinding&) {
+  void check_sweep(const std::string& text, FileFinding& finding) {
     const Json json = parse_json_text(text, "the text");
-    sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
+    if (std::string problem = sweep_file_problem(text, json); !problem.empty())
+      finding.problems.push_back(std::move(problem));
+    else
+      sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
   }
 
   void check_json(const std::string& text, FileFinding& finding) {
@@ -117,6 +89,27 @@ class ResultsChecker {
     results_ = std::move(runs);
     compare_with_sweep(finding);
     for (const ResultsRun& run : *results_) compare_with_record(run, finding);
+    const std::optional<std::vector<RunRecord>> records = final_records();
+    if (!records || finding.damaged()) return;
+    const Json wanted = results_json(*records, json.at("sweep").get<std::string>());
+    for (std::size_t i = 0; i < records->size() && json != wanted; ++i) {
+      if (json.at("runs")[i] == wanted.at("runs")[i]) continue;
+      finding.problems.push_back(
+          fmt::format("what it has of {} is not what its run.json says", (*records)[i].name));
+      return;
+    }
+    if (json_text(wanted) != text) finding.problems.emplace_back("is not what the runs' records give");
+  }
+
+  // In the order of results.json. Nothing while a run may still change, or if a record is lost.
+  std::optional<std::vector<RunRecord>> final_records() const {
+    std::vector<RunRecord> records;
+    for (const ResultsRun& run : *results_) {
+      const auto at = records_.find(run.name);
+      if (is_open(run.status) || at == records_.end() || !at->second) return std::nullopt;
+      records.push_back(*at->second);
+    }
+    return records;
   }
 
   void compare_with_sweep(FileFinding& finding) const {
@@ -151,58 +144,34 @@ class ResultsChecker {
     }
   }
 
+  // The results are made again from the runs' records. While a run may still change, only whether they can be
+  // read is checked: the next start writes them again.
   void check_csv(const std::string& text, FileFinding& finding) {
     const auto rows = parse_csv_text(text, "results.csv");
-    const std::optional<std::size_t> end = rows.empty() ? std::nullopt : epoch_column_end(rows[0]);
-    if (!end) {
-      std::vector<std::string> wanted = {"run", "status", "epoch"};
-      for (const Metric* metric : epoch_metrics()) {
-        if (metric->column <= kLastCommonColumn) wanted.emplace_back(metric->key);
-      }
-      finding.problems.push_back(fmt::format("its columns are not {}, …", fmt::join(wanted, ", ")));
-      return;
-    }
-    if (text.back() != '\n') finding.problems.emplace_back("its last line is cut");
-    std::map<std::string, std::vector<const std::vector<std::string>*>> by_run;
-    for (std::size_t i = 1; i < rows.size(); ++i) {
-      if (rows[i].size() != rows[0].size()) {
-        finding.problems.push_back(
-            fmt::format("row {} has {} cells, the header {}", i + 1, rows[i].size(), rows[0].size()));
-        continue;
-      }
-      if (rows[i][1] == kMeanStatus || rows[i][1] == kDeviationStatus) continue;
-      by_run[rows[i][0]].push_back(&rows[i]);
-      if (results_ && find_result(rows[i][0]) == nullptr)
-        finding.problems.push_back(
-            fmt::format("row {} is of {}, which is not in results.json", i + 1, rows[i][0]));
-    }
-    if (!results_) return;
-    for (const ResultsRun& run : *results_) {
-      const std::string difference = csv_difference(run, rows[0], *end, by_run[run.name]);
-      if (difference.empty()) continue;
-      (is_open(run.status) ? finding.notes : finding.problems).push_back(difference);
-    }
+    if (text.empty() || text.back() != '\n') finding.problems.emplace_back("its last line is cut");
+    const std::optional<std::vector<RunRecord>> records = results_ ? final_records() : std::nullopt;
+    if (!records || rows.empty()) return;
+    const std::string wanted = results_csv(*records, swept_keys(*records, rows[0]));
+    if (wanted == text) return;
+    const auto wanted_rows = parse_csv_text(wanted, "the runs' records");
+    std::size_t row = 0;
+    while (row < std::min(rows.size(), wanted_rows.size()) && rows[row] == wanted_rows[row]) ++row;
+    const auto cells = [row](const auto& of) {
+      return row < of.size() ? fmt::format("\"{}\"", fmt::join(of[row], ",")) : "missing";
+    };
+    finding.problems.push_back(
+        fmt::format("row {} is {}, the runs' records give {}", row + 1, cells(rows), cells(wanted_rows)));
   }
 
-  // Describes the first difference between the rows of a run and results.json; "" if there is none.
-  // The first `end` columns are compared.
-  static std::string csv_difference(const ResultsRun& run, const std::vector<std::string>& header,
-                                    std::size_t end,
-                                    const std::vector<const std::vector<std::string>*>& rows) {
-    if (rows.size() != std::max<std::size_t>(1, run.epochs.size()))
-      return fmt::format("has {} rows of {}, results.json {} epochs", rows.size(), run.name,
-                         run.epochs.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if ((*rows[i])[1] != to_string(run.status))
-        return fmt::format("says {} is {}, results.json {}", run.name, (*rows[i])[1], to_string(run.status));
-      for (std::size_t c = 2; i < run.epochs.size() && c < end; ++c) {
-        const std::string json = epoch_cell(run.epochs[i], header[c]), &csv = (*rows[i])[c];
-        if (json != csv)
-          return fmt::format("{} of {}, epoch {}: is \"{}\", in results.json \"{}\"", header[c], run.name,
-                             epoch_cell(run.epochs[i], "epoch"), csv, json);
-      }
-    }
-    return "";
+  // Their columns come after those of the epochs.
+  static std::vector<std::string> swept_keys(const std::vector<RunRecord>& records,
+                                             const std::vector<std::string>& header) {
+    const std::size_t after = any_shared(records) ? 1 : 0;
+    const std::size_t before =
+        parse_csv_text(results_csv(records, {}), "the runs' records")[0].size() - after;
+    if (header.size() < before + after) return {};
+    return {header.begin() + static_cast<std::ptrdiff_t>(before),
+            header.end() - static_cast<std::ptrdiff_t>(after)};
   }
 
   // Reports runs that have ended according to results.json but have no run.json.

@@ -1,13 +1,21 @@
 #include "runmanager/sweep/sweep_json.h"
 
+#include <cstdint>
+#include <iterator>
 #include <utility>
 
+#include "core/data/readers/content_reader.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
+namespace {
 
-nlohmann::ordered_json sweep_json(const Sweep& sweep, const nlohmann::ordered_json& program) {
-  using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
+
+constexpr const char *kProvenance = "provenance", *kChecksum = "content_sha256";
+
+Json sweep_json(const Sweep& sweep, const Json& program) {
   Json file = sweep.resolved.is_object() ? sweep.resolved : Json::object();
   Json runs = Json::array(), excluded = Json::array();
   for (const RunConfig& run : sweep.runs) runs.push_back(run.name);
@@ -17,8 +25,44 @@ nlohmann::ordered_json sweep_json(const Sweep& sweep, const nlohmann::ordered_js
   file["runs"] = std::move(runs);
   file["excluded"] = std::move(excluded);
   file["file"] = sweep.file.string();
-  file["provenance"] = program;
+  file[kProvenance] = program;
   return file;
+}
+
+std::string checksum_of(const Json& json) {
+  const std::string text = json_text(json);
+  Sha256 sha256;
+  sha256.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return sha256.finish();
+}
+
+bool is_checksum(const Json& value) {
+  constexpr std::size_t kDigits = 64;
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+std::string sweep_file_text(const Sweep& sweep, const Json& program) {
+  Json file = sweep_json(sweep, program);
+  file[kProvenance][kChecksum] = checksum_of(file);
+  return json_text(file);
+}
+
+std::string sweep_file_problem(const std::string& text, Json json) {
+  const std::string problem = "is damaged: its checksum is not that of its content";
+  if (!json.is_object() || json.empty()) return "";
+  // Names may be damaged as well, so the checksum is found by its place.
+  const auto provenance = std::prev(json.end());
+  const bool has_members = provenance->is_object() && !provenance->empty();
+  const bool is_named = has_members && std::prev(provenance->end()).key() == kChecksum;
+  if (!has_members || (!is_named && !is_checksum(*std::prev(provenance->end())))) return "";
+  const Json written = *std::prev(provenance->end());
+  if (!is_named || provenance.key() != kProvenance || json_text(json) != text) return problem;
+  provenance->erase(std::prev(provenance->end()));
+  return written == checksum_of(json) ? "" : problem;
 }
 
 }  // namespace sweep

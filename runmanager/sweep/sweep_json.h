@@ -2,13 +2,18 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "runmanager/config/run_config.h"
 
 namespace sweep {
 
-/// What sweep.json has: the resolved file, the names of the runs, those that were left out with the reasons,
-/// and `program`, the provenance.
-nlohmann::ordered_json sweep_json(const Sweep& sweep, const nlohmann::ordered_json& program);
+/// The text of sweep.json: the resolved file, the names of the runs, those that were left out with the
+/// reasons, and `program`, the provenance, whose last member is a checksum of all the rest.
+std::string sweep_file_text(const Sweep& sweep, const nlohmann::ordered_json& program);
+
+/// What is wrong with the text of a sweep.json, whose content is `json`; "" if nothing is. Those of older
+/// versions have no checksum, so nothing is found in them.
+std::string sweep_file_problem(const std::string& text, nlohmann::ordered_json json);
 
 }  // namespace sweep

@@ -148,7 +148,7 @@ void SweepRunner::prepare(std::size_t i) {
 }
 
 void SweepRunner::write_sweep_file() {
-  write_file_atomically(directory_->path() / kSweepFile, json_text(sweep_json(sweep_, preparer_.program())));
+  write_file_atomically(directory_->path() / kSweepFile, sweep_file_text(sweep_, preparer_.program()));
 }
 
 SweepOutcome SweepRunner::conclude() {

@@ -67,6 +67,16 @@ TEST_F(FileTest, SyncsManyFilesAndLeavesOutThoseThatAreGone) {
   }
   EXPECT_NO_THROW(sync_files(files));
   EXPECT_EQ(entries(), 600u);
+  // With a few descriptors left it syncs a few at a time.
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  rlimit small = limit;
+  small.rlim_cur = static_cast<rlim_t>(lowest_free) + 3;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  EXPECT_NO_THROW(sync_files(files));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 TEST_F(FileTest, ALinkedFileKeepsItsContentWhenTheFirstNameGetsAnother) {
