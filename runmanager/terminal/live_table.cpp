@@ -112,7 +112,8 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
     return [&text, key](const LiveRun& run) { return text(key, run.last ? (*run.last)[key] : std::nullopt); };
   };
   const auto rate = [](const std::optional<double>& value) { return value ? human_count(*value) : ""; };
-  const bool has_accuracy = std::ranges::any_of(runs, [](const LiveRun* run) { return run->accuracy.has_value(); });
+  const bool has_accuracy =
+      std::ranges::any_of(runs, [](const LiveRun* run) { return run->accuracy.has_value(); });
   const bool is_validated = std::ranges::any_of(sweep.latest, [](const RunRecord& run) {
     return !run.epochs.empty() && run.epochs.back()["validation_loss"];
   });

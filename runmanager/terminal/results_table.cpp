@@ -128,7 +128,7 @@ ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std
 }
 
 TextTable table_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys, bool is_plain,
-               const TableOptions& options) {
+                   const TableOptions& options) {
   ResultColumns columns = all_columns(runs, keys, is_plain);
   if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
   TextTable table;

@@ -38,8 +38,8 @@ void keep_columns(TextTable& table, const Keep& keep) {
   for (auto& row : table.rows) filter(row);
 }
 
-std::string line_of(const TextTable& table, const std::vector<int>& widths, const std::vector<std::string>& cells,
-                    const std::string& tail = "") {
+std::string line_of(const TextTable& table, const std::vector<int>& widths,
+                    const std::vector<std::string>& cells, const std::string& tail = "") {
   std::string line;
   for (const std::string& cell : padded_cells(table, widths, cells)) line += cell;
   if (!tail.empty()) return line + std::string(kTableGap, ' ') + printable(tail);
@@ -92,10 +92,12 @@ std::vector<int> TextTable::widths() const {
 }
 
 void TextTable::drop_empty_columns() {
-  keep_columns(*this, [this, rows = this->rows](std::size_t column) {
-    return std::ranges::any_of(
-        rows, [column](const auto& row) { return column < row.size() && !row[column].empty(); });
-  });
+  std::vector<bool> is_used(columns.size());
+  for (const auto& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column)
+      if (!row[column].empty()) is_used[column] = true;
+  }
+  keep_columns(*this, [&is_used](std::size_t column) { return is_used[column]; });
 }
 
 std::vector<std::string> TextTable::fit(int limit) {
