@@ -47,7 +47,7 @@ void smooth(std::vector<LrPoint>& points) {
   for (std::size_t i = points.size(); i-- > 0;) points[i].smoothed += backwards.add(points[i].loss) / 2;
 }
 
-// The first batches are noise, and behind the minimum there is nothing to find.
+// The first batches are noise, and after the minimum there is nothing to find.
 void suggest(LrCurve& curve) {
   const std::vector<LrPoint>& points = curve.points;
   const std::size_t first = points.size() / 10;
@@ -73,10 +73,14 @@ void suggest(LrCurve& curve) {
   curve.minimum_tenth = points[least].lr / kSafety;
 }
 
-}  // namespace
+// Whether all learning rates were too high to learn: the loss only rose.
+bool only_rose(const LrCurve& curve) {
+  constexpr double kRise = 1.5;  // less may be noise
+  return !curve.steepest && !curve.minimum_tenth &&
+         (curve.diverged || curve.points.back().smoothed > kRise * curve.points.front().smoothed);
+}
 
-LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options) {
-  check(options);
+LrCurve test_range(const PreparedRun& run, const LrFindOptions& options) {
   EngineOptions engine_settings = engine_options(run);
   engine_settings.threads = options.threads;
   const std::unique_ptr<Engine> engine = options.make_engine(*run.network, engine_settings);
@@ -120,6 +124,23 @@ LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options) {
   smooth(curve.points);
   suggest(curve);
   return curve;
+}
+
+}  // namespace
+
+LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options) {
+  check(options);
+  const LrCurve asked = test_range(run, options);
+  LrCurve curve = asked;
+  LrFindOptions wider = options;
+  constexpr double kFactor = 1e3, kLowest = 1e-9;
+  while (only_rose(curve) && wider.from > kLowest) {
+    wider.to = curve.points.empty() ? wider.from : std::max(wider.from, curve.points.back().lr);
+    wider.from /= kFactor;
+    curve = test_range(run, wider);
+    curve.is_widened = true;
+  }
+  return curve.minimum_tenth ? curve : asked;
 }
 
 }  // namespace sweep

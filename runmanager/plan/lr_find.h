@@ -37,16 +37,18 @@ struct LrPoint {
 struct LrCurve {
   std::vector<LrPoint> points;          // fewer than were asked for if it diverged
   bool diverged = false;                // the smoothed loss rose to four times its best, or was not finite
+  bool is_widened = false;              // begins lower than was asked for: there the loss only rose
   std::optional<double> steepest;       // the learning rate at which the loss falls fastest
   std::optional<double> minimum_tenth;  // a tenth of the one at which it is least
 };
 
 /// Trains the run's network from its initial weights, with its data, order, batch size, optimizer and loss;
-/// schedules are left aside. Gives the same bits every time. Without suggestions if the loss never falls.
-/// Throws ConfigError for options out of range, DeviceError, and what the engine throws.
+/// schedules are left aside. Gives the same bits every time. A range in which the loss only rises is widened
+/// downwards, if that gives a suggestion, and ends where it diverged. Without suggestions if the loss never
+/// falls. Throws ConfigError for options out of range, DeviceError, and what the engine throws.
 LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options);
 
-/// The curve as a plot of `width` columns, and what it suggests. Ends with a newline.
+/// The curve as bars in lines of up to `width` columns, and what it suggests. Ends with a newline.
 std::string lr_curve_text(const LrCurve& curve, int width, bool unicode);
 nlohmann::ordered_json lr_curve_json(const LrCurve& curve);
 /// A row per batch: step (from 1), lr, loss, smoothed_loss.

@@ -59,6 +59,25 @@ TEST_F(LrFind, SuggestsNothingWhereTheLossDoesNotFall) {
   EXPECT_TRUE(lr_curve_json(curve)["steepest"].is_null());
 }
 
+TEST_F(LrFind, WidensARangeThatBeginsTooHigh) {
+  Dataset data = small_dataset();
+  auto set = std::make_shared<SampleSet>(*data.train.set);
+  std::vector<std::uint8_t> pixels;
+  for (std::size_t i = 0; i < set->size() * 16; ++i) {  // what can be learned, but for a few samples
+    const std::size_t label = static_cast<std::size_t>(set->labels()[i / 16]) + (i / 16 % 7 == 0 ? 1 : 0);
+    pixels.push_back(i % 16 % 3 == label % 3 ? 200 : 0);
+  }
+  set->samples = std::move(pixels);
+  data.train.set = set;
+  run_.data = std::make_shared<const Dataset>(data);
+  const LrCurve curve = find_lr(run_, {.from = 100, .to = 1e6, .steps = 60, .threads = 1});
+  EXPECT_TRUE(curve.is_widened);
+  EXPECT_LE(curve.points.front().lr, 0.1);
+  EXPECT_TRUE(curve.minimum_tenth);
+  EXPECT_THAT(lr_curve_text(curve, 80, true), HasSubstr("begins lower than was asked for"));
+  EXPECT_FALSE(find_lr(run_, {.from = 1e-5, .to = 10, .steps = 60, .threads = 1}).is_widened);
+}
+
 TEST_F(LrFind, RefusesRangesThatAreNone) {
   EXPECT_THROW(find_lr(run_, {.from = 0, .to = 1}), ConfigError);
   EXPECT_THROW(find_lr(run_, {.from = 1, .to = 1}), ConfigError);
