@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -157,7 +158,9 @@ struct Unclaimed {
   RunIdentity identity;
 };
 
-std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std::set<std::string>& claimed) {
+// `unreadable`: the error of one that is there and cannot be read, if there is any.
+std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std::set<std::string>& claimed,
+                                      std::exception_ptr& unreadable) {
   std::vector<Unclaimed> unclaimed;
   std::error_code error;
   fs::directory_iterator entries(sweep_directory, error);
@@ -170,7 +173,8 @@ std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std
     try {
       record = read_record(entry.path());
     } catch (const ReadError&) {
-      continue;  // Not adopted, and nothing is put in its place.
+      unreadable = std::current_exception();
+      continue;
     }
     if (!record || !has_results(*record, entry.path())) continue;
     RunIdentity identity = identity_of(record->config, record->device, record->provenance);
@@ -237,12 +241,15 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
   }
   if (missing.empty()) return existing;
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
-  std::vector<Unclaimed> unclaimed = unclaimed_runs(sweep_directory, claimed);
+  std::exception_ptr unreadable;
+  std::vector<Unclaimed> unclaimed = unclaimed_runs(sweep_directory, claimed, unreadable);
   for (const std::size_t i : missing) {
     const auto found = std::find_if(unclaimed.begin(), unclaimed.end(), [&](const Unclaimed& candidate) {
       return has_swept_values(candidate.record, *runs[i].config) &&
              differences(candidate.identity, runs[i].identity).empty();
     });
+    // What cannot be read may be this run, finished: it is not trained again next to itself.
+    if (found == unclaimed.end() && unreadable) std::rethrow_exception(unreadable);
     if (found == unclaimed.end()) continue;
     existing[i] = decide(sweep_directory, found->directory, runs[i], retry_failed);
     if (existing[i].fate == RunFate::kInTheWay)
