@@ -136,6 +136,12 @@ void Member::loop() {
   }
 }
 
+bool has_beaten_lately(const fs::path& folder, const ProcessIdentity& member) {
+  std::error_code error;
+  const auto beaten = fs::last_write_time(beat_file(folder, member.id), error);
+  return !error && fs::file_time_type::clock::now() - beaten < 3 * lease();
+}
+
 MemberWatch::MemberWatch(fs::path folder, ProcessIdentity here)
     : folder_(std::move(folder)), here_(std::move(here)) {}
 

@@ -66,6 +66,10 @@ class Member {
   std::thread thread_;
 };
 
+/// Whether the member has given a sign of life of late, by the times of its file and of this machine's clock.
+/// Good enough to be shown; whether its runs may be taken over only MemberWatch tells.
+bool has_beaten_lately(const std::filesystem::path& folder, const ProcessIdentity& member);
+
 enum class Life {
   kUnseen,  // nothing has been seen of it yet, and a lease has not passed
   kSeen,    // it gave a sign of life less than a lease ago

@@ -8,15 +8,22 @@
 #include "core/base/file.h"
 #include "core/base/start_thread.h"
 #include "runmanager/records/run_files.h"
+#include "tbwriter/event_file_name.h"
 
 namespace sweep {
 namespace {
 
-void add_files(const std::filesystem::path& directory, std::vector<std::filesystem::path>& files) {
+// Of the events and of everything else.
+struct Files {
+  std::vector<std::filesystem::path> events, others;
+};
+
+void add_files(const std::filesystem::path& directory, Files& files) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     const std::filesystem::path& path = entry.path();
-    if (entry.is_regular_file(error) && path.extension() != ".tmp") files.push_back(path);
+    if (!entry.is_regular_file(error) || path.extension() == ".tmp") continue;
+    (tbwriter::is_event_file_name(path.filename().string()) ? files.events : files.others).push_back(path);
   }
 }
 
@@ -44,6 +51,7 @@ DiskSync::~DiskSync() {
 void DiskSync::begin_run(const std::string& run) {
   const std::lock_guard lock(mutex_);
   running_.insert(run);
+  ended_.erase(run);
 }
 
 void DiskSync::end_run(const std::string& run) {
@@ -68,19 +76,25 @@ void DiskSync::sync_round(Runs which) {
     runs = ended;
     if (which == Runs::kAll) runs.insert(running_.begin(), running_.end());
   }
-  std::vector<std::filesystem::path> files;
+  Files files;
   add_files(directory_, files);
   for (const std::string& run : runs) add_files(directory_ / run, files);
-  sync_files(files);
+  // The events come first: a checkpoint says how far they reach, and a power cut must not leave it without
+  // them.
+  sync_files(files.events);
+  sync_files(files.others);
   // The directory may be new, and the one above it.
   const std::filesystem::path above = parent_of(directory_);
   sync_directory(above);
   sync_directory(parent_of(above));
   // The checkpoints with the usual name are safe now. If a power cut brings one of these back, it does no
   // harm.
+  const std::lock_guard lock(mutex_);
   std::error_code error;
-  for (const std::string& run : ended)
-    std::filesystem::remove(directory_ / run / kPreviousCheckpointFile, error);
+  for (const std::string& run : ended) {
+    // A run that goes on again may have a newer one that is not.
+    if (!running_.contains(run)) std::filesystem::remove(directory_ / run / kPreviousCheckpointFile, error);
+  }
 }
 
 void DiskSync::loop() {

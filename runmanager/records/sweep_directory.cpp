@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -231,6 +232,14 @@ void refuse_link(const fs::path& path) {
                   path.string(), target.string(), target.parent_path().string()));
 }
 
+// Files are written and removed in the folder of the claims and in those below it.
+void refuse_linked_claims(const fs::path& directory) {
+  const fs::path claims = directory / kClaimsFolder, runs = claims / "runs";
+  for (const fs::path& folder : {claims, claims / "members", claims / "turns", runs, runs / "owners",
+                                 runs / "settled", runs / "released"})
+    check_is_own_directory(folder);
+}
+
 }  // namespace
 
 void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool fresh) {
@@ -253,7 +262,11 @@ bool SweepDirectoryWatch::is_held() {
   try {
     const FileDescriptor file = open_regular_file(path_ / kLockFile);
     if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return true;
-    return !living_members(members_).empty();
+    const fs::path folder = SweepDirectory::members_folder(path_);
+    return std::ranges::any_of(members_.look_at_all(), [&folder](const OtherMember& member) {
+      return member.life == Life::kSeen ||
+             (member.life == Life::kUnseen && has_beaten_lately(folder, member.identity));
+    });
   } catch (const DataError&) {
     return false;
   }
@@ -269,6 +282,7 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
     if (error) throw_io(path, "cannot make this directory", error.value());
     if (fresh && !made) continue;  // Another process took that number in between.
     try {
+      refuse_linked_claims(path);
       SweepDirectory directory(path, lock(path), /*shared=*/false);
       wait_for_dead_members(path);
       return directory;
@@ -284,6 +298,7 @@ SweepDirectory SweepDirectory::join(const fs::path& logdir, const std::string& n
   std::error_code error;
   fs::create_directories(path, error);
   if (error) throw_io(path, "cannot make this directory", error.value());
+  refuse_linked_claims(path);
   return {path, lock_shared(path), /*shared=*/true};
 }
 

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
@@ -44,6 +47,20 @@ std::size_t live_workers(const fs::path& directory, SlurmClient& client) {
   return live;
 }
 
+// The keys of a sweep file whose values are not those of the sweep.json in `directory`; "" if there are none.
+// How tasks are asked for changes no run.
+std::string changed_keys(const Sweep& sweep, const fs::path& directory) {
+  static const std::set<std::string> others = {"name", "slurm", "runs", "excluded", "file", "provenance"};
+  const nlohmann::ordered_json there = read_json_file(directory / kSweepFile);
+  std::set<std::string> changed;
+  for (const auto& [one, other] : {std::pair(&there, &sweep.resolved), std::pair(&sweep.resolved, &there)}) {
+    for (const auto& [key, value] : one->items()) {
+      if (!others.contains(key) && (!other->contains(key) || other->at(key) != value)) changed.insert(key);
+    }
+  }
+  return fmt::format("{}", fmt::join(changed, ", "));
+}
+
 // Which runs have ended, for a sweep whose directory others may write to meanwhile: tasks, or what is left of
 // them on a node that was cut off. Its runs have to be those of `sweep`.
 std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& options,
@@ -55,6 +72,14 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
     throw ConfigError(fmt::format(
         "{}: tasks on the cluster train its runs as they were; to change them, end these first: {}",
         directory.string(), shell_command({"sweep", "cancel", directory.string()})));
+  // What sweep.json says was checked when it was written.
+  const bool is_its_own = sweep.file.lexically_normal() == (directory / kSweepFile).lexically_normal();
+  if (const std::string changed = is_its_own ? "" : changed_keys(sweep, directory); !changed.empty())
+    throw ConfigError(
+        fmt::format("{}: tasks on the cluster train its runs as they were, with another value of: {}; to "
+                    "change them, end "
+                    "these first: {}",
+                    directory.string(), changed, shell_command({"sweep", "cancel", directory.string()})));
   std::vector<bool> done;
   for (const RunRecord& record : records) {
     const bool unfinished = record.status == RunStatus::kPending || record.status == RunStatus::kRunning ||

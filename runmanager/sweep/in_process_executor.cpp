@@ -25,7 +25,7 @@ void InProcessExecutor::set_threads(std::size_t, int threads) { threads_ = threa
 
 void InProcessExecutor::request_stop(std::size_t, int) {}
 
-void InProcessExecutor::kill(std::size_t) { run_.reset(); }
+void InProcessExecutor::kill(std::size_t) { is_killed_ = true; }
 
 void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
   if (!run_) std::this_thread::sleep_for(timeout);
@@ -34,6 +34,7 @@ void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
 void InProcessExecutor::deliver(std::size_t, RunListener& listener) {
   if (!run_) return;
   const PreparedRun run = *std::exchange(run_, std::nullopt);
+  if (std::exchange(is_killed_, false)) return listener.lose_run("ended before it began");
   TrainedRun trained;
   try {
     trained = train_run(run, listener, options_);

@@ -26,6 +26,7 @@ class InProcessExecutor final : public RunExecutor {
   TrainerOptions options_;
   ImageGridCache image_grids_;
   std::optional<PreparedRun> run_;  // started, not yet trained
+  bool is_killed_ = false;
   int threads_ = 0;
 };
 

@@ -53,7 +53,8 @@ class RunExecutor {
   virtual void set_threads(std::size_t slot, int threads) = 0;
   /// Asks the run to stop after its current batch; `signal` is the reason.
   virtual void request_stop(std::size_t slot, int signal) = 0;
-  /// Ends the run of the slot at once, without an event.
+  /// Ends the process of the slot's run. RunListener::lose_run() follows when it is gone, unless the run has
+  /// ended before.
   virtual void kill(std::size_t slot) = 0;
 
   /// Returns when a run has events to deliver, or after `timeout`.

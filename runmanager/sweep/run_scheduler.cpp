@@ -96,10 +96,12 @@ class RunScheduler {
       if (intervals.size() == kIntervalsKept) intervals.pop_front();
       intervals.push_back(now - last_event);
       last_event = now;
+      writes_files = false;
       scheduler.progress_of(*this).batch(totals, count);
     }
     void phase(std::string_view name) override {
       last_event = scheduler.options_.clock();
+      writes_files = name == kWritesFiles;
       scheduler.progress_of(*this).phase(name);
     }
     void end_epoch(const EpochRecord& epoch) override { scheduler.end_epoch(*this, epoch); }
@@ -118,7 +120,9 @@ class RunScheduler {
     std::deque<double> intervals;  // seconds from the event before to each of the last batches
     int threads = 0;
     bool stop_requested = false;
-    std::vector<Device> gpus;  // that it used last: its worker keeps the contexts, which cost GPU memory
+    bool writes_files = false;     // A disk may take any time, so the run is not said to hang.
+    std::string kill_reason = "";  // why its process was killed; "": it was not
+    std::vector<Device> gpus;      // that it used last: its worker keeps the contexts, which cost GPU memory
   };
 
   std::size_t active_runs() const {
@@ -191,7 +195,8 @@ class RunScheduler {
     slot.threads = threads_of(slot, active);
     slot.begin = slot.last_event = options_.clock();
     slot.intervals.clear();
-    slot.stop_requested = false;
+    slot.stop_requested = slot.writes_files = false;
+    slot.kill_reason.clear();
     const PreparedRun& prepared = attempt.run->prepared;
     if (is_on_gpus(prepared)) slot.gpus = prepared.devices;
     const std::size_t run = slot.run().run;
@@ -241,6 +246,7 @@ class RunScheduler {
 
   void end_epoch(Slot& slot, const EpochRecord& epoch) {
     slot.last_event = options_.clock();
+    slot.writes_files = false;
     recorder_.end_epoch(slot.run().run, epoch);
     progress_of(slot).end_epoch(epoch);
   }
@@ -254,26 +260,29 @@ class RunScheduler {
   void lose_run(Slot& slot, const std::string& reason) {
     const ScheduledRun& run = slot.run();
     if (!source_.owns(run.run)) return end_attempt(slot, RunFailure::kTakenOver);
+    const bool was_killed = !slot.kill_reason.empty();
     RunRecord record = recorder_.record(run.run);
     record.status = slot.stop_requested ? RunStatus::kInterrupted : RunStatus::kFailed;
-    record.error = fmt::format("{} {}{}", reason, last_epoch_text(record),
+    record.error = fmt::format("{} {}{}", was_killed ? slot.kill_reason : reason, last_epoch_text(record),
                                log_tail(recorder_.directory() / record.name));
     record.run_seconds = options_.clock() - slot.begin;
     recorder_.record_lost_run(run.run, describe_run(*run.prepared.config, run.prepared.device, record.jobs),
                               std::move(record), run.claim ? run.claim->attempt() : "");
-    end_attempt(slot, RunFailure::kError);
+    end_attempt(slot, was_killed ? RunFailure::kError : RunFailure::kLost);
   }
 
-  void kill_run(Slot& slot, const std::string& reason) {
+  // lose_run() follows once the process is gone, which a disk that hangs may delay.
+  void kill_run(Slot& slot, std::string reason) {
+    slot.kill_reason = std::move(reason);
     executor_.kill(slot.index);
-    lose_run(slot, reason);
   }
 
   // A full disk ends the sweep, because no other run could go on either. If somebody has removed the
   // directory of this run, only this run fails.
   void fail_writing(Slot& slot, const std::string& error) {
     if (!only_run_directory_is_gone(slot)) throw IoError(error);
-    lose_run(slot, fmt::format("its directory was removed while it was trained ({})", error));
+    slot.kill_reason = fmt::format("its directory was removed while it was trained ({})", error);
+    lose_run(slot, "");
   }
 
   // Who removes a directory removes its files first: writing may fail a moment before the directory is gone.
@@ -299,11 +308,13 @@ class RunScheduler {
     const bool failed = record.status == RunStatus::kFailed;
     // The same bits would diverge again.
     const bool can_retry = failed && failure != RunFailure::kDiverged;
-    if (can_retry && stop_signal_ == 0 && attempt.retries < options_.retry) {
+    const bool was_lost = failure == RunFailure::kLost || failure == RunFailure::kDevice;
+    const int retries = was_lost ? std::max(options_.retry, options_.retry_lost) : options_.retry;
+    if (can_retry && stop_signal_ == 0 && attempt.retries < retries) {
       ++attempt.retries;
       waiting_.push_back(attempt);
       recorder_.progress().message(fmt::format("{} failed and will be tried again ({} of {}): {}",
-                                               record.name, attempt.retries, options_.retry,
+                                               record.name, attempt.retries, retries,
                                                record.error.value_or("")));
       return;
     }
@@ -347,7 +358,7 @@ class RunScheduler {
   void check_deadlines() {
     const double now = options_.clock();
     for (Slot& slot : slots_) {
-      if (!slot.is_active()) continue;
+      if (!slot.is_active() || !slot.kill_reason.empty()) continue;
       const double silent = now - slot.last_event;
       if (stop_signal_ != 0) {
         if (now - stop_begin_ >= options_.stop_seconds)
@@ -355,7 +366,7 @@ class RunScheduler {
                                      signal_name(stop_signal_)));
       } else if (options_.timeout > 0 && now - slot.begin > options_.timeout) {
         kill_run(slot, fmt::format("timeout: it took longer than {:g} s and was ended", options_.timeout));
-      } else if (silent > options_.stall_seconds && silent > stall_limit(slot)) {
+      } else if (!slot.writes_files && silent > options_.stall_seconds && silent > stall_limit(slot)) {
         kill_run(slot, fmt::format("hanging: no sign of life for {:.0f} s; its worker was ended", silent));
       }
     }

@@ -16,6 +16,7 @@ struct SchedulerOptions {
   int threads = 0;                  // CPU threads per run; 0: `cores` divided over the runs
   int cores = 1;
   int retry = 0;                  // further attempts for a run that fails, unless it diverged
+  int retry_lost = 0;             // the same for one whose process or device was lost, if that is more
   bool fail_fast = false;         // the first run that stays failed ends the sweep
   double timeout = 0;             // seconds that one run may take; 0: no limit
   double stall_seconds = 60;      // without an event after which a run hangs; see RunScheduler in the source

@@ -36,6 +36,11 @@ bool may_be_unsynced(const std::filesystem::path& run_directory) {
   return !error && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(2);
 }
 
+// Whether the run has come to the end that it was to have, so that nothing older is needed any more.
+bool is_final(const RunRecord& record) {
+  return record.status == RunStatus::kCompleted || record.status == RunStatus::kPruned;
+}
+
 std::unique_ptr<Progress> make_progress(const SweepRecorderOptions& options, std::size_t runs) {
   if (options.json)
     return std::make_unique<JsonProgress>(options.terminal.write, options.clock, options.quiet, options.name,
@@ -67,8 +72,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
       begin_(options.clock()) {
   if (options.goal) progress_->judge_by(*options.goal);
   for (RunRecord& record : records) {
-    if (record.status == RunStatus::kCompleted && may_be_unsynced(options_.directory / record.name))
-      disk_.end_run(record.name);
+    if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
     progress_->consider(record);
     records_.put(std::move(record));
   }
@@ -114,7 +118,7 @@ void SweepRecorder::end_run(std::size_t run) {
   if (record(run).status == RunStatus::kCompleted) count_cost(run);
   begins_.erase(run);
   // Not earlier: until here the old run is the only whole one.
-  if (options_.replaces.contains(run) && record(run).status == RunStatus::kCompleted) {
+  if (options_.replaces.contains(run) && is_final(record(run))) {
     disk_.finish();
     remove_runs_set_aside(options_.directory, record(run).name);
   }
@@ -145,9 +149,9 @@ void SweepRecorder::keep_run(std::size_t run, RunRecord record) {
   update(run, std::move(record));
 }
 
-void SweepRecorder::add_run(RunRecord record) {
-  if (record.status == RunStatus::kCompleted && may_be_unsynced(options_.directory / record.name))
-    disk_.end_run(record.name);
+void SweepRecorder::add_run(RunRecord record, bool replaces) {
+  if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
+  if (replaces) options_.replaces.insert(records_.all().size());
   records_.put(std::move(record));
 }
 

@@ -82,8 +82,8 @@ class SweepRecorder {
   void end_run(std::size_t run);
   /// The run waits, with its record, for what others come to. begin_run() or prune_run() may follow.
   void pause_run(std::size_t run);
-  /// Adds the next run of the sweep.
-  void add_run(RunRecord record);
+  /// Adds the next run of the sweep. `replaces`: an old one is set aside until it has finished.
+  void add_run(RunRecord record, bool replaces = false);
   /// Writes the end of a run that nobody trains any more, as pruned.
   void prune_run(std::size_t run, const Run& description, const std::string& reason);
 
@@ -115,7 +115,7 @@ class SweepRecorder {
   void count_cost(std::size_t run);
   RecorderOptions recorder_options(std::size_t run) const;
 
-  const SweepRecorderOptions options_;
+  SweepRecorderOptions options_;
   RunRecords records_;
   AggregateRuns aggregates_;
   std::unique_ptr<Progress> progress_;

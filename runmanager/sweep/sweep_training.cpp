@@ -12,6 +12,11 @@
 #include "runmanager/sweep/worker_pool.h"
 
 namespace sweep {
+namespace {
+
+constexpr int kRetriesOfLostTrials = 2;
+
+}  // namespace
 
 double SweepRunner::work(const PreparedRun& run) {
   if (run.config == nullptr || run.unavailable) return 0;
@@ -112,6 +117,8 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
           .threads = options_.threads,
           .cores = available_cores(),
           .retry = options_.retry,
+          // What other trials do depends on it, and a process that was killed is no result.
+          .retry_lost = sweep_.search ? kRetriesOfLostTrials : 0,
           .fail_fast = options_.fail_fast,
           .timeout = options_.timeout,
           .stall_seconds = environment_.stall_seconds,
@@ -167,7 +174,7 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
     PreparedRun run = preparer_.prepare(added);
     record.device = run.device.name();
     record.provenance = run.provenance;
-    recorder.add_run(std::move(record));
+    recorder.add_run(std::move(record), existing_[0].fate == RunFate::kInTheWay);
     if (!run.unavailable) return ScheduledRun{added.index, std::move(run), preparer_.dataset_position(added)};
     skip(recorder, added.index, run);
   } catch (const ConfigError& error) {

@@ -30,9 +30,11 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
 void TrialRuns::read_results() {
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
     if (i == results_.size()) results_.emplace_back();
-    // A failed one that is tried again has not ended yet, whatever its record says.
-    if (!results_[i].ended || active_.contains(i))
+    const bool is_active = active_.contains(i);
+    if (!results_[i].ended || is_active)
       results_[i] = trial_result(recorder_.record(i), search_, keeps_best(sweep_.runs[i]));
+    // A failed one that is tried again has not ended yet, whatever its record says.
+    if (is_active) results_[i].ended = results_[i].failed = false;
   }
 }
 

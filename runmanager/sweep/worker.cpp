@@ -74,7 +74,6 @@ class Inbox {
 
   int stop_signal() const { return stop_; }
   int threads() const { return threads_; }
-  void set_threads(int threads) { threads_ = threads; }
 
  private:
   void listen() {
@@ -87,6 +86,8 @@ class Inbox {
         threads_ = message.threads();
         continue;
       }
+      // Here, not when the run begins: a later count may have come by then.
+      if (message.has_train()) threads_ = message.train().threads();
       const std::lock_guard lock(mutex_);
       queue_.push_back(std::move(message));
       wake_.notify_one();
@@ -177,6 +178,7 @@ class ProgressSender final : public TrainingObserver {
     is_new_ = false;
     totals_ = {};
     batches_ = 0;
+    phase_.clear();  // It has ended, so the same one is another one.
   }
 
   MessageSocket& socket_;
@@ -206,6 +208,8 @@ proto::Failure wire_failure(RunFailure failure) {
       return proto::FAILURE_DEVICE;
     case RunFailure::kTakenOver:
       return proto::FAILURE_TAKEN_OVER;
+    case RunFailure::kLost:  // of which the sweep, not the worker, tells
+      break;
   }
   return proto::FAILURE_ERROR;
 }
@@ -260,7 +264,6 @@ class Worker {
     run.provenance = record.provenance;
     run.jobs = record.jobs;
     run.until_epoch = train.until_epoch();
-    inbox_.set_threads(train.threads());
     ProgressSender progress(socket_);
     const TrainedRun trained = train_run(run, progress,
                                          {.directory = directory_,

@@ -73,6 +73,7 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   Slot& slot = slots_[slot_index];
   if (!slot.worker) {
     slot.worker = std::make_unique<WorkerProcess>(WorkerProcess::start(command_));
+    slot.is_killed = false;
     slot.worker->socket().send(setup_message());
   }
   slot.run = &run;
@@ -106,9 +107,10 @@ void WorkerPool::request_stop(std::size_t slot, int signal) {
   slots_[slot].worker->socket().send(message);
 }
 
+// Its socket closes when it is gone, which deliver() notices.
 void WorkerPool::kill(std::size_t slot) {
-  slots_[slot].worker.reset();
-  slots_[slot].run = nullptr;
+  slots_[slot].worker->signal_end();
+  slots_[slot].is_killed = true;
 }
 
 void WorkerPool::wait(std::chrono::milliseconds timeout) {
@@ -124,58 +126,56 @@ void WorkerPool::wait(std::chrono::milliseconds timeout) {
 
 void WorkerPool::deliver(std::size_t slot_index, RunListener& listener) {
   Slot& slot = slots_[slot_index];
-  auto arrived = MessageSocket::Arrived::kMessage;
-  try {
-    while (slot.run != nullptr) {
-      proto::FromWorker message;
-      arrived = slot.worker->socket().poll(message);
-      if (arrived != MessageSocket::Arrived::kMessage) break;
-      pass_on(slot, message, listener);
+  while (slot.run != nullptr) {
+    proto::FromWorker message;
+    Event event;
+    try {
+      const auto arrived = slot.worker->socket().poll(message);
+      if (arrived == MessageSocket::Arrived::kNothing) return;
+      if (arrived == MessageSocket::Arrived::kEnd)
+        return lose_worker(slot, listener,
+                           fmt::format("its worker was lost: {}", slot.worker->exit_reason()));
+      event = event_of(slot, message);
+    } catch (const DataError& error) {
+      return lose_worker(slot, listener, error.what());
     }
-  } catch (const DataError& error) {
-    return lose_worker(slot, listener, error.what());
+    // Not above: an error of the listener says nothing about the message.
+    event(listener);
   }
-  if (arrived == MessageSocket::Arrived::kEnd && slot.run != nullptr)
-    lose_worker(slot, listener, fmt::format("its worker was lost: {}", slot.worker->exit_reason()));
 }
 
-void WorkerPool::pass_on(Slot& slot, const proto::FromWorker& message, RunListener& listener) {
+WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& message) {
   switch (message.content_case()) {
     case proto::FromWorker::kBegin:
-      listener.begin_run(plan_of(*slot.run, message.begin()));
-      break;
-    case proto::FromWorker::kBatches: {
-      const proto::Batches& batches = message.batches();
-      if (batches.begins_epoch()) listener.begin_epoch(batches.epoch());
-      listener.batch({.loss = batches.loss(), .correct = batches.correct(), .samples = batches.samples()},
-                     batches.count());
-      break;
-    }
+      return [plan = plan_of(*slot.run, message.begin())](RunListener& to) { to.begin_run(plan); };
+    case proto::FromWorker::kBatches:
+      return [batches = message.batches()](RunListener& to) {
+        if (batches.begins_epoch()) to.begin_epoch(batches.epoch());
+        to.batch({.loss = batches.loss(), .correct = batches.correct(), .samples = batches.samples()},
+                 batches.count());
+      };
     case proto::FromWorker::kPhase:
-      listener.phase(message.phase());
-      break;
+      return [phase = message.phase()](RunListener& to) { to.phase(phase); };
     case proto::FromWorker::kEpoch:
-      listener.end_epoch(decode_epoch(message.epoch(), kFromWorker));
-      break;
+      return [epoch = decode_epoch(message.epoch(), kFromWorker)](RunListener& to) { to.end_epoch(epoch); };
     case proto::FromWorker::kEnd: {
       TrainedRun trained{.record = decode_run(message.end().record(), kFromWorker),
                          .failure = failure_of(message.end().failure())};
       slot.run = nullptr;
       // The worker exits after a failure of its device; the next run gets a new one.
-      if (trained.failure == RunFailure::kDevice) slot.worker.reset();
-      listener.end_run(std::move(trained));
-      break;
+      if (trained.failure == RunFailure::kDevice || slot.is_killed) slot.worker.reset();
+      return [trained = std::move(trained)](RunListener& to) { to.end_run(trained); };
     }
     case proto::FromWorker::kFailed:
-      lose_worker(slot, listener, message.failed());
-      break;
+      return [this, &slot, why = message.failed()](RunListener& to) { lose_worker(slot, to, why); };
     case proto::FromWorker::kIoError:
-      kill(static_cast<std::size_t>(&slot - slots_.data()));
-      listener.fail_writing(message.io_error());
-      break;
+      slot.worker.reset();
+      slot.run = nullptr;
+      return [error = message.io_error()](RunListener& to) { to.fail_writing(error); };
     case proto::FromWorker::CONTENT_NOT_SET:
-      throw DataError("its worker sent a message without content");
+      break;
   }
+  throw DataError("its worker sent a message without content");
 }
 
 void WorkerPool::lose_worker(Slot& slot, RunListener& listener, const std::string& reason) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,10 +32,13 @@ class WorkerPool final : public RunExecutor {
   struct Slot {
     std::unique_ptr<WorkerProcess> worker;  // empty before the first run, and after a lost one
     const ScheduledRun* run = nullptr;      // nullptr: idle
+    bool is_killed = false;                 // the worker
   };
 
   proto::ToWorker setup_message() const;
-  void pass_on(Slot& slot, const proto::FromWorker& message, RunListener& listener);
+  // What a message tells the listener. Throws DataError if it is damaged.
+  using Event = std::function<void(RunListener&)>;
+  Event event_of(Slot& slot, const proto::FromWorker& message);
   void lose_worker(Slot& slot, RunListener& listener, const std::string& reason);
 
   WorkerCommand command_;

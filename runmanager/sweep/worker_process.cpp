@@ -63,28 +63,22 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
 
 WorkerProcess::~WorkerProcess() { kill(); }
 
-void WorkerProcess::kill() {
+void WorkerProcess::signal_end() const {
   if (pid_ == 0) return;
-  if (::kill(pid_, SIGKILL) == 0) {
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  } else {
-    wait_for_end_without_signal();
-  }
-  pid_ = 0;
+  // One that cannot be signalled ends by itself once its socket is closed.
+  if (::kill(pid_, SIGKILL) != 0) ::shutdown(socket_.fd(), SHUT_RDWR);
 }
 
-// A worker that cannot be killed ends by itself once its socket is closed. One that hangs is left behind: it
-// ends with this process at the latest (PR_SET_PDEATHSIG).
-void WorkerProcess::wait_for_end_without_signal() {
-  constexpr int kTries = 400;  // 5 ms each
-  ::shutdown(socket_.fd(), SHUT_RDWR);
-  for (int tries = 0; tries < kTries; ++tries) {
+// One that hangs is left behind: it ends with this process at the latest (PR_SET_PDEATHSIG).
+void WorkerProcess::kill() {
+  constexpr int kTries = 2000;  // 1 ms each
+  for (int tries = 0; pid_ != 0 && tries < kTries; ++tries) {
+    signal_end();
     const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
-    if (ended == pid_ || (ended < 0 && errno != EINTR)) return;
-    ::kill(pid_, SIGKILL);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (ended == pid_ || (ended < 0 && errno != EINTR)) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  pid_ = 0;
 }
 
 std::string WorkerProcess::exit_reason() {

@@ -31,7 +31,10 @@ class WorkerProcess {
   MessageSocket& socket() { return socket_; }
   pid_t pid() const { return pid_; }
 
-  /// Sends SIGKILL and waits until the process is gone; for two seconds at most if it cannot be signalled.
+  /// Sends SIGKILL. The socket closes when the process is gone.
+  void signal_end() const;
+  /// Sends SIGKILL and waits until the process is gone, up to two seconds: one that waits for a disk ends
+  /// when that answers.
   void kill();
 
   /// Waits for the end of a process that has closed its socket. Returns "killed by SIGSEGV", "ended with exit
@@ -39,8 +42,6 @@ class WorkerProcess {
   std::string exit_reason();
 
  private:
-  void wait_for_end_without_signal();
-
   WorkerProcess(pid_t pid, MessageSocket socket) : pid_(pid), socket_(std::move(socket)) {}
 
   pid_t pid_;  // 0 once it has ended

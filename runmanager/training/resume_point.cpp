@@ -6,6 +6,7 @@
 #include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
+#include "tbwriter/event_reader.h"
 
 namespace sweep {
 namespace {
@@ -46,6 +47,21 @@ ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::pat
 
 std::size_t epochs_of(const ResumePoint& point) { return point.checkpoint->progress.record.epochs.size(); }
 
+// Whether the events reach as far as the checkpoint says. After a power cut they may not.
+bool has_whole_events(const ResumePoint& point, const std::filesystem::path& run_directory) {
+  const RunPosition& position = point.checkpoint->progress.position;
+  try {
+    tbwriter::EventReader reader(run_directory / position.events_file);
+    while (reader.position() < position.events_bytes && reader.next()) {
+    }
+    return reader.position() >= position.events_bytes;
+  } catch (const ReadError&) {
+    throw;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
 ResumePoint find_resume_point_of(const std::string& attempt, const PreparedRun& run,
                                  const std::filesystem::path& run_directory) {
   const CheckpointNames names = checkpoint_names(attempt);
@@ -56,7 +72,12 @@ ResumePoint find_resume_point_of(const std::string& attempt, const PreparedRun& 
   if (point.checkpoint && std::filesystem::equivalent(newest, previous, error)) return point;
   ResumePoint older = read_resume_point(run, previous, best);
   if (!older.checkpoint) return point;
-  if (point.checkpoint && epochs_of(point) >= epochs_of(older)) return point;
+  if (point.checkpoint && epochs_of(point) >= epochs_of(older)) {
+    // Only training again brings all lost events back, those of batches, say.
+    if (has_whole_events(point, run_directory) || !has_whole_events(older, run_directory)) return point;
+    point.problem = fmt::format("{} has lost the events that {} speaks of",
+                                point.checkpoint->progress.position.events_file, names.newest);
+  }
   older.problem = std::move(point.problem);
   older.is_previous = true;
   return older;

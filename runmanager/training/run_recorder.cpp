@@ -375,7 +375,7 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
 void record_pruned_run(const RecorderOptions& options, const Run& run, RunRecord& record) {
   const std::filesystem::path directory = run_directory(options, run);
   check_is_own_directory(directory);
-  append_end(directory, run, record, options.attempt.empty());
+  if (!has_session_end(directory)) append_end(directory, run, record, options.attempt.empty());
   record.event_files = event_file_sizes(directory);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }

@@ -33,10 +33,9 @@ struct Stopped {
 
 struct TakenOver {};  // Thrown where the run is not this process's any more. No error of the run.
 
-// Trains one run; used once.
-//
-// An epoch is finished when its checkpoint is in its file. A thread writes it while the next epoch trains:
-// `unfinished_` is the epoch whose checkpoint is on its way. All that ends the run waits for it first.
+// Trains one run; used once. An epoch is finished when its checkpoint is in its file. A thread writes it
+// while the next epoch trains: `unfinished_` is the epoch whose checkpoint is on its way. All that ends the
+// run waits for it first.
 class RunTrainer {
  public:
   RunTrainer(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options)
@@ -334,10 +333,10 @@ class RunTrainer {
                       .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
   }
 
-  // Waits for the last checkpoint before the run's files are closed: only then is it known which epochs are
-  // finished, and the writer's thread no longer flushes the events.
+  // Waits for the last checkpoint first: it decides which epochs are finished, and its thread flushes events.
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
+    observer_.phase(kWritesFiles);
     log_end(*log_, record_.metrics, status, reason);
     recorder_->end(status, reason);
   }
@@ -356,6 +355,7 @@ class RunTrainer {
     if (!unfinished_) return;
     const double begin = options_.clock();
     const EpochRecord epoch = *std::exchange(unfinished_, std::nullopt);
+    if (!checkpoint_->is_ready()) observer_.phase(kWritesFiles);
     checkpoint_->finish();
     recorder_->add_logging_seconds(options_.clock() - begin);
     log_->info("{}", epoch_text(epoch));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "core/engine/engine.h"
 #include "core/network/network.h"
@@ -15,6 +16,9 @@
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
+
+/// The phase of a run that waits until its files are written.
+inline constexpr std::string_view kWritesFiles = "writing files";
 
 struct TrainerOptions {
   std::filesystem::path directory;  // of the sweep; the run has a directory below it
@@ -34,6 +38,7 @@ enum class RunFailure {
   kError,     // an error that another attempt may not meet
   kDiverged,  // the loss became NaN or infinite; another attempt would train the same bits
   kDevice,    // the device failed; this process cannot use it any more
+  kLost,      // the process that trained it was lost
   kTakenOver  // none: another process has taken over the run, and the record is no more than what this one
               // did
 };

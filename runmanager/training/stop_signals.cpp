@@ -15,6 +15,7 @@ constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGH
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 std::array<struct sigaction, kSignals.size()> previous;
+int installed = 0;  // StopSignals that there are
 
 extern "C" void record_signal(int signal) {
   int none = 0;
@@ -30,6 +31,7 @@ extern "C" void record_signal(int signal) {
 }  // namespace
 
 StopSignals::StopSignals() {
+  if (++installed > 1) return;
   first_signal = 0;
   struct sigaction action = {};
   action.sa_handler = record_signal;
@@ -46,6 +48,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  if (--installed > 0) return;
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
 }
 

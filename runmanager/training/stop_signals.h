@@ -5,8 +5,9 @@ namespace sweep {
 
 /// While an object exists, SIGINT, SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP are recorded instead of ending the
 /// process. A second SIGINT or SIGTERM ends it at once, with exit code 128 + signal. An ignored SIGHUP stays
-/// ignored. At most one object may exist, because signal handling is the process's. The destructor restores
-/// the previous handling.
+/// ignored. Signal handling is the process's, so an object that is made while there is another one changes
+/// nothing. The destructor of the first one restores the previous handling. One thread makes and destroys
+/// them.
 class StopSignals {
  public:
   StopSignals();
@@ -14,7 +15,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The first signal since the object was made, or 0. Thread-safe.
+  /// The first signal since there was no object, or 0. Thread-safe.
   static int requested();
 };
 

@@ -130,6 +130,40 @@ class JoinTest:
         _, err = self.end(self.start("long.json", "--join", "--logdir", "unwritable"), "a file in the way", 3)
         self.expect(f"which file: {err[-1500:]}", "unwritable/long/lr=0.02" in err)
 
+    def what_is_a_link_is_not_followed(self):
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        (self.directory / "linked/long").mkdir(parents=True)
+        (self.directory / "linked/long/.claims").symlink_to(elsewhere)
+        _, err = self.end(self.start("long.json", "--join", "--logdir", "linked"), "a link", 3)
+        self.expect(f"which link: {err[-1500:]}", "linked/long/.claims" in err)
+        self.expect("nothing is written through it", not list(elsewhere.iterdir()))
+
+    def what_a_process_on_another_machine_had_is_taken_over_also_by_who_leaves(self):
+        first = self.start("long.json", "--join", "--logdir", "elsewhere-dead")
+        self.wait_until("a checkpoint", lambda: self.checkpoints("elsewhere-dead"))
+        first.kill()
+        first.wait()
+        # As if it had been on another machine, whose processes cannot be looked for here.
+        directory = self.directory / "elsewhere-dead/long"
+        for path in (directory / ".claims/members").iterdir():
+            if path.suffix == "":
+                path.write_text("".join("boot another\n" if line.startswith("boot ") else line
+                                        for line in path.read_text().splitlines(True)))
+        time.sleep(4 * LEASE)
+        status = json.loads(self.end(self.start("status", str(directory), "--json"), "status", 0)[0])
+        self.expect(f"state {status['state']} of a sweep whose process is dead", status["state"] != "running")
+        second = self.start("resume", str(directory), "--join", "--leave", "--jobs", "2")
+        log = directory / "lr=0.02/log.txt"
+        self.wait_until("taken over", lambda: "resumed after epoch" in log.read_text())
+        second.send_signal(signal.SIGTERM)
+        self.end(second, "SIGTERM", 143)
+
+    def what_cannot_be_trained_here_is_left_to_others(self):
+        """As on a node with a broken GPU, of which there are others."""
+        self.end(self.start("long.json", "device=cuda", "--join", "--leave", "--logdir", "cuda"), "no device", 0)
+        self.expect("nothing is skipped for all", not list((self.directory / "cuda/long").glob("*/run.json")))
+
     def a_signal_frees_the_run_at_once(self):
         first = self.start("long.json", "--join", "--logdir", "freed")
         self.wait_until("a checkpoint", lambda: self.checkpoints("freed"))

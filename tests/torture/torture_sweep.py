@@ -49,6 +49,7 @@ def write_data(directory, small):
         "network": {"name": "net", "layers": LINEAR if small else CONVOLUTIONAL}, "optimizer": "adam",
         "epochs": 3 if small else 12, "evaluate_first": True, "seed": 3, "checkpoint": "best",
         "stop": {"metric": "Accuracy/validation", "patience": 5, "restore_best": True},
+        "log": {"batches": 20},
         "params": {"lr": [0.02, 0.01]} | ({"batch_size": [8]} if small else {"batch_size": [2, 4]})}
     (directory / "torture.json").write_text(json.dumps(sweep))
 

@@ -1,7 +1,9 @@
 // `sweep SWEEP.json`, or `sweep run SWEEP.json`: trains the runs of a sweep file, or resumes them.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
+#include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
 
@@ -18,6 +20,9 @@ Command run_command(MpiSession* session) {
             app.add_flag_callback(
                 "--dry-run", [] {}, "train nothing: print what `sweep plan` prints");
             return [options, session](const std::vector<std::string>& typed) {
+              // Also a signal that comes while the file is read stops the sweep.
+              std::optional<StopSignals> signals;
+              if (options->launcher.launcher != "slurm") signals.emplace();
               auto& [file, overrides, load] = options->sweep;
               load.slurm = options->launcher.slurm;
               const Sweep sweep = load_sweep(file, overrides, load);

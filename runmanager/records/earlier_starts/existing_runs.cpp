@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <set>
 #include <utility>
@@ -163,10 +164,15 @@ struct Unclaimed {
   RunIdentity identity;
 };
 
+struct UnclaimedRuns {
+  std::vector<Unclaimed> runs;
+  std::exception_ptr unreadable;  // why one that is there cannot be read, if there is any
+};
+
 // `may_be`: whether a run of this name may be one.
-std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory,
-                                      const std::function<bool(const std::string&)>& may_be) {
-  std::vector<Unclaimed> unclaimed;
+UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
+                             const std::function<bool(const std::string&)>& may_be) {
+  UnclaimedRuns unclaimed;
   std::error_code error;
   fs::directory_iterator entries(sweep_directory, error);
   if (error) return unclaimed;
@@ -177,14 +183,15 @@ std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory,
     try {
       record = read_record(entry.path());
     } catch (const ReadError&) {
-      continue;  // Not adopted, and nothing is put in its place.
+      unclaimed.unreadable = std::current_exception();
+      continue;
     }
     if (!record || !has_results(*record, entry.path())) continue;
     RunIdentity identity = identity_of(record->config, record->device, record->provenance);
-    unclaimed.push_back({name, std::move(*record), std::move(identity)});
+    unclaimed.runs.push_back({name, std::move(*record), std::move(identity)});
   }
   // By name, so that the choice between equals does not depend on the file system; finished ones first.
-  std::sort(unclaimed.begin(), unclaimed.end(), [](const Unclaimed& a, const Unclaimed& b) {
+  std::sort(unclaimed.runs.begin(), unclaimed.runs.end(), [](const Unclaimed& a, const Unclaimed& b) {
     const bool a_done = a.record.status == RunStatus::kCompleted,
                b_done = b.record.status == RunStatus::kCompleted;
     return a_done != b_done ? a_done : a.directory < b.directory;
@@ -193,16 +200,21 @@ std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory,
 }
 
 // The run under the name that it has among `unclaimed`, which it then leaves; of kNew if it is not there.
-ExistingRun adopt(const fs::path& sweep_directory, const RequestedRun& run, std::vector<Unclaimed>& unclaimed,
+// Throws ReadError if it may be one that cannot be read: a finished run is not trained again next to itself.
+ExistingRun adopt(const fs::path& sweep_directory, const RequestedRun& run, UnclaimedRuns& unclaimed,
                   bool retry_failed) {
-  const auto found = std::find_if(unclaimed.begin(), unclaimed.end(), [&](const Unclaimed& candidate) {
-    return has_swept_values(candidate.record, *run.config) &&
-           differences(candidate.identity, run.identity).empty();
-  });
-  if (found == unclaimed.end()) return {};
+  const auto found =
+      std::find_if(unclaimed.runs.begin(), unclaimed.runs.end(), [&](const Unclaimed& candidate) {
+        return has_swept_values(candidate.record, *run.config) &&
+               differences(candidate.identity, run.identity).empty();
+      });
+  if (found == unclaimed.runs.end()) {
+    if (unclaimed.unreadable) std::rethrow_exception(unclaimed.unreadable);
+    return {};
+  }
   ExistingRun existing = decide(sweep_directory, found->directory, run, retry_failed);
   if (existing.fate == RunFate::kInTheWay) return {};
-  unclaimed.erase(found);
+  unclaimed.runs.erase(found);
   return existing;
 }
 
@@ -258,7 +270,7 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
   }
   if (missing.empty()) return existing;
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
-  std::vector<Unclaimed> unclaimed =
+  UnclaimedRuns unclaimed =
       unclaimed_runs(sweep_directory, [&](const std::string& name) { return !claimed.contains(name); });
   for (const std::size_t i : missing) existing[i] = adopt(sweep_directory, runs[i], unclaimed, retry_failed);
   return existing;
@@ -267,7 +279,7 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
 ExistingRun find_existing_run(const fs::path& sweep_directory, const RequestedRun& run, bool retry_failed) {
   const std::string& name = run.config->name;
   if (is_there(sweep_directory / name)) return decide(sweep_directory, name, run, retry_failed);
-  std::vector<Unclaimed> former = unclaimed_runs(sweep_directory, is_former_name);
+  UnclaimedRuns former = unclaimed_runs(sweep_directory, is_former_name);
   return adopt(sweep_directory, run, former, retry_failed);
 }
 

@@ -44,7 +44,8 @@ struct ExistingRun {
 /// One entry for each of `runs`. A finished run is kept also if it has more epochs than are asked for. Files
 /// of finished runs are read and checked: a run whose events or checkpoint are damaged is not kept. Runs that
 /// failed are continued, or kept if `retry_failed` is false. Throws IoError if the directory
-/// cannot be read, and ReadError if files of a run are there and cannot be.
+/// cannot be read, and ReadError if files of a run are there and cannot be, also if the run has a name
+/// that none of `runs` has and one of them is missing: it may be that one.
 std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_directory,
                                             std::span<const RequestedRun> runs, bool retry_failed);
 

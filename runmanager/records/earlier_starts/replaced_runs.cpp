@@ -106,6 +106,7 @@ void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
       set_run_aside(sweep_directory, config.name);
       continue;
     }
+    if (run.fate == RunFate::kKept) remove_temporaries(sweep_directory / run.directory);
     // The record may also be behind its directory's name: a start was killed between the two.
     if (run.record && (run.is_adopted(config) || run.record->name != config.name ||
                        to_json(run.record->params) != to_json(config.params)))

@@ -55,8 +55,12 @@ std::vector<const ScheduledRun*> ClaimedRuns::take_ready() {
 bool ClaimedRuns::may_have_more() const {
   if (active_ >= options_.slots) return false;
   if (!options_.leaves) return open_.size() > active_;
-  // Others may have left runs since; what they train is theirs.
-  return false;
+  // What others train is theirs. Whether one on another machine lives, though, is known only after a while.
+  return std::ranges::any_of(open_, [this](const OpenRun& open) {
+    const std::optional<ProcessIdentity> owner =
+        open.is_active ? std::nullopt : joined_.runs().owner(name_of(open));
+    return owner && joined_.watch().look_at(*owner) != Life::kSeen;
+  });
 }
 
 ClaimedRuns::OpenRun* ClaimedRuns::claim_next() {

@@ -61,9 +61,6 @@ void SweepRunner::set_up_joined() {
     if (joined_->runs().is_unsettled(run.name)) settle_run(directory_->path(), joined_->runs(), run.name);
   }
   find_existing();
-  for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-    if (kept_[i]) remove_temporaries(directory_->path() / existing_[i].directory);
-  }
   changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
   make_room(directory_->path(), sweep_.runs, existing_);
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
@@ -117,7 +114,14 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
   } const forget{claimed_};
   claimed_ = {&here, &elsewhere};
   if (!runs.empty()) train(here, runs, runs.size(), recorder);
-  if (!unavailable.empty()) leave_to_others(elsewhere, recorder);
+  // Who does not wait for others cannot know what they have: a node whose device is broken would skip the
+  // runs of all.
+  if (!unavailable.empty() && options_.leave)
+    recorder.progress().message(
+        fmt::format("{} of the runs cannot be trained here and are left to others: {}", unavailable.size(),
+                    *unavailable.front().prepared.unavailable));
+  else if (!unavailable.empty())
+    leave_to_others(elsewhere, recorder);
   joined_->write_results([&] {
     do {
       recorder.finish();
@@ -156,7 +160,7 @@ void SweepRunner::leave_to_others(ClaimedRuns& runs, SweepRecorder& recorder) {
     }
     runs.collect();
     if (!claimed.empty()) continue;
-    if (!runs.has_open() || options_.leave || environment_.stop_requested() != 0) return;
+    if (!runs.has_open() || environment_.stop_requested() != 0) return;
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }

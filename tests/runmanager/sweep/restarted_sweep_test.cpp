@@ -7,8 +7,10 @@
 #include "core/base/error.h"
 #include "core/base/read_error.h"
 #include "core/data/safetensors.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/training/resume_point.h"
+#include "runmanager/training/run_recorder.h"
 #include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
@@ -160,6 +162,78 @@ TEST(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
   EXPECT_THAT(tbwriter::slurp(world.path(kFirst) / "log.txt"),
               HasSubstr("resumed from checkpoint.previous.safetensors"));
   EXPECT_FALSE(fs::exists(previous)) << "the newest is on the disk, so it is of no use any more";
+}
+
+// Trains `sweep` until the first run has trained `batches` more.
+void train_batches(World& world, const Sweep& sweep, std::size_t batches) {
+  world.training = {};
+  world.training.on_train = [&world, batches](const Batch& batch, std::int64_t) -> Totals {
+    if (world.training.batches + 1 >= batches) world.signal = SIGTERM;
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  EXPECT_EQ(world.run(sweep).exit_code, 143);
+  world.signal = 0;
+  world.training = {};
+}
+
+TEST(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
+  World world;
+  Sweep sweep = small_sweep();
+  for (RunConfig& run : sweep.runs) run.epochs = 3;
+  const fs::path checkpoint = world.path(kFirst) / "checkpoint.safetensors",
+                 older = world.directory.path() / "older";
+  train_batches(world, sweep, 5);
+  fs::copy_file(checkpoint, older);
+  train_batches(world, sweep, 5);
+  // A power cut has left the newest checkpoint, but not the end of the events that it speaks of.
+  fs::rename(older, world.path(kFirst) / "checkpoint.previous.safetensors");
+  const fs::path events = world.path(kFirst) / tbwriter::list_event_files(world.path(kFirst)).back();
+  fs::resize_file(events, fs::file_size(events) / 4);
+  EXPECT_EQ(world.run(sweep).exit_code, 0);
+  EXPECT_EQ(world.training.batches, 2 * 4u + 3 * 4u) << "the second epoch again, and the third";
+  EXPECT_THAT(tbwriter::slurp(world.path(kFirst) / "log.txt"),
+              HasSubstr("has lost the events that checkpoint.safetensors speaks of; resumed from "
+                        "checkpoint.previous.safetensors"));
+}
+
+TEST(RestartedSweep, TrainsNothingNextToARunThatCannotBeReadAndMayBeTheSame) {
+  World world;
+  world.run(small_sweep());
+  world.training = {};
+  // As of a start without the axis "device".
+  fs::rename(world.path(kFirst), world.path("lr=0.5"));
+  {
+    const BrokenFile record(world.path("lr=0.5") / "run.json");
+    EXPECT_THROW(world.run(small_sweep()), ReadError);
+  }
+  EXPECT_EQ(world.training.engines, 0u);
+  EXPECT_FALSE(fs::exists(world.path(kFirst)));
+  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
+  EXPECT_EQ(world.training.engines, 0u) << "adopted";
+}
+
+TEST(RestartedSweep, LeavesNothingBehindOfStartsThatWereKilled) {
+  World world;
+  world.run(small_sweep());
+  const fs::path half = world.path(kSecond) / "run.json.17-00000001-2.tmp";
+  tbwriter::spill(half, "half");
+  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
+  EXPECT_FALSE(fs::exists(half));
+}
+
+TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
+  World world;
+  train_batches(world, small_sweep(), 5);
+  RunRecord record = read_run_record(world.path(kFirst) / "run.json");
+  record.status = RunStatus::kPruned;
+  record.error = "not among the best";
+  const RunConfig config = small_run(0, 0.5);
+  sweep::Run run = describe_run(config, parse_device("cpu"));
+  run.name = kFirst;
+  for (int times = 0; times < 2; ++times)
+    record_pruned_run({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
+  const auto events = tbwriter::read_run(world.path(kFirst));
+  EXPECT_EQ(tbwriter::values_of(events, "_hparams_/session_end_info").size(), 1u);
 }
 
 TEST(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {

@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // What one attempt to train a run does.
-enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kFailWriting };
+enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kWriteSlowly, kFailWriting };
 
 class ScriptedExecutor final : public RunExecutor {
  public:
@@ -40,13 +40,27 @@ class ScriptedExecutor final : public RunExecutor {
   void request_stop(std::size_t slot, int signal) override { stop_requests[slot] = signal; }
   void kill(std::size_t slot) override {
     killed.push_back(active_.at(slot).run);
-    active_.erase(slot);
+    active_.at(slot).kill_end = seconds_ + seconds_to_die;
   }
   void wait(std::chrono::milliseconds) override { seconds_ += 0.1; }
   void deliver(std::size_t slot, RunListener& listener) override {
     if (!active_.contains(slot)) return;
-    Attempt attempt = active_.at(slot);
-    if (attempt.act == Act::kHang) return;
+    Attempt& active = active_.at(slot);
+    if (active.kill_end > 0) {
+      if (seconds_ < active.kill_end) return;
+      active_.erase(slot);
+      return listener.lose_run("its worker was lost: killed by SIGKILL");
+    }
+    if (active.act == Act::kHang) return;
+    if (active.act == Act::kWriteSlowly) {
+      if (std::exchange(active.write_end, active.write_end > 0 ? active.write_end : seconds_ + 1000) == 0) {
+        listener.batch({}, 1);
+        return listener.phase(kWritesFiles);
+      }
+      if (seconds_ < active.write_end) return;
+      active.act = Act::kComplete;
+    }
+    Attempt attempt = active;
     active_.erase(slot);
     listener.begin_run({.number = attempt.run + 1, .name = attempt.record.name, .epochs = 1});
     if (attempt.act == Act::kLoseProcess) return listener.lose_run("its worker was lost: killed by SIGSEGV");
@@ -60,6 +74,7 @@ class ScriptedExecutor final : public RunExecutor {
                                                                 : RunFailure::kError});
   }
 
+  double seconds_to_die = 0;  // from the signal to the end of a process
   std::vector<std::size_t> started, slots, killed;
   std::vector<int> thread_counts;
   std::map<std::size_t, int> later_threads, stop_requests;
@@ -69,6 +84,7 @@ class ScriptedExecutor final : public RunExecutor {
     std::size_t run = 0;
     Act act = Act::kComplete;
     RunRecord record;
+    double kill_end = 0, write_end = 0;  // 0: none
   };
 
   Act next_act(std::size_t run) {
@@ -184,6 +200,39 @@ TEST_F(RunSchedulerTest, EndsARunAtItsTimeout) {
   EXPECT_NEAR(seconds_, 1005, 0.5);
 }
 
+TEST_F(RunSchedulerTest, TriesALostRunAgainWhereOthersDependOnIt) {
+  options_.retry_lost = 2;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kLoseProcess, Act::kLoseProcess}}, {1, {Act::kFail}}});
+  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("completed", "failed"));
+  EXPECT_THAT(executor.started, ElementsAre(0, 1, 0, 0));
+}
+
+TEST_F(RunSchedulerTest, DoesNotTryAgainWhatItEndedItself) {
+  options_.retry_lost = 2;
+  options_.timeout = 5;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
+  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("failed"));
+  EXPECT_THAT(executor.started, ElementsAre(0));
+}
+
+TEST_F(RunSchedulerTest, GoesOnWithOtherRunsWhileAProcessIsSlowToDie) {
+  options_.slots = 2;
+  options_.timeout = 5;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
+  executor.seconds_to_die = 1000;
+  const std::vector<RunRecord> records = schedule(3, executor);
+  EXPECT_THAT(statuses(records), ElementsAre("failed", "completed", "completed"));
+  EXPECT_THAT(records[0].error.value(), HasSubstr("timeout: it took longer than 5 s"));
+  EXPECT_GT(seconds_, 2000) << "nobody writes to its files before it is gone";
+}
+
+TEST_F(RunSchedulerTest, WaitsForADiskAsLongAsThatTakes) {
+  options_.stall_seconds = 2;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kWriteSlowly}}});
+  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("completed"));
+  EXPECT_THAT(executor.killed, IsEmpty());
+}
+
 TEST_F(RunSchedulerTest, EndsARunThatNeverBeginsAfterFiveStallLimits) {
   options_.stall_seconds = 2;
   ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
@@ -286,6 +335,16 @@ TEST_F(RunSchedulerTest, DoesNotCountTimeInWhichTheSweepItselfWasStopped) {
   ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
   EXPECT_THAT(schedule(1, executor)[0].error.value(), HasSubstr("timeout"));
   EXPECT_GT(seconds_, 1000 + 3600 + 4) << "the rest of its time is left after the hour";
+}
+
+TEST(StopSignals, AnInnerOneForgetsNoSignal) {
+  const StopSignals outer;
+  std::raise(SIGTERM);
+  {
+    const StopSignals inner;
+    EXPECT_EQ(StopSignals::requested(), SIGTERM) << "it came while the sweep was read";
+  }
+  EXPECT_EQ(StopSignals::requested(), SIGTERM);
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +17,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "tests/runmanager/sweep/misbehaviour.h"
 #include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
@@ -178,6 +181,21 @@ TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
 
 INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch,
                          testing::Values("random", "tpe", "halving", "hyperband"));
+
+// The learning rate makes a worker crash once, in its third epoch.
+TEST_F(Search, ATrialWhoseWorkerWasKilledIsTriedAgain) {
+  ::setenv("MISBEHAVED", (directory_ / "misbehaved").c_str(), 1);
+  write({{"method", "halving"}, {"reduction", 2}, {"min_epochs", 3}},
+        {{"lr", {kCrashesOnce, 0.0001, 0.0002, 0.0003}}}, {{"epochs", 6}});
+  const SweepOutcome crashed = run(
+      "crashed", [] { return 0; }, {}, 1);
+  ASSERT_TRUE(std::filesystem::exists(directory_ / "misbehaved"));
+  EXPECT_EQ(crashed.exit_code, 0);
+  // Whoever finds that file does not crash.
+  expect_same(outcome_of(crashed), outcome_of(run(
+                                       "whole", [] { return 0; }, {}, 1)));
+  EXPECT_EQ(crashed.runs[0].status, RunStatus::kCompleted);
+}
 
 int never() { return 0; }
 

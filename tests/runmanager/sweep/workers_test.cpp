@@ -13,6 +13,7 @@
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweep/worker_pool.h"
 #include "runmanager/sweep/worker_process.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
@@ -336,6 +337,48 @@ TEST_F(Workers, DoNotMakeTheSweepGrowWithTheNumberOfRuns) {
 #ifndef __SANITIZE_ADDRESS__
   EXPECT_LT(resident_megabytes() - first, 5);
 #endif
+}
+
+// A listener that cannot read a file, say.
+struct FailingListener final : RunListener {
+  void begin_run(const RunPlan&) override {}
+  void begin_epoch(int) override {}
+  void batch(const Totals&, std::size_t) override {}
+  void end_epoch(const EpochRecord&) override {}
+  void phase(std::string_view) override { throw DataError("a file of the listener's"); }
+  void end_run(TrainedRun) override {}
+  void lose_run(const std::string& reason) override { lost = reason; }
+  void fail_writing(const std::string&) override {}
+  std::string lost;
+};
+
+TEST(WorkerPool, DoesNotTakeAnErrorOfItsListenerForADamagedMessage) {
+  proto::FromWorker message;
+  message.set_phase("validation");
+  std::string bytes = message.SerializeAsString(), octal = fmt::format("\\{:03o}\\0\\0\\0", bytes.size());
+  for (const char byte : bytes) octal += fmt::format("\\{:03o}", static_cast<unsigned char>(byte));
+  const tbwriter::TemporaryDirectory directory;
+  const std::vector<SharedDataset> datasets;
+  WorkerPool pool(
+      {.words = {"/bin/bash", "-c", fmt::format("printf '{}' >&$0; sleep 100", octal)}, .inherited = {}},
+      directory.path(), datasets, 1);
+  const RunConfig config = small_run(0, 0.5);
+  ScheduledRun run;
+  run.prepared.config = &config;
+  pool.start(0, run, {}, 1);
+  FailingListener listener;
+  for (int tries = 0; tries < 100; ++tries) {
+    pool.wait(std::chrono::milliseconds(100));
+    try {
+      pool.deliver(0, listener);
+    } catch (const DataError& error) {
+      EXPECT_EQ(listener.lost, "");
+      EXPECT_STREQ(error.what(), "a file of the listener's");
+      return;
+    }
+    ASSERT_EQ(listener.lost, "");
+  }
+  FAIL() << "no message came";
 }
 
 TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
