@@ -158,7 +158,9 @@ void check_stop(const RunConfig& run, const std::filesystem::path& file, const D
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
 // those of the default size where the set is smaller: each is the whole set.
 bool may_have_short_batches(const RunConfig& run) {
-  return !run.origins.contains("batch_size") || (run.dataset.limit > 0 && run.dataset.limit < run.batch_size);
+  const bool is_of_file = run.origins.common() != nullptr;  // a program that makes runs gives all it wants
+  return (is_of_file && !run.origins.contains("batch_size")) ||
+         (run.dataset.limit > 0 && run.dataset.limit < run.batch_size);
 }
 
 }  // namespace
