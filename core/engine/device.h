@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/spec/precision.h"
-
 namespace sweep {
 
 enum class DeviceType { kCpu, kCuda };
@@ -36,8 +34,7 @@ struct DeviceInfo {
   int cores = 0;                   // CPU: hardware threads this process may use; CUDA: multiprocessors
   std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
   std::string software;    // with versions: "Highway 1.0.3", "CUDA 13.0, driver 580.65.06 for CUDA 13.0"
-  std::vector<Precision> precisions;  // that its engine implements
-  std::string uuid = {};              // of a GPU: of no other in the world; in hexadecimal digits
+  std::string uuid = {};   // of a GPU: of no other in the world; in hexadecimal digits
 };
 
 /// An optional library: an engine uses it if it is installed.
@@ -66,10 +63,7 @@ std::optional<std::string> cuda_unavailable_reason();
 /// it, or, where there are `processes`, as many in each of them, of which only this one's are looked at.
 std::optional<std::string> device_group_unavailable_reason(const Device& first, int count, int processes = 1);
 
-/// Why the CPU cannot train with Precision::kBf16, or nothing if it can.
-std::optional<std::string> bf16_unavailable_reason();
-
-/// Why `device` cannot be used on this machine, or not with this precision, or nothing if it can.
-std::optional<std::string> unavailable_reason(const Device& device, Precision precision = Precision::kFp32);
+/// Why `device` cannot be used on this machine, or nothing if it can.
+std::optional<std::string> unavailable_reason(const Device& device);
 
 }  // namespace sweep

@@ -20,7 +20,6 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/parallel.h"
 #include "core/spec/placement.h"
-#include "core/spec/precision.h"
 #include "core/spec/value_counts.h"
 
 namespace sweep {
@@ -69,7 +68,6 @@ struct EngineOptions {
   AugmentOptions augment = {};
   /// Where samples of batches with Batch::set are stored. Never changes a result; ignored by the CPU.
   Placement placement = Placement::kAuto;
-  Precision precision = Precision::kFp32;
   /// false: allows faster kernels whose order of summation varies, so that the last bits differ from run to
   /// run; gives_same_bits() tells whether such kernels are used. On CUDA only NVIDIA's libraries have them;
   /// the CPU has none.
@@ -196,8 +194,7 @@ class Engine {
 bool gives_same_bits(std::string_view kernels);
 
 /// Compiles `network`, which is copied, for options.device. Throws DeviceError, with the
-/// reason, if the device cannot be used, or not with options.precision; ConfigError if its
-/// engine does not implement a layer.
+/// reason, if the device cannot be used; ConfigError if its engine does not implement a layer.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep

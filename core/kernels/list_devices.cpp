@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "core/engine/device.h"
-#include "core/kernels/cpu/kernels/bf16/bf16_support.h"
 #include "core/kernels/cpu/simd/simd_target.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
@@ -42,16 +41,12 @@ std::vector<DeviceInfo> list_devices() {
   devices[0].capability = simd_target_name();
   devices[0].software = "Highway " + simd_library_version();
   for (DeviceInfo& device : list_cuda_devices()) devices.push_back(std::move(device));
-  for (DeviceInfo& device : devices) device.precisions = {Precision::kFp32};
-  if (!bf16_unavailable_reason()) devices[0].precisions.push_back(Precision::kBf16);
   return devices;
 }
 
 std::vector<LibraryInfo> list_libraries() { return list_cuda_libraries(); }
 
 std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reason(); }
-
-std::optional<std::string> bf16_unavailable_reason() { return cpu_bf16_missing_reason(); }
 
 std::optional<std::string> device_group_unavailable_reason(const Device& first, int count, int processes) {
   if (first.type == DeviceType::kCpu) return std::nullopt;
@@ -65,12 +60,7 @@ std::optional<std::string> device_group_unavailable_reason(const Device& first, 
   return nccl_missing_reason();
 }
 
-std::optional<std::string> unavailable_reason(const Device& device, Precision precision) {
-  if (precision == Precision::kBf16) {
-    if (auto reason = unavailable_reason(device)) return reason;
-    if (device.type == DeviceType::kCpu) return bf16_unavailable_reason();
-    return "precision bf16: only the CPU has it, not " + device.name();
-  }
+std::optional<std::string> unavailable_reason(const Device& device) {
   if (device.type == DeviceType::kCpu) {
     if (device.index == 0) return std::nullopt;
     return device.name() + " stands for a part of this machine that only parallel training uses";

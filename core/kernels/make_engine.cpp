@@ -24,7 +24,7 @@ std::unique_ptr<ReplicaEngine> make_replica(const Network& network, const Engine
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
-  throw_if(options, unavailable_reason(options.device, options.precision));
+  throw_if(options, unavailable_reason(options.device));
   throw_if(options, parallel_unavailable_reason(network, options));
   const bool cuda = options.device.type == DeviceType::kCuda;
   if (options.parallel.data > 1) return make_threaded_engine(network, options, make_replica);
@@ -55,7 +55,7 @@ std::optional<std::string> group_unavailable_reason(const Network& network, cons
 std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,
                                        const EngineOptions& options) {
   if (options.parallel.data <= 1) return make_engine(network, options);
-  throw_if(options, unavailable_reason(options.device, options.precision));
+  throw_if(options, unavailable_reason(options.device));
   throw_if(options, group_unavailable_reason(network, options, group.size()));
   return make_group_engine(network, options, group, make_replica);
 }

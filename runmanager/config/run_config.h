@@ -18,7 +18,6 @@
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/parallel.h"
-#include "core/spec/precision.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/origins.h"
 #include "runmanager/config/params.h"
@@ -89,7 +88,6 @@ struct RunConfig {
   std::size_t batch_size = 1;
   bool shuffle = true;
   int num_workers = 0;
-  Precision precision = Precision::kFp32;
   bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
   ParallelOptions parallel;                // EngineOptions::parallel

@@ -16,10 +16,9 @@ namespace sweep {
 namespace {
 
 Device device_for(const LoadedRun& run, const std::string& wanted) {
-  const Precision precision = run.config.precision;
   if (!wanted.empty()) {
     const Device device = parse_device(wanted);
-    if (const auto reason = unavailable_reason(device, precision))
+    if (const auto reason = unavailable_reason(device))
       throw ConfigError(fmt::format("device {}: {}", device.name(), *reason));
     return device;
   }
@@ -29,7 +28,7 @@ Device device_for(const LoadedRun& run, const std::string& wanted) {
   } catch (const ConfigError&) {
     return {};  // a run that was never placed
   }
-  return unavailable_reason(device, precision) ? Device{} : device;
+  return unavailable_reason(device) ? Device{} : device;
 }
 
 float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }

@@ -29,7 +29,6 @@ class Shapes {
     append(reinterpret_cast<std::uintptr_t>(&*run.network));
     append(data);
     append(run.batch_size);
-    append(run.precision);
     append(run.num_workers);
     append(run.shuffle);
     append(run.deterministic);
@@ -95,11 +94,11 @@ class Devices {
   explicit Devices(const PlanEnvironment& environment) : environment_(environment) {}
 
   const std::pair<Device, Reason>& find(const RunConfig& run) {
-    const auto [found, is_new] = known_.try_emplace({run.device, run.precision});
+    const auto [found, is_new] = known_.try_emplace(run.device);
     if (!is_new) return found->second;
     auto& [device, reason] = found->second;
     device = parse_device(run.device);
-    if (auto text = environment_.unavailable(device, run.precision))
+    if (auto text = environment_.unavailable(device))
       reason = std::make_shared<const std::string>(std::move(*text));
     return found->second;
   }
@@ -112,7 +111,7 @@ class Devices {
 
  private:
   const PlanEnvironment& environment_;
-  std::map<std::pair<std::string, Precision>, std::pair<Device, Reason>> known_;
+  std::map<std::string, std::pair<Device, Reason>> known_;
 };
 
 }  // namespace

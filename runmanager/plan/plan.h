@@ -54,8 +54,8 @@ struct PlannedRun {
 /// What the plan asks of its surroundings. Each function may throw.
 struct PlanEnvironment {
   std::function<DataCost(const DatasetSpec&)> data;  // called once per data set
-  /// Why a device cannot be used with a precision, or nothing. Called once for each pair.
-  std::function<std::optional<std::string>(const Device&, Precision)> unavailable;
+  /// Why a device cannot be used, or nothing. Called once for each.
+  std::function<std::optional<std::string>(const Device&)> unavailable;
   int jobs = 1;                            // runs at once, >= 1
   int threads = 1;                         // CPU threads of each, >= 1
   std::optional<std::uint64_t> disk_free;  // bytes, where the sweep's directory is or will be

@@ -94,6 +94,8 @@ Json without_names(const Json& config, RunIdentity& identity) {
   settings.erase("init");  // Its content is what counts.
   // Records of versions that did not know it are of batches that were trained as a whole.
   if (settings.value("accumulate", Json()) == 1) settings.erase("accumulate");
+  // Earlier versions also had "bf16".
+  if (settings.value("precision", Json()) == "fp32") settings.erase("precision");
   return settings;
 }
 

@@ -75,7 +75,7 @@ PreparedRun RunPreparer::prepare(const RunConfig& config) {
   PreparedRun run;
   run.config = &config;
   run.device = environment_.parse_device(config.device);
-  run.unavailable = environment_.unavailable_reason(run.device, config.precision);
+  run.unavailable = environment_.unavailable_reason(run.device);
   run.network = std::make_shared<const Network>(config.network, data.sizes.shape);
   const EngineOptions options = engine_options(config, run.device);
   if (!run.unavailable) run.unavailable = environment_.parallel_missing_reason(*run.network, options);

@@ -169,7 +169,7 @@ SweepOutcome run_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEn
 }
 
 PlannedSweep plan_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment) {
-  environment.unavailable_reason = [](const Device&, Precision) { return std::nullopt; };
+  environment.unavailable_reason = [](const Device&) { return std::nullopt; };
   environment.stop_requested = [] { return 0; };
   return SweepRunner(sweep, options, std::move(environment)).plan();
 }

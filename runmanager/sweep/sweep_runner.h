@@ -45,8 +45,7 @@ struct SweepEnvironment {
   std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
       sweep::make_engine;
   std::function<Dataset(const DatasetSpec&)> load_dataset = sweep::load_dataset;
-  std::function<std::optional<std::string>(const Device&, Precision)> unavailable_reason =
-      sweep::unavailable_reason;
+  std::function<std::optional<std::string>(const Device&)> unavailable_reason = sweep::unavailable_reason;
   /// Why a run's devices cannot train together as its "parallel" asks for; see
   /// parallel_unavailable_reason().
   std::function<std::optional<std::string>(const Network&, const EngineOptions&)> parallel_missing_reason =

@@ -107,8 +107,6 @@ void assign(Field& field, const ArgumentValue& value) {
     field = std::get<double>(value);
   else if constexpr (std::is_integral_v<Field>)
     field = static_cast<Field>(std::get<std::int64_t>(value));
-  else if constexpr (std::is_same_v<Field, Precision>)
-    field = parse_precision(std::get<std::string>(value));
   else
     field = std::get<std::string>(value);
 }
@@ -286,13 +284,20 @@ RunPart simple(const char* key, Field RunConfig::*field) {
     assign(value, SettingReader(&tree, file_settings(), problems).value(key));
     return value;
   };
-  const auto write = [](const Field& value) -> Json {
-    if constexpr (std::is_same_v<Field, Precision>)
-      return precision_name(value);
-    else
-      return value;
-  };
-  return part(key, field, read, write);
+  return part(key, field, read, [](const Field& value) { return Json(value); });
+}
+
+// A key of earlier versions, which also had "bf16". It is accepted as long as it changes nothing, and not
+// recorded.
+RunPart precision_part() {
+  return {"precision",
+          [](const JsonNode& tree, const ReadContext&, Problems& problems) -> PutIntoRun {
+            const JsonNode* node = tree.find("precision");
+            if (node != nullptr && (!node->is(JsonKind::kString) || node->text != "fp32"))
+              problems.add_value(*node, "fp32: bf16 was no faster and is gone; leave the key out");
+            return [](RunConfig&) {};
+          },
+          [](const RunConfig&) { return Json(); }};
 }
 
 RunPart dataset_part() {
@@ -353,7 +358,7 @@ std::span<const RunPart> run_parts() {
       simple("batch_size", &RunConfig::batch_size), simple("shuffle", &RunConfig::shuffle),
       simple("num_workers", &RunConfig::num_workers),
       part("device", &RunConfig::device, read_device, [](const std::string& device) { return Json(device); }),
-      simple("precision", &RunConfig::precision), simple("deterministic", &RunConfig::deterministic),
+      precision_part(), simple("deterministic", &RunConfig::deterministic),
       simple("checkpoint", &RunConfig::checkpoint),
       part("clip_norm", &RunConfig::clip_norm, read_clip_norm,
            [](double length) { return length > 0 ? Json(length) : Json(); }),

@@ -21,7 +21,6 @@ EngineOptions engine_options(const RunConfig& config, const Device& device) {
           .clip_norm = config.clip_norm,
           .augment = {config.augment, config.seed, config.repeat},
           .placement = config.placement,
-          .precision = config.precision,
           .deterministic = config.deterministic,
           .parallel = config.parallel,
           .accumulate = config.accumulate};

@@ -79,7 +79,7 @@ void verify(const fs::path& directory) {
   SweepEnvironment environment;
   environment.load_dataset = no_data;
   environment.parse_device = [](std::string_view) { return Device(); };
-  environment.unavailable_reason = [](const Device&, Precision) { return std::nullopt; };
+  environment.unavailable_reason = [](const Device&) { return std::nullopt; };
   environment.stop_requested = [] { return 0; };
   std::ostringstream out;
   environment.out = &out;

@@ -120,7 +120,7 @@ SweepEnvironment World::environment() {
     ++data_loads;
     return small_dataset();
   };
-  world.unavailable_reason = [](const Device& device, Precision) -> std::optional<std::string> {
+  world.unavailable_reason = [](const Device& device) -> std::optional<std::string> {
     if (device.type == DeviceType::kCuda) return "there is none here";
     return std::nullopt;
   };

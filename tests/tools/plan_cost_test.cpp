@@ -134,7 +134,6 @@ INSTANTIATE_TEST_SUITE_P(
                    "fashion-cnn.json",
                    {"batch_size=10000", "num_workers=2", "dataset.validation=10000"}},
         MemoryCase{"Sgd", "fashion-cnn.json", {"batch_size=1000", "num_workers=0", "optimizer=sgd"}},
-        MemoryCase{"Bf16", "mlp.json", {"batch_size=100", "num_workers=4", "precision=bf16"}},
         MemoryCase{"BatchNorm", "resnet.json", {"batch_size=256", "num_workers=0", "dataset.limit=512"}}),
     [](const auto& kind) { return std::string(kind.param.name); });
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
-#include "core/kernels/cpu/kernels/bf16_pairs.h"
 #include "core/kernels/cpu/kernels/conv_kernels.h"
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
@@ -48,8 +46,8 @@ struct Convolution {
     for (AlignedBuffer* buffer : {&input, &weights, &spread})
       std::fill_n(buffer->data(), buffer->size(), 0.25f);
     gradient.data = spread.data();
-    cpu::pack_conv_weights(g, cpu::conv_channel_tile(), weights.data(), packed.data());
-    cpu::pack_conv_weights_transposed(g, cpu::conv_channel_tile(), weights.data(), transposed.data());
+    cpu::pack_conv_weights(g, weights.data(), packed.data());
+    cpu::pack_conv_weights_transposed(g, weights.data(), transposed.data());
   }
   double flops() const {
     return 2.0 * static_cast<double>(g.in_channels * g.out_channels * g.taps() * g.out_height * g.out_width *
@@ -60,29 +58,6 @@ struct Convolution {
   cpu::ConvGradient gradient{};
   std::size_t size, padding;
   AlignedBuffer input, weights, packed, transposed, output, spread, grad_in;
-};
-
-// The same with bf16 factors. Packing activations into pairs is part of the measured time; packing weights,
-// which is done once per batch, is not.
-struct Bf16Convolution : Convolution {
-  explicit Bf16Convolution(const ConvCase& c) : Convolution(c), forward(g), backward(g) {
-    forward.in_channels = cpu::pair_count(g.in_channels);
-    backward.out_channels = cpu::pair_count(g.out_channels);
-    input_pairs = AlignedBuffer(forward.in_channels * g.in_plane);
-    gradient_pairs = AlignedBuffer(backward.out_channels * gradient.channel_floats());
-    pairs = AlignedBuffer(forward.in_channels * g.taps() * g.out_channels);
-    transposed_pairs = AlignedBuffer(backward.out_channels * g.taps() * g.in_channels);
-    const std::size_t tile = kernels->channel_tile;
-    cpu::pack_conv_weights(g, tile, weights.data(), packed.data());
-    cpu::pack_conv_weight_pairs(g, tile, g.in_channels, g.out_channels, packed.data(), pairs.data());
-    cpu::pack_conv_weights_transposed(g, tile, weights.data(), transposed.data());
-    cpu::pack_conv_weight_pairs(g, tile, g.out_channels, g.in_channels, transposed.data(),
-                                transposed_pairs.data());
-  }
-
-  const cpu::Bf16Kernels* kernels = cpu::bf16_hardware_kernels();
-  cpu::ConvGeometry forward, backward;
-  AlignedBuffer input_pairs, gradient_pairs, pairs, transposed_pairs;
 };
 
 // The same by Winograd's algorithm, where ConvOp uses it. FLOP/s count the
@@ -151,21 +126,6 @@ void register_conv_benchmarks() {
                                      v.size, v.size, v.grad_in.data(), v.scratch.data());
       });
     }
-    if (cpu::bf16_hardware_kernels() == nullptr || c.in_channels == 1) continue;
-    add<Bf16Convolution>("conv/" + shape + "/forward/bf16", c, [](Bf16Convolution& v) {
-      cpu::pack_channel_pairs(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes,
-                              v.g.in_plane, v.input_pairs.data());
-      v.kernels->conv_forward(v.forward, v.input_pairs.data(), v.pairs.data(), nullptr, true,
-                              v.output.data());
-    });
-    add<Bf16Convolution>("conv/" + shape + "/input/bf16", c, [](Bf16Convolution& v) {
-      cpu::pack_channel_pairs(v.gradient.data, v.g.out_channels, v.gradient.rows * v.gradient.pitch * kLanes,
-                              v.gradient.channel_floats(), v.gradient_pairs.data());
-      cpu::ConvGradient pairs = v.gradient;
-      pairs.data = v.gradient_pairs.data();
-      v.kernels->conv_backward_input(v.backward, pairs, v.transposed_pairs.data(), v.padding, v.padding,
-                                     v.size, v.size, v.grad_in.data());
-    });
   }
 }
 

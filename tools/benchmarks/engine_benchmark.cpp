@@ -3,7 +3,6 @@
 //   --threads N   CPU threads of the engine (default 1)
 //   --device NAME   device of the engine (default cpu)
 //   --placement NAME   memory of the samples: auto, device, host
-//   --precision fp32|bf16   precision of the networks (default fp32)
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
@@ -126,7 +125,6 @@ int run(int argc, char** argv) {
   options.threads = threads;
   options.device = parse_device(extract_flag(arguments, "--device").value_or("cpu"));
   options.placement = parse_placement(extract_flag(arguments, "--placement").value_or("auto"));
-  options.precision = parse_precision(extract_flag(arguments, "--precision").value_or("fp32"));
   std::vector<Case> cases = examples();
   if (const auto network = extract_flag(arguments, "--network")) {
     cases = {{*network, parse_shape(extract_flag(arguments, "--input").value_or("1,28,28")),
@@ -141,9 +139,7 @@ int run(int argc, char** argv) {
       ->UseRealTime();
   register_conv_benchmarks();
   for (const Case& c : cases) {
-    const std::string name =
-        "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size) +
-        (options.precision == Precision::kFp32 ? "" : "/" + precision_name(options.precision));
+    const std::string name = "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
     benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, options); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();

@@ -3,7 +3,7 @@
 
 namespace sweep {
 
-/// Registers conv/SHAPE/forward, /weights and /input with Google Benchmark, and /winograd and /bf16 variants
+/// Registers conv/SHAPE/forward, /weights and /input with Google Benchmark, and /winograd variants
 /// where the engine has them. FLOP/s count every multiply-add of the direct formula.
 void register_conv_benchmarks();
 

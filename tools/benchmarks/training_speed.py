@@ -54,8 +54,6 @@ CASES = [
 ]
 SWEEP = "the 6 CPU runs of cpu-vs-cuda.json, whole program"
 SWEEP_TARGET = 15
-LARGEST_ACCURATE_BATCH = 1000  # with larger batches a network has learned little after so few epochs
-PRECISIONS = ("fp32", "bf16")
 VARIANTS = {"eager": [], "channels-last": ["--channels-last"], "compile": ["--compile"]}
 
 
@@ -64,10 +62,10 @@ def run(command, timeout=None, environment=None):
                           env={**os.environ, **(environment or {})}).stdout
 
 
-def time_engine_epoch(args, case, device="cpu", placement="auto", environment=None, precision="fp32"):
+def time_engine_epoch(args, case, device="cpu", placement="auto", environment=None):
     """Returns the seconds of one epoch over random samples, with the engine and a loader but without the rest of a sweep."""
     output = run([args.engine_benchmark, "--threads", args.threads, "--device", device, "--placement", placement,
-                  "--precision", precision, "--network", case.path, "--input", ",".join(map(str, case.shape)), "--batch", case.batch,
+                  "--network", case.path, "--input", ",".join(map(str, case.shape)), "--batch", case.batch,
                   "--samples", case.samples, "--benchmark_filter=epoch", "--benchmark_format=json",
                   "--benchmark_min_time=1"], environment=environment)
     return json.loads(output)["benchmarks"][0]["real_time"] / 1e3
@@ -87,24 +85,12 @@ def train_run(args, case, epochs, settings, environment=None, **dataset):
         return json.loads(next(Path(work, "runs/bench").glob("*/run.json")).read_text())
 
 
-def time_sweep_epochs(args, case, precision="fp32"):
+def time_sweep_epochs(args, case):
     """Returns the seconds of each epoch: of the whole program for real data, of engine and loader for random samples."""
     if case.shape:
-        return [time_engine_epoch(args, case, precision=precision)]
-    run_record = train_run(args, case, args.epochs, {"device": "cpu", "precision": precision})
+        return [time_engine_epoch(args, case)]
+    run_record = train_run(args, case, args.epochs, {"device": "cpu"})
     return [epoch["epoch_seconds"] for epoch in run_record["epochs"]]
-
-
-def accuracies(args, case):
-    """Returns the test accuracies of fp32 and of bf16, both with the same seeds."""
-    return {precision: [train_run(args, case, args.accuracy_epochs, {"device": "cpu", "precision": precision,
-                                                                     "seed": seed})["metrics"]["test_accuracy"]
-                        for seed in range(1, args.seeds + 1)]
-            for precision in PRECISIONS}
-
-
-def bf16_unavailable_reason(args):
-    return json.loads(run([args.sweep, "devices", "--json"]))["bf16_unavailable"]
 
 
 def torch_command(args, case, *options):
@@ -182,20 +168,6 @@ def measure(args, torch, cases):
     return figures, kernels
 
 
-def measure_precisions(args, cases):
-    """Returns for each case the seconds of its epochs per precision, and for real data the test accuracies."""
-    found = {}
-    for case in cases:
-        print(f"fp32 and bf16: {case.name}", file=sys.stderr, flush=True)
-        entry = found.setdefault(case.name, {"seconds": {p: [] for p in PRECISIONS}, "accuracies": {}})
-        for _ in range(args.rounds):
-            for precision in PRECISIONS:
-                entry["seconds"][precision] += time_sweep_epochs(args, case, precision)
-        if not case.shape and case.batch <= LARGEST_ACCURATE_BATCH:
-            entry["accuracies"] = accuracies(args, case)
-    return found
-
-
 def cell(values):
     """Median (least to most) of seconds."""
     if not values:
@@ -230,41 +202,20 @@ def sweep_table(programs):
            f"{'missing' if ratio is None else f'{ratio:.1f}'} | {SWEEP_TARGET} |")
 
 
-def accuracy_cell(values):
-    if not values:
-        return "not measured"
-    return f"{100 * statistics.mean(values):.2f} % ({100 * min(values):.2f} to {100 * max(values):.2f})"
-
-
-def precision_table(args, cases, precisions):
-    yield (f"| network, batch | epoch in fp32 | epoch in bf16 | fp32 / bf16 | test accuracy after {args.accuracy_epochs} "
-           f"epochs in fp32, {args.seeds} seeds | in bf16 |")
-    yield "|---|---|---|---|---|---|"
-    for case in cases:
-        entry = precisions[case.name]
-        seconds, accuracy = entry["seconds"], entry["accuracies"]
-        ratio = statistics.median(seconds["fp32"]) / statistics.median(seconds["bf16"])
-        yield (f"| {case.name} | {cell(seconds['fp32'])} | {cell(seconds['bf16'])} | {ratio:.2f} | "
-               f"{accuracy_cell(accuracy.get('fp32'))} | {accuracy_cell(accuracy.get('bf16'))} |")
-
-
 def kernel_table(kernels):
     peak = statistics.median(kernels["multiply_add_peak"])
     yield f"One core multiplies and adds at most {peak / 1e9:.0f} GFLOP/s."
     yield ""
-    yield ("| convolution (one block of 16 images) | GFLOP/s: forward | weights' gradient | input's gradient | "
-           "forward in bf16 | input's gradient in bf16 |")
-    yield "|---|---|---|---|---|---|"
+    yield ("| convolution (one block of 16 images) | GFLOP/s: forward | weights' gradient | input's gradient |")
+    yield "|---|---|---|---|"
     shapes = list(dict.fromkeys(name.split("/")[1] for name in kernels if name.startswith("conv/")))
     for shape in shapes:
         rates = [statistics.median(kernels[f"conv/{shape}/{kernel}"]) for kernel in ("forward", "weights", "input")]
-        in_bf16 = [kernels.get(f"conv/{shape}/{kernel}/bf16") for kernel in ("forward", "input")]
         yield (f"| {shape.replace('_', ' ')} | " +
-               " | ".join(f"{rate / 1e9:.0f} ({100 * rate / peak:.0f} %)" for rate in rates) + " | " +
-               " | ".join("" if rate is None else f"{statistics.median(rate) / 1e9:.0f}" for rate in in_bf16) + " |")
+               " | ".join(f"{rate / 1e9:.0f} ({100 * rate / peak:.0f} %)" for rate in rates) + " |")
 
 
-def report(args, torch, cases, figures, kernels, precisions, about):
+def report(args, torch, cases, figures, kernels, about):
     lines = [f"# Training on the CPU, and PyTorch's, {machine.now():%Y-%m-%d}", "",
              f"{machine.sentence(about)}; {args.threads} threads each; sweep {args.commit}, "
              f"PyTorch {torch or 'missing: not installed'}.",
@@ -274,9 +225,6 @@ def report(args, torch, cases, figures, kernels, precisions, about):
              "Time of an epoch:", "", *epoch_table(figures, cases, args.variants), ""]
     if SWEEP in figures:
         lines += ["Time of a sweep with its logs, from start to exit:", "", *sweep_table(figures[SWEEP]), ""]
-    lines += ["The same epochs with `\"precision\": \"bf16\"`, which changes results a little:", ""]
-    missing = bf16_unavailable_reason(args)
-    lines += [f"missing: {missing}", ""] if missing else [*precision_table(args, cases, precisions), ""]
     if kernels:
         lines += [*kernel_table(kernels), ""]
     return "\n".join(lines)
@@ -290,8 +238,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sweep-rounds", type=int, default=1, help="rounds of PyTorch's whole program, which takes minutes")
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--accuracy-epochs", type=int, default=5, help="epochs after which fp32 and bf16 are compared")
-    parser.add_argument("--seeds", type=int, default=3, help="trainings of each that are compared")
     parser.add_argument("--only", default="", help="only cases with this in their name")
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile, which takes a minute a case")
     parser.add_argument("--results", type=Path)
@@ -307,14 +253,13 @@ def main():
     about = machine.describe()
     cases = [case for case in CASES if args.only in case.name]
     figures, kernels = measure(args, torch, cases)
-    precisions = {} if bf16_unavailable_reason(args) else measure_precisions(args, cases)
-    text = report(args, torch, cases, figures, kernels, precisions, about)
+    text = report(args, torch, cases, figures, kernels, about)
     print(text)
     if args.results:
         machine.write_results(args.results, text, {
             "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "threads": args.threads,
             "rounds": args.rounds, "versions": {"sweep": args.commit, "pytorch": torch or "missing"},
-            "unit": "seconds", "epochs": figures, "precisions": precisions, "kernels": kernels})
+            "unit": "seconds", "epochs": figures, "kernels": kernels})
     return 0
 
 

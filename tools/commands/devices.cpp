@@ -25,7 +25,6 @@ struct Machine {
   std::vector<DeviceInfo> devices = list_devices();
   std::vector<LibraryInfo> libraries = list_libraries();
   std::optional<std::string> cuda_reason = cuda_unavailable_reason();
-  std::optional<std::string> bf16_reason = bf16_unavailable_reason();
 };
 
 std::string gibibytes(std::uint64_t bytes) {
@@ -36,12 +35,6 @@ Json or_null(const std::optional<std::string>& text) { return text ? Json(*text)
 
 Json null_if_empty(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json to_json(const std::vector<Precision>& precisions) {
-  Json names = Json::array();
-  for (const Precision precision : precisions) names.push_back(precision_name(precision));
-  return names;
-}
-
 Json to_json(const Machine& machine) {
   Json json = {{"devices", Json::array()}};
   for (const DeviceInfo& info : machine.devices) {
@@ -50,8 +43,7 @@ Json to_json(const Machine& machine) {
                                {"memory_bytes", info.memory_bytes},
                                {"cores", info.cores},
                                {"capability", info.capability},
-                               {"software", info.software},
-                               {"precisions", to_json(info.precisions)}});
+                               {"software", info.software}});
   }
   json["libraries"] = Json::array();
   for (const LibraryInfo& library : machine.libraries) {
@@ -62,7 +54,6 @@ Json to_json(const Machine& machine) {
                                  {"problem", null_if_empty(library.problem)}});
   }
   json["cuda_unavailable"] = or_null(machine.cuda_reason);
-  json["bf16_unavailable"] = or_null(machine.bf16_reason);
   return json;
 }
 
@@ -70,10 +61,10 @@ void print_text(const Machine& machine) {
   for (const DeviceInfo& info : machine.devices) {
     const bool cpu = info.device.type == DeviceType::kCpu;
     std::cout << fmt::format(
-        "{:<7} {}, {}, {} {}{}{}, {}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
+        "{:<7} {}, {}, {} {}{}, {}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
         info.cores, cpu ? (info.cores == 1 ? "thread" : "threads") : "multiprocessors",
         info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability,
-        info.precisions.size() > 1 ? ", bf16" : "", info.software);
+        info.software);
   }
   if (machine.cuda_reason) std::cout << fmt::format("cuda    cannot be used: {}\n", *machine.cuda_reason);
   for (const LibraryInfo& library : machine.libraries) {
@@ -85,7 +76,6 @@ void print_text(const Machine& machine) {
                                library.problem);
     }
   }
-  if (machine.bf16_reason) std::cout << fmt::format("{}\n", *machine.bf16_reason);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ const RunConfig& choose_run(const Sweep& sweep) {
   std::optional<std::string> reason;
   for (const RunConfig& run : sweep.runs) {
     const Device device = parse_device(run.device);
-    const std::optional<std::string> missing = unavailable_reason(device, run.precision);
+    const std::optional<std::string> missing = unavailable_reason(device);
     if (!missing) return run;
     if (!reason) reason = device.name() + ": " + *missing;
   }

@@ -26,11 +26,10 @@ bool is_2x2_pool(const Layer& layer) {
 // Walks the layers in order. make_op() makes an op of a layer and moves next_ past the layers that it fuses.
 class Compiler {
  public:
-  Compiler(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16)
+  Compiler(const Network& network, std::size_t max_blocks)
       : network_(network),
         layers_(network.layers()),
         max_blocks_(max_blocks),
-        bf16_(bf16),
         values_(layers_.size()),
         reader_counts_(layers_.size()) {
     for (const Layer& layer : layers_) {
@@ -87,7 +86,7 @@ class Compiler {
     fusion.pool = ConvOp::can_pool(layer) && fuse_pool();
     // ReLU and maximum commute, so pooling may come before or after the ReLU.
     if (fusion.pool && !fusion.relu) fusion.relu = fuse_relu();
-    return std::make_unique<ConvOp>(network_, layer, fusion, bf16_);
+    return std::make_unique<ConvOp>(network_, layer, fusion);
   }
 
   // A convolution copies its input into zero padding and its output gradient into zero borders.
@@ -126,7 +125,7 @@ class Compiler {
       compiled.conv = op.get();
       compiled.op = std::move(op);
     } else if (layer.type == "linear") {
-      compiled.op = std::make_unique<LinearOp>(network_, layer, fuse_relu(), bf16_);
+      compiled.op = std::make_unique<LinearOp>(network_, layer, fuse_relu());
     } else if (layer.type == "residual") {
       compiled.op = std::make_unique<SumOp>(layer, fuse_relu());
     } else if (layer.type == "max_pool2d") {
@@ -145,7 +144,6 @@ class Compiler {
   const Network& network_;
   std::span<const Layer> layers_;
   std::size_t max_blocks_;
-  const Bf16Kernels* bf16_;
   std::vector<std::size_t> values_;         // the op whose output is that of each layer
   std::vector<std::size_t> reader_counts_;  // layers that read each layer's output
   std::vector<CompiledOp> ops_;
@@ -155,8 +153,8 @@ class Compiler {
 
 }  // namespace
 
-std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16) {
-  return Compiler(network, max_blocks, bf16).compile();
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks) {
+  return Compiler(network, max_blocks).compile();
 }
 
 }  // namespace sweep::cpu

@@ -14,7 +14,6 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
 #include "core/kernels/cpu/ops/op.h"
 #include "core/network/network.h"
 
@@ -33,9 +32,8 @@ struct CompiledOp {
   BatchNormOp* batch_norm = nullptr;  // the op, if it is one
 };
 
-/// Ops in topological order. `max_blocks`: the largest number of blocks in a batch. `bf16`: nullptr for fp32;
-/// else convolutions and linear layers round their factors to bf16 where that helps, see ConvOp and LinearOp.
+/// Ops in topological order. `max_blocks`: the largest number of blocks in a batch.
 /// Throws ConfigError for a layer type that the engine does not have, and for a network without any op.
-std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16);
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks);
 
 }  // namespace sweep::cpu

@@ -6,7 +6,6 @@
 
 #include "core/engine/engine_checks.h"
 #include "core/kernels/cpu/batch_runner.h"
-#include "core/kernels/cpu/kernels/bf16/bf16_support.h"
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/simd/allocation_count.h"
@@ -19,10 +18,6 @@ namespace {
 using cpu::AlignedBuffer;
 using cpu::kLanes;
 using cpu::part_begin;
-
-const cpu::Bf16Kernels* bf16_of(const EngineOptions& options) {
-  return options.precision == Precision::kBf16 ? cpu::bf16_kernels() : nullptr;
-}
 
 int threads_of(const EngineOptions& options) {
   return options.threads > 0 ? options.threads : available_cores();
@@ -46,7 +41,7 @@ class CpuEngine final : public ReplicaEngine {
   CpuEngine(const Network& network, const EngineOptions& options, Communicator* group)
       : network_(network),
         options_(options),
-        program_(network_, cpu::block_count(options.batch_size), bf16_of(options)),
+        program_(network_, cpu::block_count(options.batch_size)),
         pool_(threads_of(options)),
         runner_(network_, options_, program_, pool_, group),
         has_group_(group != nullptr),
@@ -226,7 +221,7 @@ std::size_t cpu_engine_memory(const Network& network, const EngineOptions& optio
   std::size_t bytes = 0;
   for (std::size_t rank = 0; rank < devices; ++rank) {
     const cpu::AllocationCount count;
-    const cpu::Program program(network, cpu::block_count(options.batch_size), bf16_of(options));
+    const cpu::Program program(network, cpu::block_count(options.batch_size));
     const cpu::RunnerMemory runner(network, options, program, threads, {rank, devices});
     const ParameterArrays arrays(program, options.optimizer);
     std::optional<cpu::ProfileMemory> profile;

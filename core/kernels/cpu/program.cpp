@@ -33,8 +33,8 @@ double* seconds_of(double* op_seconds, std::size_t op) {
 
 }  // namespace
 
-Program::Program(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16)
-    : ops_(compile(network, max_blocks, bf16)), input_elements_(element_count(network.input())) {
+Program::Program(const Network& network, std::size_t max_blocks)
+    : ops_(compile(network, max_blocks)), input_elements_(element_count(network.input())) {
   std::vector<PlannedOp> planned;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = *ops_[i].op;

@@ -60,8 +60,8 @@ struct BlockSums {
 /// normalization there is one phase, and one workspace per thread.
 class Program {
  public:
-  /// `max_blocks` and `bf16`: see compile(), which also says what it throws.
-  Program(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16);
+  /// `max_blocks`: see compile(), which also says what it throws.
+  Program(const Network& network, std::size_t max_blocks);
 
   std::size_t parameter_floats() const { return parameter_floats_; }
   std::size_t input_elements() const { return input_elements_; }

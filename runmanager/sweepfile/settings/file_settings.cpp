@@ -1,7 +1,6 @@
 // The tables themselves: one row per key of the file.
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
-#include "core/spec/precision.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/setting_rows.h"
@@ -51,10 +50,7 @@ std::span<const Setting> file_settings() {
       integer("num_workers", 0, 1024, 0,
               "threads that prepare batches ahead; 0: the training thread does it"),
       device("device", "auto", "where to train; auto: CUDA if there is one, else the CPU"),
-      choice("precision", {precision_names().begin(), precision_names().end()},
-             precision_name(Precision::kFp32),
-             "bf16: conv2d and linear round their factors to bf16, sums and all else stay fp32; only on CPUs "
-             "that have it"),
+      choice("precision", {"fp32"}, "fp32", "of earlier versions; leave it out"),
       boolean(
           "deterministic", true,
           "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "

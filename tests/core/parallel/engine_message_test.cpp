@@ -17,7 +17,6 @@ EngineOptions unusual_options() {
   options.seed = 1234567890123;
   options.loss.class_weights = {1, 2, 3};
   options.augment.steps = {{AugmentKind::kCutout, 4}};
-  options.precision = Precision::kBf16;
   options.deterministic = false;
   options.parallel.data = 4;
   options.parallel.model = {{"conv*", "cpu:1"}};

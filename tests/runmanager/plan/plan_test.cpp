@@ -27,7 +27,7 @@ PlanEnvironment environment(int* asked_for_data = nullptr) {
                 return DataCost{.sizes = {{1, 28, 28}, 10, 1050}, .test = 0, .bytes = 1050 * 788};
               },
           .unavailable =
-              [](const Device& device, Precision) {
+              [](const Device& device) {
                 return device.type == DeviceType::kCuda ? std::optional<std::string>("no such thing here")
                                                         : std::nullopt;
               },

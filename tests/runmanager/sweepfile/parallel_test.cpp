@@ -124,5 +124,17 @@ TEST(Parallel, DoesNotChangeWhatARunIs) {
   EXPECT_FALSE(differences(plain, identity(R"("lr": 0.1, "accumulate": 2)")).empty());
 }
 
+// Records of earlier versions have keys that there are no more.
+TEST(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
+  const SweepFolder folder;
+  const auto now = folder.load(SweepFolder::with(R"("precision": "fp32")")).runs.at(0).resolved.json();
+  EXPECT_FALSE(now.contains("precision"));
+  auto before = now;
+  before["precision"] = "fp32";
+  EXPECT_TRUE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
+  before["precision"] = "bf16";
+  EXPECT_FALSE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
+}
+
 }  // namespace
 }  // namespace sweep

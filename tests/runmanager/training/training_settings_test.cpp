@@ -30,15 +30,6 @@ TEST(TrainingSettings, LossAndClippingReachTheEngine) {
   EXPECT_EQ(other.training.options.clip_norm, 0);
 }
 
-TEST(TrainingSettings, PrecisionReachesTheEngine) {
-  World world;
-  world.run(one_run([](RunConfig& run) { run.precision = Precision::kBf16; }));
-  EXPECT_EQ(world.training.options.precision, Precision::kBf16);
-  World other;
-  other.run(one_run([](RunConfig&) {}));
-  EXPECT_EQ(other.training.options.precision, Precision::kFp32);
-}
-
 TEST(TrainingSettings, WhetherBitsHaveToBeTheSameReachesTheEngine) {
   World world;
   world.run(one_run([](RunConfig& run) { run.deterministic = false; }));

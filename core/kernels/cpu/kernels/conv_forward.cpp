@@ -1,5 +1,4 @@
 // Forward convolution, the gradient of its input, and the packing of weights for both.
-#include "core/kernels/cpu/kernels/bf16_pairs.h"
 #include "core/kernels/cpu/kernels/conv_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,18 +14,18 @@ namespace sweep::cpu::HWY_NAMESPACE {
 
 void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
                   float* out) {
-  conv_forward_tiles<Fp32Arithmetic>(g, in, packed, bias, relu, out);
+  conv_forward_tiles(g, in, packed, bias, relu, out);
 }
 
 void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                        bool relu, float* out, float* argmax) {
-  conv_pool_forward_tiles<Fp32Arithmetic>(g, in, packed, bias, relu, out, argmax);
+  conv_pool_forward_tiles(g, in, packed, bias, relu, out, argmax);
 }
 
 void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in) {
-  conv_backward_input_tiles<Fp32Arithmetic>(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
+  conv_backward_input_tiles(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
 }
 
 std::size_t channel_tile() { return kMaxChannelTile; }
@@ -78,7 +77,8 @@ void export_conv_weights(const ConvGeometry& g, const float* weights, float* pyt
   }
 }
 
-void pack_conv_weights(const ConvGeometry& g, std::size_t tile, const float* weights, float* packed) {
+void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed) {
+  const std::size_t tile = conv_channel_tile();
   const std::size_t tiles = (g.out_channels + tile - 1) / tile;
   const std::size_t taps = g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
@@ -93,8 +93,8 @@ void pack_conv_weights(const ConvGeometry& g, std::size_t tile, const float* wei
   }
 }
 
-void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const float* weights,
-                                  float* packed) {
+void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed) {
+  const std::size_t tile = conv_channel_tile();
   const std::size_t tiles = (g.in_channels + tile - 1) / tile;
   const std::size_t taps = g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
@@ -106,18 +106,6 @@ void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const
           *packed++ = weights[(out * taps + tap) * g.in_channels + in];
       }
     }
-  }
-}
-
-void pack_conv_weight_pairs(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
-                            const float* packed, float* pairs) {
-  const std::size_t tiles = (tiled + tile - 1) / tile;
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t count = part_begin(tiled, tiles, t + 1) - part_begin(tiled, tiles, t);
-    const std::size_t row = g.taps() * count;  // floats of one summed channel
-    pack_channel_pairs(packed, summed, row, row, pairs);
-    packed += summed * row;
-    pairs += pair_count(summed) * row;
   }
 }
 

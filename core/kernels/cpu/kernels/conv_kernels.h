@@ -38,21 +38,13 @@ std::size_t conv_channel_tile();
 void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights);
 void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch);
 
-/// Reorders weights for register tiles of at most `tile` output channels: per tile [in][ky][kx][channel in
-/// tile], the order in which a tile reads them. The functions below need tile = conv_channel_tile(). `packed`
-/// has as many floats as `weights`.
-void pack_conv_weights(const ConvGeometry& g, std::size_t tile, const float* weights, float* packed);
+/// Reorders weights for this machine's register tiles: per tile [in][ky][kx][output channel in tile], the
+/// order in which a tile reads them. `packed` has as many floats as `weights`.
+void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed);
 
 /// The same for the gradient of the input, which is a convolution with transposed and rotated weights: tiles
 /// of input channels, [out][ky][kx][channel in tile], with both kernel axes reversed.
-void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const float* weights,
-                                  float* packed);
-
-/// Rounds packed weights to bf16 pairs, see bf16_kernels.h. `summed`: the channels that are summed over
-/// and paired (in_channels, or out_channels if transposed); `tiled`: the others. pairs
-/// [pair_count(summed) · taps · tiled].
-void pack_conv_weight_pairs(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
-                            const float* packed, float* pairs);
+void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed);
 
 /// out = conv(in) + bias, then max(0, ·) if `relu`. in [in_channels][in_height][in_width][16], with in_plane
 /// floats from channel to channel; packed from pack_conv_weights(); bias [out_channels] or nullptr; out

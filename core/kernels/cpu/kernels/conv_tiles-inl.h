@@ -1,5 +1,4 @@
-// The register tiles of conv_kernels.h as templates over the arithmetic: fp32, or bf16 pairs
-// (bf16_kernels.h), whose elements are 32 bits, too. Compiled once per Highway target and source.
+// The register tiles of conv_kernels.h. Compiled once per Highway target and source.
 //
 // A tile computes kChannels output channels × 4 positions for one vector of images. All its sums are in
 // registers from the first tap to the last; the loops over input channels and kernel positions are outside,
@@ -17,9 +16,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Anonymous, because bf16_avx512.cpp is compiled with more instructions than the target has: the linker must
-// not merge its instances with those of other sources.
-namespace {
 
 // The taps that a tile sums over, input channels × kernel rows × kernel columns, and
 // the strides of its operands.
@@ -32,7 +28,7 @@ struct TapWindow {
 
 // acc[c][p] += Σ weight[tap][c] · in[p][tap] over the window's taps, for c < kChannels and p < 4. in[p]
 // points to the input under the first tap of position p.
-template <class Arithmetic, int kChannels>
+template <int kChannels>
 HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* const (&in)[4],
                                 const float* weights, Vector (&acc)[kChannels][4]) {
   const std::size_t step = window.in_column_stride, weight_step = window.weight_column_stride;
@@ -48,7 +44,7 @@ HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* c
         const Vector x[4] = {hn::Load(d, p0), hn::Load(d, p1), hn::Load(d, p2), hn::Load(d, p3)};
         for (int c = 0; c < kChannels; ++c) {
           const Vector weight = hn::Set(d, w[c]);
-          for (int p = 0; p < 4; ++p) acc[c][p] = Arithmetic::multiply_add(d, weight, x[p], acc[c][p]);
+          for (int p = 0; p < 4; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
         }
         w += weight_step;
         p0 += step, p1 += step, p2 += step, p3 += step;
@@ -79,7 +75,6 @@ HWY_INLINE TapWindow forward_window(const ConvGeometry& g, std::size_t tile_chan
 
 // A tile without pooling: kChannels output channels × up to 4 neighbouring
 // outputs of row y, from column x on.
-template <class Arithmetic>
 struct PlainTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
@@ -97,7 +92,7 @@ struct PlainTile {
       }
       Vector acc[kChannels][4];
       init_accumulators<kChannels>(d, bias, acc);
-      accumulate_taps<Arithmetic, kChannels>(d, window, positions, weights, acc);
+      accumulate_taps<kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
         float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
         for (std::size_t p = 0; p < count; ++p) {
@@ -130,7 +125,6 @@ HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float
 }
 
 // A tile with pooling: kChannels output channels × the 4 outputs of pooling window (y, x).
-template <class Arithmetic>
 struct PooledTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
@@ -146,7 +140,7 @@ struct PooledTile {
       const float* positions[4] = {corner, corner + right, below, below + right};
       Vector acc[kChannels][4];
       init_accumulators<kChannels>(d, bias, acc);
-      accumulate_taps<Arithmetic, kChannels>(d, window, positions, weights, acc);
+      accumulate_taps<kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
         const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
         pool_window(d, acc[c], relu, out + at, argmax + at);
@@ -186,17 +180,14 @@ HWY_INLINE void for_each_tile(const ConvGeometry& g, const float* in, const floa
   }
 }
 
-template <class Arithmetic>
 HWY_INLINE void conv_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
                                    const float* bias, bool relu, float* out) {
-  for_each_tile<PlainTile<Arithmetic>>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
+  for_each_tile<PlainTile>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
 }
 
-template <class Arithmetic>
 HWY_INLINE void conv_pool_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
                                         const float* bias, bool relu, float* out, float* argmax) {
-  for_each_tile<PooledTile<Arithmetic>>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out,
-                                        argmax);
+  for_each_tile<PooledTile>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out, argmax);
 }
 
 // The gradient of the input. Pixel p of the padded input contributed to output o = (p − k · dilation) /
@@ -232,7 +223,6 @@ HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::siz
 // A tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Taps
 // outside of the gradient's rows are left out. Of its columns, all 4 pixels sum over those that any of them
 // needs, and read zeros from the border for the others.
-template <class Arithmetic>
 struct InputGradientTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
@@ -257,7 +247,7 @@ struct InputGradientTile {
         positions[p] = gradient.data + (first + p) * kLanes + lane;
       Vector acc[kChannels][4];
       init_accumulators<kChannels>(d, nullptr, acc);
-      accumulate_taps<Arithmetic, kChannels>(d, window, positions, first_weight, acc);
+      accumulate_taps<kChannels>(d, window, positions, first_weight, acc);
       for (std::size_t c = 0; c < kChannels; ++c) {
         for (std::size_t p = 0; p < count; ++p)
           hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
@@ -266,7 +256,6 @@ struct InputGradientTile {
   }
 };
 
-template <class Arithmetic>
 HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradient& gradient,
                                           const float* packed, std::size_t pad_y, std::size_t pad_x,
                                           std::size_t height, std::size_t width, float* grad_in) {
@@ -282,16 +271,15 @@ HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradi
         for (std::size_t t = 0; t < tiles; ++t) {
           const std::size_t channel = part_begin(g.in_channels, tiles, t);
           const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
-          run_tile<InputGradientTile<Arithmetic>>(
-              channels, g, gradient, packed + channel * g.out_channels * g.taps(), rows, columns, step_x,
-              count, plane, grad_in + channel * plane + (y * width + x) * kLanes);
+          run_tile<InputGradientTile>(channels, g, gradient, packed + channel * g.out_channels * g.taps(),
+                                      rows, columns, step_x, count, plane,
+                                      grad_in + channel * plane + (y * width + x) * kLanes);
         }
       }
     }
   }
 }
 
-}  // namespace
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,26 +1,83 @@
 #include "core/kernels/cpu/kernels/linear_kernels.h"
 
-#include "core/kernels/cpu/kernels/bf16_pairs.h"
+#include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/linear_kernels.cpp"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
-#include "core/kernels/cpu/kernels/linear_tiles-inl.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
+// Accumulators of a tile; each loaded vector of x is used for as many broadcast weights.
+inline constexpr int kLinearTile = kManyRegisters ? 16 : 8;
+
+// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on, of which `count`
+// are stored: the others are the last panel's padding.
+template <int kOutputs>
+HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu,
+                             std::size_t count, const float* x, float* y) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    Vector acc[kOutputs];
+    for (int o = 0; o < kOutputs; ++o) {
+      const bool stored = static_cast<std::size_t>(o) < count;
+      acc[o] = bias != nullptr && stored ? hn::Set(d, bias[o]) : hn::Zero(d);
+    }
+    const float* w = panel;
+    const float* x_at = x + lane;
+    for (std::size_t i = 0; i < in; ++i) {
+      const Vector value = hn::Load(d, x_at);
+      for (int o = 0; o < kOutputs; ++o) acc[o] = hn::MulAdd(hn::Set(d, w[o]), value, acc[o]);
+      w += kLanes;
+      x_at += kLanes;
+    }
+    for (int o = 0; o < kOutputs; ++o) {
+      if (static_cast<std::size_t>(o) >= count) break;
+      const Vector value = relu ? positive_part(d, acc[o]) : acc[o];
+      hn::Store(value, d, y + static_cast<std::size_t>(o) * kLanes + lane);
+    }
+  }
+}
+
 void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
                     const float* x, float* y) {
-  linear_forward_tiles<Fp32Arithmetic>(panels, bias, in, out, relu, x, y);
+  for (std::size_t o = 0; o < out; o += kLinearTile) {
+    const float* panel = panels + o / kLanes * in * kLanes + o % kLanes;
+    forward_tile<kLinearTile>(panel, bias == nullptr ? nullptr : bias + o, in, relu,
+                              std::min<std::size_t>(kLinearTile, out - o), x, y + o * kLanes);
+  }
+}
+
+// grad_x[i] = Σ weight[o][i] · grad_y[o] over all outputs o, for kInputs inputs.
+template <int kInputs>
+HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
+                           float* grad_x) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    Vector acc[kInputs];
+    for (int i = 0; i < kInputs; ++i) acc[i] = hn::Zero(d);
+    for (std::size_t o = 0; o < out; ++o) {
+      const Vector value = hn::Load(d, grad_y + o * kLanes + lane);
+      const float* w = panels + o / kLanes * in * kLanes + o % kLanes;
+      for (int i = 0; i < kInputs; ++i)
+        acc[i] = hn::MulAdd(hn::Set(d, w[static_cast<std::size_t>(i) * kLanes]), value, acc[i]);
+    }
+    for (int i = 0; i < kInputs; ++i)
+      hn::Store(acc[i], d, grad_x + static_cast<std::size_t>(i) * kLanes + lane);
+  }
 }
 
 void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
                            float* grad_x) {
-  linear_backward_input_tiles<Fp32Arithmetic>(panels, in, out, grad_y, grad_x);
+  std::size_t i = 0;
+  for (; i + kLinearTile <= in; i += kLinearTile)
+    input_tile<kLinearTile>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+  for (; i + 4 <= in; i += 4) input_tile<4>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+  for (; i < in; ++i) input_tile<1>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
 }
 
 // grad_panel[i][o] += Σ x[i][image] · grad_y[o][image] over the images, for kInputs inputs. `transposed` is
@@ -104,24 +161,6 @@ void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out,
   for (std::size_t o = 0; o < out; ++o) {
     const float* column = panels + o / kLanes * in * kLanes + o % kLanes;
     for (std::size_t i = 0; i < in; ++i) weights[o * in + i] = column[i * kLanes];
-  }
-}
-
-void pack_linear_input_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
-  for (std::size_t panel = 0; panel < linear_panels(out); ++panel) {
-    pack_channel_pairs(panels + panel * in * kLanes, in, kLanes, kLanes,
-                       pairs + panel * pair_count(in) * kLanes);
-  }
-}
-
-void pack_linear_output_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
-  const std::size_t count = linear_panels(out), floats = in * kLanes;
-  for (std::size_t panel = 0; panel < count; panel += 2) {
-    const float* first = panels + panel * floats;
-    const float* second = panel + 1 < count ? first + floats : nullptr;
-    for (std::size_t i = 0; i < floats; i += kLanes)
-      pack_adjacent_pairs(first + i, second == nullptr ? nullptr : second + i,
-                          pairs + panel / 2 * floats + i);
   }
 }
 

@@ -16,12 +16,6 @@ inline std::size_t linear_panels(std::size_t out_features) { return (out_feature
 void pack_linear_weights(const float* weights, std::size_t in, std::size_t out, float* panels);
 void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out, float* weights);
 
-/// Round panels to bf16 pairs, see bf16_kernels.h: pairs of inputs for the forward pass, linear_panels(out) ·
-/// pair_count(in) · kLanes floats, and pairs of outputs for the input's gradient,
-/// linear_panels(pair_count(out)) · in · kLanes floats.
-void pack_linear_input_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs);
-void pack_linear_output_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs);
-
 /// y = W·x + bias, then max(0, ·) if `relu`. x [in][16], y [out][16], bias [out] or nullptr.
 void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
                     const float* x, float* y);

@@ -25,7 +25,7 @@ bool ConvOp::can_pool(const Layer& layer) {
          std::get<std::int64_t>(layer.arguments.at("groups")) == 1;
 }
 
-ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16)
+ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
     : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
   const auto kernel = pair_argument(layer, "kernel_size"), stride = pair_argument(layer, "stride"),
              padding = pair_argument(layer, "padding"), dilation = pair_argument(layer, "dilation");
@@ -55,14 +55,10 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const 
     bias_ = network.parameters()[layer.parameters[1]];
     bias_floats_ = round_up_to_cache_line(bias_.count);
   }
-  winograd_ = bf16 == nullptr && !fusion_.pool && use_winograd(geometry_);
-  winograd_rows_ = bf16 == nullptr && fusion_.pool && use_winograd_rows(geometry_);
+  winograd_ = !fusion_.pool && use_winograd(geometry_);
+  winograd_rows_ = fusion_.pool && use_winograd_rows(geometry_);
   packed_ = AlignedBuffer(groups_ * packed_floats());
   if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(groups_ * packed_floats());
-  if (geometry_.in_channels > 1) forward_bf16_ = bf16;
-  if (geometry_.out_channels > 1 && uses_packed_transposed()) backward_bf16_ = bf16;
-  if (forward_bf16_ != nullptr) pairs_ = AlignedBuffer(groups_ * forward_pair_floats());
-  if (backward_bf16_ != nullptr) pairs_transposed_ = AlignedBuffer(groups_ * backward_pair_floats());
 
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
   const bool gaps = geometry_.dilation_y > 1 || geometry_.dilation_x > 1;
@@ -135,13 +131,8 @@ void ConvOp::export_parameters(const float* parameters, std::span<float> network
 }
 
 std::size_t ConvOp::scratch_floats() const {
-  const ConvGeometry& g = geometry_;
-  if (winograd_) return winograd_scratch_floats(g);
-  if (winograd_rows_) return winograd_rows_scratch_floats(g);
-  const std::size_t forward = forward_bf16_ == nullptr ? 0 : pair_count(g.in_channels) * g.in_plane;
-  const std::size_t backward =
-      backward_bf16_ == nullptr ? 0 : pair_count(g.out_channels) * gradient_layout_.channel_floats();
-  return std::max(forward, backward);
+  if (winograd_) return winograd_scratch_floats(geometry_);
+  return winograd_rows_ ? winograd_rows_scratch_floats(geometry_) : 0;
 }
 
 std::size_t ConvOp::packed_floats() const {
@@ -163,44 +154,24 @@ void ConvOp::pack(std::size_t group, const float* weights) {
     return;
   }
   if (winograd_rows_) return winograd_rows_transform_weights(g, weights, packed);
-  const auto tile = [](const Bf16Kernels* bf16) {
-    return bf16 == nullptr ? conv_channel_tile() : bf16->channel_tile;
-  };
-  pack_conv_weights(g, tile(forward_bf16_), weights, packed);
-  if (forward_bf16_ != nullptr) {
-    pack_conv_weight_pairs(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed,
-                           pairs_.data() + group * forward_pair_floats());
-  }
-  if (!uses_packed_transposed()) return;
-  pack_conv_weights_transposed(g, tile(backward_bf16_), weights, transposed);
-  if (backward_bf16_ != nullptr) {
-    pack_conv_weight_pairs(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels, transposed,
-                           pairs_transposed_.data() + group * backward_pair_floats());
-  }
+  pack_conv_weights(g, weights, packed);
+  if (uses_packed_transposed()) pack_conv_weights_transposed(g, weights, transposed);
 }
 
 void ConvOp::forward_group(std::size_t group, const float* parameters, const float* input,
                            const ForwardBuffers& buffers) const {
-  ConvGeometry g = geometry_;
+  const ConvGeometry& g = geometry_;
   const float* packed = packed_.data() + group * packed_floats();
   const float* bias = bias_of(parameters);
   if (bias != nullptr) bias += group * g.out_channels;
   input += group * g.in_channels * g.in_plane;
-  if (forward_bf16_ != nullptr) {
-    const std::size_t pixels = g.in_height * g.in_width;
-    pack_channel_pairs(input, g.in_channels, pixels * kLanes, g.in_plane, buffers.scratch);
-    input = buffers.scratch;
-    packed = pairs_.data() + group * forward_pair_floats();
-    g.in_channels = pair_count(g.in_channels);
-  }
   if (winograd_rows_) {
     winograd_rows_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out,
                                buffers.saved + argmax_offset_, buffers.scratch);
     return;
   }
   if (fusion_.pool) {  // There is only one group; see can_pool().
-    const auto run = forward_bf16_ == nullptr ? conv_pool_forward : forward_bf16_->conv_pool_forward;
-    run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + argmax_offset_);
+    conv_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + argmax_offset_);
     return;
   }
   float* out = buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes;
@@ -208,8 +179,7 @@ void ConvOp::forward_group(std::size_t group, const float* parameters, const flo
     winograd_forward(g, input, packed, bias, fusion_.relu, out, buffers.scratch);
     return;
   }
-  const auto run = forward_bf16_ == nullptr ? conv_forward : forward_bf16_->conv_forward;
-  run(g, input, packed, bias, fusion_.relu, out);
+  conv_forward(g, input, packed, bias, fusion_.relu, out);
 }
 
 void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
@@ -221,19 +191,7 @@ void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
     winograd_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in, buffers.scratch);
     return;
   }
-  if (backward_bf16_ == nullptr) {
-    conv_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in);
-    return;
-  }
-  pack_channel_pairs(gradient.data, g.out_channels, gradient.rows * gradient.pitch * kLanes,
-                     gradient.channel_floats(), buffers.scratch);
-  ConvGeometry paired = g;
-  paired.out_channels = pair_count(g.out_channels);
-  ConvGradient pairs = gradient;
-  pairs.data = buffers.scratch;
-  backward_bf16_->conv_backward_input(paired, pairs,
-                                      pairs_transposed_.data() + group * backward_pair_floats(), pad_y_,
-                                      pad_x_, height_, width_, grad_in);
+  conv_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in);
 }
 
 void ConvOp::backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,

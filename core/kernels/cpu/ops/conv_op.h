@@ -3,8 +3,6 @@
 
 #include <optional>
 
-#include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
-#include "core/kernels/cpu/kernels/bf16_pairs.h"
 #include "core/kernels/cpu/kernels/conv_kernels.h"
 #include "core/kernels/cpu/kernels/conv_pool_backward.h"
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
@@ -14,18 +12,12 @@
 
 namespace sweep::cpu {
 
-/// A convolution uses one of these algorithms. The choice depends on its geometry and the precision alone,
-/// not on the machine or on measurements, so a training has the same algorithms everywhere:
+/// A convolution uses one of these algorithms. The choice depends on its geometry alone, not on the
+/// machine or on measurements, so a training has the same algorithms everywhere:
 ///
 ///   without pooling: Winograd in all three directions if use_winograd(), else the direct kernels
 ///   with pooling, forward: Winograd along rows if use_winograd_rows(), else the direct kernels
 ///   with pooling, backward: conv_pool_backward(), which exploits that most of the gradient is zero
-///   bf16: as without Winograd, and the direct kernels round their factors
-///
-/// bf16 rounds the factors of the output and of the input's gradient, except
-///   - where a group has only one channel to sum over, because half of each pair would be empty;
-///   - in the input's gradient with pooling, because conv_pool_backward() does not sum over pairs.
-/// Gradients of weights are always fp32.
 ///
 /// Each group of channels is a convolution of its own; groups run one after the other. The input is copied
 /// into zero padding, unless the op before it writes it padded (accept_padded_input()).
@@ -40,8 +32,8 @@ class ConvOp : public Op {
   /// Whether pooling can be fused into this conv2d: not if it has dilation or groups.
   static bool can_pool(const Layer& layer);
 
-  /// `layer` is a conv2d of `network`. `bf16` is nullptr for fp32, and must outlive the op.
-  ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16);
+  /// `layer` is a conv2d of `network`.
+  ConvOp(const Network& network, const Layer& layer, Fusion fusion);
 
   /// Returns the layout in which the op reads its input, or the gradient of its output, and from then on
   /// expects it in that layout instead of copying it. Returns nothing, and changes nothing, if there is no
@@ -75,13 +67,6 @@ class ConvOp : public Op {
   void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
   void backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
                            const BackwardBuffers& buffers) const;
-  /// Floats of one group's weights as bf16 pairs.
-  std::size_t forward_pair_floats() const {
-    return pair_count(geometry_.in_channels) * geometry_.taps() * geometry_.out_channels;
-  }
-  std::size_t backward_pair_floats() const {
-    return pair_count(geometry_.out_channels) * geometry_.taps() * geometry_.in_channels;
-  }
   /// Assigns offsets in `saved`: the padded input, the argmax of pooling, and the
   /// working memory of backward().
   void assign_offsets();
@@ -105,9 +90,7 @@ class ConvOp : public Op {
   ConvGradient gradient_layout_{};
   std::size_t argmax_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
   AlignedBuffer packed_, packed_transposed_;
-  const Bf16Kernels *forward_bf16_ = nullptr, *backward_bf16_ = nullptr;  // nullptr: fp32
-  AlignedBuffer pairs_, pairs_transposed_;                                // packed weights as bf16 pairs
-  std::optional<ConvPoolPlan> pool_plan_;                                 // with pooling
+  std::optional<ConvPoolPlan> pool_plan_;  // with pooling
 };
 
 }  // namespace sweep::cpu

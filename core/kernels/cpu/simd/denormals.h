@@ -12,8 +12,7 @@ namespace sweep::cpu {
 /// While an object exists, this thread's float arithmetic reads and writes denormal numbers as zero
 /// (FTZ and DAZ); the destructor restores the former mode. Processors handle denormals in microcode,
 /// about a hundred times slower, and training produces them: Adam's moments of a weight that gets no
-/// gradient any more decay into them. VDPBF16PS always treats denormals as zero, so its emulation needs
-/// this mode to give the same bits.
+/// gradient any more decay into them.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)

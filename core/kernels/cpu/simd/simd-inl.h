@@ -36,13 +36,6 @@ inline constexpr bool kManyRegisters = false;
 // ReLU: max(0, x), but NaN for NaN, so that a diverged network stays visible.
 HWY_INLINE Vector positive_part(Lanes d, Vector x) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); }
 
-// The arithmetic of a register tile in fp32. Tiles are templates over it; bf16_kernels.h has the others.
-struct Fp32Arithmetic {
-  static HWY_INLINE Vector multiply_add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
-    return hn::MulAdd(weight, x, sum);
-  }
-};
-
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -66,7 +66,7 @@ class Convolution {
       winograd_transform_weights(g_, weights_.data(), packed.data());
       winograd_forward(g_, input_.data(), packed.data(), bias_.data(), relu, out.data(), memory.data());
     } else {
-      pack_conv_weights(g_, conv_channel_tile(), weights_.data(), packed.data());
+      pack_conv_weights(g_, weights_.data(), packed.data());
       conv_forward(g_, input_.data(), packed.data(), bias_.data(), relu, out.data());
     }
     return out;
@@ -80,7 +80,7 @@ class Convolution {
       winograd_backward_input(g_, layout_, packed.data(), c_.padding, c_.padding, c_.height, c_.width,
                               grad_in.data(), memory.data());
     } else {
-      pack_conv_weights_transposed(g_, conv_channel_tile(), weights_.data(), packed.data());
+      pack_conv_weights_transposed(g_, weights_.data(), packed.data());
       conv_backward_input(g_, layout_, packed.data(), c_.padding, c_.padding, c_.height, c_.width,
                           grad_in.data());
     }
