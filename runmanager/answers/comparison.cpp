@@ -10,9 +10,8 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/base/suggest.h"
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/records/run_identity.h"
+#include "runmanager/records/run_metric.h"
 
 namespace sweep {
 namespace {
@@ -24,17 +23,10 @@ bool same(const std::optional<double>& a, const std::optional<double>& b) {
   return a.has_value() == b.has_value() && (!a || same(*a, *b));
 }
 
-bool same(const Measures& a, const Measures& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!same(a[i], b[i])) return false;
-  }
-  return true;
-}
-
 bool same_numbers(const EpochRecord& a, const EpochRecord& b) {
-  return same(a.loss, b.loss) && same(a.accuracy, b.accuracy) && same(a.validation_loss, b.validation_loss) &&
-         same(a.validation_accuracy, b.validation_accuracy) && same(a.measures, b.measures) &&
-         same(a.validation_measures, b.validation_measures);
+  return std::ranges::all_of(epoch_metrics(), [&](const Metric* metric) {
+    return !is_quality(*metric) || same(a[*metric], b[*metric]);
+  });
 }
 
 double loss_difference(double a, double b) {
@@ -49,7 +41,7 @@ CurveParity compare_curves(const RunRecord& base, const RunRecord& other) {
   for (std::size_t i = 0; i < parity.epochs; ++i) {
     const EpochRecord &a = base.epochs[i], &b = other.epochs[i];
     parity.same_bits &= same_numbers(a, b);
-    const double difference = loss_difference(a.loss, b.loss);
+    const double difference = loss_difference(a["loss"].value_or(0), b["loss"].value_or(0));
     // A NaN stays: nothing is larger than it.
     if (parity.epoch == 0 || std::isnan(difference) || difference > parity.largest_loss_difference) {
       parity.largest_loss_difference = difference;
@@ -91,7 +83,7 @@ std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {
 }
 
 std::optional<double> first_epoch(const RunRecord& run) {
-  return run.epochs.empty() ? std::nullopt : std::optional(run.epochs.front().epoch_seconds);
+  return run.epochs.empty() ? std::nullopt : run.epochs.front()["epoch_seconds"];
 }
 
 std::string name_of(const SourceRun& run) { return run.source + "/" + run.record.name; }
@@ -138,7 +130,7 @@ void require_metric(const std::vector<SourceRun>& runs, const std::string& metri
   for (const SourceRun& run : runs) records.push_back(&run.record);
   const std::vector<std::string> names = metric_names(records);
   if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-  const std::string nearest = nearest_name(metric, names);
+  const std::string nearest = nearest_key(metric, names);
   throw ConfigError(
       fmt::format("\"{}\": no run has this metric; there are: {}{}", metric, fmt::join(names, ", "),
                   nearest.empty() ? std::string() : fmt::format(". Did you mean \"{}\"?", nearest)));

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
-#include "runmanager/terminal/text_table.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/text/markdown.h"
@@ -33,12 +32,13 @@ std::string both(const OptionalNumber& base, const OptionalNumber& other) {
 std::string curves_text(const CurveParity& curves) {
   if (curves.epochs == 0) return "-";
   if (curves.same_bits) return "same bits";
-  return fmt::format("{:.2g} in epoch {}", curves.largest_loss_difference, curves.epoch);
+  return fmt::format("{:.2g} in epoch {}", shown(curves.largest_loss_difference), curves.epoch);
 }
 
 std::string difference_text(double difference, const std::string& metric) {
-  if (metric.ends_with("accuracy")) return fmt::format("{:+.2f} points", 100 * difference);
-  return fmt::format("{:+.4g}", difference);
+  if (metric_named(metric).unit == MetricUnit::kShare)
+    return fmt::format("{:+.2f} points", 100 * shown(difference));
+  return fmt::format("{:+.4g}", shown(difference));
 }
 
 // Devices and directories speak for themselves, numbers do not.
@@ -57,17 +57,18 @@ std::string change_text(const ComparedPair& pair, const std::string& metric) {
 
 TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) {
   TextTable table;
-  const bool notes = std::any_of(value.pairs.begin(), value.pairs.end(),
-                                 [](const ComparedPair& pair) { return !pair.notes.empty(); });
+  const bool notes =
+      std::ranges::any_of(value.pairs, [](const ComparedPair& pair) { return !pair.notes.empty(); });
   if (!value.pairs.empty()) {
-    for (const auto& [key, text] : value.pairs.front().settings) table.header.push_back(key);
+    for (const auto& [key, text] : value.pairs.front().settings) table.add_column(key, false);
   }
-  table.left_aligned = table.header.size();
   const std::string base = label(comparison, value.base), other = label(comparison, value.other);
-  table.header.insert(table.header.end(),
-                      {base, other, is_speed(comparison.metric) ? base + " / " + other : "difference",
-                       "first epoch", "setup", "data wait", "largest loss difference"});
-  if (notes) table.header.emplace_back("but");
+  for (const std::string& title :
+       {base, other, is_speed(comparison.metric) ? base + " / " + other : "difference",
+        std::string("first epoch"), std::string("setup"), std::string("data wait"),
+        std::string("largest loss difference")})
+    table.add_column(title);
+  if (notes) table.add_column("but");
   for (const ComparedPair& pair : value.pairs) {
     std::vector<std::string> row;
     for (const auto& [key, text] : pair.settings) row.push_back(text);
@@ -177,37 +178,7 @@ Json pair_json(const ComparedPair& pair) {
           {"notes", pair.notes}};
 }
 
-}  // namespace
-
-std::string comparison_text(const Comparison& comparison, bool unicode) {
-  std::string text;
-  for (const ComparedValue& value : comparison.values) {
-    text +=
-        fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base, comparison.metric);
-    if (!value.pairs.empty()) text += terminal_table(pairs_table(comparison, value), unicode) + "\n";
-    text += sentence(comparison, value) + "\n\n";
-  }
-  for (const std::string& line : remarks(comparison)) text += line + "\n";
-  if (text.ends_with("\n\n")) text.pop_back();
-  return text;
-}
-
-Json comparison_json(const Comparison& comparison) {
-  Json json = {{"by", comparison.key}, {"metric", comparison.metric}, {"values", Json::array()}};
-  for (const ComparedValue& value : comparison.values) {
-    Json pairs = Json::array();
-    for (const ComparedPair& pair : value.pairs) pairs.push_back(pair_json(pair));
-    json["values"].push_back({{"base", value.base},
-                              {"other", value.other},
-                              {"ratio", estimate_json(value.ratio)},
-                              {"difference", estimate_json(value.difference)},
-                              {"pairs", std::move(pairs)}});
-  }
-  json["without_partner"] = comparison.alone;
-  json["unfinished"] = comparison.unfinished;
-  return json;
-}
-
+// A row per pair, with plain numbers and seconds.
 std::string comparison_csv(const Comparison& comparison) {
   std::string csv =
       csv_row({"by", "base", "other", "base_run", "other_run", "metric", "base_value", "other_value", "ratio",
@@ -228,25 +199,39 @@ std::string comparison_csv(const Comparison& comparison) {
   return csv;
 }
 
-std::string comparison_markdown(const Comparison& comparison) {
-  std::string text;
+}  // namespace
+
+Json comparison_json(const Comparison& comparison) {
+  Json json = {{"by", comparison.key}, {"metric", comparison.metric}, {"values", Json::array()}};
   for (const ComparedValue& value : comparison.values) {
-    const TextTable table = pairs_table(comparison, value);
-    if (!value.pairs.empty()) text += markdown_table(table.header, table.rows) + "\n";
-    text += markdown_text(sentence(comparison, value)) + "\n\n";
+    Json pairs = Json::array();
+    for (const ComparedPair& pair : value.pairs) pairs.push_back(pair_json(pair));
+    json["values"].push_back({{"base", value.base},
+                              {"other", value.other},
+                              {"ratio", estimate_json(value.ratio)},
+                              {"difference", estimate_json(value.difference)},
+                              {"pairs", std::move(pairs)}});
   }
-  for (const std::string& line : remarks(comparison)) text += markdown_text(line) + "\n\n";
-  if (text.ends_with("\n\n")) text.pop_back();
-  return text;
+  json["without_partner"] = comparison.alone;
+  json["unfinished"] = comparison.unfinished;
+  return json;
 }
 
-std::string comparison_latex(const Comparison& comparison) {
+std::string comparison_text(const Comparison& comparison, TableFormat format, bool unicode) {
+  if (format == TableFormat::kCsv) return comparison_csv(comparison);
+  const bool is_text = format == TableFormat::kText;
+  const auto escaped = [format, is_text](const std::string& text) {
+    return is_text ? text : format == TableFormat::kLatex ? latex_text(text) : markdown_text(text);
+  };
   std::string text;
   for (const ComparedValue& value : comparison.values) {
-    if (!value.pairs.empty()) text += latex_table(pairs_table(comparison, value)) + "\n";
-    text += latex_text(sentence(comparison, value)) + "\n\n";
+    if (is_text)
+      text += fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base,
+                          comparison.metric);
+    if (!value.pairs.empty()) text += formatted_table(pairs_table(comparison, value), format, unicode) + "\n";
+    text += escaped(sentence(comparison, value)) + "\n\n";
   }
-  for (const std::string& line : remarks(comparison)) text += latex_text(line) + "\n\n";
+  for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");
   if (text.ends_with("\n\n")) text.pop_back();
   return text;
 }

@@ -10,7 +10,8 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "runmanager/answers/run_metric.h"
+#include "runmanager/records/judge.h"
+#include "runmanager/records/run_metric.h"
 
 namespace sweep {
 namespace {

@@ -6,10 +6,9 @@
 #include <algorithm>
 
 #include "core/base/printable.h"
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/answers/statistics_text.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
-#include "runmanager/terminal/text_table.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -41,7 +40,7 @@ std::size_t settings_count(const Effects& effects) {
 }
 
 TextTable shares_table(const Effects& effects, bool unicode) {
-  TextTable table{.header = {"setting", "best", "share", "F", "p"}, .rows = {}, .left_aligned = 2};
+  TextTable table({"setting", "best", "share", "F", "p"}, 2);
   for (const Effect& effect : effects.effects) {
     const std::string best = effect.levels.empty()     ? ""
                              : effect.sum_squares == 0 ? "any"
@@ -62,7 +61,7 @@ TextTable shares_table(const Effects& effects, bool unicode) {
 }
 
 TextTable levels_table(const Effects& effects) {
-  TextTable table{.header = {"setting", "value", "mean", "+-"}, .rows = {}, .left_aligned = 2};
+  TextTable table({"setting", "value", "mean", "+-"}, 2);
   for (const Effect& effect : effects.effects) {
     for (std::size_t i = 0; i < effect.levels.size(); ++i) {
       const EffectLevel& level = effect.levels[i];
@@ -75,9 +74,9 @@ TextTable levels_table(const Effects& effects) {
 }
 
 TextTable front_table(const Effects& effects) {
-  TextTable table{.header = {}, .rows = {}, .left_aligned = effects.front[0].settings.size()};
-  for (const auto& [key, value] : effects.front[0].settings) table.header.push_back(key);
-  table.header.insert(table.header.end(), {effects.metric, "time"});
+  TextTable table;
+  for (const auto& [key, value] : effects.front[0].settings) table.add_column(key, false);
+  for (const char* title : {effects.metric.c_str(), "time"}) table.add_column(title);
   for (const FrontRun& run : effects.front) {
     std::vector<std::string> row;
     for (const auto& [key, value] : run.settings) row.push_back(value);

@@ -22,7 +22,4 @@ std::optional<MeanEstimate> mean_of(std::span<const double> values);
 /// The geometric mean; the interval is that of the logarithms. None for no values, or if one is not above 0.
 std::optional<MeanEstimate> geometric_mean_of(std::span<const double> values);
 
-/// The middle value, or the mean of the two in the middle. None for no values.
-std::optional<double> median_of(std::vector<double> values);
-
 }  // namespace sweep

@@ -10,7 +10,7 @@
 #include "core/data/known_datasets.h"
 #include "core/engine/stages.h"
 #include "core/network/network.h"
-#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/problems.h"
 
 namespace sweep {
@@ -111,8 +111,8 @@ void check_stages(const RunConfig& run, const std::filesystem::path& file, const
   }
 }
 
-bool has_metric(const EpochMetric& metric, const DataSizes& sizes) {
-  if (metric.of_validation && sizes.validation == 0) return false;
+bool has_metric(const Metric& metric, const DataSizes& sizes) {
+  if (metric.part == MetricPart::kValidation && sizes.validation == 0) return false;
   constexpr std::size_t kTop = 5, kManyClasses = 2 * kTop;
   switch (metric.targets) {
     case MetricTargets::kAny:
@@ -129,14 +129,14 @@ bool has_metric(const EpochMetric& metric, const DataSizes& sizes) {
 
 // What is wrong with a metric that this data does not give, and which it gives; "" if it does.
 std::string metric_problem(const std::string& metric, bool given, const DataSizes& sizes) {
-  const EpochMetric& wanted = *find_epoch_metric(metric);
+  const Metric& wanted = *metric_tagged(metric);
   if (has_metric(wanted, sizes)) return "";
   std::vector<std::string> allowed;
-  for (const EpochMetric& candidate : epoch_metrics()) {
-    if (has_metric(candidate, sizes)) allowed.emplace_back(candidate.tag);
+  for (const Metric* candidate : watchable_metrics()) {
+    if (has_metric(*candidate, sizes)) allowed.emplace_back(candidate->tag);
   }
   return fmt::format("got \"{}\"{}, which {}, want {}", metric, given ? "" : " (the default metric)",
-                     wanted.of_validation && sizes.validation == 0
+                     wanted.part == MetricPart::kValidation && sizes.validation == 0
                          ? "needs a validation set (dataset.validation)"
                          : "is not measured for such targets",
                      listed(allowed));

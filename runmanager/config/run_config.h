@@ -60,7 +60,7 @@ void for_each_log_option(Options& log, const Visit& visit) {
 
 /// When a run ends before its last epoch; the sweep file's "stop".
 struct StopSpec {
-  std::string metric = "Loss/validation";  // of epoch_metrics()
+  std::string metric = "Loss/validation";  // a tag of watchable_metrics()
   bool largest_is_best = false;            // "mode": "max"
   int patience = 3;                        // epochs without an improvement after which the run ends
   double min_delta = 0;                    // what is more than this counts as an improvement

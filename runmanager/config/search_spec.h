@@ -27,7 +27,8 @@ struct SearchSpec {
   SearchMethod method = SearchMethod::kGrid;
   std::size_t trials = 0;  // 0: all there are, or as many as the method has by itself
   bool metric_given = false;
-  std::string metric;  // of epoch_metrics(), at a trial's last epoch; where keeps_best(): at its best
+  std::string
+      metric;  // a tag of watchable_metrics(), at a trial's last epoch; where keeps_best(): at its best
   bool largest_is_best = false;
   std::uint64_t seed = 0;
   /// Trial t is chosen, and begun where there is a target, when trials 0 .. t - at_once have ended. So the

@@ -4,10 +4,11 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "core/base/printable.h"
-#include "runmanager/terminal/text_table.h"
+#include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -21,7 +22,7 @@ constexpr std::size_t kMostClassesOfMatrix = 20, kMostMistakes = 20;
 std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
 
 TextTable class_table(const RunScores& scores) {
-  TextTable table{.header = {"class", "samples", "predicted", "precision", "recall", "F1"}, .rows = {}};
+  TextTable table({"class", "samples", "predicted", "precision", "recall", "F1"});
   const auto row = [](const std::string& name, const ClassScores& score) {
     return std::vector<std::string>{name,
                                     std::to_string(score.samples),
@@ -38,8 +39,8 @@ TextTable class_table(const RunScores& scores) {
 
 TextTable matrix_table(const RunScores& scores) {
   const std::size_t classes = scores.names.size();
-  TextTable table{.header = {"label \\ predicted"}, .rows = {}};
-  table.header.insert(table.header.end(), scores.names.begin(), scores.names.end());
+  TextTable table({"label \\ predicted"});
+  for (const std::string& name : scores.names) table.add_column(name);
   for (std::size_t label = 0; label < classes; ++label) {
     std::vector<std::string> row = {scores.names[label]};
     for (std::size_t c = 0; c < classes; ++c)
@@ -50,7 +51,7 @@ TextTable matrix_table(const RunScores& scores) {
 }
 
 TextTable mistakes_table(const RunScores& scores) {
-  TextTable table{.header = {"label", "taken for", "samples"}, .rows = {}, .left_aligned = 2};
+  TextTable table({"label", "taken for", "samples"}, 2);
   for (const Confusion& mistake :
        most_frequent_mistakes(scores.confusion, scores.names.size(), kMostMistakes)) {
     table.rows.push_back(
@@ -60,7 +61,7 @@ TextTable mistakes_table(const RunScores& scores) {
 }
 
 TextTable target_table(const RunScores& scores) {
-  TextTable table{.header = {"target", "MAE", "RMSE", "R2"}, .rows = {}};
+  TextTable table({"target", "MAE", "RMSE", "R2"});
   for (std::size_t t = 0; t < scores.targets.size(); ++t) {
     const TargetScores& target = scores.targets[t];
     table.rows.push_back({scores.names[t], fmt::format("{:.4f}", target.mae),
@@ -73,12 +74,13 @@ TextTable target_table(const RunScores& scores) {
 }  // namespace
 
 std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool unicode) {
-  std::string text = printable(fmt::format("{}\n{} set, {} samples: loss {:.4f}", run_text(run), scores.part,
-                                           scores.samples, scores.loss));
-  if (scores.accuracy) text += ", accuracy " + percent(*scores.accuracy);
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    if (scores.measures[i])
-      text += fmt::format(", {} {}", kMeasures[i].title, measure_text(kMeasures[i], scores.measures[i]));
+  std::string text =
+      printable(fmt::format("{}\n{} set, {} samples", run_text(run), scores.part, scores.samples));
+  const char* separator = ": ";
+  for (const auto& [metric, value] : scores.metrics) {
+    if (!is_quality(*metric)) continue;
+    text +=
+        fmt::format("{}{} {}", std::exchange(separator, ", "), metric->title, metric_text(*metric, value));
   }
   text += "\n\n";
   if (!scores.targets.empty()) return text + terminal_table(target_table(scores), unicode);
@@ -90,12 +92,13 @@ std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool 
 }
 
 Json evaluation_json(const LoadedRun& run, const RunScores& scores) {
-  Json json = {{"run", run.record.name},    {"weights", run.weights_file.filename().string()},
-               {"epoch", run.epoch},        {"part", scores.part},
-               {"samples", scores.samples}, {"loss", json_number(scores.loss)}};
-  if (scores.accuracy) json["accuracy"] = *scores.accuracy;
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    if (scores.measures[i]) json[std::string(kMeasures[i].key)] = json_number(*scores.measures[i]);
+  Json json = {{"run", run.record.name},
+               {"weights", run.weights_file.filename().string()},
+               {"epoch", run.epoch},
+               {"part", scores.part},
+               {"samples", scores.samples}};
+  for (const auto& [metric, value] : scores.metrics) {
+    if (is_quality(*metric)) json[std::string(metric->key)] = json_number(value);
   }
   if (!scores.targets.empty()) {
     for (std::size_t t = 0; t < scores.targets.size(); ++t) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "runmanager/terminal/text_table.h"
+#include "runmanager/terminal/table.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 
@@ -37,10 +37,10 @@ std::vector<std::size_t> largest_places(std::span<const float> values, std::size
 }
 
 TextTable number_table(const Predictions& predictions, const PredictionColumns& columns) {
-  TextTable table{.header = {"sample"}, .rows = {}};
+  TextTable table({"sample"});
   for (const std::string& name : columns.names) {
-    table.header.push_back(name);
-    if (!predictions.targets.empty()) table.header.push_back(name + " (right)");
+    table.add_column(name);
+    if (!predictions.targets.empty()) table.add_column(name + " (right)");
   }
   const std::size_t width = columns.names.size();
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
@@ -56,13 +56,13 @@ TextTable number_table(const Predictions& predictions, const PredictionColumns& 
 }
 
 TextTable class_table(const Predictions& predictions, const PredictionColumns& columns) {
-  TextTable table{.header = {"sample"}, .rows = {}, .left_aligned = 2};
+  TextTable table({"sample"});
   const bool has_labels = !predictions.labels.empty();
-  if (has_labels) table.header.emplace_back("label");
-  for (const char* title : {"class", value_name(columns.kind)}) table.header.emplace_back(title);
+  if (has_labels) table.add_column("label", false);
+  table.add_column("class", false);
+  table.add_column(value_name(columns.kind));
   const std::size_t width = columns.names.size(), shown = std::min(width, kShownClasses);
-  for (std::size_t k = 1; k < shown; ++k) table.header.emplace_back(k == 1 ? "second" : "third");
-  if (has_labels) table.left_aligned = 3;
+  for (std::size_t k = 1; k < shown; ++k) table.add_column(k == 1 ? "second" : "third");
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     const auto values = row_of(predictions.values, i, width);
     const std::vector<std::size_t> places = largest_places(values, shown);

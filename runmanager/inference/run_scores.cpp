@@ -95,8 +95,7 @@ RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Sample
   RunScores scores;
   scores.part = part;
   scores.samples = totals.samples;
-  scores.loss = totals.loss / static_cast<double>(totals.samples);
-  scores.measures = measures_of(totals, target_variation(samples));
+  scores.metrics = measured_metrics(totals, target_variation(samples), MetricPart::kTraining);
   scores.names = predictor.names();
   const std::size_t columns = scores.names.size();
   const std::vector<float> values = predictor.from_outputs(std::move(evaluation.outputs));
@@ -105,7 +104,6 @@ RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Sample
         values, samples.set->numbers().subspan(samples.first * columns, samples.count * columns), columns);
     return scores;
   }
-  scores.accuracy = static_cast<double>(totals.correct) / static_cast<double>(totals.samples);
   scores.confusion =
       confusion_matrix(values, samples.set->labels().subspan(samples.first, samples.count), columns);
   scores.classes = class_scores(scores.confusion, columns);

@@ -6,10 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runmanager/inference/predictor.h"
-#include "runmanager/records/measures.h"
+#include "runmanager/records/measured_metrics.h"
 
 namespace sweep {
 
@@ -54,9 +55,8 @@ std::vector<TargetScores> target_scores(std::span<const float> predictions, std:
 struct RunScores {
   std::string part;  // "train", "validation" or "test"
   std::int64_t samples = 0;
-  double loss = 0;                 // mean over the samples
-  std::optional<double> accuracy;  // of classes
-  Measures measures;
+  /// How good the network is on these samples, as metrics of training: loss, accuracy, MAE and so on.
+  std::vector<std::pair<const Metric*, double>> metrics;
   std::vector<std::string> names;       // of the classes, or of the targets
   std::vector<std::int64_t> confusion;  // [label, predicted]; empty for numbers
   std::vector<ClassScores> classes;     // likewise

@@ -8,11 +8,11 @@
 
 #include "core/base/error.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/terminal/best_run.h"
 
 namespace sweep {
 namespace {
@@ -51,10 +51,11 @@ fs::path only_completed_run(const fs::path& directory) {
   if (runs.empty())
     throw DataError(fmt::format("{}: has no completed run; name one of its runs", directory.string()));
   if (runs.size() == 1) return directory / runs.front().name;
-  const std::optional<std::size_t> best = best_run(runs);
+  const Goal goal = goal_of_sweep(directory, runs);
+  const std::optional<std::size_t> best = best_run(runs, goal);
   throw DataError(fmt::format("{}: has {} completed runs: name one of them{}", directory.string(),
                               runs.size(),
-                              best ? fmt::format(". The one with the {} is {}", best_run_means(runs),
+                              best ? fmt::format(". The one with the {} is {}", goal_text(goal),
                                                  (directory / runs[*best].name).string())
                                    : ""));
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/live_sweep.h"
 
@@ -26,7 +27,8 @@ class RecordedProgress {
   explicit RecordedProgress(std::string name);
 
   /// `runs`: as list_runs() has them now. What batches come to is not in them: every run counts the same.
-  const LiveSweep& update(const std::vector<RunRecord>& runs);
+  /// `goal`: by which the best is chosen.
+  const LiveSweep& update(const std::vector<RunRecord>& runs, const Goal& goal);
   /// Positions in `runs` of those that have ended since the update before, the first to end first.
   const std::vector<std::size_t>& newly_ended() const { return newly_ended_; }
 

@@ -8,10 +8,11 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
-#include "runmanager/records/epoch_columns.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/text/csv.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
@@ -33,24 +34,27 @@ bool is_open(RunStatus status) { return status == RunStatus::kPending || status 
 // The cell of results.csv that belongs to a value of results.json.
 std::string epoch_cell(const Json& epoch, const std::string& column) {
   const auto value = epoch.find(column);
-  return value == epoch.end() ? "" : csv_cell(epoch_value_from_json(*value));
+  if (value == epoch.end() || value->is_null()) return "";
+  return value->is_number_integer() ? value->dump() : csv_number(number_from_json(*value));
 }
 
 // How many columns of the header are an epoch's; the swept keys come after them, of which "loss" may be one.
 // None if a column is missing: earlier versions had none of the test's.
 std::optional<std::size_t> epoch_column_end(const std::vector<std::string>& header) {
   if (header.size() < 2 || header[0] != "run" || header[1] != "status") return std::nullopt;
-  std::size_t end = 2;
-  for (const EpochColumn& column : epoch_columns()) {
-    if (end < header.size() && header[end] == column.name) {
+  if (header.size() < 3 || header[2] != "epoch") return std::nullopt;
+  std::size_t end = 3;
+  for (const Metric* metric : epoch_metrics()) {
+    if (metric->column > kLastCommonColumn) break;
+    if (end < header.size() && header[end] == metric->key) {
       ++end;
-    } else if (column.get) {
+    } else if (metric->part != MetricPart::kTest) {
       return std::nullopt;
     }
   }
   const auto is_occasional = [](const std::string& name) {
-    return std::ranges::any_of(occasional_columns(),
-                               [&name](const EpochColumn& c) { return c.name == name; });
+    const Metric* const metric = find_metric(name);
+    return metric != nullptr && metric->column > kLastCommonColumn && metric->column <= kLastColumn;
   };
   while (end < header.size() && is_occasional(header[end])) ++end;
   return end;
@@ -151,8 +155,10 @@ class ResultsChecker {
     const auto rows = parse_csv_text(text, "results.csv");
     const std::optional<std::size_t> end = rows.empty() ? std::nullopt : epoch_column_end(rows[0]);
     if (!end) {
-      std::vector<std::string> wanted = {"run", "status"};
-      for (const EpochColumn& column : epoch_columns()) wanted.push_back(column.name);
+      std::vector<std::string> wanted = {"run", "status", "epoch"};
+      for (const Metric* metric : epoch_metrics()) {
+        if (metric->column <= kLastCommonColumn) wanted.emplace_back(metric->key);
+      }
       finding.problems.push_back(fmt::format("its columns are not {}, …", fmt::join(wanted, ", ")));
       return;
     }

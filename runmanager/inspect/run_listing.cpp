@@ -62,6 +62,15 @@ std::vector<RunRecord> list_runs(const fs::path& directory) {
   return runs;
 }
 
+Goal goal_of_sweep(const fs::path& directory, const std::vector<RunRecord>& runs) {
+  const fs::path file = directory / kSweepFile;
+  std::error_code error;
+  if (fs::exists(file, error)) {
+    if (const auto goal = recorded_goal(read_json_file(file.string()))) return *goal;
+  }
+  return default_goal(runs);
+}
+
 RunRecord with_current_status(RunRecord run, const fs::path& sweep) {
   if (run.status != RunStatus::kRunning || !fs::exists(sweep / kSweepFile) || SweepDirectory::is_held(sweep))
     return run;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
@@ -16,6 +17,10 @@ bool has_runs(const std::filesystem::path& directory);
 /// leave no sweep.json: then all runs are listed in the order in which they were started. Throws DataError if
 /// a file cannot be read.
 std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
+
+/// What `runs`, those of the sweep in `directory`, are judged by: the goal of its search, or default_goal().
+/// Throws DataError if its sweep.json cannot be read.
+Goal goal_of_sweep(const std::filesystem::path& directory, const std::vector<RunRecord>& runs);
 
 /// `run` with the status that it has now. run.json of a killed sweep still says "running"; the lock of the
 /// sweep's directory tells whether it is. Other programs with runs have no lock, so for theirs nothing better

@@ -4,8 +4,9 @@
 
 #include "core/base/error.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/records/judge.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/terminal/best_run.h"
 
 namespace sweep {
 namespace {
@@ -17,7 +18,7 @@ RunStatus derived_status(const RunRecord& run, bool is_running) {
   return run.status == RunStatus::kRunning && !is_running ? RunStatus::kInterrupted : run.status;
 }
 
-void sum_up(const std::vector<RunRecord>& runs, ListedSweep& listed) {
+void sum_up(const std::vector<RunRecord>& runs, const Goal& goal, ListedSweep& listed) {
   listed.runs = runs.size();
   for (const RunRecord& run : runs) {
     ++listed.statuses[derived_status(run, listed.is_running)];
@@ -26,10 +27,10 @@ void sum_up(const std::vector<RunRecord>& runs, ListedSweep& listed) {
       listed.started = run.started;
     listed.ended = std::max(listed.ended, run.ended);
   }
-  if (const auto best = best_run(runs)) {
-    const EpochRecord& last = runs[*best].epochs.back();
+  if (const auto best = best_run(runs, goal)) {
     listed.best = runs[*best].name;
-    listed.best_accuracy = last.validation_accuracy ? last.validation_accuracy : last.accuracy;
+    listed.best_accuracy = run_metric(runs[*best], "validation_accuracy");
+    if (!listed.best_accuracy) listed.best_accuracy = run_metric(runs[*best], "accuracy");
   }
 }
 
@@ -38,7 +39,8 @@ ListedSweep listed_sweep(const fs::path& directory, const std::string& path) {
   listed.path = path;
   try {
     listed.is_running = SweepDirectory::is_held(directory);
-    sum_up(list_runs(directory), listed);
+    const std::vector<RunRecord> runs = list_runs(directory);
+    sum_up(runs, goal_of_sweep(directory, runs), listed);
   } catch (const Error& error) {
     listed.problem = error.what();
   }

@@ -79,15 +79,9 @@ void compare_number(const std::string& label, std::optional<double> before, std:
 
 void compare_epochs(const EpochRecord& a, const EpochRecord& b, std::vector<std::string>& differences) {
   const std::string epoch = fmt::format("epoch {}: ", a.epoch);
-  compare_number(epoch + "loss", a.loss, b.loss, differences);
-  compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
-  compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);
-  compare_number(epoch + "validation_accuracy", a.validation_accuracy, b.validation_accuracy, differences);
-  for (std::size_t m = 0; m < kMeasures.size(); ++m) {
-    const std::string key(kMeasures[m].key);
-    compare_number(epoch + key, a.measures[m], b.measures[m], differences);
-    compare_number(epoch + "validation_" + key, a.validation_measures[m], b.validation_measures[m],
-                   differences);
+  for (const Metric* metric : epoch_metrics()) {
+    if (is_quality(*metric))
+      compare_number(epoch + std::string(metric->key), a[*metric], b[*metric], differences);
   }
 }
 

@@ -71,7 +71,8 @@ class Watch {
   void show_records() {
     const Clock::time_point begin = Clock::now();
     if (begin < next_records_ || !has_runs(directory_)) return;
-    const LiveSweep& sweep = recorded_.update(list_runs(directory_));
+    const std::vector<RunRecord> runs = list_runs(directory_);
+    const LiveSweep& sweep = recorded_.update(runs, goal_of_sweep(directory_, runs));
     all_ended_ = sweep.finished() == sweep.runs;
     show(sweep);
     next_records_ = begin + kRestPerReading * (Clock::now() - begin);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/records/epoch_columns.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
@@ -30,15 +29,27 @@ RunStatus parse_run_status(std::string_view text) {
   throw DataError("\"" + std::string(text) + "\" is no status of a run");
 }
 
-std::optional<double> metric_of(const RunRecord& run, const std::string& name) {
-  const auto found = run.metrics.find(name);
-  return found != run.metrics.end() ? std::optional(found->second) : std::nullopt;
+EpochRecord::EpochRecord(int number,
+                         std::initializer_list<std::pair<std::string_view, std::optional<double>>> named)
+    : epoch(number) {
+  for (const auto& [key, value] : named) set(key, value);
 }
 
-double mean_epoch_seconds(const RunRecord& run) {
-  double sum = 0;
-  for (const EpochRecord& epoch : run.epochs) sum += epoch.epoch_seconds;
-  return sum / static_cast<double>(run.epochs.size());
+std::optional<double> EpochRecord::operator[](const Metric& metric) const {
+  for (const auto& [known, value] : values) {
+    if (known == &metric) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> EpochRecord::operator[](std::string_view key) const {
+  return (*this)[metric_named(key)];
+}
+
+void EpochRecord::set(std::string_view key, std::optional<double> value) {
+  const Metric& metric = metric_named(key);
+  std::erase_if(values, [&metric](const auto& entry) { return entry.first == &metric; });
+  if (value) values.emplace_back(&metric, *value);
 }
 
 std::vector<std::string> param_keys(const std::vector<RunRecord>& runs) {
@@ -59,9 +70,21 @@ std::vector<EpochRecord> all_epochs(const RunRecord& run) {
 
 void add_epoch(RunRecord& run, EpochRecord epoch) {
   if (epoch.epoch == 0)
-    run.untrained = epoch;
+    run.untrained = std::move(epoch);
   else
-    run.epochs.push_back(epoch);
+    run.epochs.push_back(std::move(epoch));
+}
+
+std::optional<double> value_at(const Metric& metric, const RunRecord& run, const EpochRecord& epoch) {
+  if (metric.part != MetricPart::kTest) return epoch[metric];
+  const auto found = run.metrics.find(std::string(metric.key));
+  const bool is_last = !run.epochs.empty() && run.epochs.back().epoch == epoch.epoch;
+  return is_last && found != run.metrics.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::string csv_cell(const Metric& metric, const std::optional<double>& value) {
+  return value && metric.unit == MetricUnit::kCount ? std::to_string(static_cast<std::int64_t>(*value))
+                                                    : csv_number(value);
 }
 
 bool any_shared(const std::vector<RunRecord>& runs) {
@@ -70,21 +93,34 @@ bool any_shared(const std::vector<RunRecord>& runs) {
 
 namespace {
 
-bool has_value(const RunRecord& run, const EpochColumn& column) {
-  const auto has = [&](const EpochRecord& epoch) {
-    return !std::holds_alternative<std::monostate>(value_at(column, run, epoch));
-  };
-  return (run.untrained && has(*run.untrained)) || std::ranges::any_of(run.epochs, has);
+using Columns = std::vector<const Metric*>;
+
+bool has_value(const RunRecord& run, const Metric& metric) {
+  bool has = false;
+  for_each_epoch(run, [&](const EpochRecord& epoch) { has |= value_at(metric, run, epoch).has_value(); });
+  return has;
 }
 
-// Those of every table, and the occasional ones that any run has.
-std::vector<EpochColumn> columns_of(const std::vector<RunRecord>& runs) {
-  std::vector<EpochColumn> columns(epoch_columns().begin(), epoch_columns().end());
-  for (const EpochColumn& column : occasional_columns()) {
-    if (std::ranges::any_of(runs, [&column](const RunRecord& run) { return has_value(run, column); }))
-      columns.push_back(column);
+// Those of every table, and the others that any run has.
+Columns columns_of(const std::vector<RunRecord>& runs) {
+  Columns columns;
+  for (const Metric* metric : epoch_metrics()) {
+    const auto has = [metric](const RunRecord& run) { return has_value(run, *metric); };
+    if (metric->column <= kLastCommonColumn ||
+        (metric->column <= kLastColumn && std::ranges::any_of(runs, has)))
+      columns.push_back(metric);
   }
   return columns;
+}
+
+Json epoch_json(const RunRecord& run, const EpochRecord& epoch) {
+  Json json = {{"epoch", epoch.epoch}};
+  for (const Metric* metric : epoch_metrics()) {
+    const std::optional<double> value = value_at(*metric, run, epoch);
+    if (metric->column <= kLastCommonColumn || (metric->column <= kLastColumn && value))
+      json[std::string(metric->key)] = metric_json(*metric, value);
+  }
+  return json;
 }
 
 using Row = std::vector<std::string>;
@@ -113,21 +149,21 @@ std::vector<Combination> repeated_combinations(const std::vector<RunRecord>& run
   return found;
 }
 
-// The values of a column at epoch `number` in all repeats; none if one has no value. The metrics of whole
+// The values of a metric at epoch `number` in all repeats; none if one has no value. The metrics of whole
 // runs belong to the last epoch that all have.
-std::optional<Spread> column_spread(const EpochColumn& column, const CompletedRepeats& repeats,
-                                    std::size_t number) {
+std::optional<Spread> spread_at(const Metric& metric, const CompletedRepeats& repeats, std::size_t number) {
   std::vector<double> values;
   for (const RunRecord* run : repeats.runs) {
-    const bool of_run = !column.get && number == repeats.epochs;
-    const EpochRecord& epoch = number == 0 ? *run->untrained
-                               : of_run    ? run->epochs.back()
-                                           : run->epochs[number - 1];
-    const EpochValue value = column.get || of_run ? value_at(column, *run, epoch) : EpochValue();
-    if (const auto* real = std::get_if<double>(&value)) values.push_back(*real);
-    if (const auto* count = std::get_if<std::int64_t>(&value)) values.push_back(static_cast<double>(*count));
+    const bool of_run = metric.part == MetricPart::kTest;
+    const EpochRecord& epoch = number == 0                          ? *run->untrained
+                               : of_run && number == repeats.epochs ? run->epochs.back()
+                                                                    : run->epochs[number - 1];
+    if (of_run && number != repeats.epochs) return std::nullopt;
+    const std::optional<double> value = value_at(metric, *run, epoch);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
   }
-  return values.size() == repeats.runs.size() ? std::optional(spread_of(values)) : std::nullopt;
+  return spread_of(values);
 }
 
 // Calls visit(status, pick, number) for the mean and the deviation of each epoch that all repeats have.
@@ -139,16 +175,13 @@ void for_each_spread(const CompletedRepeats& repeats, const Visit& visit) {
   }
 }
 
-std::string repeats_csv(const Combination& repeats, const std::vector<EpochColumn>& columns,
-                        const Row& params) {
+std::string repeats_csv(const Combination& repeats, const Columns& columns, const Row& params) {
   std::string csv;
   for_each_spread(repeats.completed, [&](std::string_view status, double Spread::*part, std::size_t number) {
-    Row cells = {repeats.group.name, std::string(status)};
-    for (const EpochColumn& column : columns) {
-      const auto spread = column_spread(column, repeats.completed, number);
-      cells.push_back(column.name == "epoch" ? std::to_string(number)
-                      : spread               ? csv_number((*spread).*part)
-                                             : "");
+    Row cells = {repeats.group.name, std::string(status), std::to_string(number)};
+    for (const Metric* metric : columns) {
+      const auto spread = spread_at(*metric, repeats.completed, number);
+      cells.push_back(spread ? csv_number((*spread).*part) : "");
     }
     cells.insert(cells.end(), params.begin(), params.end());
     csv += csv_row(cells);
@@ -156,7 +189,7 @@ std::string repeats_csv(const Combination& repeats, const std::vector<EpochColum
   return csv;
 }
 
-Json repeats_json(const Combination& repeats, const std::vector<EpochColumn>& columns) {
+Json repeats_json(const Combination& repeats, const Columns& columns) {
   Json json = {{"name", repeats.group.name},
                {"params", to_json(repeats.group.params)},
                {"runs", repeats.completed.runs.size()},
@@ -164,10 +197,9 @@ Json repeats_json(const Combination& repeats, const std::vector<EpochColumn>& co
                {std::string(kDeviationStatus), Json::array()}};
   for_each_spread(repeats.completed, [&](std::string_view status, double Spread::*part, std::size_t number) {
     Json epoch = {{"epoch", number}};
-    for (const EpochColumn& column : columns) {
-      if (column.name == "epoch") continue;
-      const auto spread = column_spread(column, repeats.completed, number);
-      epoch[column.name] = spread ? json_number((*spread).*part) : Json();
+    for (const Metric* metric : columns) {
+      const auto spread = spread_at(*metric, repeats.completed, number);
+      epoch[std::string(metric->key)] = spread ? json_number((*spread).*part) : Json();
     }
     json[std::string(status)].push_back(std::move(epoch));
   });
@@ -177,9 +209,9 @@ Json repeats_json(const Combination& repeats, const std::vector<EpochColumn>& co
 }  // namespace
 
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
-  const std::vector<EpochColumn> columns = columns_of(runs);
-  std::vector<std::string> header = {"run", "status"};
-  for (const EpochColumn& column : columns) header.push_back(column.name);
+  const Columns columns = columns_of(runs);
+  Row header = {"run", "status", "epoch"};
+  for (const Metric* metric : columns) header.emplace_back(metric->key);
   header.insert(header.end(), keys.begin(), keys.end());
   const bool shared = any_shared(runs);
   if (shared) header.emplace_back("jobs");
@@ -187,18 +219,19 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
   for (const RunRecord& run : runs) {
     Row params = params_row(run.params, keys);
     if (shared) params.push_back(std::to_string(run.jobs));
-    const auto add_row = [&](const auto& cell_of) {
-      std::vector<std::string> cells = {run.name, std::string(to_string(run.status))};
-      for (const EpochColumn& column : columns) cells.push_back(cell_of(column));
+    const auto add_row = [&](const std::string& epoch, const auto& value_of) {
+      Row cells = {run.name, std::string(to_string(run.status)), epoch};
+      for (const Metric* metric : columns) cells.push_back(csv_cell(*metric, value_of(*metric)));
       cells.insert(cells.end(), params.begin(), params.end());
       csv += csv_row(cells);
     };
     for_each_epoch(run, [&](const EpochRecord& epoch) {
-      add_row([&](const EpochColumn& column) { return csv_cell(value_at(column, run, epoch)); });
+      add_row(std::to_string(epoch.epoch),
+              [&](const Metric& metric) { return value_at(metric, run, epoch); });
     });
     if (run.epochs.empty() && !run.untrained) {
-      add_row([&run](const EpochColumn& column) {
-        return column.name == "run_seconds" ? csv_number(run.run_seconds) : "";
+      add_row("", [&run](const Metric& metric) {
+        return metric.key == "run_seconds" ? run.run_seconds : std::nullopt;
       });
     }
   }
@@ -227,7 +260,7 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
   Json json = {{"sweep", sweep}, {"runs", std::move(list)}};
   const std::vector<Combination> repeated = repeated_combinations(runs);
   if (repeated.empty()) return json;
-  const std::vector<EpochColumn> columns = columns_of(runs);
+  const Columns columns = columns_of(runs);
   for (const Combination& repeats : repeated) json["repeats"].push_back(repeats_json(repeats, columns));
   return json;
 }

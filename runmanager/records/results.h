@@ -3,15 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/records/measures.h"
 
 namespace sweep {
 
@@ -22,23 +24,25 @@ std::string_view to_string(RunStatus status);
 /// Throws DataError on any other text.
 RunStatus parse_run_status(std::string_view text);
 
-/// The results of one finished epoch. A missing value was not measured; NaN and infinity are values.
+/// The results of one finished epoch, by the keys of metrics: see metrics(). A missing value was not
+/// measured; NaN and infinity are values. Those of training are seen while training: "loss" is the mean over
+/// the samples. "epoch_seconds" is the training part, without validation and logging; "run_seconds" the time
+/// from the run's start to this epoch's end, everything included. Epoch 0 has no values of training.
 struct EpochRecord {
-  int epoch = 1;                        // from 1; 0 is before training, and has no training values
-  double loss = 0;                      // mean over the training samples, as seen while training
-  std::optional<double> accuracy = {};  // in [0, 1]; none if the targets are numbers
-  std::optional<std::int64_t> number_correct = {};  // training samples; likewise
-  std::optional<double> validation_loss = {};
-  std::optional<double> validation_accuracy = {};
-  std::optional<std::int64_t> validation_number_correct = {};
-  double epoch_seconds = 0;                   // the training part, without validation and logging
-  double run_seconds = 0;                     // from the run's start to this epoch's end, everything included
-  double images_per_second = 0;               // training samples / epoch_seconds
-  double data_wait_seconds = 0;               // in which the training thread waited for batches
-  std::optional<double> device_seconds = {};  // Engine::take_device_seconds() of the training part
-  // Engine::take_communication_seconds() of the training part: exposed time of several devices' exchange
-  std::optional<double> communication_seconds = {};
-  Measures measures = {}, validation_measures = {};  // of training, as seen while training, and validation
+  int epoch = 1;                                         // from 1; 0 is before training
+  std::vector<std::pair<const Metric*, double>> values;  // in any order, each metric once
+
+  EpochRecord() = default;
+  explicit EpochRecord(int number) : epoch(number) {}
+  /// Epoch `number`, with values by their keys.
+  EpochRecord(int number, std::initializer_list<std::pair<std::string_view, std::optional<double>>> named);
+
+  /// The value of the metric with this key; none if it was not measured.
+  std::optional<double> operator[](std::string_view key) const;
+  /// The same for who has the metric.
+  std::optional<double> operator[](const Metric& metric) const;
+  /// Sets the value of the metric with this key, or removes it.
+  void set(std::string_view key, std::optional<double> value);
 };
 
 /// One run, as run.json has it.
@@ -76,11 +80,6 @@ void for_each_epoch(const RunRecord& run, const Visit& visit) {
 inline const EpochRecord* last_epoch(const RunRecord& run) {
   return run.epochs.empty() ? nullptr : &run.epochs.back();
 }
-/// The metric of the whole run with this name.
-std::optional<double> metric_of(const RunRecord& run, const std::string& name);
-/// Of the training part of an epoch; NaN before the first has finished.
-double mean_epoch_seconds(const RunRecord& run);
-
 /// The swept keys of the runs, in the order they first appear.
 std::vector<std::string> param_keys(const std::vector<RunRecord>& runs);
 
@@ -112,9 +111,14 @@ struct RunProgress {
 /// finished epoch has one row with empty cells. Metrics of the whole run, test_loss and test_accuracy, stand
 /// at its last epoch. After all runs come, for each combination with two completed repeats or more, a row
 /// with the status "mean" and one with "std" per epoch that all of them have. After the columns that every
-/// sweep has come those of the measures that a run has. csv.h describes the format of cells. If runs shared
-/// the machine, a last column "jobs" has the number of runs at once.
+/// sweep has come those of other metrics that a run has: see Metric::column. csv.h describes cells. If runs
+/// shared the machine, a last column "jobs" has the number of runs at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
+
+/// The value of a metric in the row of `epoch`, one of the run's: those of the whole run are at its last one.
+std::optional<double> value_at(const Metric& metric, const RunRecord& run, const EpochRecord& epoch);
+/// The cell of results.csv that a metric's value has; "" for none.
+std::string csv_cell(const Metric& metric, const std::optional<double>& value);
 
 /// Whether any run was trained beside others, which makes its times longer.
 bool any_shared(const std::vector<RunRecord>& runs);

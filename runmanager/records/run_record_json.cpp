@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
-#include "runmanager/records/epoch_columns.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/crc32c.h"
 
@@ -24,31 +24,26 @@ Integer integer_from_json(const Json& json) {
   return json.get<Integer>();
 }
 
+// Whether every record of an epoch has the key, be it null.
+bool is_required(const Metric& metric) {
+  return metric.column > 0 && metric.column <= kLastCommonColumn && metric.part != MetricPart::kTest &&
+         metric.part != MetricPart::kValidation;
+}
+
 EpochRecord epoch_from_json(const Json& json) {
-  EpochRecord epoch;
-  epoch.epoch = integer_from_json<int>(json.at("epoch"));
-  const bool is_untrained = epoch.epoch == 0 && json.at("loss").is_null();
-  if (!is_untrained) epoch.loss = number_from_json(json.at("loss"));
-  json.at("accuracy");  // is there, be it null
-  epoch.accuracy = optional_number(json, "accuracy");
-  if (!json.at("number_correct").is_null())
-    epoch.number_correct = integer_from_json<std::int64_t>(json.at("number_correct"));
-  epoch.validation_loss = optional_number(json, "validation_loss");
-  epoch.validation_accuracy = optional_number(json, "validation_accuracy");
-  if (json.contains("validation_number_correct")) {
-    epoch.validation_number_correct = integer_from_json<std::int64_t>(json.at("validation_number_correct"));
+  EpochRecord epoch(integer_from_json<int>(json.at("epoch")));
+  for (const Metric* metric : epoch_metrics()) {
+    if (is_required(*metric)) json.at(std::string(metric->key));
   }
-  epoch.run_seconds = number_from_json(json.at("run_seconds"));
-  if (!is_untrained) {
-    epoch.epoch_seconds = number_from_json(json.at("epoch_seconds"));
-    epoch.images_per_second = number_from_json(json.at("images_per_second"));
-  }
-  epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
-  epoch.device_seconds = optional_number(json, "device_seconds");
-  epoch.communication_seconds = optional_number(json, "communication_seconds");
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    epoch.measures[i] = optional_number(json, std::string(kMeasures[i].key).c_str());
-    epoch.validation_measures[i] = optional_number(json, validation_key(kMeasures[i]).c_str());
+  if (epoch.epoch > 0) number_from_json(json.at("loss"));  // Only the network before training has none.
+  for (const auto& [key, value] : json.items()) {
+    if (key == "epoch" || value.is_null()) continue;
+    const Metric* const known = find_metric(key);
+    if (known != nullptr && known->unit == MetricUnit::kCount) {
+      epoch.set(key, static_cast<double>(integer_from_json<std::int64_t>(value)));
+    } else if (known != nullptr || value.is_number()) {
+      epoch.set(key, number_from_json(value));
+    }
   }
   return epoch;
 }
@@ -85,23 +80,14 @@ ParamValue param_from_json(const Json& json) {
 
 enum class RecordParts { kAll, kBrief };
 
-// Whether "metrics" of run.json has this value of the last epoch.
-bool is_of_an_epoch(std::string_view name) {
-  if (name.starts_with("validation_")) name.remove_prefix(std::string_view("validation_").size());
-  return name == "loss" || name == "accuracy" ||
-         std::ranges::any_of(kMeasures, [name](const Measure& measure) { return measure.key == name; });
-}
-
-// "metrics" of run.json: the values of the last epoch, then those of the whole run.
+// "metrics" of run.json: how good the last epoch is, then the metrics of the whole run.
 Json metrics_json(const RunRecord& run) {
   Json metrics = Json::object();
   if (!run.epochs.empty()) {
-    const EpochRecord& last = run.epochs.back();
-    metrics["loss"] = json_number(last.loss);
-    if (last.accuracy) metrics["accuracy"] = json_number(*last.accuracy);
-    if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
-    if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
-    add_measures(metrics, last);
+    for (const Metric* metric : epoch_metrics()) {
+      const std::optional<double> value = run.epochs.back()[*metric];
+      if (value && is_quality(*metric)) metrics[std::string(metric->key)] = json_number(*value);
+    }
   }
   for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
   return metrics;
@@ -176,11 +162,21 @@ Params params_from_json(const Json& json) {
   return params;
 }
 
+Json metric_json(const Metric& metric, const std::optional<double>& value) {
+  if (value && metric.unit == MetricUnit::kCount) return static_cast<std::int64_t>(*value);
+  return json_number(value);
+}
+
 Json to_json(const EpochRecord& epoch) {
-  Json json = epoch_json(epoch);
-  if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
-  if (epoch.epoch > 0) json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
-  if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
+  Json json = {{"epoch", epoch.epoch}};
+  for (const Metric* metric : epoch_metrics()) {
+    const std::optional<double> value = epoch[*metric];
+    const bool is_common = metric->column <= kLastCommonColumn && metric->part != MetricPart::kTest;
+    if (value || is_common) json[std::string(metric->key)] = metric_json(*metric, value);
+  }
+  for (const auto& [metric, value] : epoch.values) {
+    if (metric->column == 0) json[std::string(metric->key)] = metric_json(*metric, value);
+  }
   return json;
 }
 
@@ -206,12 +202,9 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.name = json.at("name").get<std::string>();
     run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
     run.params = params_from_json(json.at("params"));
+    for (const auto& [name, value] : json.at("metrics").items()) run.metrics[name] = number_from_json(value);
     const auto epochs = json.at("epochs").get<std::vector<Json>>();
     add_epochs(epochs, run);
-    // metrics_json() has added the last epoch's values; only the others are the run's own.
-    for (const auto& [name, value] : json.at("metrics").items()) {
-      if (!is_of_an_epoch(name)) run.metrics[name] = number_from_json(value);
-    }
     run.run_seconds = optional_number(json.at("seconds"), "run");
     run.setup_seconds = optional_number(json.at("seconds"), "setup");
     run.placement = optional_text(json, "placement");
@@ -247,7 +240,14 @@ bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
   for (const Json& json : epochs) {
     EpochRecord epoch = epoch_from_json(json);
     if (from_zero) ++epoch.epoch;
-    add_epoch(run, epoch);
+    add_epoch(run, std::move(epoch));
+  }
+  if (!run.epochs.empty()) {
+    // metrics_json() has added the last epoch's values; the others are the run's own.
+    std::erase_if(run.metrics, [&last = run.epochs.back()](const auto& metric) {
+      const std::optional<double> value = last[metric.first];
+      return value && (*value == metric.second || (std::isnan(*value) && std::isnan(metric.second)));
+    });
   }
   return from_zero;
 }

@@ -24,11 +24,14 @@ std::string run_record_text(const RunRecord& run);
 /// The inverse. Throws DataError, naming `where`, if the text is damaged. Text without a checksum is not
 /// checked: older versions wrote none.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
+/// The value of a metric: an integer for a count, null for none; see json_number().
+nlohmann::ordered_json metric_json(const Metric& metric, const std::optional<double>& value);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);
 /// The inverse. Throws DataError, naming `where`, if `json` is no such record.
 EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
-/// Adds the epochs of a run, as to_json() has written them. Run records of earlier versions count epochs from
-/// 0; in `run` all count from 1. Returns whether these counted from 0.
+/// Adds the epochs of a run, as to_json() has written them, and takes the values of the last one out of
+/// RunRecord::metrics. Run records of earlier versions count epochs from 0; in `run` all count from 1.
+/// Returns whether these counted from 0.
 bool add_epochs(std::span<const nlohmann::ordered_json> epochs, RunRecord& run);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/answers/statistics_text.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/json/json_text.h"
-#include "runmanager/answers/run_metric.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/report/answer_tables.h"
 #include "runmanager/report/coordinates_table.h"
 #include "runmanager/report/curves_table.h"

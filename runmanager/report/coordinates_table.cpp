@@ -9,8 +9,8 @@
 #include <limits>
 #include <optional>
 
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/config/params.h"
+#include "runmanager/records/run_metric.h"
 
 namespace sweep {
 namespace {

@@ -27,15 +27,14 @@ const std::vector<Quantity>& quantities() {
   using Epoch = EpochRecord;
   static const std::vector<Quantity> list = {
       {{"loss", "Loss"},
-       {"training",
-        [](const Epoch& e) { return e.epoch == 0 ? std::nullopt : std::optional<double>(e.loss); }},
-       {"validation", [](const Epoch& e) { return e.validation_loss; }}},
+       {"training", [](const Epoch& e) { return e["loss"]; }},
+       {"validation", [](const Epoch& e) { return e["validation_loss"]; }}},
       {{"accuracy", "Accuracy", true},
-       {"training", [](const Epoch& e) { return e.accuracy; }},
-       {"validation", [](const Epoch& e) { return e.validation_accuracy; }}},
+       {"training", [](const Epoch& e) { return e["accuracy"]; }},
+       {"validation", [](const Epoch& e) { return e["validation_accuracy"]; }}},
       {{"rmse", "RMSE"},
-       {"training", [](const Epoch& e) { return e.measures[kRmse]; }},
-       {"validation", [](const Epoch& e) { return e.validation_measures[kRmse]; }}}};
+       {"training", [](const Epoch& e) { return e["rmse"]; }},
+       {"validation", [](const Epoch& e) { return e["validation_rmse"]; }}}};
   return list;
 }
 

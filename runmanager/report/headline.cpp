@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runmanager/answers/run_metric.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/repeats.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/report/answer_tables.h"
 #include "runmanager/report/curves_table.h"
-#include "runmanager/terminal/best_run.h"
 
 namespace sweep {
 namespace {

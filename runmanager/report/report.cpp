@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/report/answer_tables.h"
 #include "runmanager/report/chart_specs.h"
 #include "runmanager/report/curves_table.h"
@@ -18,7 +18,6 @@
 #include "runmanager/report/run_notes.h"
 #include "runmanager/report/run_pictures.h"
 #include "runmanager/report/runs_table.h"
-#include "runmanager/terminal/best_run.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -101,7 +100,7 @@ Json report_model(const ReportData& data, const std::string& date) {
           {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
           {"vega", has_vega()},
           {"answer", {{"best", answer.best}, {"more", answer.more}}},
-          {"judged_by", best_run_means(data.records)},
+          {"judged_by", goal_text(data.goal)},
           {"metric", metric_title(data.metric)},
           {"keys", data.keys},
           {"best", data.best ? Json(*data.best) : Json()},

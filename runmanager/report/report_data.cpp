@@ -8,12 +8,10 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/config/params.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/terminal/best_run.h"
 
 namespace sweep {
 namespace {
@@ -115,18 +113,15 @@ std::string short_number(const std::string& text) {
 
 }  // namespace
 
-ReportData report_data_of(std::vector<SourceRun> runs) {
+ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal) {
   ReportData data;
   data.runs = std::move(runs);
-  std::vector<const RunRecord*> with_epochs;
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
-  for (const RunRecord& run : data.records) {
-    if (!run.epochs.empty()) with_epochs.push_back(&run);
-  }
   data.title = title_of(data.runs);
   data.keys = differing_keys(data.runs);
-  data.best = best_run(data.records);
-  data.metric = default_metric(with_epochs);
+  data.goal = goal ? *goal : default_goal(data.records);
+  data.metric = data.goal.metric->key;
+  data.best = best_run(data.records, data.goal);
   answer(data);
   return data;
 }
@@ -137,30 +132,22 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
     std::vector<SourceRun> added = runs_in(directory);
     std::move(added.begin(), added.end(), std::back_inserter(runs));
   }
-  ReportData data = report_data_of(std::move(runs));
+  // The goal of a search counts if all of them have it.
+  std::optional<Goal> goal;
+  for (const fs::path& directory : directories) {
+    const Goal of_sweep = goal_of_sweep(directory, {});
+    if (!of_sweep.is_asked || (goal && goal->metric != of_sweep.metric)) {
+      goal.reset();
+      break;
+    }
+    goal = of_sweep;
+  }
+  ReportData data = report_data_of(std::move(runs), goal);
   data.directories = directories;
   return data;
 }
 
-std::string metric_title(std::string_view metric) {
-  static const std::map<std::string_view, std::string_view> kTitles = {
-      {"epoch_seconds", "time per epoch"},
-      {"images_per_second", "samples per second"},
-      {"data_wait_seconds", "data wait per epoch"},
-      {"setup_seconds", "set-up time"},
-      {"run_seconds", "time of the run"},
-      {"loss", "training loss"},
-      {"accuracy", "training accuracy"}};
-  if (const auto found = kTitles.find(metric); found != kTitles.end()) return std::string(found->second);
-  std::string title(metric);
-  for (const auto& [from, to] :
-       {std::pair("top5_", "top-5 "), {"mae", "MAE"}, {"rmse", "RMSE"}, {"r2", "R²"}}) {
-    if (const std::size_t at = title.find(from); at != std::string::npos)
-      title.replace(at, std::string_view(from).size(), to);
-  }
-  std::replace(title.begin(), title.end(), '_', ' ');
-  return title;
-}
+std::string metric_title(std::string_view metric) { return std::string(metric_named(metric).name); }
 
 std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   std::vector<std::string> parts;

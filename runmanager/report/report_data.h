@@ -12,6 +12,7 @@
 #include "runmanager/answers/comparison.h"
 #include "runmanager/answers/effects.h"
 #include "runmanager/answers/run_pairs.h"
+#include "runmanager/records/judge.h"
 
 namespace sweep {
 
@@ -21,7 +22,8 @@ struct ReportData {
   std::vector<SourceRun> runs;      // all runs, with the status they have now and the epochs that are known
   std::vector<RunRecord> records;   // of `runs`
   std::vector<std::string> keys;    // what differs between the runs that have epochs, without the repeat
-  std::string metric;               // by which runs are judged, a name of run_metric()
+  Goal goal;                        // by which runs are judged
+  std::string metric;               // its key
   std::optional<std::size_t> best;  // of `runs`
   std::optional<Effects> effects;   // of all runs of one sweep; none if they cannot be told
   std::string no_effects;           // why not; "" if there are
@@ -31,8 +33,8 @@ struct ReportData {
 /// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.
 ReportData read_report_data(const std::vector<std::filesystem::path>& directories);
 
-/// The same for runs that have been read.
-ReportData report_data_of(std::vector<SourceRun> runs);
+/// The same for runs that have been read. `goal`: of their search; none: default_goal().
+ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal = {});
 
 /// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
 std::string metric_title(std::string_view metric);

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "runmanager/answers/run_metric.h"
 #include "runmanager/config/params.h"
+#include "runmanager/records/run_metric.h"
 
 namespace sweep {
 namespace {

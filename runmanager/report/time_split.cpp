@@ -12,9 +12,9 @@ std::optional<TimeSplit> time_split(const RunRecord& run) {
   TimeSplit split{.setup = run.setup_seconds.value_or(0), .logging = run.logging_seconds};
   double training = 0;
   for (const EpochRecord& epoch : run.epochs) {
-    training += epoch.epoch_seconds;
-    split.data_wait += epoch.data_wait_seconds;
-    split.communication += epoch.communication_seconds.value_or(0);
+    training += epoch["epoch_seconds"].value_or(0);
+    split.data_wait += epoch["data_wait_seconds"].value_or(0);
+    split.communication += epoch["communication_seconds"].value_or(0);
   }
   split.compute = std::max(0.0, training - split.data_wait - split.communication);
   split.rest = std::max(0.0, *run.run_seconds - split.setup - training - split.logging);

@@ -87,7 +87,7 @@ class Follower {
 
   void show(const FollowedSweep& followed) {
     if (options_.quiet) return;
-    const LiveSweep& live = progress_.update(followed.runs);
+    const LiveSweep& live = progress_.update(followed.runs, goal_of_sweep(directory_, followed.runs));
     std::string above;
     for (const std::size_t i : progress_.newly_ended())
       above += ended_line(live, followed.runs[i], options_.terminal) + "\n";

@@ -65,6 +65,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
       progress_(make_progress(options, std::max(runs.size(), options.total_runs))),
       disk_(options.directory),
       begin_(options.clock()) {
+  if (options.goal) progress_->judge_by(*options.goal);
   for (RunRecord& record : records) {
     if (record.status == RunStatus::kCompleted && may_be_unsynced(options_.directory / record.name))
       disk_.end_run(record.name);
@@ -85,7 +86,9 @@ SweepRecorder::~SweepRecorder() {
 }
 
 void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
-  begin_seconds_[run] = options_.clock();
+  const RunRecord& earlier = this->record(run);
+  begins_[run] = {options_.clock(), earlier.run_seconds.value_or(0),
+                  earlier.run_seconds ? earlier.logging_seconds : 0};
   disk_.begin_run(record.name);
   progress_->start_run(run + 1, record);
   update(run, std::move(record));
@@ -108,7 +111,8 @@ void SweepRecorder::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
   if (!options_.refresh) aggregates_.update(run, records());
   progress_->end_run(run + 1, record(run));
-  count_cost(run);
+  if (record(run).status == RunStatus::kCompleted) count_cost(run);
+  begins_.erase(run);
   // Not earlier: until here the old run is the only whole one.
   if (options_.replaces.contains(run) && record(run).status == RunStatus::kCompleted) {
     disk_.finish();
@@ -119,7 +123,7 @@ void SweepRecorder::end_run(std::size_t run) {
 void SweepRecorder::pause_run(std::size_t run) {
   disk_.end_run(record(run).name);
   progress_->pause_run(run + 1);
-  begin_seconds_.erase(run);
+  count_cost(run);
 }
 
 void SweepRecorder::leave_run(std::size_t run) {
@@ -129,6 +133,7 @@ void SweepRecorder::leave_run(std::size_t run) {
   left.epochs.clear();
   left.untrained.reset();
   left.error.reset();
+  begins_.erase(run);
   pause_run(run);
 }
 
@@ -176,18 +181,19 @@ RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {
 }
 
 void SweepRecorder::count_cost(std::size_t run) {
-  const auto begin = begin_seconds_.find(run);
-  if (begin == begin_seconds_.end()) return;
-  const double seconds = options_.clock() - begin->second;
-  begin_seconds_.erase(begin);
-  const RunRecord& ended = record(run);
-  const double run_seconds = ended.run_seconds.value_or(0);
-  // The record of a resumed run counts the time of earlier starts, too, so it can exceed this start's.
-  if (ended.status != RunStatus::kCompleted || run_seconds > seconds) return;
-  ++cost_.runs;
+  const auto found = begins_.find(run);
+  if (found == begins_.end()) return;
+  const Begin begin = found->second;
+  begins_.erase(found);
+  const double seconds = options_.clock() - begin.seconds;
+  const double run_seconds = record(run).run_seconds.value_or(0) - begin.run_seconds;
+  const double logging_seconds = record(run).logging_seconds - begin.logging_seconds;
+  // The record of a resumed run also counts the time of earlier starts, so it can exceed this start's.
+  if (run_seconds > seconds) return;
+  if (counted_.insert(run).second) ++cost_.runs;
   cost_.seconds += seconds;
-  cost_.training_seconds += run_seconds - ended.logging_seconds;
-  cost_.logging_seconds += ended.logging_seconds;
+  cost_.training_seconds += run_seconds - logging_seconds;
+  cost_.logging_seconds += logging_seconds;
 }
 
 void SweepRecorder::save() {

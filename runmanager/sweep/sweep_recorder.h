@@ -19,7 +19,7 @@
 
 namespace sweep {
 
-/// Where the time of the completed runs went.
+/// Where the time of the runs went that are completed, and of the trials that wait or were pruned.
 struct SweepCost {
   std::size_t runs = 0;
   double elapsed_seconds = 0;   // on the wall clock, from the start of the sweep to its end
@@ -42,6 +42,7 @@ struct SweepRecorderOptions {
   bool quiet = false, json = false;     // no progress; progress as JSON
   std::size_t total_runs = 0;           // if more are to be added; 0: those that are there
   double work = 0;                      // see Progress
+  std::optional<Goal> goal = {};        // of a search; none: as default_goal() says
   std::set<std::size_t> replaces = {};  // runs whose old directory goes when they are completed
   /// Where several processes share the sweep: called before results are written, to take over what the others
   /// have done. Means are then written by write_means() only, and nothing for `sweep watch`.
@@ -121,8 +122,13 @@ class SweepRecorder {
   DiskSync disk_;
   double next_save_ = 0, next_progress_ = 0;
   SweepCost cost_;
-  double begin_ = 0;                             // of this start
-  std::map<std::size_t, double> begin_seconds_;  // of the runs that are being trained
+  double begin_ = 0;  // of this start
+  /// When a run began to be trained, and what its record had of earlier times then.
+  struct Begin {
+    double seconds, run_seconds, logging_seconds;
+  };
+  std::map<std::size_t, Begin> begins_;  // of the runs that are being trained
+  std::set<std::size_t> counted_;        // in cost_.runs: a trial may be paused and go on
 };
 
 }  // namespace sweep

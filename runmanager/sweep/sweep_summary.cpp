@@ -6,11 +6,13 @@
 #include <csignal>
 #include <iostream>
 
+#include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/tensorboard/view_hint.h"
 #include "runmanager/terminal/json_progress.h"
-#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/results_table.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/stop_signals.h"
 
@@ -33,25 +35,16 @@ std::string resume_command(const SweepSummary& summary, const RunnerOptions& opt
 }
 
 // "50 trials, 5 of them to the end; best: Accuracy/validation 0.91, lr=0.003".
-std::string search_text(const SweepSummary& summary) {
+std::string search_text(const SweepSummary& summary, const std::vector<RunRecord>& runs) {
   const SearchSpec& search = *summary.sweep.search;
-  const std::size_t none = summary.runs.size();
-  std::size_t best = none, completed = 0;
-  std::optional<double> best_value;
-  for (std::size_t i = 0; i < summary.runs.size(); ++i) {
-    if (summary.runs[i].status != RunStatus::kCompleted) continue;
-    ++completed;
-    const std::optional<double> value =
-        final_value(trial_result(summary.runs[i], search, keeps_best(summary.sweep.runs[i])));
-    if (!value || (best_value && *value >= *best_value)) continue;
-    best_value = value;
-    best = i;
-  }
-  std::string text = fmt::format("{} trial{}", summary.runs.size(), summary.runs.size() == 1 ? "" : "s");
-  if (has_rungs(search.method)) text += fmt::format(", {} of them to the end", completed);
-  if (best != none) {
-    text += fmt::format("; best: {} {:.6g}, {}", search.metric,
-                        search.largest_is_best ? -*best_value : *best_value, summary.runs[best].name);
+  std::string text = fmt::format("{} trial{}", runs.size(), runs.size() == 1 ? "" : "s");
+  if (has_rungs(search.method))
+    text += fmt::format(", {} of them to the end",
+                        std::ranges::count(runs, RunStatus::kCompleted, &RunRecord::status));
+  const Goal goal = goal_of(search);
+  if (const auto best = best_run(runs, goal)) {
+    text += fmt::format("; best: {} {:.6g}, {}", search.metric, *run_metric(runs[*best], *goal.metric),
+                        runs[*best].name);
   }
   if (!summary.search->reason.empty()) text += "\nNo more trials: " + summary.search->reason;
   return text;
@@ -66,8 +59,12 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
   if (options.json) {
     out << json_text(results_json(runs, summary.directory.filename().string()));
   } else {
-    out << results_table(runs, summary.sweep.keys,
-                         {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
+    out << results_table(
+        runs, summary.sweep.keys,
+        {.color = stdout_color(),
+         .unicode = stdout_unicode(),
+         .width = stdout_width(),
+         .goal = summary.sweep.search ? std::optional(goal_of(*summary.sweep.search)) : std::nullopt});
   }
   out.flush();
   // Lines with their ends, perhaps an empty one before them.
@@ -77,7 +74,7 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     text.remove_suffix(1);
     environment.terminal.write(json_message(text));
   };
-  if (!options.quiet && summary.search) say("\n" + search_text(summary) + "\n");
+  if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
   if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
   if (summary.signal != 0 && !options.command.empty()) {

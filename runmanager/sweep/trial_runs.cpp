@@ -41,7 +41,7 @@ bool TrialRuns::has_time() const {
   double spent = 0;
   for (const RunRecord& run : recorder_.records()) {
     const EpochRecord* last = last_epoch(run);
-    spent += run.run_seconds.value_or(last != nullptr ? last->run_seconds : 0);
+    spent += run.run_seconds.value_or(last != nullptr ? (*last)["run_seconds"].value_or(0) : 0);
   }
   return spent < *search_.seconds;
 }

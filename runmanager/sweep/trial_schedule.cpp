@@ -6,17 +6,15 @@
 #include <cmath>
 #include <numeric>
 
-#include "runmanager/tensorboard/scalar_points.h"
+#include "runmanager/config/metrics.h"
 
 namespace sweep {
 namespace {
 
 std::optional<double> value_of(const EpochRecord& epoch, const SearchSpec& search) {
-  for (const tbwriter::ScalarPoint& point : epoch_points(epoch)) {
-    if (point.tag != search.metric || !std::isfinite(point.value)) continue;
-    return search.largest_is_best ? -point.value : point.value;
-  }
-  return std::nullopt;
+  const std::optional<double> value = epoch[*metric_tagged(search.metric)];
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  return search.largest_is_best ? -*value : *value;
 }
 
 bool has_epoch(const TrialResult& trial, int epoch) {

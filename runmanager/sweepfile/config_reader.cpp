@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/sweepfile/dataset_reader.h"
 #include "runmanager/sweepfile/parallel_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -133,8 +133,7 @@ std::optional<StopSpec> read_stop(const JsonNode& tree, Problems& problems) {
   StopSpec stop;
   stop.metric = reader.text("metric");
   const JsonNode* mode = reader.find("mode");
-  stop.largest_is_best =
-      mode != nullptr ? mode->text == "max" : find_epoch_metric(stop.metric)->largest_is_best;
+  stop.largest_is_best = mode != nullptr ? mode->text == "max" : metric_tagged(stop.metric)->larger_is_better;
   stop.patience = static_cast<int>(reader.integer("patience"));
   stop.min_delta = reader.number("min_delta");
   stop.restore_best = reader.boolean("restore_best");

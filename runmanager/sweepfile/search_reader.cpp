@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -31,7 +31,7 @@ SearchSpec read_values(const JsonNode& node, Problems& problems) {
   search.metric = reader.text("metric");
   const JsonNode* mode = reader.find("mode");
   search.largest_is_best =
-      mode != nullptr ? mode->text == "max" : find_epoch_metric(search.metric)->largest_is_best;
+      mode != nullptr ? mode->text == "max" : metric_tagged(search.metric)->larger_is_better;
   search.seed = static_cast<std::uint64_t>(reader.integer("seed"));
   search.at_once = static_cast<std::size_t>(reader.integer("at_once"));
   search.min_epochs = static_cast<int>(reader.integer("min_epochs"));

@@ -7,12 +7,10 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/records/measures.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/run_log.h"
-#include "runmanager/tensorboard/scalar_points.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {
@@ -28,7 +26,7 @@ const EpochRecord& epoch_of(const RunRecord& run, std::size_t number) {
 std::vector<tbwriter::ScalarPoint> points_of(const RunRecord& run, std::size_t epoch, bool is_last) {
   std::vector<tbwriter::ScalarPoint> points = epoch_points(epoch_of(run, epoch));
   if (is_last) {
-    const auto of_run = metric_points(run.metrics);
+    const auto of_run = test_points(run.metrics);
     points.insert(points.end(), of_run.begin(), of_run.end());
   }
   return points;
@@ -78,7 +76,7 @@ void write_run(const fs::path& directory, const Params& params, const LogOptions
   if (session) writer.add_hparams_start(to_hparams(params));
   if (log.layout) {
     writer.add_custom_scalars_layout(
-        scalars_layout(have_tag(epochs, kMeasures[kMae].train_tag), have_tag(epochs, "Loss/validation")));
+        scalars_layout(have_tag(epochs, "MAE/train"), have_tag(epochs, "Loss/validation")));
   }
   for (const AggregateEpoch& epoch : epochs) {
     std::vector<std::string> deviation_tags;

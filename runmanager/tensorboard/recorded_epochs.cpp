@@ -2,15 +2,21 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
-#include "runmanager/tensorboard/scalar_points.h"
 #include "tbwriter/event_decoder.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep {
+namespace {
+
+// A tag that every epoch has a point of.
+constexpr std::string_view kEpochTag = "Loss/train";
+
+}  // namespace
 
 std::set<std::int64_t> recorded_epochs(const std::filesystem::path& directory) {
   std::set<std::int64_t> steps;

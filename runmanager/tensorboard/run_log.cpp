@@ -7,14 +7,12 @@
 
 #include "core/base/error.h"
 #include "core/data/shuffled_order.h"
-#include "runmanager/records/measures.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/data_table.h"
 #include "runmanager/tensorboard/network_graph.h"
 #include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
-#include "runmanager/tensorboard/scalar_points.h"
 #include "runmanager/text/markdown.h"
 #include "tbwriter/pixel.h"
 
@@ -82,6 +80,23 @@ std::string target_text(const SampleSet& set, std::size_t row, std::span<const s
 }
 
 }  // namespace
+
+std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch) {
+  std::vector<tbwriter::ScalarPoint> points;
+  for (const auto& [metric, value] : epoch.values) {
+    if (!metric->tag.empty()) points.push_back({metric->tag, value});
+  }
+  return points;
+}
+
+std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics) {
+  std::vector<tbwriter::ScalarPoint> points;
+  for (const auto& [name, value] : metrics) {
+    const Metric* const metric = find_metric(name);
+    if (metric != nullptr && metric->part == MetricPart::kTest) points.push_back({metric->tag, value});
+  }
+  return points;
+}
 
 tbwriter::HParams to_hparams(const Params& params) {
   tbwriter::HParams hparams;
@@ -182,27 +197,25 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int6
       writer_(directory, writer_options(locks, first_step)) {}
 
 tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation) {
-  const auto chart = [](const char* title, std::string_view tag) {
-    return tbwriter::Chart{title, tbwriter::MultilineChart{{fmt::format("{}$", tag)}}};
+  const auto chart = [](const char* title, const std::string& key) {
+    return tbwriter::Chart{title, tbwriter::MultilineChart{{fmt::format("{}$", metric_named(key).tag)}}};
   };
   // Lines of one run have one colour, so training and validation are charts side by side.
-  const auto category = [&](const char* title, std::string_view train, std::string_view validation) {
-    tbwriter::ChartCategory pair = {.title = title, .charts = {chart("Training", train)}};
-    if (has_validation) pair.charts.push_back(chart("Validation", validation));
+  const auto category = [&](const char* title, const std::string& key) {
+    tbwriter::ChartCategory pair = {.title = title, .charts = {chart("Training", key)}};
+    if (has_validation) pair.charts.push_back(chart("Validation", "validation_" + key));
     return pair;
   };
-  tbwriter::CustomScalarsLayout layout = {category("Loss", "Loss/train", "Loss/validation")};
-  if (!numbers) layout.push_back(category("Accuracy", "Accuracy/train", "Accuracy/validation"));
+  tbwriter::CustomScalarsLayout layout = {category("Loss", "loss")};
+  if (!numbers) layout.push_back(category("Accuracy", "accuracy"));
   if (numbers) {
-    const Measure &mae = kMeasures[kMae], &rmse = kMeasures[kRmse], &r2 = kMeasures[kR2];
-    layout.push_back(category("Mean absolute error", mae.train_tag, mae.validation_tag));
-    layout.push_back(category("Root mean square error", rmse.train_tag, rmse.validation_tag));
-    layout.push_back(
-        category("R²: 1 is perfect, 0 no better than the mean", r2.train_tag, r2.validation_tag));
+    layout.push_back(category("Mean absolute error", "mae"));
+    layout.push_back(category("Root mean square error", "rmse"));
+    layout.push_back(category("R²: 1 is perfect, 0 no better than the mean", "r2"));
   }
   layout.push_back({.title = "Speed",
-                    .charts = {chart("Seconds per epoch", "Duration/epoch_seconds"),
-                               chart("Images per second", "Time/images_per_second")}});
+                    .charts = {chart("Seconds per epoch", "epoch_seconds"),
+                               chart("Images per second", "images_per_second")}});
   return layout;
 }
 
@@ -293,11 +306,12 @@ void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
 }
 
 void RunLog::results(const RunRecord& record, std::int64_t step) {
-  const std::vector<tbwriter::ScalarPoint> points = metric_points(record.metrics);
+  const std::vector<tbwriter::ScalarPoint> points = test_points(record.metrics);
   if (!points.empty()) writer_.add_scalars(points, step);
   if (!options_.text) return;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : record.metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
+  for (const auto& [name, value] : record.metrics)
+    rows.push_back({name, fmt::format("{:.6g}", shown(value))});
   if (record.setup_seconds) rows.push_back({"setup_seconds", fmt::format("{:.6g}", *record.setup_seconds)});
   if (record.best_epoch) rows.push_back({"best_epoch", std::to_string(*record.best_epoch)});
   if (!record.stop_reason.empty()) rows.push_back({"stopped early", record.stop_reason});

@@ -57,6 +57,13 @@ tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation);
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
 
+/// The points of an epoch: everything that has a tag and was measured. TensorBoard's page of hyperparameters
+/// ticks the first five metrics by name, and can colour by these only: accuracies, Duration/epoch_seconds
+/// and a loss. What has a name between them is to sort behind.
+std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch);
+/// Those of the metrics on the test set, at the last epoch's step.
+std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics);
+
 /// Writes the events of one run. LogOptions of the run switch parts of them off. Not thread-safe, except
 /// flush(). Any call may throw IoError.
 class RunLog {
@@ -92,7 +99,7 @@ class RunLog {
   void validation_batch(const Totals& totals, std::int64_t batch);
   void predictions(const Samples& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step);
-  /// What is known of the whole run only: the charts of metric_points() at `step`, and as text all metrics
+  /// What is known of the whole run only: the charts of test_points() at `step`, and as text all metrics
   /// and the seconds of the setup.
   void results(const RunRecord& record, std::int64_t step);
 

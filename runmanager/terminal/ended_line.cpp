@@ -3,46 +3,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "core/base/printable.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
 namespace {
 
-// A piece of an ended run's line.
-struct Piece {
-  std::string text;
-  int importance = 0;
-};
+bool is_validated(const EpochRecord& epoch) { return epoch["validation_loss"].has_value(); }
 
-std::vector<Piece> pieces_of(const RunRecord& run) {
-  std::vector<Piece> pieces;
-  if (!run.epochs.empty()) {
-    const EpochRecord& epoch = run.epochs.back();
-    const bool validated = epoch.validation_loss.has_value();
-    pieces.push_back({fmt::format("loss {:.4f}", epoch.loss), 1});
-    if (epoch.accuracy) pieces.push_back({fmt::format("acc {:.2f}%", 100 * *epoch.accuracy), 3});
-    if (validated) pieces.push_back({fmt::format("val loss {:.4f}", *epoch.validation_loss), 2});
-    if (epoch.validation_accuracy)
-      pieces.push_back({fmt::format("val acc {:.2f}%", 100 * *epoch.validation_accuracy), 5});
-    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-      const std::optional<double>& value = (validated ? epoch.validation_measures : epoch.measures)[i];
-      if (value)
-        pieces.push_back({fmt::format("{}{} {}", validated ? "val " : "", kMeasures[i].title,
-                                      measure_text(kMeasures[i], value)),
-                          i == kRmse ? 5 : 2});
-    }
+// "val acc 86.36%", a piece for each metric of `values` that lines show. Loss and accuracy are also told of
+// the training; of the others those of the validation are enough.
+template <typename Visit>
+void for_each_piece(const EpochRecord& epoch, const Visit& visit) {
+  for (const Metric& metric : metrics()) {
+    const std::optional<double> value = epoch[metric];
+    const bool is_main = metric.column <= kLastCommonColumn;
+    const bool is_told = is_main || metric.part != MetricPart::kTraining || !is_validated(epoch);
+    if (value && metric.line_importance > 0 && is_told)
+      visit(metric, fmt::format("{} {}", metric.brief, metric_text(metric, value)));
   }
-  if (const auto accuracy = metric_of(run, "test_accuracy"))
-    pieces.push_back({fmt::format("test acc {:.2f}%", 100 * *accuracy), 4});
-  if (run.run_seconds) pieces.push_back({human_seconds(*run.run_seconds), 4});
+}
+
+// The pieces of an ended run's line as a table of one row.
+TextTable pieces_of(const RunRecord& run) {
+  TextTable pieces;
+  pieces.rows.emplace_back();
+  const auto add = [&pieces](std::string text, int importance) {
+    pieces.columns.push_back({.title = "", .right_aligned = false, .importance = importance});
+    pieces.rows[0].push_back(std::move(text));
+  };
+  if (const EpochRecord* epoch = result_epoch(run))
+    for_each_piece(*epoch,
+                   [&](const Metric& metric, std::string text) { add(text, metric.line_importance); });
+  for (const Metric& metric : metrics()) {
+    const auto value = metric.part == MetricPart::kTest ? run_metric(run, metric) : std::nullopt;
+    if (value && metric.line_importance > 0)
+      add(fmt::format("{} {}", metric.brief, metric_text(metric, value)), metric.line_importance);
+  }
+  if (run.run_seconds) add(human_seconds(*run.run_seconds), 4);
   return pieces;
 }
 
-std::string joined_texts(const std::vector<Piece>& pieces) {
+// The row without titles: so many columns at most, but the two most important pieces in any case.
+std::string fitted_text(TextTable pieces, int room) {
+  std::vector<int> importances;
+  for (const Column& column : pieces.columns) importances.push_back(column.importance);
+  std::ranges::sort(importances, std::ranges::greater());
+  std::size_t kept = 0;
+  for (Column& column : pieces.columns) {
+    if (importances.size() > 1 && column.importance >= importances[1] && kept++ < 2)
+      column.importance = kNeeded;
+  }
+  pieces.fit(room);
   std::string text;
-  for (const Piece& piece : pieces) text += "  " + piece.text;
+  for (const std::string& cell : padded_cells(pieces, pieces.widths(), pieces.rows[0])) text += cell;
   return text;
 }
 
@@ -75,12 +94,7 @@ std::string completed_line(const LiveSweep& sweep, const RunRecord& run, const T
   constexpr int kShortestName = 20, kMarkWidth = 2;
   const int room = std::max(kShortestName, terminal.width() - 1 - kMarkWidth);
   const int wanted = std::max(widest_name(sweep), display_width(printable(run.name)));
-  std::vector<Piece> pieces = pieces_of(run);
-  while (pieces.size() > 2 && wanted + display_width(joined_texts(pieces)) > room)
-    pieces.erase(std::min_element(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-      return a.importance < b.importance;
-    }));
-  const std::string metrics = joined_texts(pieces);
+  const std::string metrics = fitted_text(pieces_of(run), room - wanted);
   const int name_width = std::min(wanted, std::max(kShortestName, room - display_width(metrics)));
   std::string line =
       std::string(mark) + padded(short_name(run, name_width, terminal.unicode), name_width) + metrics;
@@ -93,18 +107,9 @@ std::string completed_line(const LiveSweep& sweep, const RunRecord& run, const T
 
 std::string metrics_text(const EpochRecord& epoch) {
   std::string text;
-  if (epoch.epoch > 0) text = fmt::format("loss {:.4f}", epoch.loss);
-  if (epoch.accuracy) text += fmt::format("  acc {:.2f}%", 100 * *epoch.accuracy);
-  if (epoch.validation_loss)
-    text += fmt::format("{}val loss {:.4f}", text.empty() ? "" : "  ", *epoch.validation_loss);
-  if (epoch.validation_accuracy) text += fmt::format("  val acc {:.2f}%", 100 * *epoch.validation_accuracy);
-  const bool validated = epoch.validation_loss.has_value();
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    const std::optional<double>& value = (validated ? epoch.validation_measures : epoch.measures)[i];
-    if (value)
-      text += fmt::format("  {}{} {}", validated ? "val " : "", kMeasures[i].title,
-                          measure_text(kMeasures[i], value));
-  }
+  for_each_piece(epoch, [&text](const Metric&, const std::string& piece) {
+    text += (text.empty() ? "" : "  ") + piece;
+  });
   return text;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runmanager/records/run_metric.h"
+
 namespace sweep {
 namespace {
 
@@ -94,7 +96,11 @@ RunRecord summary_of(const RunRecord& run) {
   summary.params = run.params;
   summary.device = run.device;
   summary.jobs = run.jobs;
-  if (!run.epochs.empty()) summary.epochs = {run.epochs.back()};
+  if (const EpochRecord* result = result_epoch(run)) {
+    summary.best_epoch = run.best_epoch;
+    summary.epochs = {*result};
+    if (result != &run.epochs.back()) summary.epochs.push_back(run.epochs.back());
+  }
   summary.started = run.started;
   summary.ended = run.ended;
   summary.run_seconds = run.run_seconds;

@@ -56,7 +56,7 @@ struct LiveSweep {
   std::size_t ends = 0;                         // how often one ended; a run can end more than once
   std::map<std::size_t, LiveRun> active = {};
   std::deque<RunRecord> latest = {};   // that have ended, the newest last; as summary_of() leaves them
-  std::optional<RunRecord> best = {};  // of all that are completed so far, see best_run()
+  std::optional<RunRecord> best = {};  // of all that are completed so far, chosen by the sweep's goal
 
   /// How many have ended in this start with this status.
   std::size_t count(RunStatus status) const;
@@ -85,7 +85,8 @@ struct LiveKeys {
 };
 LiveKeys keys_of(const LiveSweep& sweep);
 
-/// The record without what is large: its configuration, its provenance, and all epochs but the last.
+/// The record without what is large: its configuration, its provenance, and all epochs but the
+/// last and result_epoch().
 RunRecord summary_of(const RunRecord& run);
 
 }  // namespace sweep

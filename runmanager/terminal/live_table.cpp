@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "core/base/printable.h"
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/table.h"
-#include "runmanager/terminal/text_table.h"
 
 namespace sweep {
 namespace {
@@ -21,7 +20,7 @@ constexpr int kShortestBar = 6, kLongestBar = 24, kPercentWidth = 5;
 // Which column goes first where there is no room. Of the parameters, these are constant, vary in the sweep,
 // or tell the runs of the table apart.
 constexpr int kBatchRate = 5, kConstant = 10, kValidation = 20, kVarying = 25, kRate = 30, kTimeLeft = 40,
-              kTelling = 50, kLoss = 60, kNeeded = 900;
+              kTelling = 50, kLoss = 60;
 
 // "7 s", "1 m 05 s". Tenths would flicker with every redraw.
 std::string whole_seconds(double seconds) {
@@ -49,40 +48,12 @@ std::string bar(const Terminal& terminal, double fraction, int width) {
   return painted(terminal, kGreen, full) + painted(terminal, kDim, rest);
 }
 
-struct LiveColumn {
-  std::string title;
-  std::vector<std::string> cells;  // by active run
-  int importance = kNeeded;
-  int min_width = 0;  // so that the columns stay where they are while the numbers change
-  bool right_aligned = true;
-  bool is_shown = true;
-};
-
-int width_of(const LiveColumn& column) {
-  int width = std::max(column.min_width, display_width(column.title));
-  for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
-  return width;
-}
-
-int width_of(const std::vector<LiveColumn>& columns) {
-  int width = 0;
-  for (const LiveColumn& column : columns) width += column.is_shown ? kTableGap + width_of(column) : 0;
-  return width;
-}
-
-// The columns before and behind the bar.
-struct LiveColumns {
-  std::vector<LiveColumn> before, behind;
-  int width() const { return width_of(before) + width_of(behind); }
-};
-
 using LiveRuns = std::vector<const LiveRun*>;
 
 template <typename Text>
-LiveColumn column(const LiveRuns& runs, std::string title, int importance, int min_width, const Text& text) {
-  LiveColumn result{.title = std::move(title), .cells = {}, .importance = importance, .min_width = min_width};
-  for (const LiveRun* run : runs) result.cells.push_back(text(*run));
-  return result;
+void add_column(TextTable& table, const LiveRuns& runs, Column column, const Text& text) {
+  table.columns.push_back(std::move(column));
+  for (std::size_t i = 0; i < runs.size(); ++i) table.rows[i].push_back(text(*runs[i]));
 }
 
 bool is_number(const std::string& text) {
@@ -103,117 +74,98 @@ int param_importance(const LiveRuns& runs, const LiveKeys& keys, const std::stri
              : kVarying;
 }
 
-LiveColumns columns_of(const LiveSweep& sweep, const LiveRuns& runs) {
-  LiveColumns columns;
+void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
   const LiveKeys keys = keys_of(sweep);
   for (const std::string& key : keys.all) {
-    LiveColumn params =
-        column(runs, printable(key), param_importance(runs, keys, key), 0,
-               [&key](const LiveRun& run) { return fit_width(printable(param_text(run.params, key)), 24); });
-    params.right_aligned = std::all_of(params.cells.begin(), params.cells.end(), is_number);
-    columns.before.push_back(std::move(params));
+    const auto text = [&key](const LiveRun& run) { return fit_width(param_text(run.params, key), 24); };
+    const bool numbers = std::ranges::all_of(runs, [&](const LiveRun* run) { return is_number(text(*run)); });
+    add_column(table, runs,
+               {.title = key,
+                .right_aligned = numbers,
+                .importance = param_importance(runs, keys, key),
+                .leads = true},
+               text);
   }
-  if (keys.all.empty()) {
-    columns.before.push_back(
-        column(runs, "run", kNeeded, 0, [](const LiveRun& run) { return printable(run.name); }));
-    columns.before.back().right_aligned = false;
-  }
-  columns.before.push_back(column(runs, "epoch", kNeeded, 0, [](const LiveRun& run) {
+  if (keys.all.empty())
+    add_column(table, runs, {.title = "run", .right_aligned = false, .leads = true},
+               [](const LiveRun& run) { return run.name; });
+  add_column(table, runs, {.title = "epoch", .leads = true}, [](const LiveRun& run) {
     return run.has_begun ? fmt::format("{}/{}", std::min(run.finished_epochs + 1, run.epochs), run.epochs)
                          : "";
-  }));
-  const auto percent = [](const std::optional<double>& share) {
-    return share ? fmt::format("{:.2f}%", 100 * *share) : "";
+  });
+}
+
+// What keeps its place while nothing is known stays: a table that jumps cannot be read. `stays`: whether this
+// column does.
+template <typename Value>
+void add_number(TextTable& table, const LiveRuns& runs, Column column, bool stays, const Value& text) {
+  const bool any = std::ranges::any_of(runs, [&](const LiveRun* run) { return !text(*run).empty(); });
+  if (stays || any) add_column(table, runs, std::move(column), text);
+}
+
+void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
+  const auto title = [](const char* key) { return std::string(metric_named(key).brief); };
+  const auto text = [](const char* key, const std::optional<double>& value) {
+    return metric_text(metric_named(key), value);
   };
+  const auto of_last = [&text](const char* key) {
+    return [&text, key](const LiveRun& run) { return text(key, run.last ? (*run.last)[key] : std::nullopt); };
+  };
+  const auto rate = [](const std::optional<double>& value) { return value ? human_count(*value) : ""; };
   const bool has_accuracy =
-      std::any_of(runs.begin(), runs.end(), [](const LiveRun* run) { return run->accuracy; });
-  columns.behind = {
-      column(runs, "loss", has_accuracy ? kLoss : kNeeded, 6,
-             [](const LiveRun& run) { return run.loss ? fmt::format("{:.4f}", *run.loss) : ""; }),
-      column(runs, "acc", kNeeded, 6, [&](const LiveRun& run) { return percent(run.accuracy); }),
-      column(runs, "val loss", kValidation - 1, 6,
-             [](const LiveRun& run) {
-               return run.last && run.last->validation_loss
-                          ? fmt::format("{:.4f}", *run.last->validation_loss)
-                          : "";
-             }),
-      column(runs, "val acc", kValidation, 6,
-             [&](const LiveRun& run) { return run.last ? percent(run.last->validation_accuracy) : ""; }),
-      column(runs, "it/s", kBatchRate, 5,
-             [](const LiveRun& run) {
-               return run.batches_per_second ? human_count(*run.batches_per_second) : "";
-             }),
-      column(runs, "img/s", kRate, 5,
-             [](const LiveRun& run) {
-               return run.samples_per_second ? human_count(*run.samples_per_second) : "";
-             }),
-      column(runs, "left", kTimeLeft, 4, [](const LiveRun& run) { return left_text(run.seconds_left()); })};
-  // These keep their place while nothing is known: a table that jumps cannot be read.
-  const std::set<std::string> lasting = {"loss", "img/s", "left"};
-  const bool is_validated = std::any_of(sweep.latest.begin(), sweep.latest.end(), [](const RunRecord& run) {
-    return last_epoch(run) != nullptr && last_epoch(run)->validation_loss;
+      std::ranges::any_of(runs, [](const LiveRun* run) { return run->accuracy.has_value(); });
+  const bool is_validated = std::ranges::any_of(sweep.latest, [](const RunRecord& run) {
+    return !run.epochs.empty() && run.epochs.back()["validation_loss"];
   });
-  std::erase_if(columns.behind, [&](const LiveColumn& c) {
-    if (lasting.contains(c.title) || (is_validated && c.importance <= kValidation && c.title != "it/s"))
-      return false;
-    return std::all_of(c.cells.begin(), c.cells.end(), [](const std::string& cell) { return cell.empty(); });
-  });
-  return columns;
+  add_number(table, runs,
+             {.title = title("loss"), .importance = has_accuracy ? kLoss : kNeeded, .min_width = 6}, true,
+             [&](const LiveRun& run) { return text("loss", run.loss); });
+  add_number(table, runs, {.title = title("accuracy"), .min_width = 6}, false,
+             [&](const LiveRun& run) { return text("accuracy", run.accuracy); });
+  add_number(table, runs, {.title = title("validation_loss"), .importance = kValidation - 1, .min_width = 6},
+             is_validated, of_last("validation_loss"));
+  add_number(table, runs, {.title = title("validation_accuracy"), .importance = kValidation, .min_width = 6},
+             is_validated, of_last("validation_accuracy"));
+  add_number(table, runs, {.title = "it/s", .importance = kBatchRate, .min_width = 5}, false,
+             [&](const LiveRun& run) { return rate(run.batches_per_second); });
+  add_number(table, runs, {.title = "img/s", .importance = kRate, .min_width = 5}, true,
+             [&](const LiveRun& run) { return rate(run.samples_per_second); });
+  add_number(table, runs, {.title = "left", .importance = kTimeLeft, .min_width = 4}, true,
+             [](const LiveRun& run) { return left_text(run.seconds_left()); });
 }
 
-// Hides columns until the rest is no wider than `width`: the least important first, and of equal ones the
-// widest. What then fits after all comes back.
-void fit_columns(LiveColumns& columns, int width) {
-  std::vector<LiveColumn*> order;
-  for (auto* side : {&columns.before, &columns.behind}) {
-    for (LiveColumn& column : *side) {
-      if (column.importance < kNeeded) order.push_back(&column);
-    }
-  }
-  std::stable_sort(order.begin(), order.end(), [](const LiveColumn* a, const LiveColumn* b) {
-    return std::pair(a->importance, -width_of(*a)) < std::pair(b->importance, -width_of(*b));
-  });
-  for (LiveColumn* column : order) {
-    if (columns.width() <= width) break;
-    column->is_shown = false;
-  }
-  for (auto column = order.rbegin(); column != order.rend(); ++column) {
-    if ((*column)->is_shown || columns.width() + kTableGap + width_of(**column) > width) continue;
-    (*column)->is_shown = true;
-  }
-}
-
-std::string cells_text(const std::vector<LiveColumn>& columns, std::optional<std::size_t> row) {
-  std::string text;
-  for (const LiveColumn& column : columns) {
-    if (!column.is_shown) continue;
-    text += std::string(kTableGap, ' ') +
-            padded(row ? column.cells[*row] : column.title, width_of(column), column.right_aligned);
-  }
-  return text;
-}
-
-// The titles and a line per run, the bar between the columns.
+// The titles and a line per run, the bar between what names the run and its numbers.
 std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs, const Terminal& terminal,
                                    int width) {
-  LiveColumns columns = columns_of(sweep, runs);
+  TextTable table;
+  table.rows.resize(runs.size());
+  add_names(sweep, runs, table);
+  add_numbers(sweep, runs, table);
   const int beside = kTableGap + kPercentWidth;  // the bar
-  fit_columns(columns, width - beside - kShortestBar);
-  const int bar_width = std::clamp(width - beside - columns.width(), kShortestBar, kLongestBar);
+  table.fit(width - beside - kShortestBar);
+  const std::vector<int> widths = table.widths();
+  const int columns = std::accumulate(widths.begin(), widths.end(), 0);
+  const int bar_width = std::clamp(width - beside - columns, kShortestBar, kLongestBar);
   const int progress_width = bar_width + kPercentWidth;
   const std::string gap(kTableGap, ' ');
-  std::vector<std::string> lines;
-  lines.push_back(painted(terminal, kDim,
-                          cells_text(columns.before, std::nullopt) + gap + std::string(progress_width, ' ') +
-                              cells_text(columns.behind, std::nullopt)));
+  const auto line = [&](const std::vector<std::string>& cells, const std::string& progress,
+                        std::string_view name_color) {
+    std::string names, numbers;
+    const std::vector<std::string> list = padded_cells(table, widths, cells);
+    for (std::size_t i = 0; i < list.size(); ++i) (table.columns[i].leads ? names : numbers) += list[i];
+    return (name_color.empty() ? names : painted(terminal, name_color, names)) + gap + progress + numbers;
+  };
+  std::vector<std::string> titles;
+  for (const Column& column : table.columns) titles.push_back(column.title);
+  std::vector<std::string> lines = {
+      painted(terminal, kDim, line(titles, std::string(progress_width, ' '), ""))};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const LiveRun& run = *runs[i];
     const std::string progress =
         run.phase.empty()
             ? bar(terminal, run.epoch_fraction(), bar_width) + " " + percent_text(run.epoch_fraction())
             : painted(terminal, kDim, padded(fit_width(run.phase, progress_width), progress_width));
-    lines.push_back(painted(terminal, kCyan, cells_text(columns.before, i)) + gap + progress +
-                    cells_text(columns.behind, i));
+    lines.push_back(line(table.rows[i], progress, kCyan));
   }
   return lines;
 }

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "runmanager/terminal/best_run.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/terminal/live_rate.h"
 
 namespace sweep {
@@ -174,7 +174,8 @@ void Progress::consider(const RunRecord& run) {
   if (state_.best && state_.best->name != run.name) runs.push_back(std::move(*state_.best));
   runs.push_back(summary_of(run));
   state_.best.reset();
-  if (const auto best = best_run(runs)) state_.best = std::move(runs[*best]);
+  if (const auto best = best_run(runs, goal_ ? *goal_ : default_goal(runs)))
+    state_.best = std::move(runs[*best]);
 }
 
 void Progress::keep_runs(std::size_t count) {

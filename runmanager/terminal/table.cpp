@@ -1,212 +1,198 @@
 #include "runmanager/terminal/table.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <array>
+#include <numeric>
+#include <utility>
 
 #include "core/base/printable.h"
-#include "runmanager/terminal/best_run.h"
-#include "runmanager/terminal/repeats_table.h"
-#include "runmanager/terminal/table_columns.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/terminal/text_table.h"
+#include "runmanager/text/csv.h"
+#include "runmanager/text/markdown.h"
 
 namespace sweep {
 namespace {
 
-// Sets the cells and widths of the columns. Removes columns without any value.
-std::vector<ResultColumn> fill_columns(std::vector<ResultColumn> columns,
-                                       const std::vector<RunRecord>& runs) {
-  for (ResultColumn& column : columns) {
-    bool used = false;
-    column.title = printable(column.title);
-    column.width = display_width(column.title);
-    for (const RunRecord& run : runs) {
-      column.cells.push_back(printable(column.text(run)));
-      used |= !column.cells.back().empty();
-      column.width = std::max(column.width, display_width(column.cells.back()));
-    }
-    if (!used) column.width = 0;
-  }
-  std::erase_if(columns, [](const ResultColumn& column) { return column.width == 0; });
-  return columns;
+std::vector<std::string> titles_of(const TextTable& table) {
+  std::vector<std::string> titles;
+  for (const Column& column : table.columns) titles.push_back(column.title);
+  return titles;
 }
 
-// With the gap in front, where the best run has its star.
-int total_width(const std::vector<ResultColumn>& columns) {
-  int width = 0;
-  for (const ResultColumn& column : columns) width += column.width + kTableGap;
+int width_of(const TextTable& table, std::size_t column) {
+  int width =
+      std::max(table.columns[column].min_width, display_width(printable(table.columns[column].title)));
+  for (const auto& row : table.rows) {
+    if (column < row.size()) width = std::max(width, display_width(printable(row[column])));
+  }
   return width;
 }
 
-// Escape sequences of colours; all empty without colours.
-struct Colors {
-  std::string_view dim, bold, red, yellow, green, off;
-};
-
-Colors colors_if(bool wanted) {
-  if (!wanted) return {};
-  return {"\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[0m"};
+template <typename Keep>
+void keep_columns(TextTable& table, const Keep& keep) {
+  const auto filter = [&](auto& list) {
+    std::size_t column = 0;
+    std::erase_if(list, [&](const auto&) { return !keep(column++); });
+  };
+  filter(table.columns);
+  for (auto& row : table.rows) filter(row);
 }
 
-std::string_view status_color(const Colors& colors, RunStatus status) {
-  switch (status) {
-    case RunStatus::kFailed:
-      return colors.red;
-    case RunStatus::kSkipped:
-    case RunStatus::kInterrupted:
-      return colors.yellow;
-    case RunStatus::kPending:
-    case RunStatus::kPruned:
-      return colors.dim;
-    default:
-      return "";
+std::string line_of(const TextTable& table, const std::vector<int>& widths,
+                    const std::vector<std::string>& cells, const std::string& tail = "") {
+  std::string line;
+  for (const std::string& cell : padded_cells(table, widths, cells)) line += cell;
+  if (!tail.empty()) return line + std::string(kTableGap, ' ') + printable(tail);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::string csv_table(const TextTable& table) {
+  std::vector<std::string> keys;
+  for (const Column& column : table.columns) keys.push_back(column.key.empty() ? column.title : column.key);
+  std::string csv = csv_row(keys);
+  for (std::vector<std::string> row : table.rows) {
+    row.resize(keys.size());
+    csv += csv_row(row);
   }
+  return csv;
 }
 
-std::string first_line(std::string_view text) {
-  std::string line(text.substr(0, text.find('\n')));
-  return printable(line) + (line.size() < text.size() ? " …" : "");
+std::string latex_row(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) line += (line.empty() ? "  " : " & ") + latex_text(cell);
+  return line + " \\\\\n";
 }
 
-// Whether the rows can be told apart without this column.
-bool is_needed(const ResultColumn& column, const std::vector<ResultColumn>& columns) {
-  if (column.importance >= kAlwaysShown) return true;
-  if (column.importance != kVaryingParameter) return false;
-  return std::count_if(columns.begin(), columns.end(),
-                       [](const ResultColumn& other) { return other.importance == kVaryingParameter; }) == 1;
+std::string latex_table(const TextTable& table) {
+  std::string alignments;
+  for (const Column& column : table.columns) alignments += column.right_aligned ? 'r' : 'l';
+  std::string text =
+      "\\begin{tabular}{" + alignments + "}\n  \\toprule\n" + latex_row(titles_of(table)) + "  \\midrule\n";
+  for (const auto& row : table.rows) text += latex_row(row);
+  return text + "  \\bottomrule\n\\end{tabular}\n";
 }
 
-// Leaves out the least important columns until the table fits into `width`; 0: no limit. Returns their
-// titles.
-std::vector<std::string> fit_columns(std::vector<ResultColumn>& columns, int width) {
-  std::vector<std::string> left_out;
-  while (width > 0 && total_width(columns) > width) {
-    auto least = columns.end();
-    for (auto column = columns.begin(); column != columns.end(); ++column) {
-      if (is_needed(*column, columns)) continue;
-      if (least == columns.end() || column->importance < least->importance ||
-          (column->importance == least->importance && column->width > least->width))
-        least = column;
-    }
-    if (least == columns.end()) break;
-    left_out.push_back(least->title);
-    columns.erase(least);
-  }
-  return left_out;
-}
-
-// Whether the run has nothing but a reason to show, which then stands where its results would be.
-bool has_only_reason(const RunRecord& run) { return run.epochs.empty() && run.error; }
-
-TextTable text_table(const std::vector<RunRecord>& runs, const std::vector<ResultColumn>& columns) {
-  TextTable table;
-  for (const ResultColumn& column : columns) {
-    table.header.push_back(column.title);
-    table.right_aligned.push_back(column.right_aligned);
-  }
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<std::string> cells;
-    for (const ResultColumn& column : columns) {
-      if (has_only_reason(runs[i]) && !column.leads) break;
-      cells.push_back(column.cells[i]);
-    }
-    table.rows.push_back(std::move(cells));
-    table.tails.push_back(runs[i].error ? first_line(*runs[i].error) : "");
-  }
-  return table;
-}
-
-// The run's line of the table as it is shown, without colours: a reason is cut to the room there is.
-std::string shown(std::string line, const RunRecord& run, bool is_best, const TableOptions& options) {
-  if (is_best) line.replace(0, kTableGap, options.unicode ? "★ " : "* ");
-  return options.width > 0 && run.error ? fit_width(line, options.width, options.unicode) : line;
-}
+constexpr std::array<const char*, 5> kFormatNames = {"text", "csv", "markdown", "latex", "json"};
 
 }  // namespace
 
-std::string human_seconds(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "?";
-  if (seconds < 0.5e-6) return "0 ms";
-  if (seconds < 0.0095e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
-  if (seconds < 0.095e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
-  if (seconds < 0.0095) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
-  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
-  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);
+TextTable::TextTable(const std::vector<std::string>& titles, std::size_t left_aligned) {
+  for (const std::string& title : titles) add_column(title, columns.size() >= left_aligned);
 }
 
-std::string human_count(double count) {
-  if (!std::isfinite(count) || count < 0) return "?";
-  if (count < 9.995) return fmt::format("{:.2f}", count);
-  if (count < 99.95) return fmt::format("{:.1f}", count);
-  if (count < 999.5) return fmt::format("{:.0f}", count);
-  for (const char* unit : {"k", "M", "G"}) {
-    count /= 1000;
-    if (count < 9.995) return fmt::format("{:.2f}{}", count, unit);
-    if (count < 99.95) return fmt::format("{:.1f}{}", count, unit);
-    if (count < 999.5) return fmt::format("{:.0f}{}", count, unit);
-  }
-  return fmt::format("{:.0f}G", count);
+void TextTable::add_column(std::string title, bool right_aligned) {
+  columns.push_back({.title = std::move(title), .right_aligned = right_aligned});
 }
 
-std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          const TableOptions& options) {
-  std::vector<ResultColumn> columns = table_columns(runs, keys);
-  if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
-  columns = fill_columns(std::move(columns), runs);
-  const std::vector<std::string> left_out = fit_columns(columns, options.width);
-  const Colors colors = colors_if(options.color);
-  const std::optional<std::size_t> best = best_run(runs);
-  const TableLines lines = table_lines(text_table(runs, columns), options.unicode);
-  std::string table = fmt::format("{}{}{}\n{}{}{}\n", colors.bold, lines.titles, colors.off, colors.dim,
-                                  lines.rule, colors.off);
-  std::map<std::string, std::size_t> skipped;  // by reason
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].status == RunStatus::kPending) continue;  // After an early stop they would fill the screen.
-    if (runs[i].status == RunStatus::kSkipped && !options.skipped) {
-      ++skipped[runs[i].error.value_or("")];
-      continue;
-    }
-    const bool is_best = best == i;
-    const std::string line = shown(lines.rows[i], runs[i], is_best, options);
-    const std::string_view color = is_best ? colors.green : status_color(colors, runs[i].status);
-    table += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, colors.off);
+std::vector<int> TextTable::widths() const {
+  std::vector<int> list;
+  for (std::size_t i = 0; i < columns.size(); ++i) list.push_back(kTableGap + width_of(*this, i));
+  return list;
+}
+
+void TextTable::drop_empty_columns() {
+  std::vector<bool> is_used(columns.size());
+  for (const auto& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column)
+      if (!row[column].empty()) is_used[column] = true;
   }
-  const auto note = [&](const std::string& text, std::string_view color) {
-    const std::string line = "  " + text;
-    table +=
-        fmt::format("{}{}{}\n", color,
-                    options.width > 0 ? fit_width(line, options.width, options.unicode) : line, colors.off);
-  };
-  const auto runs_text = [](std::size_t count) {
-    return fmt::format("{} run{}", count, count == 1 ? "" : "s");
-  };
-  for (const auto& [reason, count] : skipped)
-    note(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), colors.yellow);
-  const auto pending = std::count_if(runs.begin(), runs.end(),
-                                     [](const RunRecord& run) { return run.status == RunStatus::kPending; });
-  if (pending > 0)
-    note(fmt::format("{} not started", runs_text(static_cast<std::size_t>(pending))), colors.dim);
-  if (best && runs.size() > 1)
-    note(fmt::format("{} {}", options.unicode ? "★" : "*", best_run_means(runs)), colors.dim);
-  if (any_shared(runs)) note("~ timed while runs shared the machine", colors.dim);
-  std::string line = left_out.empty() ? "" : "left out for want of room:";
-  for (const std::string& title : left_out) {
-    if (options.width > 0 && display_width(line + title) + 4 > options.width) {
-      note(line, colors.dim);
-      line = " ";
-    }
-    line += " " + title + (title == left_out.back() ? "" : ",");
+  keep_columns(*this, [&is_used](std::size_t column) { return is_used[column]; });
+}
+
+std::vector<std::string> TextTable::fit(int limit) {
+  const std::vector<int> widths = this->widths();
+  int total = std::accumulate(widths.begin(), widths.end(), 0);
+  std::vector<std::size_t> order(columns.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [this](std::size_t i) { return columns[i].importance >= kNeeded; });
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t i) { return std::pair(columns[i].importance, -widths[i]); });
+  std::vector<bool> is_shown(columns.size(), true);
+  for (const std::size_t i : order) {
+    if (total <= limit) break;
+    is_shown[i] = false;
+    total -= widths[i];
   }
-  if (!line.empty()) note(line, colors.dim);
-  return table + repeats_table(runs, keys, options.unicode, options.width);
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    if (is_shown[*i] || total + widths[*i] > limit) continue;
+    is_shown[*i] = true;
+    total += widths[*i];
+  }
+  std::vector<std::string> left_out;
+  for (const std::size_t i : order) {
+    if (!is_shown[i]) left_out.push_back(columns[i].title);
+  }
+  keep_columns(*this, [&is_shown](std::size_t i) { return is_shown[i]; });
+  return left_out;
+}
+
+std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
+                                      const std::vector<std::string>& cells) {
+  std::vector<std::string> list;
+  const std::string gap(kTableGap, ' ');
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    list.push_back(gap + padded(printable(cells[i]), widths[i] - kTableGap, table.columns[i].right_aligned));
+  return list;
+}
+
+TableLines table_lines(const TextTable& table, bool unicode) {
+  const std::vector<int> widths = table.widths();
+  TableLines lines{.titles = line_of(table, widths, titles_of(table)), .rule = "", .rows = {}};
+  for (const int width : widths) lines.rule += std::string(kTableGap, ' ') + rule(width - kTableGap, unicode);
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    lines.rows.push_back(line_of(table, widths, table.rows[i], table.tails.empty() ? "" : table.tails[i]));
+  return lines;
+}
+
+std::vector<std::string> table_format_names() { return {kFormatNames.begin(), kFormatNames.end()}; }
+
+TableFormat parse_table_format(std::string_view name) {
+  return static_cast<TableFormat>(std::ranges::find(kFormatNames, name) - kFormatNames.begin());
+}
+
+std::string terminal_table(const TextTable& table, bool unicode) {
+  const TableLines lines = table_lines(table, unicode);
+  std::string text = lines.titles + "\n" + lines.rule + "\n";
+  for (const std::string& row : lines.rows) text += row + "\n";
+  return text;
+}
+
+std::string formatted_table(const TextTable& table, TableFormat format, bool unicode) {
+  if (format == TableFormat::kCsv) return csv_table(table);
+  if (format == TableFormat::kMarkdown) return markdown_table(titles_of(table), table.rows);
+  if (format == TableFormat::kLatex) return latex_table(table);
+  return terminal_table(table, unicode);
+}
+
+std::string latex_text(const std::string& text) {
+  std::string escaped;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+      case '%':
+      case '$':
+      case '#':
+      case '_':
+      case '{':
+      case '}':
+        escaped += '\\';
+        escaped += c;
+        break;
+      case '~':
+        escaped += "\\textasciitilde{}";
+        break;
+      case '^':
+        escaped += "\\textasciicircum{}";
+        break;
+      case '\\':
+        escaped += "\\textbackslash{}";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
 }
 
 }  // namespace sweep

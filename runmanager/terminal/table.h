@@ -1,32 +1,77 @@
-// The results of a sweep as a table for a terminal.
+// A table of texts: it fits itself into a width, and prints itself in the forms that people paste it into.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "runmanager/records/results.h"
+#include "runmanager/config/metrics.h"
 
 namespace sweep {
 
-struct TableOptions {
-  bool color = false;
-  bool unicode = true;
-  int width = 0;  // of the terminal in columns; less important columns are left out to fit; 0: no limit
-  bool skipped = false;                   // a line for each skipped run, too
-  std::vector<std::string> columns = {};  // only these, by ResultColumn::name; empty: all that have values
+/// The importance of a column that is never left out.
+inline constexpr int kNeeded = 900;
+
+struct Column {
+  std::string title;
+  bool right_aligned = true;  // as numbers are
+  int importance = kNeeded;   // see TextTable::fit()
+  int min_width = 0;          // so that it stays where it is while its numbers change
+  bool leads = false;         // tells what a row is about; what it has to say follows
+  std::string key = {};       // the title for programs; "": the same
 };
 
-/// The results of `runs` as a table with a line per run: its parameters `keys`, the last epoch's loss and
-/// accuracy, mean time per epoch, and the reason if it failed. The best run is marked. Skipped runs are one
-/// line per reason, and runs that have not started are only counted. Columns that were left out are named;
-/// those of parameters go first, which do not vary or are wide, since metrics are what a table is for. Means
-/// over repeats follow. Ends with a newline. Throws ConfigError for a column that there is not.
-std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          const TableOptions& options = {});
+/// Blanks between columns, and in front of the first.
+inline constexpr int kTableGap = 2;
 
-/// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".
-std::string human_seconds(double seconds);
-/// "950", "12.3k", "1.25M".
-std::string human_count(double count);
+struct TextTable {
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;  // each as long as `columns`, or shorter
+  std::vector<std::string> tails = {};         // by row: what follows the last cell, of any width; or empty
+
+  TextTable() = default;
+  /// Columns with these titles, of which the first `left_aligned` are texts.
+  explicit TextTable(const std::vector<std::string>& titles, std::size_t left_aligned = 1);
+
+  /// Adds a column that is never left out; rows do not change.
+  void add_column(std::string title, bool right_aligned = true);
+
+  /// Display columns that each column takes, with the gap in front of it.
+  std::vector<int> widths() const;
+  /// Removes columns without any cell.
+  void drop_empty_columns();
+  /// Removes columns until the table is no wider than `limit`, the least important first, and of equal ones
+  /// the widest. What then fits after all stays. Returns the titles of those that are gone.
+  std::vector<std::string> fit(int limit);
+};
+
+/// `cells`, a row of `table` or its titles, each with a gap in front and as wide as `widths`, the table's,
+/// say.
+std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
+                                      const std::vector<std::string>& cells);
+
+/// The lines of a table without their ends, and without blanks at them.
+struct TableLines {
+  std::string titles, rule;
+  std::vector<std::string> rows;
+};
+TableLines table_lines(const TextTable& table, bool unicode);
+
+/// What a table is printed for. kJson is for commands: they print more than their tables.
+enum class TableFormat { kText, kCsv, kMarkdown, kLatex, kJson };
+/// "text", "csv", "markdown", "latex" and "json".
+std::vector<std::string> table_format_names();
+/// The format with this name, one of table_format_names().
+TableFormat parse_table_format(std::string_view name);
+
+/// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
+/// characters are shown as escapes.
+std::string terminal_table(const TextTable& table, bool unicode);
+/// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
+/// kText and kJson: terminal_table().
+std::string formatted_table(const TextTable& table, TableFormat format, bool unicode);
+/// `text` as LaTeX shows it unchanged.
+std::string latex_text(const std::string& text);
 
 }  // namespace sweep

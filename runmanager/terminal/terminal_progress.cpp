@@ -31,9 +31,10 @@ void TerminalProgress::show_epoch(const LiveRun& run, const EpochRecord& epoch) 
   if (quiet_ || terminal().interactive) return;
   const std::string line = fmt::format("[{}/{}] {}  epoch {}/{}  {}", run.number, state().runs,
                                        printable(run.name), epoch.epoch, run.epochs, metrics_text(epoch));
-  write_line(epoch.epoch == 0 ? line
-                              : fmt::format("{}  {}  {} img/s", line, human_seconds(epoch.epoch_seconds),
-                                            human_count(epoch.images_per_second)));
+  write_line(epoch.epoch == 0
+                 ? line
+                 : fmt::format("{}  {}  {} img/s", line, human_seconds(epoch["epoch_seconds"].value_or(0)),
+                               human_count(epoch["images_per_second"].value_or(0))));
 }
 
 void TerminalProgress::show_end(std::size_t number, const RunRecord& run) {

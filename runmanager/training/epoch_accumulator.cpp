@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/records/measured_metrics.h"
 
 namespace sweep {
 
@@ -57,29 +57,21 @@ void EpochAccumulator::set_parameters(ParameterCounts counts) {
 }
 
 EpochRecord EpochAccumulator::record(int number, double training_variation) const {
-  EpochRecord epoch;
-  epoch.epoch = number;
-  const auto samples = static_cast<double>(training_.samples);
-  epoch.loss = training_.samples > 0 ? training_.loss / samples : std::nan("");
-  if (has_classes_) {
-    epoch.accuracy = training_.samples > 0 ? static_cast<double>(training_.correct) / samples : std::nan("");
-    epoch.number_correct = training_.correct;
+  EpochRecord epoch(number);
+  epoch.values = measured_metrics(training_, training_variation, MetricPart::kTraining);
+  if (!has_classes_) {
+    for (const char* key : {"accuracy", "number_correct"}) epoch.set(key, std::nullopt);
   }
-  epoch.measures = measures_of(training_, training_variation);
   if (validation_ && validation_->samples > 0) {
-    const auto count = static_cast<double>(validation_->samples);
-    epoch.validation_loss = validation_->loss / count;
-    if (validation_->numbers == 0) {
-      epoch.validation_accuracy = static_cast<double>(validation_->correct) / count;
-      epoch.validation_number_correct = validation_->correct;
-    }
-    epoch.validation_measures = measures_of(*validation_, validation_variation_);
+    const auto measured = measured_metrics(*validation_, validation_variation_, MetricPart::kValidation);
+    epoch.values.insert(epoch.values.end(), measured.begin(), measured.end());
   }
-  epoch.epoch_seconds = seconds_.value_or(0);
-  epoch.images_per_second = epoch.epoch_seconds > 0 ? samples / epoch.epoch_seconds : 0;
-  epoch.data_wait_seconds = wait_seconds_;
-  epoch.device_seconds = device_seconds_;
-  epoch.communication_seconds = communication_seconds_;
+  const double seconds = seconds_.value_or(0);
+  epoch.set("epoch_seconds", seconds);
+  epoch.set("images_per_second", seconds > 0 ? static_cast<double>(training_.samples) / seconds : 0);
+  epoch.set("data_wait_seconds", wait_seconds_);
+  epoch.set("device_seconds", device_seconds_);
+  epoch.set("communication_seconds", communication_seconds_);
   return epoch;
 }
 

@@ -2,28 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/base/file.h"
-#include "runmanager/tensorboard/scalar_points.h"
+#include "runmanager/config/metrics.h"
 
 namespace sweep {
 
 bool EpochWatch::add(const EpochRecord& epoch) {
-  const std::vector<tbwriter::ScalarPoint> points = epoch_points(epoch);
-  const auto point =
-      std::ranges::find_if(points, [this](const tbwriter::ScalarPoint& p) { return p.tag == stop_.metric; });
-  const bool measured = point != points.end() && !std::isnan(point->value);
-  const double gain = !measured || !best_     ? 0
-                      : stop_.largest_is_best ? point->value - *best_
-                                              : *best_ - point->value;
+  const std::optional<double> value = epoch[*metric_tagged(stop_.metric)];
+  const bool measured = value && !std::isnan(*value);
+  const double gain = !measured || !best_ ? 0 : stop_.largest_is_best ? *value - *best_ : *best_ - *value;
   if (!measured || (best_ && !(gain > stop_.min_delta))) {
     ++without_improvement_;
     return false;
   }
-  best_ = point->value;
+  best_ = *value;
   best_epoch_ = epoch.epoch;
   without_improvement_ = 0;
   return true;

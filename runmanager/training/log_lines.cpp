@@ -5,16 +5,25 @@
 #include <optional>
 #include <string_view>
 
-#include "runmanager/terminal/table.h"
+#include "runmanager/config/metrics.h"
 
 namespace sweep {
 namespace {
 
-// ", accuracy 0.85", with every measure that there is.
-std::string measures_text(const std::optional<double>& accuracy, const Measures& measures) {
-  std::string text = accuracy ? fmt::format(", accuracy {:.6g}", *accuracy) : "";
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    if (measures[i]) text += fmt::format(", {} {:.6g}", kMeasures[i].title, *measures[i]);
+// "loss 0.5, accuracy 0.85" or "validation loss 0.4, accuracy 0.8", with everything that is measured.
+std::string part_text(const EpochRecord& epoch, MetricPart part) {
+  constexpr std::string_view kValidation = "validation_";
+  const bool is_validation = part == MetricPart::kValidation;
+  std::string text;
+  for (const Metric& metric : metrics()) {
+    const std::optional<double> value = epoch[metric];
+    if (metric.part != part || !is_quality(metric) || !value) continue;
+    const Metric& in_training = metric_named(metric.key.substr(is_validation ? kValidation.size() : 0));
+    text += fmt::format("{}{} {:.6g}",
+                        !text.empty()   ? ", "
+                        : is_validation ? "validation "
+                                        : "",
+                        in_training.title, shown(*value));
   }
   return text;
 }
@@ -23,10 +32,10 @@ std::string measures_text(const std::optional<double>& accuracy, const Measures&
 std::string test_text(const std::map<std::string, double>& metrics) {
   constexpr std::string_view kTest = "test_";
   const auto loss = metrics.find("test_loss");
-  std::string text = loss == metrics.end() ? "" : fmt::format("loss {:.6g}", loss->second);
+  std::string text = loss == metrics.end() ? "" : fmt::format("loss {:.6g}", shown(loss->second));
   for (const auto& [name, value] : metrics) {
     if (name.starts_with(kTest) && name != "test_loss")
-      text += fmt::format(", {} {:.6g}", name.substr(kTest.size()), value);
+      text += fmt::format(", {} {:.6g}", name.substr(kTest.size()), shown(value));
   }
   return text;
 }
@@ -39,17 +48,13 @@ std::string begin_text(const PreparedRun& run, std::size_t batches) {
 }
 
 std::string epoch_text(const EpochRecord& epoch) {
-  const bool trained = epoch.epoch > 0;
-  std::string text = fmt::format("epoch {}: ", epoch.epoch);
-  if (trained)
-    text += fmt::format("loss {:.6g}{}", epoch.loss, measures_text(epoch.accuracy, epoch.measures));
-  if (epoch.validation_loss) {
-    text += fmt::format("{}validation loss {:.6g}{}", trained ? ", " : "", *epoch.validation_loss,
-                        measures_text(epoch.validation_accuracy, epoch.validation_measures));
-  }
-  if (!trained) return text;
-  return text +
-         fmt::format(", {:.3g} s, {} images/s", epoch.epoch_seconds, human_count(epoch.images_per_second));
+  std::string text = part_text(epoch, MetricPart::kTraining);
+  const std::string validation = part_text(epoch, MetricPart::kValidation);
+  if (!text.empty() && !validation.empty()) text += ", ";
+  text = fmt::format("epoch {}: {}{}", epoch.epoch, text, validation);
+  if (epoch.epoch == 0) return text;
+  return text + fmt::format(", {:.3g} s, {} images/s", epoch["epoch_seconds"].value_or(0),
+                            human_count(epoch["images_per_second"].value_or(0)));
 }
 
 std::string other_kernels_text(const std::string& now, const std::string& before) {

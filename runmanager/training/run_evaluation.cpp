@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "runmanager/records/measured_metrics.h"
 #include "runmanager/training/evaluation.h"
 
 namespace sweep {
@@ -68,13 +69,9 @@ void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_
   if (run_.data->test.count == 0) return;
   const Totals totals = evaluate(engine, run_.data->test, "test", keeps_outputs);
   check_evaluation_loss(totals, "test", place);
-  const auto samples = static_cast<double>(totals.samples);
-  recorder_.track_metric("test_loss", totals.loss / samples);
-  if (has_classes()) recorder_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
-  const Measures measures = measures_of(totals, target_variation(run_.data->test));
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    if (measures[i]) recorder_.track_metric("test_" + std::string(kMeasures[i].key), *measures[i]);
-  }
+  for (const auto& [metric, value] :
+       measured_metrics(totals, target_variation(run_.data->test), MetricPart::kTest))
+    recorder_.track_metric(metric->key, value);
 }
 
 void RunEvaluation::predictions(Engine& engine) {

@@ -111,7 +111,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   record_.logging_seconds = progress.record.logging_seconds;
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
-  run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
+  run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back()["run_seconds"].value_or(0));
   lost_beginning_ = begins_anew;
   if (begins_anew) {
     check_owner();
@@ -180,10 +180,8 @@ const EpochRecord& RunRecorder::track_untrained(const Totals& totals, double var
   untrained.end_training(begin, 0);
   untrained.set_validation(totals, variation);
   EpochRecord& epoch = record_.untrained.emplace(untrained.record(0, 0));
-  epoch.loss = 0;
-  epoch.accuracy.reset();
-  epoch.number_correct.reset();
-  epoch.run_seconds = begin - run_begin_;
+  std::erase_if(epoch.values, [](const auto& value) { return value.first->part != MetricPart::kValidation; });
+  epoch.set("run_seconds", begin - run_begin_);
   log_->epoch(epoch, std::nullopt, step_of(0));
   record_.logging_seconds += now() - begin;
   return epoch;
@@ -273,7 +271,7 @@ const EpochRecord& RunRecorder::end_epoch() {
     log_->histograms(network_, epoch_->values(), epoch_->gradients(), step);
   }
   epoch_.reset();
-  epoch.run_seconds = now() - run_begin_;
+  epoch.set("run_seconds", now() - run_begin_);
   if (now() - last_save_ >= kSecondsBetweenSaves) save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
   return epoch;

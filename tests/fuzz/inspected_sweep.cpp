@@ -20,7 +20,7 @@
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_table.h"
-#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/results_table.h"
 
 namespace fs = std::filesystem;
 using namespace sweep;

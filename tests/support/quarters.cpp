@@ -63,7 +63,7 @@ std::string bits_of(const RunRecord& run, const fs::path& directory) {
   std::string bits = run.name + " " + std::string(to_string(run.status)) + "\n";
   bits += run.stop_reason + fmt::format(" {}\n", run.best_epoch.value_or(0));
   for (EpochRecord epoch : all_epochs(run)) {
-    epoch.epoch_seconds = epoch.run_seconds = epoch.images_per_second = epoch.data_wait_seconds = 0;
+    std::erase_if(epoch.values, [](const auto& value) { return value.first->part == MetricPart::kTime; });
     bits += to_json(epoch).dump() + "\n";
   }
   for (const auto& [name, value] : run.metrics) bits += name + fmt::format(" {:a}\n", value);

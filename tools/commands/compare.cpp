@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 struct CompareOptions {
   std::vector<fs::path> directories;
   std::string key, metric;
-  bool json = false, csv = false, markdown = false, latex = false;
+  TableFormat format = TableFormat::kText;
 };
 
 std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
@@ -41,16 +42,10 @@ std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
 
 int compare(const CompareOptions& options) {
   const Comparison comparison = compare_runs(runs_of(options.directories), options.key, options.metric);
-  if (options.json) {
+  if (options.format == TableFormat::kJson) {
     print_json(comparison_json(comparison));
-  } else if (options.csv) {
-    std::cout << comparison_csv(comparison);
-  } else if (options.markdown) {
-    std::cout << comparison_markdown(comparison);
-  } else if (options.latex) {
-    std::cout << comparison_latex(comparison);
   } else {
-    std::cout << comparison_text(comparison, stdout_unicode());
+    std::cout << comparison_text(comparison, options.format, stdout_unicode());
   }
   return kExitDone;
 }
@@ -75,15 +70,8 @@ Command compare_command() {
                            "epoch_seconds, run_seconds, images_per_second, loss, test_accuracy, …; default: "
                            "epoch_seconds")
                 ->type_name("METRIC");
-            auto* json = app.add_flag("--json", options->json, "as JSON");
-            auto* csv = app.add_flag("--csv", options->csv, "as CSV, a row per pair");
-            auto* markdown = app.add_flag("--markdown", options->markdown, "as Markdown");
-            app.add_flag("--latex", options->latex, "as LaTeX, for the package booktabs")
-                ->excludes(json)
-                ->excludes(csv)
-                ->excludes(markdown);
-            json->excludes(csv)->excludes(markdown);
-            csv->excludes(markdown);
+            add_format_option(app, options->format);
+            for (const char* name : {"csv", "markdown", "latex"}) add_format_flag(app, name, options->format);
             return [options](const auto&) { return compare(*options); };
           }};
 }

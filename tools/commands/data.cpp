@@ -18,8 +18,8 @@
 #include "runmanager/config/problems.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/terminal/text_table.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -126,8 +126,8 @@ Json to_json(const Dataset& dataset) {
 }
 
 TextTable classes_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
-  TextTable table{.header = {"class"}, .rows = {}};
-  for (const PartSummary& part : parts) table.header.emplace_back(part.name);
+  TextTable table({"class"});
+  for (const PartSummary& part : parts) table.add_column(std::string(part.name));
   for (std::size_t c = 0; c < dataset.class_names.size(); ++c) {
     std::vector<std::string> row = {dataset.class_names[c]};
     for (const PartSummary& part : parts) row.push_back(std::to_string(part.class_counts[c]));
@@ -140,8 +140,7 @@ TextTable classes_table(const Dataset& dataset, const std::vector<PartSummary>& 
 }
 
 TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
-  TextTable table{
-      .header = {"target", "part", "samples", "mean", "deviation"}, .rows = {}, .left_aligned = 2};
+  TextTable table({"target", "part", "samples", "mean", "deviation"}, 2);
   for (std::size_t t = 0; t < dataset.target_names.size(); ++t) {
     for (const PartSummary& part : parts) {
       table.rows.push_back({dataset.target_names[t], std::string(part.name), std::to_string(part.samples),

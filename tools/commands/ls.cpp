@@ -12,12 +12,13 @@
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/sweep_listing.h"
 #include "runmanager/slurm/slurm_status.h"
+#include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/terminal/text_table.h"
 #include "runmanager/text/json_output.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -26,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 struct LsOptions {
   std::filesystem::path logdir = "runs";
-  bool json = false;
+  TableFormat format = TableFormat::kText;
 };
 
 // What Slurm says of the tasks of a sweep that nobody trains now and that is not done. It is asked at most
@@ -59,14 +60,13 @@ std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmSta
   return text;
 }
 
-void print_table(const std::vector<ListedSweep>& sweeps, const std::filesystem::path& logdir) {
-  TextTable table{
-      .header = {"sweep", "runs", "last end", "best run", "accuracy"}, .rows = {}, .left_aligned = 4};
+void print_table(const std::vector<ListedSweep>& sweeps, const LsOptions& options) {
+  TextTable table({"sweep", "runs", "last end", "best run", "accuracy"}, 4);
   for (const ListedSweep& sweep : sweeps) {
-    table.rows.push_back({sweep.path, statuses_text(sweep, tasks_of(sweep, logdir)), sweep.ended, sweep.best,
-                          sweep.best_accuracy ? fmt::format("{:.2f}%", 100 * *sweep.best_accuracy) : ""});
+    table.rows.push_back({sweep.path, statuses_text(sweep, tasks_of(sweep, options.logdir)), sweep.ended,
+                          sweep.best, metric_text(metric_named("accuracy"), sweep.best_accuracy)});
   }
-  std::cout << terminal_table(table, stdout_unicode());
+  std::cout << formatted_table(table, options.format, stdout_unicode());
 }
 
 Json sweeps_json(const std::vector<ListedSweep>& sweeps, const std::filesystem::path& logdir) {
@@ -89,12 +89,12 @@ Json sweeps_json(const std::vector<ListedSweep>& sweeps, const std::filesystem::
 
 int list(const LsOptions& options) {
   const std::vector<ListedSweep> sweeps = list_sweeps(options.logdir);
-  if (options.json) {
+  if (options.format == TableFormat::kJson) {
     print_json(sweeps_json(sweeps, options.logdir));
-  } else if (sweeps.empty()) {
+  } else if (sweeps.empty() && options.format == TableFormat::kText) {
     std::cout << printable(options.logdir.string()) << ": no sweeps\n";
   } else {
-    print_table(sweeps, options.logdir);
+    print_table(sweeps, options);
   }
   return kExitDone;
 }
@@ -108,7 +108,7 @@ Command ls_command() {
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<LsOptions>();
             app.add_option("logdir", options->logdir, "where sweeps are; default: runs")->type_name("LOGDIR");
-            app.add_flag("--json", options->json, "as JSON");
+            add_format_option(app, options->format);
             return [options](const auto&) { return list(*options); };
           }};
 }

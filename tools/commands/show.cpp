@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -13,13 +14,14 @@
 #include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/results_table.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/terminal/text_table.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -28,58 +30,82 @@ namespace fs = std::filesystem;
 
 struct ShowOptions {
   fs::path directory;  // of a sweep or a run; also the path of a run.json
-  bool json = false, effects = false, verbose = false, parameters = false;
+  TableFormat format = TableFormat::kText;
+  bool effects = false, verbose = false, parameters = false;
   std::string sort;
   std::vector<std::string> columns;
   std::size_t top = 0;  // so many runs; 0: all
   std::string metric;   // of the effects
 };
 
-// "0.4512", or "" for a value that was not measured.
-std::string cell(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : ""; }
+// A row per epoch, with everything that was measured of it.
+TextTable epochs_table(const RunRecord& run, bool is_plain) {
+  TextTable table({"epoch"}, 0);
+  std::vector<const Metric*> shown;
+  const auto add_column = [&](const Metric& metric) {
+    if (std::ranges::find(shown, &metric) != shown.end()) return;
+    shown.push_back(&metric);
+    table.columns.push_back({.title = std::string(metric.title),
+                             .importance = metric.importance,
+                             .key = std::string(metric.key)});
+  };
+  for (const Metric& metric : metrics()) {
+    if (metric.importance > 0 && metric.key != "run_seconds") add_column(metric);
+  }
+  for_each_epoch(run, [&](const EpochRecord& epoch) {
+    for (const auto& [metric, value] : epoch.values) {
+      if (metric->column == 0) add_column(*metric);
+    }
+  });
+  for_each_epoch(run, [&](const EpochRecord& epoch) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row.push_back(std::to_string(epoch.epoch));
+    for (const Metric* metric : shown)
+      row.push_back(is_plain ? csv_cell(*metric, epoch[*metric]) : metric_text(*metric, epoch[*metric]));
+    table.tails.emplace_back(epoch.epoch == run.best_epoch ? "best" : "");
+  });
+  table.drop_empty_columns();
+  return table;
+}
 
-void print_run(const RunRecord& run) {
+std::string run_text(const RunRecord& run) {
   std::string text;
   text += fmt::format("{}: {}{}\n", run.name, to_string(run.status),
                       run.device.empty() ? "" : " on " + run.device);
   if (run.error) text += fmt::format("  {}\n", *run.error);
   for (const auto& [key, value] : run.params) text += fmt::format("  {} = {}\n", key, param_text(value));
   if (!run.epochs.empty() || run.untrained) {
-    text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}  {:>8}  {:>10}\n", "epoch", "loss", "accuracy",
-                        "validation_loss", "validation_accuracy", "seconds", "images/s");
+    TextTable table = epochs_table(run, false);
+    if (stdout_width() > 0) table.fit(stdout_width());
+    text += terminal_table(table, stdout_unicode());
   }
-  for_each_epoch(run, [&](const EpochRecord& epoch) {
-    text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}", epoch.epoch,
-                        epoch.epoch > 0 ? cell(epoch.loss) : "", cell(epoch.accuracy),
-                        cell(epoch.validation_loss), cell(epoch.validation_accuracy));
-    if (epoch.epoch > 0)
-      text += fmt::format("  {:>8.2f}  {:>10.0f}", epoch.epoch_seconds, epoch.images_per_second);
-    if (epoch.epoch == run.best_epoch) text += "  best";
-    text += "\n";
-  });
   if (!run.stop_reason.empty()) text += fmt::format("  stopped early: {}\n", run.stop_reason);
-  for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, value);
+  for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, shown(value));
   if (run.setup_seconds) {
     text += fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),
                         run.placement.empty() ? "" : "; samples on the " + run.placement);
   }
   if (run.run_seconds) text += fmt::format("  {}\n", human_seconds(*run.run_seconds));
-  std::cout << printable(text);
+  return printable(text);
 }
 
-void print_run_directory(const fs::path& directory, bool json) {
+void print_run_directory(const fs::path& directory, TableFormat format) {
   const RunRecord run =
       with_current_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
-  if (json) {
-    print_json(to_json(run));
+  if (format == TableFormat::kJson) return print_json(to_json(run));
+  if (format == TableFormat::kText) {
+    std::cout << run_text(run);
   } else {
-    print_run(run);
+    std::cout << formatted_table(epochs_table(run, format == TableFormat::kCsv), format, stdout_unicode());
   }
 }
 
-void print_effects(const std::vector<RunRecord>& runs, const ShowOptions& options) {
-  const Effects effects = effects_of(runs, options.metric);
-  if (options.json) {
+void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
+  if (options.format != TableFormat::kText && options.format != TableFormat::kJson)
+    throw ConfigError("--format: --effects are printed as text or json only");
+  const bool asked = options.metric.empty() && goal.is_asked;
+  const Effects effects = effects_of(runs, asked ? std::string(goal.metric->key) : options.metric);
+  if (options.format == TableFormat::kJson) {
     print_json(effects_json(effects));
   } else {
     std::cout << effects_text(effects, stdout_unicode());
@@ -89,19 +115,24 @@ void print_effects(const std::vector<RunRecord>& runs, const ShowOptions& option
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
-  if (options.effects) return print_effects(runs, options);
-  if (!options.sort.empty()) sort_runs(runs, options.sort);
+  const Goal goal = goal_of_sweep(directory, runs);
+  if (options.effects) return print_effects(runs, goal, options);
+  if (!options.sort.empty()) sort_runs(runs, options.sort, goal);
   const std::vector<std::string> keys = param_keys(runs);
-  if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
-  if (options.json) {
+  const TableOptions table = {.color = stdout_color(),
+                              .unicode = stdout_unicode(),
+                              .width = stdout_width(),
+                              .skipped = options.verbose,
+                              .columns = options.columns,
+                              .goal = goal,
+                              .top = options.top};
+  if (options.format == TableFormat::kJson) {
+    if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
+  } else if (options.format == TableFormat::kText) {
+    std::cout << results_table(runs, keys, table);
   } else {
-    std::cout << results_table(runs, keys,
-                               {.color = stdout_color(),
-                                .unicode = stdout_unicode(),
-                                .width = stdout_width(),
-                                .skipped = options.verbose,
-                                .columns = options.columns});
+    std::cout << formatted_results(runs, keys, options.format, table);
   }
 }
 
@@ -114,12 +145,12 @@ std::string device_text(const RunRecord& run) {
 }
 
 // As PyTorch's named_parameters(), without running statistics.
-void print_parameters(const fs::path& directory, bool json) {
+void print_parameters(const fs::path& directory, TableFormat format) {
   const RecordedRun run = read_run(directory);
   const std::string device = device_text(run.record);
   const std::size_t total = run.network->parameter_count();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  TextTable table{.header = {"parameter", "shape", "device", "elements"}, .rows = {}, .left_aligned = 3};
+  TextTable table({"parameter", "shape", "device", "elements"}, 3);
   for (const Parameter& parameter : run.network->parameters()) {
     list.push_back({{"name", parameter.name},
                     {"shape", parameter.shape},
@@ -128,14 +159,14 @@ void print_parameters(const fs::path& directory, bool json) {
     table.rows.push_back(
         {parameter.name, to_string(parameter.shape), device, std::to_string(parameter.count)});
   }
-  if (json) return print_json({{"parameters", std::move(list)}, {"elements", total}});
+  if (format == TableFormat::kJson) return print_json({{"parameters", std::move(list)}, {"elements", total}});
   table.rows.push_back({"all", "", "", std::to_string(total)});
-  std::cout << terminal_table(table, stdout_unicode());
+  std::cout << formatted_table(table, format, stdout_unicode());
 }
 
 int show(const ShowOptions& options) {
   if (options.parameters) {
-    print_parameters(options.directory, options.json);
+    print_parameters(options.directory, options.format);
     return kExitDone;
   }
   const fs::path& given = options.directory;
@@ -144,7 +175,7 @@ int show(const ShowOptions& options) {
     if (options.effects)
       throw ConfigError(
           fmt::format("{}: --effects needs the directory of a sweep, not of one run", directory.string()));
-    print_run_directory(directory, options.json);
+    print_run_directory(directory, options.format);
   } else if (has_runs(directory)) {
     print_sweep_directory(directory, options);
   } else {
@@ -168,7 +199,7 @@ Command show_command() {
         app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
             ->type_name("DIR")
             ->required();
-        auto* json = app.add_flag("--json", options->json, "as JSON");
+        add_format_option(app, options->format);
         app.add_flag("--verbose", options->verbose, "a line for each skipped run");
         auto* parameters = app.add_flag("--parameters", options->parameters,
                                         "of one run: name, shape, device and size of each of its weights");
@@ -185,7 +216,7 @@ Command show_command() {
             ->type_name("NAME,…")
             ->delimiter(',')
             ->excludes(effects)
-            ->excludes(json);
+            ->excludes("--json");
         app.add_option("--top", options->top, "only so many runs of that order")
             ->type_name("N")
             ->check(CLI::PositiveNumber)

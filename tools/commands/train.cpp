@@ -19,7 +19,9 @@ void print_device_comparison(const SweepOutcome& outcome) {
   for (const RunRecord& record : outcome.runs) runs.push_back({outcome.directory.string(), record});
   const std::vector<std::string> keys = varying_keys(runs);
   if (std::find(keys.begin(), keys.end(), "device") == keys.end()) return;
-  std::cout << "\n" << comparison_text(compare_runs(runs, "device", ""), stdout_unicode()) << std::flush;
+  std::cout << "\n"
+            << comparison_text(compare_runs(runs, "device", ""), TableFormat::kText, stdout_unicode())
+            << std::flush;
 }
 
 // Several ranks train each run together, and this one is among them: a worker would be none.

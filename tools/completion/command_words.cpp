@@ -8,7 +8,7 @@
 
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "runmanager/terminal/table_columns.h"
+#include "runmanager/terminal/results_table.h"
 #include "tools/command_line.h"
 #include "tools/completion/sweep_keys.h"
 
@@ -88,11 +88,9 @@ void add_directories(const std::string& word, Candidates& candidates) {
 
 void add_columns(const SweepKeys& keys, bool metrics_only, const std::string& before,
                  Candidates& candidates) {
-  for (const ResultColumn& column :
-       table_columns({}, metrics_only ? std::vector<std::string>{"-"} : keys.axes())) {
-    const bool is_metric = column.importance < kAlwaysShown && column.name != "-" && column.name != "epochs";
-    if (!metrics_only || is_metric) candidates.add(before + column.name);
-  }
+  for (const std::string& name : metric_columns()) candidates.add(before + name);
+  if (metrics_only) return;
+  for (const std::string& name : other_columns(keys.axes())) candidates.add(before + name);
 }
 
 // "{a,b}" in the type that CLI11 shows for an option with choices.

@@ -1,6 +1,6 @@
 // The tables of the keys of the file's other objects.
 #include "core/spec/parallel.h"
-#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/settings/setting_rows.h"
@@ -20,7 +20,7 @@ constexpr double kMaxTrials = 100000;  // Each is a directory.
 
 std::span<const Setting> stop_settings() {
   static const std::vector<Setting> settings = {
-      choice("metric", epoch_metric_tags(), StopSpec().metric, "the metric that has to improve"),
+      choice("metric", watchable_tags(), StopSpec().metric, "the metric that has to improve"),
       choice("mode", {"min", "max"}, std::nullopt,
              "whether the smallest or the largest value is the best; default: max for accuracies, Number "
              "Correct and R2"),
@@ -41,7 +41,7 @@ std::span<const Setting> search_settings() {
           "the worse ones are ended early; hyperband: several halvings"),
       integer("trials", 0, kMaxTrials, 0,
               "how many points are drawn; 0: every combination, of hyperband one round of its brackets"),
-      choice("metric", epoch_metric_tags(), "Loss/validation",
+      choice("metric", watchable_tags(), "Loss/validation",
              "what is best, at the last epoch of a trial; at its best epoch where that is kept"),
       choice("mode", {"min", "max"}, std::nullopt,
              "whether the smallest or the largest value is the best; default: max for accuracies, Number "

@@ -35,18 +35,18 @@ TEST(Comparison, TellsHowManyTimesAsFast) {
   EXPECT_DOUBLE_EQ(comparison.values[0].ratio->mean, 6);  // sqrt(4 * 9)
   EXPECT_EQ(comparison.values[0].pairs[1].ratio, 9);
   EXPECT_THAT(
-      comparison_text(comparison, true),
+      comparison_text(comparison, TableFormat::kText, true),
       HasSubstr("cuda:0 is 6.00 times as fast as cpu in epoch_seconds (geometric mean of 2 pairs; 95% "));
 }
 
 TEST(Comparison, RatesSayTheSameAsTimes) {
-  EXPECT_THAT(comparison_text(compare_runs(grid(), "device", "images_per_second"), true),
+  EXPECT_THAT(comparison_text(compare_runs(grid(), "device", "images_per_second"), TableFormat::kText, true),
               HasSubstr("cuda:0 is 6.00 times as fast as cpu in images_per_second"));
 }
 
 TEST(Comparison, TheFirstEpochIsApart) {
   std::vector<SourceRun> runs = grid();
-  runs[0].record.epochs[0].epoch_seconds = 100;
+  runs[0].record.epochs[0].set("epoch_seconds", 100);
   const ComparedPair pair = compare_runs(runs, "device", "").values[0].pairs[0];
   EXPECT_EQ(pair.base, 4);
   EXPECT_EQ(pair.first_epoch_base, 100);
@@ -56,7 +56,7 @@ TEST(Comparison, OtherMetricsAreSubtracted) {
   const Comparison comparison = compare_runs(grid(), "device", "loss");
   ASSERT_TRUE(comparison.values[0].difference);
   EXPECT_DOUBLE_EQ(comparison.values[0].difference->mean, 0.125);
-  EXPECT_THAT(comparison_text(comparison, true),
+  EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true),
               HasSubstr("loss of cuda:0 against cpu: +0.125 (mean of 2 pairs"));
 }
 
@@ -64,7 +64,8 @@ TEST(Comparison, MetricsOfTheWholeRunAreThereToo) {
   std::vector<SourceRun> runs = grid();
   for (const std::size_t i : {1, 3}) runs[i].record.metrics["test_accuracy"] = 0.75;
   const Comparison comparison = compare_runs(runs, "device", "test_accuracy");
-  EXPECT_THAT(comparison_text(comparison, true), HasSubstr("+25.00 points (mean of 2 pairs"));
+  EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true),
+              HasSubstr("+25.00 points (mean of 2 pairs"));
 }
 
 TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
@@ -80,7 +81,7 @@ TEST(Comparison, NaNInBothCurvesIsTheSameAndInOneIsNot) {
   std::vector<SourceRun> runs = {made_run({}, "cpu", 1, {1, kNaN, 2}),
                                  made_run({}, "cuda:0", 1, {1, kNaN, 2})};
   EXPECT_TRUE(compare_runs(runs, "", "").values[0].pairs[0].curves.same_bits);
-  runs[1].record.epochs[1].loss = 5;
+  runs[1].record.epochs[1].set("loss", 5);
   const CurveParity curves = compare_runs(runs, "", "").values[0].pairs[0].curves;
   EXPECT_FALSE(curves.same_bits);
   EXPECT_TRUE(std::isnan(curves.largest_loss_difference));
@@ -107,9 +108,10 @@ TEST(Comparison, TheKeysOwnArgumentsAreNoDifference) {
 
 TEST(Comparison, TimesOfRunsThatSharedTheMachineAreMarked) {
   std::vector<SourceRun> runs = grid();
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true), Not(HasSubstr("~")));
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true), Not(HasSubstr("~")));
   runs[0].record.jobs = 2;
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true), HasSubstr("~ timed while runs shared"));
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true),
+              HasSubstr("~ timed while runs shared"));
 }
 
 TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {
@@ -118,14 +120,14 @@ TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {
     runs.push_back(made_run({}, "cuda:1", 1));
     runs.back().record.status = RunStatus::kSkipped;
   }
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true),
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true),
               HasSubstr("left out: 4 runs, the first of them runs/s/cuda:1: skipped\n"));
 }
 
 TEST(Comparison, ValuesThatAreNumbersHaveTheirKeyBesideThem) {
   const std::vector<SourceRun> runs = {made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
                                        made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)};
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true),
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true),
               HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
 }
 
@@ -137,7 +139,7 @@ TEST(Comparison, AMetricThatNoRunHasIsRefused) {
 TEST(Comparison, CsvAndJsonHoldPlainNumbers) {
   const Comparison comparison = compare_runs(grid(), "device", "");
   EXPECT_THAT(
-      comparison_csv(comparison),
+      comparison_text(comparison, TableFormat::kCsv, true),
       HasSubstr(
           "device,cpu,cuda:0,runs/s/lr;cpu,runs/s/lr;cuda:0,epoch_seconds,4,1,4,4,1,,,0,0,false,0.25,1,\n"));
   const auto json = comparison_json(comparison);
@@ -150,8 +152,8 @@ TEST(Comparison, MarkdownAndLatexEscapeTheirOwnCharacters) {
   const Comparison comparison = compare_runs(
       {made_run({{"a_b", std::string("x|y")}}, "cpu", 1), made_run({{"a_b", std::string("z&")}}, "cpu", 1)},
       "a_b", "");
-  EXPECT_THAT(comparison_markdown(comparison), HasSubstr("x&#124;y"));
-  EXPECT_THAT(comparison_latex(comparison), HasSubstr("z\\&"));
+  EXPECT_THAT(comparison_text(comparison, TableFormat::kMarkdown, true), HasSubstr("x&#124;y"));
+  EXPECT_THAT(comparison_text(comparison, TableFormat::kLatex, true), HasSubstr("z\\&"));
 }
 
 }  // namespace

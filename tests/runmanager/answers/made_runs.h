@@ -20,11 +20,12 @@ inline SourceRun made_run(Params params, std::string device, double seconds,
   record.params = std::move(params);
   record.device = std::move(device);
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    record.epochs.push_back({.epoch = static_cast<int>(i) + 1,
-                             .loss = losses[i],
-                             .accuracy = 0.5,
-                             .epoch_seconds = seconds,
-                             .images_per_second = 1000 / seconds});
+    record.epochs.push_back({static_cast<int>(i) + 1,
+                             {{"loss", losses[i]},
+                              {"accuracy", 0.5},
+                              {"epoch_seconds", seconds},
+                              {"images_per_second", 1000 / seconds},
+                              {"data_wait_seconds", 0}}});
   }
   record.metrics = {{"test_accuracy", 0.5}};
   return run;

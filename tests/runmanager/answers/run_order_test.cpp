@@ -33,7 +33,7 @@ std::vector<RunRecord> some_runs() {
 std::vector<std::string> order_by(const std::string& key) {
   std::vector<RunRecord> runs = some_runs();
   runs[0].params.pop_back();
-  sort_runs(runs, key);
+  sort_runs(runs, key, default_goal(runs));
   std::vector<std::string> names;
   for (const RunRecord& run : runs) names.push_back(run.name);
   return names;
@@ -50,6 +50,8 @@ TEST(SortRuns, ByAParameterUpwardsAndByAMetricTheBestFirst) {
 TEST(SortRuns, NamesWhatThereIsToSortBy) {
   EXPECT_THAT(message_of<ConfigError>([] { order_by("test_acuracy"); }),
               AllOf(HasSubstr("lr, optimizer"), HasSubstr("did you mean \"test_accuracy\"?")));
+  EXPECT_THAT(message_of<ConfigError>([] { order_by("test_acc"); }),
+              HasSubstr("did you mean \"test_accuracy\"?"));
 }
 
 }  // namespace

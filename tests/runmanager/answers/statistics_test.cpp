@@ -40,11 +40,5 @@ TEST(Statistics, ThereIsNoGeometricMeanOfWhatIsNotAboveZero) {
   EXPECT_FALSE(geometric_mean_of({}));
 }
 
-TEST(Statistics, TheMedianIsTheMiddle) {
-  EXPECT_EQ(median_of({5, 1, 3}), 3);
-  EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
-  EXPECT_EQ(median_of({}), std::nullopt);
-}
-
 }  // namespace
 }  // namespace sweep

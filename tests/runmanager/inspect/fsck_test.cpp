@@ -93,7 +93,7 @@ TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   for (const char* name : {kFirst, kSecond}) {
     RunRecord record = read_run_record(sweep() / name / "run.json");
     record.params.emplace_back("loss", "mse");
-    for (EpochRecord& epoch : record.epochs) epoch.measures[0] = 0.75;
+    for (EpochRecord& epoch : record.epochs) epoch.set("top5_accuracy", 0.75);
     records.put(std::move(record));
   }
   records.save(sweep() / "results", "small", {"lr", "device", "loss"}, Survives::kKill);

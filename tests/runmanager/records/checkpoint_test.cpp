@@ -56,10 +56,10 @@ Checkpoint some_checkpoint(const Network& network) {
   checkpoint.progress.record.config = {{"seed", 3}};
   checkpoint.progress.record.provenance = {{"program", "sweep"}};
   EpochRecord epoch;
-  epoch.loss = 1.0 / 3;
-  epoch.validation_loss = std::numeric_limits<double>::infinity();
-  epoch.validation_accuracy = 0.1;
-  epoch.epoch_seconds = 0.30000000000000004;
+  epoch.set("loss", 1.0 / 3);
+  epoch.set("validation_loss", std::numeric_limits<double>::infinity());
+  epoch.set("validation_accuracy", 0.1);
+  epoch.set("epoch_seconds", 0.30000000000000004);
   checkpoint.progress.record.epochs = {epoch};
   checkpoint.progress.position = {"events.out.tfevents.1.host.2.0", 1ull << 40, 77};
   return checkpoint;
@@ -84,7 +84,7 @@ TEST(Checkpoint, IsReadBackToTheSameBits) {
     EXPECT_EQ(read.state.kernels, written.state.kernels);
     EXPECT_EQ(text_of(read.progress.record), text_of(written.progress.record));
     EXPECT_EQ(read.progress.position, written.progress.position);
-    EXPECT_EQ(read.progress.record.epochs[0].loss, 1.0 / 3);
+    EXPECT_EQ(read.progress.record.epochs[0]["loss"], 1.0 / 3);
     EXPECT_EQ(load_weights(directory / "c", network).buffers, written.state.weights.buffers);
   }
 }
@@ -145,12 +145,12 @@ TEST(Checkpoint, KeepsTheEpochBeforeTrainingApart) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4});
   Checkpoint checkpoint = some_checkpoint(network);
-  checkpoint.progress.record.untrained = EpochRecord{.epoch = 0, .validation_loss = 2.5};
+  checkpoint.progress.record.untrained = EpochRecord{0, {{"validation_loss", 2.5}}};
   write(directory / "file", network, checkpoint);
   EXPECT_EQ(last_epoch_of(read_safetensors(directory / "file")), 1);
   EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), 1);
   const RunProgress read = read_checkpoint(directory / "file", network).progress;
-  EXPECT_EQ(read.record.untrained.value().validation_loss, 2.5);
+  EXPECT_EQ(read.record.untrained.value()["validation_loss"], 2.5);
   EXPECT_EQ(read.record.epochs.size(), 1u);
   EXPECT_EQ(read.position.first_step, 1);
   EXPECT_EQ(whole_checkpoint_epoch(directory / "none"), std::nullopt);

@@ -27,6 +27,7 @@ class CheckpointWriterTest : public ::testing::Test {
   // Adds an epoch to the run and starts its checkpoint, whose weights are all the epoch's number.
   void start(CheckpointWriter& writer, bool is_only = false, bool is_best = false) {
     EpochRecord epoch;
+    epoch.set("loss", 1);
     epoch.epoch = static_cast<int>(record_.epochs.size()) + 1;
     record_.epochs.push_back(epoch);
     writer.start(state(static_cast<float>(epoch.epoch)), record_, {"events", 100, epoch.epoch}, is_best,

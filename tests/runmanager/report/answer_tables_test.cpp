@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 SourceRun graded(double lr, std::int64_t size, const std::string& device, double accuracy, double seconds) {
   SourceRun run = made_run({{"lr", lr}, {"batch_size", size}}, device, seconds, {1.0, 0.5});
   run.record.name += std::to_string(lr) + std::to_string(size);
-  for (EpochRecord& epoch : run.record.epochs) epoch.validation_accuracy = accuracy;
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);
   return run;
 }
 

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 SourceRun timed_run(ParamValue value, double accuracy, double seconds) {
   SourceRun run = made_run({{"key", std::move(value)}}, "cpu", seconds);
-  run.record.epochs[0].validation_accuracy = accuracy;
+  run.record.epochs[0].set("validation_accuracy", accuracy);
   return run;
 }
 

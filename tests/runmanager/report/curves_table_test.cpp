@@ -79,8 +79,8 @@ TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
 
 TEST(Curves, AreOfWhatTheRunsMeasure) {
   SourceRun numbers = curve_of(0.1, {1});
-  numbers.record.epochs[0].accuracy.reset();
-  numbers.record.epochs[0].measures[kRmse] = 0.5;
+  numbers.record.epochs[0].set("accuracy", std::nullopt);
+  numbers.record.epochs[0].set("rmse", 0.5);
   const std::vector<CurveMeasure> measures = curve_measures(report_data_of({numbers}));
   ASSERT_EQ(measures.size(), 2u);
   EXPECT_EQ(measures[0].name, "loss");

@@ -15,7 +15,7 @@ using testing::made_run;
 
 SourceRun graded(Params params, double accuracy, const std::string& device = "cpu", double seconds = 1) {
   SourceRun run = made_run(std::move(params), device, seconds, {1.0, 0.5});
-  for (EpochRecord& epoch : run.record.epochs) epoch.validation_accuracy = accuracy;
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);
   run.record.metrics.clear();
   return run;
 }

@@ -9,7 +9,7 @@ namespace {
 
 SourceRun timed(double run_seconds) {
   SourceRun run = testing::made_run({{"lr", run_seconds}}, "cpu", 2, {1.0, 0.5});
-  for (EpochRecord& epoch : run.record.epochs) epoch.data_wait_seconds = 0.5;
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("data_wait_seconds", 0.5);
   run.record.run_seconds = run_seconds;
   run.record.setup_seconds = 1;
   run.record.logging_seconds = 0.25;
@@ -28,7 +28,7 @@ TEST(TimeSplit, AddsUpToTheWholeRun) {
 
 TEST(TimeSplit, HasTheTimeThatDevicesWaitedForEachOther) {
   SourceRun run = timed(8);
-  for (EpochRecord& epoch : run.record.epochs) epoch.communication_seconds = 0.75;
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("communication_seconds", 0.75);
   const auto split = time_split(run.record);
   ASSERT_TRUE(split);
   EXPECT_DOUBLE_EQ(split->communication, 1.5);

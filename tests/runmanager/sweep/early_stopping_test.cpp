@@ -41,7 +41,7 @@ TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
   for (RunConfig& run : sweep.runs) run.evaluate_first = true;
   const SweepOutcome outcome = world.run(sweep);
   EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
-  EXPECT_EQ(outcome.runs[0].untrained.value().validation_loss, 2.5);
+  EXPECT_EQ(outcome.runs[0].untrained.value()["validation_loss"], 2.5);
   EXPECT_EQ(tags_at(world.path(kFirst), 0),
             (std::set<std::string>{"Accuracy/validation", "Loss/validation", "Number Correct/validation"}));
   const auto rows = parse_csv(tbwriter::slurp(world.options.logdir / "small" / "results.csv"));
@@ -82,8 +82,8 @@ TEST(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
   sweep.runs[0].resolved["epochs"] = 2;
   world.training.evaluation_loss = 7;
   const SweepOutcome resumed = world.run(sweep);
-  EXPECT_EQ(resumed.runs[0].untrained.value().validation_loss, 0.25) << "of the first start";
-  EXPECT_EQ(resumed.runs[0].epochs.at(1).validation_loss, 7);
+  EXPECT_EQ(resumed.runs[0].untrained.value()["validation_loss"], 0.25) << "of the first start";
+  EXPECT_EQ(resumed.runs[0].epochs.at(1)["validation_loss"], 7);
 }
 
 class EarlyStopping : public ::testing::Test {
@@ -126,8 +126,8 @@ int keras_stop(const std::vector<EpochRecord>& epochs, int patience) {
   int wait = 0;
   for (const EpochRecord& epoch : epochs) {
     ++wait;
-    if (*epoch.validation_accuracy > best) {
-      best = *epoch.validation_accuracy;
+    if (*epoch["validation_accuracy"] > best) {
+      best = *epoch["validation_accuracy"];
       wait = 0;
     }
     if (wait >= patience) return epoch.epoch;
@@ -145,7 +145,7 @@ TEST_F(EarlyStopping, EndsTheRunAfterAsManyEpochsWithoutImprovementAsKerasDoes) 
   const RunRecord& record = stopped.runs[0];
   EXPECT_EQ(record.status, RunStatus::kCompleted);
   ASSERT_EQ(record.epochs.size(), static_cast<std::size_t>(expected));
-  EXPECT_EQ(record.epochs.back().loss, whole.runs[0].epochs[record.epochs.size() - 1].loss);
+  EXPECT_EQ(record.epochs.back()["loss"], whole.runs[0].epochs[record.epochs.size() - 1]["loss"]);
   EXPECT_TRUE(record.metrics.contains("test_accuracy"));
   const Json json = read_json_file(run_directory(stopped) / "run.json");
   EXPECT_EQ(json["status"], "completed");
@@ -209,8 +209,8 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
   const int best = record.best_epoch.value();
   EXPECT_EQ(read_json_file(run_directory(stopped) / "run.json")["best_epoch"], best);
   for (const EpochRecord& epoch : record.epochs) {
-    EXPECT_LE(*epoch.validation_accuracy,
-              *record.epochs[static_cast<std::size_t>(best) - 1].validation_accuracy);
+    EXPECT_LE(*epoch["validation_accuracy"],
+              *record.epochs[static_cast<std::size_t>(best) - 1]["validation_accuracy"]);
   }
   const std::string epochs = "epochs=" + std::to_string(best);
   const SweepOutcome until = run(sweep({}, epochs), "until");
@@ -229,13 +229,15 @@ TEST_F(EarlyStopping, WithoutStopTheBestEpochIsThatOfTheSmallestLoss) {
                                               "checkpoint=best"};
   const RunRecord validated = run(load_sweep(directory_ / "quarters.json", overrides)).runs[0];
   const auto smallest = std::ranges::min_element(
-      validated.epochs, {}, [](const EpochRecord& epoch) { return *epoch.validation_loss; });
+      validated.epochs, {}, [](const EpochRecord& epoch) { return *epoch["validation_loss"]; });
   EXPECT_EQ(validated.best_epoch, smallest->epoch);
   EXPECT_EQ(validated.epochs.size(), 4u);
   std::vector<std::string> without = overrides;
   without.emplace_back("dataset.validation=0");
   const RunRecord trained = run(load_sweep(directory_ / "quarters.json", without), "without").runs[0];
-  EXPECT_EQ(trained.best_epoch, std::ranges::min_element(trained.epochs, {}, &EpochRecord::loss)->epoch);
+  EXPECT_EQ(trained.best_epoch, std::ranges::min_element(trained.epochs, {}, [](const EpochRecord& epoch) {
+                                  return epoch["loss"];
+                                })->epoch);
 }
 
 // As after a kill between the writing of a checkpoint and of its other name, and as after a loss of the file.
@@ -292,7 +294,7 @@ TEST_F(EarlyStopping, IsVerifiedWithItsBestEpochAndItsEpochZero) {
   };
   EXPECT_THAT(verify(), HasSubstr("every bit is the same"));
   RunRecord record = stopped.runs[0];
-  record.untrained->validation_loss = *record.untrained->validation_loss + 1e-9;
+  record.untrained->set("validation_loss", *(*record.untrained)["validation_loss"] + 1e-9);
   tbwriter::spill(run_directory(stopped) / "run.json", run_record_text(record));
   fs::copy_file(run_directory(stopped) / "checkpoint.safetensors",
                 run_directory(stopped) / "best.safetensors", fs::copy_options::overwrite_existing);

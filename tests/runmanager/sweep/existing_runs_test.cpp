@@ -336,7 +336,7 @@ TEST_F(ChangedSweep, TrainsAgainWhatIsHollow) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(told, HasSubstr("was finished, but"));
   EXPECT_EQ(last_scalars(tbwriter::read_run(run)).at("Loss/train"),
-            static_cast<float>(outcome.runs[0].epochs.back().loss));
+            static_cast<float>(*outcome.runs[0].epochs.back()["loss"]));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class Search : public testing::Test {
       EXPECT_EQ(kept.status, run.status) << run.name;
       std::string end(to_string(kept.status));
       for (const EpochRecord& epoch : kept.epochs)
-        end += fmt::format(" {:a}/{:a}", epoch.loss, epoch.validation_loss.value_or(-1));
+        end += fmt::format(" {:a}/{:a}", *epoch["loss"], epoch["validation_loss"].value_or(-1));
       outcome.ends[run.name] = end;
       const std::string checkpoint = read_file(sweep.directory / run.name / "checkpoint.safetensors");
       // Behind the header, which has times in it.
@@ -118,6 +118,10 @@ TEST_F(Search, HalvingTrainsAllOfAGridAndEndsTheWorseOnes) {
   EXPECT_EQ(count(sweep, RunStatus::kPruned), 6U);
   EXPECT_EQ(count(sweep, RunStatus::kCompleted), 2U);
   EXPECT_THAT(told_, HasSubstr("8 trials, 2 of them to the end; best: Loss/validation"));
+  EXPECT_THAT(told_, HasSubstr("\n8 runs took ")) << "pruned ones as well";
+  const std::size_t best = told_.find("; best: "), name = told_.find(", ", best);
+  EXPECT_THAT(table_, HasSubstr("★ lowest validation loss: "));
+  EXPECT_THAT(table_, HasSubstr(told_.substr(name, told_.find('\n', name) - name) + "\n")) << "the same run";
 }
 
 // What goes on has the bits of a run that nobody has ever ended.
@@ -204,7 +208,7 @@ TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
   EXPECT_EQ(Json::parse(read_file(sweep.directory / "sweep.json")).at("runs").size(), 24U);
   double early = 0, late = 0;
   for (std::size_t i = 0; i < 24; ++i) {
-    const double accuracy = sweep.runs[i].epochs.back().validation_accuracy.value();
+    const double accuracy = sweep.runs[i].epochs.back()["validation_accuracy"].value();
     if (i < 8) early += accuracy / 8;
     if (i >= 16) late += accuracy / 8;
   }

@@ -160,9 +160,9 @@ TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
   search.largest_is_best = true;
   RunRecord run;
   run.epochs.resize(3);
-  run.epochs[0].validation_accuracy = 0.5;
-  run.epochs[1].validation_accuracy = std::numeric_limits<double>::quiet_NaN();
-  run.epochs[2].validation_accuracy = 0.4;
+  run.epochs[0].set("validation_accuracy", 0.5);
+  run.epochs[1].set("validation_accuracy", std::numeric_limits<double>::quiet_NaN());
+  run.epochs[2].set("validation_accuracy", 0.4);
   EXPECT_THAT(trial_result(run, search, false).values,
               ElementsAre(Optional(-0.5), Eq(std::nullopt), Optional(-0.4)));
   EXPECT_THAT(trial_result(run, search, true).values,

@@ -81,12 +81,12 @@ const AggregateValue& value_of(const AggregateEpoch& epoch, const std::string& t
 
 TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
   std::vector<RunRecord> runs = {
-      record({{.epoch = 1, .loss = 1, .accuracy = 0.5, .validation_loss = 4, .validation_accuracy = 0.25},
-              {.epoch = 2, .loss = 0.5, .accuracy = 0.75, .epoch_seconds = 2}}),
-      record({{.epoch = 1, .loss = 3, .accuracy = 0.25, .validation_loss = 1, .validation_accuracy = 0.5},
-              {.epoch = 2, .loss = 0.25, .accuracy = 1, .epoch_seconds = 3}}),
-      record({{.epoch = 1, .loss = 5, .accuracy = 0, .validation_loss = 1, .validation_accuracy = 0},
-              {.epoch = 2, .loss = 0, .accuracy = 0.5, .epoch_seconds = 7}})};
+      record({{1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 4}, {"validation_accuracy", 0.25}}},
+              {2, {{"loss", 0.5}, {"accuracy", 0.75}, {"epoch_seconds", 2}}}}),
+      record({{1, {{"loss", 3}, {"accuracy", 0.25}, {"validation_loss", 1}, {"validation_accuracy", 0.5}}},
+              {2, {{"loss", 0.25}, {"accuracy", 1}, {"epoch_seconds", 3}}}}),
+      record({{1, {{"loss", 5}, {"accuracy", 0}, {"validation_loss", 1}, {"validation_accuracy", 0}}},
+              {2, {{"loss", 0}, {"accuracy", 0.5}, {"epoch_seconds", 7}}}})};
   for (std::size_t i = 0; i < runs.size(); ++i)
     runs[i].metrics = {{"test_loss", static_cast<double>(i)}, {"test_accuracy", 0.5}};
   const auto aggregate = aggregate_of(completed(runs).value());
@@ -111,12 +111,12 @@ TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
 
 // Runs that were stopped early have their own lengths.
 TEST(AggregateOf, GoesAsFarAsEveryRunAndBeginsBeforeTrainingIfAllDo) {
-  std::vector<RunRecord> runs = {record({{.epoch = 1, .loss = 1}, {.epoch = 2, .loss = 1}}),
-                                 record({{.epoch = 1, .loss = 3}})};
-  runs[0].untrained = EpochRecord{.epoch = 0, .validation_loss = 2};
+  std::vector<RunRecord> runs = {record({{1, {{"loss", 1}}}, {2, {{"loss", 1}}}}),
+                                 record({{1, {{"loss", 3}}}})};
+  runs[0].untrained = EpochRecord{0, {{"validation_loss", 2}}};
   EXPECT_EQ(aggregate_of(completed(runs).value()).size(), 1u);
   EXPECT_EQ(aggregate_of(completed(runs).value())[0].epoch, 1);
-  runs[1].untrained = EpochRecord{.epoch = 0, .validation_loss = 4};
+  runs[1].untrained = EpochRecord{0, {{"validation_loss", 4}}};
   const auto aggregate = aggregate_of(completed(runs).value());
   ASSERT_EQ(aggregate.size(), 2u);
   EXPECT_EQ(aggregate.at(0).epoch, 0);
@@ -127,20 +127,21 @@ TEST(AggregateOf, GoesAsFarAsEveryRunAndBeginsBeforeTrainingIfAllDo) {
 
 TEST(CompletedRepeats, AreTwoOrMore) {
   EXPECT_FALSE(completed({}));
-  EXPECT_FALSE(completed({record({{.loss = 1}})}));
-  const std::vector<RunRecord> one_failed = {record({{.loss = 1}}),
-                                             record({{.loss = 9}}, RunStatus::kFailed)};
+  EXPECT_FALSE(completed({record({{1, {{"loss", 1}}}})}));
+  const std::vector<RunRecord> one_failed = {record({{1, {{"loss", 1}}}}),
+                                             record({{1, {{"loss", 9}}}}, RunStatus::kFailed)};
   EXPECT_FALSE(completed(one_failed));
-  const std::vector<RunRecord> one_of_three_failed = {
-      record({{.loss = 1}}), record({{.loss = 9}}, RunStatus::kFailed), record({{.loss = 2}})};
+  const std::vector<RunRecord> one_of_three_failed = {record({{1, {{"loss", 1}}}}),
+                                                      record({{1, {{"loss", 9}}}}, RunStatus::kFailed),
+                                                      record({{1, {{"loss", 2}}}})};
   EXPECT_EQ(value_of(aggregate_of(completed(one_of_three_failed).value())[0], "Loss/train").mean, 1.5)
       << "the failed run counts not";
 }
 
 TEST(AggregateOf, KeepsNaNWhereverItStandsAndLeavesOutWhatWasNotMeasured) {
   for (const std::size_t place : {0u, 1u}) {
-    std::vector<RunRecord> runs = {record({{.loss = 1}}), record({{.loss = 1}})};
-    runs[place].epochs[0].loss = std::numeric_limits<double>::quiet_NaN();
+    std::vector<RunRecord> runs = {record({{1, {{"loss", 1}}}}), record({{1, {{"loss", 1}}}})};
+    runs[place].epochs[0].set("loss", std::numeric_limits<double>::quiet_NaN());
     const auto aggregate = aggregate_of(completed(runs).value());
     EXPECT_TRUE(std::isnan(value_of(aggregate.at(0), "Loss/train").mean));
     EXPECT_TRUE(std::isnan(value_of(aggregate.at(0), "Loss/train").deviation));

@@ -37,7 +37,7 @@ void train(Progress& progress, RunStatus status) {
   run.begin_epoch(2);
   run.batch({.loss = 1, .correct = 1, .samples = 10}, 1);
   run.phase("validation");
-  run.end_epoch({.epoch = 2, .loss = std::numeric_limits<double>::quiet_NaN(), .accuracy = 0.25});
+  run.end_epoch({2, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"accuracy", 0.25}}});
   progress.end_run(2, ended(status));
 }
 

@@ -39,7 +39,7 @@ struct World {
     RunRecord run;
     run.name = "run " + std::to_string(number);
     run.status = status;
-    run.epochs = {{.epoch = 1, .loss = 1, .accuracy = accuracy}};
+    run.epochs = {{1, {{"loss", 1}, {"accuracy", accuracy}}}};
     progress.end_run(number, run);
   }
 };
@@ -118,7 +118,7 @@ TEST(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
   RunRecord earlier;
   earlier.name = "earlier";
   earlier.status = RunStatus::kCompleted;
-  earlier.epochs = {{.epoch = 1, .loss = 1, .accuracy = 0.6}};
+  earlier.epochs = {{1, {{"loss", 1}, {"accuracy", 0.6}}}};
   world.progress.consider(earlier);
   world.end(1, RunStatus::kCompleted, 0.5);
   EXPECT_EQ(world.state().best->name, "earlier");
@@ -139,7 +139,7 @@ TEST(ProgressState, IsTheSameAfterItWasWrittenAndRead) {
   world.progress.run(4).begin_epoch(1);
   world.seconds += 2;
   world.progress.run(4).batch({.loss = 5, .correct = 8, .samples = 10});
-  world.progress.run(4).end_epoch({.epoch = 1, .loss = 1, .accuracy = 0.5, .validation_loss = 0.25});
+  world.progress.run(4).end_epoch({1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 0.25}}});
   world.end(1, RunStatus::kCompleted);
   world.end(2, RunStatus::kFailed);
   world.progress.keep_runs(1);

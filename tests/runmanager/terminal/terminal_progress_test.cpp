@@ -28,11 +28,9 @@ RunRecord record(const std::string& name, RunStatus status, double accuracy = 0.
   run.params = {{"lr", name}, {"device", std::string("cpu")}};
   if (status == RunStatus::kFailed) run.error = "broken";
   if (status == RunStatus::kCompleted)
-    run.epochs = {{.epoch = 1,
-                   .loss = 0.75,
-                   .accuracy = 0.25,
-                   .validation_loss = 0.5,
-                   .validation_accuracy = accuracy}};
+    run.epochs = {
+        {1,
+         {{"loss", 0.75}, {"accuracy", 0.25}, {"validation_loss", 0.5}, {"validation_accuracy", accuracy}}}};
   return run;
 }
 
@@ -253,7 +251,7 @@ TEST(Progress, WritesPlainLinesInALog) {
   progress.run(1).begin_epoch(1);
   progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
   progress.run(1).end_epoch(
-      {.epoch = 1, .loss = 0.5, .accuracy = 0.25, .epoch_seconds = 2, .images_per_second = 5});
+      {1, {{"loss", 0.5}, {"accuracy", 0.25}, {"epoch_seconds", 2}, {"images_per_second", 5}}});
   progress.end_run(1, record("a", RunStatus::kCompleted));
   progress.end_run(2, record("b", RunStatus::kFailed));
   EXPECT_EQ(log,

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "runmanager/config/epoch_metrics.h"
-#include "runmanager/tensorboard/scalar_points.h"
+#include "runmanager/config/metrics.h"
+#include "runmanager/tensorboard/run_log.h"
 
 namespace sweep {
 namespace {
@@ -24,7 +24,7 @@ Ended watch(const StopSpec& stop, const std::vector<double>& losses) {
   int number = 0;
   for (const double loss : losses) {
     const bool might = watch.may_end();
-    const bool better = watch.add({.epoch = ++number, .validation_loss = loss});
+    const bool better = watch.add({++number, {{"validation_loss", loss}}});
     EXPECT_EQ(watch.has_ended(), might && !better);
     if (watch.has_ended()) return {watch.best_epoch(), number};
   }
@@ -50,32 +50,28 @@ TEST(EpochWatch, EndsAfterPatienceEpochsWithoutImprovement) {
 
 TEST(EpochWatch, SaysWhyARunEnded) {
   EpochWatch watch({.patience = 1, .min_delta = 0.25});
-  watch.add({.epoch = 1, .validation_loss = 2});
-  watch.add({.epoch = 2, .validation_loss = 1.9});
+  watch.add({1, {{"validation_loss", 2}}});
+  watch.add({2, {{"validation_loss", 1.9}}});
   EXPECT_EQ(watch.reason(),
             "Loss/validation has not improved by more than 0.25 for 1 epoch; it was best in epoch "
             "1: 2.0000");
   EpochWatch never({.metric = "R2/validation", .patience = 1});
-  never.add({.epoch = 1});
+  never.add({1, {}});
   EXPECT_EQ(never.reason(), "R2/validation has not improved for 1 epoch");
 }
 
-TEST(EpochMetrics, AreTheTagsOfAnEpochsPoints) {
-  EpochRecord epoch{.epoch = 1,
-                    .loss = 1,
-                    .accuracy = 1,
-                    .number_correct = 1,
-                    .validation_loss = 1,
-                    .validation_accuracy = 1,
-                    .validation_number_correct = 1};
-  epoch.measures.fill(1);
-  epoch.validation_measures.fill(1);
+TEST(WatchableMetrics, AreTheTagsOfAnEpochsPoints) {
+  EpochRecord epoch(1);
+  for (const Metric& metric : metrics()) {
+    if (metric.part == MetricPart::kTraining || metric.part == MetricPart::kValidation)
+      epoch.set(metric.key, 1);
+  }
   std::vector<std::string> tags;
   for (const auto& point : epoch_points(epoch)) {
     const bool is_time = point.tag.starts_with("Time/") || point.tag.starts_with("Duration/");
     if (!is_time) tags.emplace_back(point.tag);
   }
-  std::vector<std::string> known = epoch_metric_tags();
+  std::vector<std::string> known = watchable_tags();
   std::ranges::sort(tags);
   std::ranges::sort(known);
   EXPECT_EQ(tags, known);

@@ -50,8 +50,8 @@ TEST_F(PrecisionAxis, TrainsBothAndRecordsWhich) {
   EXPECT_EQ(bf16.config.at("precision"), "bf16");
   EXPECT_EQ(fp32.config.at("precision"), "fp32");
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_NE(bf16.epochs.back().loss, fp32.epochs.back().loss);
-  EXPECT_NEAR(bf16.epochs.back().loss, fp32.epochs.back().loss, 0.05);
+  EXPECT_NE(bf16.epochs.back()["loss"], fp32.epochs.back()["loss"]);
+  EXPECT_NEAR(*bf16.epochs.back()["loss"], *fp32.epochs.back()["loss"], 0.05);
   EXPECT_GE(bf16.metrics.at("test_accuracy"), 0.9);
   EXPECT_THAT(tbwriter::slurp(outcome.directory / "sweep.json"), HasSubstr("bf16"));
 }

@@ -89,7 +89,7 @@ TEST_F(RunManagerTest, MeasuresARunFromItsBeginToItsEnd) {
   seconds += 1;
   manager.begin_epoch();
   seconds += 2;
-  EXPECT_EQ(manager.end_epoch().run_seconds, 3);
+  EXPECT_EQ(manager.end_epoch()["run_seconds"], 3);
   seconds += 4;
   manager.end_run();
   EXPECT_EQ(manager.records()[0].run_seconds, 7);
@@ -104,7 +104,7 @@ TEST_F(RunManagerTest, WeighsLossesWithTheBatchSize) {
   loader.begin_epoch(0);
   manager.track_loss(1.0, *loader.next());
   manager.track_loss(2.0, *loader.next());
-  EXPECT_DOUBLE_EQ(manager.end_epoch().loss, 1.25);
+  EXPECT_DOUBLE_EQ(*manager.end_epoch()["loss"], 1.25);
 }
 
 TEST_F(RunManagerTest, CountsOutputsThatAreLargestAtTheLabel) {
@@ -116,7 +116,7 @@ TEST_F(RunManagerTest, CountsOutputsThatAreLargestAtTheLabel) {
   const Batch& batch = *loader.next();
   const std::vector<float> outputs = {3, 1, 2, /*tie: the first counts*/ 1, 1, 0, /*right*/ 0, 1, 5};
   manager.track_num_correct(outputs, batch);
-  EXPECT_EQ(manager.end_epoch().number_correct, 2);
+  EXPECT_EQ(manager.end_epoch()["number_correct"], 2);
   manager.begin_epoch();
   EXPECT_THROW(manager.track_num_correct(std::vector<float>(7), batch), ShapeError);
 }
@@ -357,7 +357,7 @@ TEST_F(RunManagerTest, AnEpochWithoutSamplesHasNoLoss) {
   RunManager manager = this->manager();
   manager.begin_run(run_, network_, loader_);
   manager.begin_epoch();
-  EXPECT_TRUE(std::isnan(manager.end_epoch().loss));
+  EXPECT_TRUE(std::isnan(*manager.end_epoch()["loss"]));
 }
 
 TEST_F(RunManagerTest, RefusesCallsOutOfOrder) {

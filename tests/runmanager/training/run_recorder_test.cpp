@@ -79,7 +79,7 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   EXPECT_EQ(points["Duration/epoch_seconds"], (Points{{1, 2}, {2, 2}}));
   EXPECT_EQ(saved_record().setup_seconds, 0.75);
   EXPECT_EQ(saved_record().placement, "host");
-  EXPECT_EQ(saved_record().epochs[1].device_seconds, 2.5);
+  EXPECT_EQ(saved_record().epochs[1]["device_seconds"], 2.5);
 
   RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
   resumed.track_setup(5, Placement::kDevice);

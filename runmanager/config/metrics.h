@@ -1,0 +1,75 @@
+// The metrics of a run: one table of what they are called in files, in charts and in tables.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sweep {
+
+/// What a metric is measured on.
+enum class MetricPart { kTraining, kValidation, kTest, kTime };
+
+enum class MetricUnit { kNumber, kShare, kCount, kSeconds, kRate };
+
+/// Which targets a metric is measured for.
+enum class MetricTargets { kAny, kClasses, kManyClasses, kNumbers };
+
+/// A number that is measured of every epoch, or of a whole run.
+struct Metric {
+  std::string_view key;    ///< in run.json, the results and on the command line: "validation_accuracy"
+  std::string_view tag;    ///< in TensorBoard: "Accuracy/validation"; "" for a metric without a chart
+  std::string_view title;  ///< in tables: "val acc"
+  std::string_view brief;  ///< in lines, which have less room
+  std::string_view name;   ///< in sentences: "validation accuracy"
+  MetricUnit unit = MetricUnit::kNumber;
+  MetricPart part = MetricPart::kTest;
+  bool larger_is_better = false;
+  MetricTargets targets = MetricTargets::kAny;
+  /// Its place among the values of an epoch in files: those up to kLastCommonColumn are in every table of
+  /// results, those up to kLastColumn where a run has them, the others in run.json alone. 0: no value of an
+  /// epoch.
+  int column = 0;
+  int importance = 0;       ///< in tables of runs, from which the least important goes first; 0: not in them
+  int line_importance = 0;  ///< the same in the line of a run or an epoch that has ended
+  int mean_importance = 0;  ///< the same in the table of means over repeats
+};
+inline constexpr int kLastCommonColumn = 10, kLastColumn = 30;
+
+/// All metrics that the program itself measures, as tables of runs show them.
+std::span<const Metric> metrics();
+/// The metric with this key, or nullptr.
+const Metric* find_metric(std::string_view key);
+/// The metric with this key. A person's own metric has its key for a title and a name; what is returned lives
+/// as long as the program. Thread-safe.
+const Metric& metric_named(std::string_view key);
+/// The metric with this tag, or nullptr.
+const Metric* metric_tagged(std::string_view tag);
+/// Those that have values of epochs in files, in the order of Metric::column.
+std::span<const Metric* const> epoch_metrics();
+
+/// Whether it tells how good a network is: neither a time nor a rate.
+bool is_quality(const Metric& metric);
+/// What a search or early stopping may watch: those of training with a tag, then those of validation.
+std::vector<const Metric*> watchable_metrics();
+std::vector<std::string> watchable_tags();
+
+/// A value as people read it: "12.34%", "0.1234", "1.4 s", "12.3k"; `none` for no value. A NaN is "nan",
+/// whatever its sign.
+std::string metric_text(const Metric& metric, const std::optional<double>& value, const char* none = "");
+/// `value`, or a NaN without a sign: fmt shows it, and which one an operation gives depends on the machine.
+inline double shown(double value) { return std::isnan(value) ? std::abs(value) : value; }
+
+/// Which of `keys`, keys of metrics or other names, somebody may have meant by `asked`: also the one whose
+/// title it resembles, as "val_acc" does. "" if none is near.
+std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys);
+
+/// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".
+std::string human_seconds(double seconds);
+/// "950", "12.3k", "1.25M".
+std::string human_count(double count);
+
+}  // namespace sweep

@@ -1,0 +1,42 @@
+// Which run of a sweep is the best one.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/metrics.h"
+#include "runmanager/config/search_spec.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// What the runs of a sweep are judged by.
+struct Goal {
+  const Metric* metric = nullptr;  // never null in a goal that a function here returns
+  bool largest_is_best = false;
+  bool is_asked = false;  // by the sweep file's "search"
+
+  /// Whether a run with the value `a` is better than one with `b`.
+  bool is_better(double a, double b) const { return largest_is_best ? a > b : a < b; }
+};
+
+Goal goal_of(const SearchSpec& search);
+/// The goal of the search that a sweep.json, or a sweep file, has; none if it has no search.
+std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep);
+/// What tells how good a run is, if nobody says: the validation accuracy, or the first of those that come
+/// after it that any completed run has; if there are none, that any run has. The training loss at last.
+Goal default_goal(const std::vector<RunRecord>& runs);
+/// Its key, for the runs that are named; they may be of any status.
+std::string default_metric(const std::vector<const RunRecord*>& runs);
+
+/// The index of the best of the completed runs by `goal`; among equals the one with the lower loss on the
+/// same samples, then the first. Nullopt if none has the metric as a number.
+std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Goal& goal);
+
+/// What best_run() goes by: "highest validation accuracy".
+std::string goal_text(const Goal& goal);
+
+}  // namespace sweep

@@ -1,0 +1,78 @@
+#include "runmanager/records/run_metric.h"
+
+#include <algorithm>
+
+namespace sweep {
+namespace {
+
+std::optional<double> steady_median(const RunRecord& run, const Metric& metric) {
+  std::vector<double> values;
+  for (std::size_t i = run.epochs.size() > 1 ? 1 : 0; i < run.epochs.size(); ++i) {
+    if (const auto value = run.epochs[i][metric]) values.push_back(*value);
+  }
+  return median_of(std::move(values));
+}
+
+}  // namespace
+
+const EpochRecord* result_epoch(const RunRecord& run) {
+  const auto best = std::ranges::find(run.epochs, run.best_epoch.value_or(0), &EpochRecord::epoch);
+  return best == run.epochs.end() ? last_epoch(run) : &*best;
+}
+
+std::optional<double> run_metric(const RunRecord& run, const Metric& metric) {
+  if (metric.key == "setup_seconds") return run.setup_seconds;
+  if (metric.key == "run_seconds") return run.run_seconds;
+  if (metric.part == MetricPart::kTime) return steady_median(run, metric);
+  if (const EpochRecord* epoch = result_epoch(run)) {
+    if (const auto value = (*epoch)[metric]) return value;
+  }
+  const auto found = run.metrics.find(std::string(metric.key));
+  return found == run.metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<double> run_metric(const RunRecord& run, std::string_view key) {
+  return run_metric(run, metric_named(key));
+}
+
+std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs) {
+  std::vector<std::string> names;
+  const auto add = [&](const Metric& metric) {
+    const bool has = std::ranges::any_of(
+        runs, [&metric](const RunRecord* run) { return run_metric(*run, metric).has_value(); });
+    if (has && std::ranges::find(names, metric.key) == names.end()) names.emplace_back(metric.key);
+  };
+  for (const bool times : {true, false}) {
+    for (const Metric& metric : metrics()) {
+      const bool is_time = metric.part == MetricPart::kTime;
+      if (is_time == times && metric.part != MetricPart::kTest && metric.unit != MetricUnit::kCount)
+        add(metric);
+    }
+  }
+  for (const RunRecord* run : runs) {
+    if (const EpochRecord* epoch = result_epoch(*run)) {
+      for (const auto& [metric, value] : epoch->values) {
+        if (metric->column == 0) add(*metric);
+      }
+    }
+    for (const auto& [name, value] : run->metrics) add(metric_named(name));
+  }
+  return names;
+}
+
+bool is_time(std::string_view key) { return metric_named(key).unit == MetricUnit::kSeconds; }
+
+bool larger_is_better(std::string_view key) { return metric_named(key).larger_is_better; }
+
+std::string metric_text(const std::optional<double>& value, std::string_view key) {
+  return metric_text(metric_named(key), value, "-");
+}
+
+std::optional<double> median_of(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace sweep

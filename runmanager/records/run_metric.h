@@ -1,0 +1,40 @@
+// One number for a run, by the name of a metric.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/config/metrics.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+inline constexpr std::string_view kEpochSeconds = "epoch_seconds";
+
+/// The epoch whose values are the run's: the one whose weights are kept as the best, or else the last. Null
+/// before the first has finished.
+const EpochRecord* result_epoch(const RunRecord& run);
+
+/// The metric of `run`. Times and rates of epochs are medians over those after the first, which also fills
+/// caches and chooses kernels, or of the only one. "run_seconds" and "setup_seconds" are of the whole run.
+/// Those of training and validation are of result_epoch(); everything else is an entry of
+/// RunRecord::metrics, such as "test_accuracy". None where the run has no such value.
+std::optional<double> run_metric(const RunRecord& run, const Metric& metric);
+/// The same for who has its key.
+std::optional<double> run_metric(const RunRecord& run, std::string_view key);
+
+/// Keys of all metrics that any of `runs` has, times first. Counts are left out.
+std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs);
+
+/// Whether the metric `key` is a time, of which a ratio tells more than a difference.
+bool is_time(std::string_view key);
+bool larger_is_better(std::string_view key);
+/// A value of the metric `key` as people read it; "-" for none.
+std::string metric_text(const std::optional<double>& value, std::string_view key);
+
+/// The middle value, or the mean of the two in the middle. None for no values.
+std::optional<double> median_of(std::vector<double> values);
+
+}  // namespace sweep

@@ -1,0 +1,315 @@
+#include "runmanager/terminal/results_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "runmanager/config/problems.h"
+#include "runmanager/records/run_metric.h"
+#include "runmanager/terminal/repeats_table.h"
+#include "runmanager/terminal/terminal.h"
+#include "runmanager/text/csv.h"
+
+namespace sweep {
+namespace {
+
+// On a narrow terminal parameters that do not vary go first, then most times and the validation loss, then
+// other parameters, which tell the runs apart, then metrics.
+constexpr int kConstantParameter = 10, kVaryingParameter = 450;
+
+// A column, and its cell for a run: "" for none.
+struct ResultColumn {
+  Column column;
+  std::function<std::string(const RunRecord&)> text;
+};
+using ResultColumns = std::vector<ResultColumn>;
+
+bool is_number(const ParamValue& value) {
+  return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
+}
+
+ResultColumn param_column(const std::string& key, const std::vector<RunRecord>& runs, bool is_plain) {
+  const bool numeric = std::ranges::all_of(runs, [&key](const RunRecord& run) {
+    const ParamValue* value = find_param(run.params, key);
+    return value == nullptr || is_number(*value);
+  });
+  const auto text = [key, is_plain](const RunRecord& run) {
+    const std::string whole = param_text(run.params, key);
+    return is_plain ? whole : fit_width(whole, 32);
+  };
+  const bool varies =
+      std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });
+  return {{.title = key,
+           .right_aligned = numeric,
+           .importance = varies ? kVaryingParameter : kConstantParameter,
+           .leads = true,
+           .key = key},
+          text};
+}
+
+// "12", or "5 of 12" for a run that was stopped early.
+std::string epochs_text(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
+  std::string epochs = std::to_string(run.epochs.size());
+  if (run.stop_reason.empty() || !run.config.is_object() || !run.config.contains("epochs")) return epochs;
+  return fmt::format("{} of {}", epochs, run.config["epochs"].dump());
+}
+
+ResultColumn metric_column(const Metric& metric, bool is_plain) {
+  const auto text = [&metric, is_plain](const RunRecord& run) {
+    const std::optional<double> value = run_metric(run, metric);
+    if (is_plain) return csv_cell(metric, value);
+    // The time of an epoch was longer than it would be alone if others were trained at once.
+    const bool is_shared =
+        run.jobs > 1 && metric.part == MetricPart::kTime && metric.column > 0 && metric.key != "run_seconds";
+    return (value && is_shared ? "~" : "") + metric_text(metric, value);
+  };
+  return {
+      {.title = std::string(metric.title), .importance = metric.importance, .key = std::string(metric.key)},
+      text};
+}
+
+// Those that tables show, of the program's own and of a person's: how good the runs are, then their times.
+std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs) {
+  std::vector<const Metric*> list;
+  const auto add_own = [&list](const Metric& metric) {
+    if (find_metric(metric.key) == nullptr && std::ranges::find(list, &metric) == list.end())
+      list.push_back(&metric);
+  };
+  for (const bool times : {false, true}) {
+    for (const Metric& metric : metrics()) {
+      if (metric.importance > 0 && (metric.part == MetricPart::kTime) == times) list.push_back(&metric);
+    }
+    if (times) break;
+    for (const RunRecord& run : runs) {
+      for (const auto& [name, value] : run.metrics) add_own(metric_named(name));
+      if (run.epochs.empty()) continue;
+      for (const auto& [metric, value] : run.epochs.back().values) add_own(*metric);
+    }
+  }
+  return list;
+}
+
+ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
+                          bool is_plain) {
+  ResultColumns columns;
+  for (const std::string& key : keys) columns.push_back(param_column(key, runs, is_plain));
+  const auto add_text = [&columns](const char* title, auto text) {
+    columns.push_back({{.title = title, .right_aligned = false, .leads = true, .key = title}, text});
+  };
+  if (keys.empty() || is_plain) add_text("run", [](const RunRecord& run) { return run.name; });
+  add_text("status", [](const RunRecord& run) { return std::string(to_string(run.status)); });
+  columns.push_back({{.title = "epochs", .importance = 200, .key = "epochs"}, epochs_text});
+  for (const Metric* metric : shown_metrics(runs)) columns.push_back(metric_column(*metric, is_plain));
+  return columns;
+}
+
+// Those of `columns` that `names` has, in its order.
+ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std::string>& names) {
+  ResultColumns chosen;
+  for (const std::string& name : names) {
+    const auto found =
+        std::ranges::find_if(columns, [&](const ResultColumn& column) { return column.column.key == name; });
+    if (found == columns.end()) {
+      std::vector<std::string> known;
+      for (const ResultColumn& column : columns) known.push_back(column.column.key);
+      const std::string nearest = nearest_key(name, known);
+      throw ConfigError(fmt::format("there is no column \"{}\", want {}{}", name, listed(known),
+                                    nearest.empty() ? "" : ", did you mean \"" + nearest + "\"?"));
+    }
+    chosen.push_back(*found);
+    chosen.back().column.importance = kNeeded;  // Nothing that is asked for is left out.
+  }
+  return chosen;
+}
+
+TextTable table_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys, bool is_plain,
+                   const TableOptions& options) {
+  ResultColumns columns = all_columns(runs, keys, is_plain);
+  if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
+  TextTable table;
+  for (const ResultColumn& column : columns) table.columns.push_back(column.column);
+  for (const RunRecord& run : runs) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const ResultColumn& column : columns) row.push_back(column.text(run));
+  }
+  table.drop_empty_columns();
+  return table;
+}
+
+// The rows are told apart by one varying parameter at least: the narrowest stays.
+void keep_one_parameter(TextTable& table) {
+  const std::vector<int> widths = table.widths();
+  std::optional<std::size_t> narrowest;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const bool varies = table.columns[i].leads && table.columns[i].importance == kVaryingParameter;
+    if (varies && (!narrowest || widths[i] <= widths[*narrowest])) narrowest = i;
+  }
+  if (narrowest) table.columns[*narrowest].importance = kNeeded;
+}
+
+// Escape sequences of colours; all empty without colours.
+struct Colors {
+  std::string_view dim, bold, red, yellow, green, off;
+};
+
+Colors colors_if(bool wanted) {
+  if (!wanted) return {};
+  return {"\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[0m"};
+}
+
+std::string_view status_color(const Colors& colors, RunStatus status) {
+  switch (status) {
+    case RunStatus::kFailed:
+      return colors.red;
+    case RunStatus::kSkipped:
+    case RunStatus::kInterrupted:
+      return colors.yellow;
+    case RunStatus::kPending:
+    case RunStatus::kPruned:
+      return colors.dim;
+    default:
+      return "";
+  }
+}
+
+std::string first_line(std::string_view text) {
+  std::string line(text.substr(0, text.find('\n')));
+  return printable(line) + (line.size() < text.size() ? " …" : "");
+}
+
+std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
+
+// A run with nothing but a reason to show has that where its results would be.
+void put_reasons(TextTable& table, const std::vector<RunRecord>& runs) {
+  const auto leading = static_cast<std::size_t>(std::ranges::find(table.columns, false, &Column::leads) -
+                                                table.columns.begin());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].epochs.empty() && runs[i].error)
+      table.rows[i].resize(std::min(leading, table.rows[i].size()));
+    table.tails.push_back(runs[i].error ? first_line(*runs[i].error) : "");
+  }
+}
+
+// "★ highest validation accuracy", and which run that is where the mark does not show it or a search asked.
+std::string best_note(const RunRecord& best, const Goal& goal, bool is_shown, bool unicode) {
+  std::string note = fmt::format("{} {}", unicode ? "★" : "*", goal_text(goal));
+  if (is_shown && !goal.is_asked) return note;
+  return note + fmt::format(": {}, {}", metric_text(*goal.metric, run_metric(best, *goal.metric)),
+                            printable(best.name));
+}
+
+// The first `count` of `all`, for which `copy` has room; 0: all.
+const std::vector<RunRecord>& first_runs(const std::vector<RunRecord>& all, std::size_t count,
+                                         std::vector<RunRecord>& copy) {
+  if (count == 0 || count >= all.size()) return all;
+  copy.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  return copy;
+}
+
+// The lines below the table.
+class Notes {
+ public:
+  Notes(const TableOptions& options, const Colors& colors) : options_(options), colors_(colors) {}
+
+  void add(const std::string& text, std::string_view color) {
+    const std::string line = "  " + text;
+    lines_ += fmt::format("{}{}{}\n", color,
+                          options_.width > 0 ? fit_width(line, options_.width, options_.unicode) : line,
+                          colors_.off);
+  }
+
+  void add_left_out(const std::vector<std::string>& titles) {
+    if (titles.empty()) return;
+    std::string line = "left out for want of room:";
+    for (const std::string& title : titles) {
+      if (options_.width > 0 && display_width(line + title) + 4 > options_.width) {
+        add(line, colors_.dim);
+        line = " ";
+      }
+      line += " " + title + (title == titles.back() ? "" : ",");
+    }
+    add(line, colors_.dim);
+  }
+
+  const std::string& lines() const { return lines_; }
+
+ private:
+  const TableOptions& options_;
+  const Colors& colors_;
+  std::string lines_;
+};
+
+}  // namespace
+
+std::string results_table(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
+                          const TableOptions& options) {
+  const Goal goal = options.goal ? *options.goal : default_goal(all);
+  const std::optional<std::size_t> best = best_run(all, goal);
+  std::vector<RunRecord> first;
+  const std::vector<RunRecord>& runs = first_runs(all, options.top, first);
+  TextTable table = table_of(runs, keys, false, options);
+  std::vector<std::string> left_out;
+  if (options.width > 0) {
+    keep_one_parameter(table);
+    left_out = table.fit(options.width);
+  }
+  put_reasons(table, runs);
+  const Colors colors = colors_if(options.color);
+  const TableLines lines = table_lines(table, options.unicode);
+  std::string text = fmt::format("{}{}{}\n{}{}{}\n", colors.bold, lines.titles, colors.off, colors.dim,
+                                 lines.rule, colors.off);
+  std::map<std::string, std::size_t> skipped;  // by reason
+  std::size_t pending = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    // After an early stop those that have not started would fill the screen.
+    if (runs[i].status == RunStatus::kPending) {
+      ++pending;
+      continue;
+    }
+    if (runs[i].status == RunStatus::kSkipped && !options.skipped) {
+      ++skipped[runs[i].error.value_or("")];
+      continue;
+    }
+    std::string line = lines.rows[i];
+    if (best == i) line.replace(0, kTableGap, options.unicode ? "★ " : "* ");
+    if (options.width > 0 && runs[i].error) line = fit_width(line, options.width, options.unicode);
+    const std::string_view color = best == i ? colors.green : status_color(colors, runs[i].status);
+    text += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, colors.off);
+  }
+  Notes notes(options, colors);
+  for (const auto& [reason, count] : skipped)
+    notes.add(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), colors.yellow);
+  if (pending > 0) notes.add(runs_text(pending) + " not started", colors.dim);
+  if (best && all.size() > 1)
+    notes.add(best_note(all[*best], goal, *best < runs.size(), options.unicode), colors.dim);
+  if (any_shared(runs)) notes.add("~ timed while runs shared the machine", colors.dim);
+  notes.add_left_out(left_out);
+  return text + notes.lines() + repeats_table(runs, keys, options.unicode, options.width);
+}
+
+std::string formatted_results(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
+                              TableFormat format, const TableOptions& options) {
+  std::vector<RunRecord> first;
+  const std::vector<RunRecord>& runs = first_runs(all, options.top, first);
+  return formatted_table(table_of(runs, keys, format == TableFormat::kCsv, options), format, options.unicode);
+}
+
+std::vector<std::string> metric_columns() {
+  std::vector<std::string> names;
+  for (const Metric* metric : shown_metrics({})) names.emplace_back(metric->key);
+  return names;
+}
+
+std::vector<std::string> other_columns(const std::vector<std::string>& keys) {
+  std::vector<std::string> names = keys;
+  if (keys.empty()) names.emplace_back("run");
+  names.insert(names.end(), {"status", "epochs"});
+  return names;
+}
+
+}  // namespace sweep

@@ -1,0 +1,43 @@
+// The results of a sweep as a table.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runmanager/records/judge.h"
+#include "runmanager/records/results.h"
+#include "runmanager/terminal/table.h"
+
+namespace sweep {
+
+struct TableOptions {
+  bool color = false;
+  bool unicode = true;
+  int width = 0;  // of the terminal in columns; less important columns are left out to fit; 0: no limit
+  bool skipped = false;                   // also a line for each skipped run
+  std::vector<std::string> columns = {};  // only these, by Column::key; empty: all that have values
+  std::optional<Goal> goal = {};          // by which the best run is chosen; none: default_goal()
+  std::size_t top = 0;                    // only so many runs; the best is that of all. 0: all
+};
+
+/// The results of `runs` as a table with a line per run: its parameters `keys`, its metrics, see
+/// run_metric(), and the reason if it failed. The best run is marked; with a goal that was asked for it is
+/// also named. Skipped runs are one line per reason, and runs that have not started are only counted. Columns
+/// that were left out are named; those of parameters go first, which do not vary or are wide, since metrics
+/// are what a table is for. Means over repeats follow. Ends with a newline. Throws ConfigError for a column
+/// that there is not.
+std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
+                          const TableOptions& options = {});
+
+/// The same for programs and papers: every run, with all columns that have values, and nothing else. In CSV
+/// numbers are plain. Throws ConfigError likewise.
+std::string formatted_results(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
+                              TableFormat format, const TableOptions& options = {});
+
+/// The keys of columns that do not depend on the runs: of metrics, or of everything else.
+std::vector<std::string> metric_columns();
+std::vector<std::string> other_columns(const std::vector<std::string>& keys);
+
+}  // namespace sweep

@@ -1,0 +1,163 @@
+// The number that stands for a run, and which run is the best by it.
+#include "runmanager/records/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "runmanager/records/measured_metrics.h"
+#include "runmanager/records/run_metric.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using Json = nlohmann::ordered_json;
+
+RunRecord run(RunStatus status,
+              std::initializer_list<std::pair<std::string_view, std::optional<double>>> last) {
+  RunRecord record;
+  record.status = status;
+  record.epochs = {EpochRecord(1, last)};
+  return record;
+}
+
+RunRecord completed(std::initializer_list<std::pair<std::string_view, std::optional<double>>> last) {
+  return run(RunStatus::kCompleted, last);
+}
+
+std::optional<std::size_t> best_by_default(const std::vector<RunRecord>& runs) {
+  return best_run(runs, default_goal(runs));
+}
+
+TEST(BestRun, IsTheCompletedOneWithTheHighestValidationAccuracyIfNobodySays) {
+  const std::vector<RunRecord> runs = {
+      completed({{"loss", 0.1}, {"accuracy", 0.9}, {"validation_accuracy", 0.5}}),
+      completed({{"loss", 0.4}, {"accuracy", 0.6}, {"validation_accuracy", 0.6}}),
+      run(RunStatus::kInterrupted, {{"loss", 0}, {"accuracy", 1}, {"validation_accuracy", 0.99}}),
+      run(RunStatus::kSkipped, {})};
+  EXPECT_EQ(best_by_default(runs), 1u);
+  EXPECT_EQ(goal_text(default_goal(runs)), "highest validation accuracy");
+}
+
+TEST(BestRun, FallsBackOnTheTrainingAccuracyAndIgnoresNan) {
+  EXPECT_EQ(best_by_default({completed({{"loss", 0.5}, {"accuracy", 0.5}}),
+                             completed({{"loss", 0.3}, {"accuracy", 0.75}}),
+                             completed({{"loss", 0.2}, {"accuracy", 0.75}})}),
+            2u)
+      << "the lower loss of equal ones";
+  EXPECT_EQ(best_by_default({completed({{"loss", 0.1}, {"validation_accuracy", std::nan("")}}),
+                             completed({{"loss", 0.1}, {"validation_accuracy", 0.2}})}),
+            1u);
+  EXPECT_EQ(best_by_default({run(RunStatus::kFailed, {{"loss", 0.5}, {"accuracy", 0.5}})}), std::nullopt);
+  EXPECT_EQ(best_by_default({}), std::nullopt);
+}
+
+TEST(BestRun, OfNumbersHasTheLowestErrorWhateverItsLoss) {
+  EXPECT_EQ(best_by_default({completed({{"loss", 9}, {"validation_rmse", 3}}),
+                             completed({{"loss", 2}, {"validation_rmse", 2.5}}),
+                             completed({{"loss", 1}, {"validation_rmse", 4}})}),
+            1u);
+}
+
+TEST(BestRun, IsTheOneThatTheSearchAsksFor) {
+  const std::vector<RunRecord> runs = {completed({{"validation_loss", 0.5}, {"validation_accuracy", 0.9}}),
+                                       completed({{"validation_loss", 0.25}, {"validation_accuracy", 0.8}}),
+                                       completed({{"validation_loss", 0.75}, {"validation_accuracy", 0.7}})};
+  EXPECT_EQ(best_by_default(runs), 0u);
+  const auto best = [&runs](const Json& search) {
+    return best_run(runs, recorded_goal({{"search", search}}).value());
+  };
+  EXPECT_EQ(best({{"method", "random"}}), 1u) << "the default of a search is the loss";
+  EXPECT_EQ(best({{"metric", "Loss/validation"}, {"mode", "max"}}), 2u);
+  EXPECT_EQ(best({{"metric", "Accuracy/validation"}}), 0u);
+  EXPECT_EQ(recorded_goal({{"runs", Json::array()}}).has_value(), false);
+  SearchSpec search;
+  search.metric = "Loss/validation";
+  EXPECT_EQ(best_run(runs, goal_of(search)), 1u);
+  EXPECT_EQ(goal_text(goal_of(search)), "lowest validation loss");
+}
+
+TEST(RunMetric, IsOfTheBestEpochWhereThatIsKept) {
+  RunRecord kept;
+  kept.epochs = {{1, {{"loss", 3}, {"validation_loss", 0.5}, {"validation_accuracy", 0.75}}},
+                 {2, {{"loss", 1}, {"validation_loss", 0.75}, {"validation_accuracy", 0.5}}}};
+  kept.metrics = {{"test_accuracy", 0.7}};
+  EXPECT_EQ(run_metric(kept, "validation_accuracy"), 0.5);
+  kept.best_epoch = 1;
+  EXPECT_EQ(run_metric(kept, "validation_accuracy"), 0.75) << "as the test, which has its weights";
+  EXPECT_EQ(run_metric(kept, "loss"), 3);
+  EXPECT_EQ(run_metric(kept, "test_accuracy"), 0.7);
+}
+
+TEST(RunMetric, OfTimesIsTheMedianWithoutTheFirstEpoch) {
+  RunRecord timed;
+  for (const double seconds : {100.0, 1.0, 2.0, 9.0})
+    timed.epochs.push_back({static_cast<int>(timed.epochs.size()) + 1, {{"epoch_seconds", seconds}}});
+  EXPECT_EQ(run_metric(timed, kEpochSeconds), 2);
+  timed.epochs.resize(1);
+  EXPECT_EQ(run_metric(timed, kEpochSeconds), 100) << "the only one";
+  timed.epochs.clear();
+  EXPECT_EQ(run_metric(timed, kEpochSeconds), std::nullopt);
+  EXPECT_EQ(median_of({5, 1, 3}), 3);
+  EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median_of({}), std::nullopt);
+}
+
+TEST(MeasuredMetrics, FollowTheirDefinitions) {
+  Totals totals;
+  totals.samples = 2;
+  totals.numbers = 4;  // errors 1, −2, 2, 1
+  totals.absolute_error = 6;
+  totals.squared_error = 10;
+  totals.loss = 1;
+  const auto measured = [&totals](double variation, MetricPart part) {
+    std::map<std::string, double> values;
+    for (const auto& [metric, value] : measured_metrics(totals, variation, part))
+      values[std::string(metric->key)] = value;
+    return values;
+  };
+  using Values = std::map<std::string, double>;
+  EXPECT_EQ(measured(40, MetricPart::kTraining),
+            (Values{{"loss", 0.5}, {"mae", 1.5}, {"rmse", std::sqrt(2.5)}, {"r2", 0.75}}));
+  EXPECT_FALSE(measured(0, MetricPart::kTest).contains("test_r2"));
+  totals = {.loss = 2, .correct = 1, .samples = 8, .ranked = 8, .in_top = 6};
+  EXPECT_EQ(measured(0, MetricPart::kTest),
+            (Values{{"test_loss", 0.25}, {"test_accuracy", 0.125}, {"test_top5_accuracy", 0.75}}));
+  auto set = std::make_shared<SampleSet>();
+  set->shape = {1};
+  set->samples = std::vector<float>(4);
+  set->targets = std::vector<float>{9, 9, 1, 10, 3, 10, 5, 40};  // two columns; the last three rows count
+  EXPECT_DOUBLE_EQ(target_variation({set, 1, 3}), 8 + 600);
+}
+
+TEST(MetricNames, HaveAPersonsOwn) {
+  RunRecord own = completed({{"loss", 1}, {"number_correct", 3}, {"epoch_seconds", 2}, {"perplexity", 7}});
+  own.metrics = {{"bleu", 0.25}};
+  EXPECT_THAT(metric_names({&own}), ElementsAre("epoch_seconds", "loss", "perplexity", "bleu"));
+  EXPECT_EQ(run_metric(own, "perplexity"), 7);
+  EXPECT_EQ(metric_named("bleu").title, "bleu");
+}
+
+TEST(MetricText, HasNoSignAtANan) {
+  EXPECT_EQ(metric_text(metric_named("loss"), -std::nan("")), "nan");
+  EXPECT_EQ(metric_text(metric_named("accuracy"), -std::nan("")), "nan");
+  EXPECT_EQ(metric_text(metric_named("loss"), -INFINITY), "-inf");
+  EXPECT_EQ(metric_text(metric_named("accuracy"), 0.5), "50.00%");
+  EXPECT_EQ(metric_text(metric_named("loss"), std::nullopt), "");
+}
+
+TEST(NearestKey, AlsoKnowsTitles) {
+  const std::vector<std::string> keys = {"lr", "accuracy", "validation_accuracy", "validation_loss"};
+  EXPECT_EQ(nearest_key("val_acc", keys), "validation_accuracy");
+  EXPECT_EQ(nearest_key("val_los", keys), "validation_loss");
+  EXPECT_EQ(nearest_key("acc", keys), "accuracy");
+  EXPECT_EQ(nearest_key("validation_acuracy", keys), "validation_accuracy");
+  EXPECT_EQ(nearest_key("something else", keys), "");
+}
+
+}  // namespace
+}  // namespace sweep

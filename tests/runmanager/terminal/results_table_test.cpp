@@ -1,0 +1,271 @@
+#include "runmanager/terminal/results_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "core/base/error.h"
+#include "runmanager/records/judge.h"
+#include "runmanager/terminal/terminal.h"
+#include "tests/support/message_of.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using test::message_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+RunRecord run(const std::string& name, RunStatus status, double accuracy,
+              std::optional<double> validation = {}) {
+  RunRecord record;
+  record.name = name;
+  record.status = status;
+  record.params = {{"optimizer", name}, {"lr", 0.01}};
+  if (accuracy >= 0) {
+    record.epochs = {{1,
+                      {{"loss", 1 - accuracy},
+                       {"accuracy", accuracy},
+                       {"number_correct", 1},
+                       {"validation_accuracy", validation},
+                       {"epoch_seconds", 1},
+                       {"run_seconds", 2},
+                       {"images_per_second", 3e4}}}};
+    record.run_seconds = 2;
+  } else {
+    record.error = "no device\nsecond line";
+  }
+  return record;
+}
+
+// A run whose targets are numbers.
+RunRecord numbers_run(const std::string& name, double loss, double rmse) {
+  RunRecord record = run(name, RunStatus::kCompleted, 0.5);
+  EpochRecord& epoch = record.epochs[0];
+  epoch.set("accuracy", std::nullopt);
+  epoch.set("number_correct", std::nullopt);
+  epoch.set("loss", loss);
+  epoch.set("validation_mae", 1);
+  epoch.set("validation_rmse", rmse);
+  epoch.set("validation_r2", 0.25);
+  record.metrics = {{"test_r2", 0.125}};
+  return record;
+}
+
+TEST(ResultsTable, ShowsMeasuresInPlaceOfTheAccuracy) {
+  const std::string table = results_table({numbers_run("mse", 9, 3)}, {"optimizer"});
+  for (const char* text :
+       {"val MAE", "1.0000", "val RMSE", "3.0000", "val R2", "0.2500", "test R2", "0.1250"})
+    EXPECT_THAT(table, HasSubstr(text));
+  for (const char* text : {"accuracy", "val acc", "top-5", "test RMSE"})
+    EXPECT_THAT(table, Not(HasSubstr(text)));
+  RunRecord many = run("many", RunStatus::kCompleted, 0.5);
+  many.epochs[0].set("validation_top5_accuracy", 0.75);
+  EXPECT_THAT(results_table({many}, {"optimizer"}), HasSubstr("val top-5"));
+  EXPECT_THAT(results_table({many}, {"optimizer"}), HasSubstr("75.00%"));
+}
+
+TEST(ResultsTable, AlignsColumnsWhateverTheCharacters) {
+  const std::string table =
+      results_table({run("adam", RunStatus::kCompleted, 0.5), run("日本", RunStatus::kCompleted, 0.75),
+                     run("é", RunStatus::kCompleted, 0.25)},
+                    {"optimizer", "lr"});
+  int column = -1;
+  for (const std::string& line : lines_of(table)) {
+    if (line.find("completed") == std::string::npos) continue;
+    const int here = display_width(line.substr(0, line.find("completed")));
+    if (column < 0) column = here;
+    EXPECT_EQ(here, column) << line;
+  }
+  EXPECT_GT(column, 0);
+}
+
+TEST(ResultsTable, MarksTheBestRunAndShowsReasonsInOneLine) {
+  const auto lines = lines_of(results_table(
+      {run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1)}, {"optimizer", "lr"}));
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_THAT(lines[2], StartsWith("★ "));
+  EXPECT_THAT(lines[2], HasSubstr("50.00%"));
+  EXPECT_EQ(lines[3], "  1 run skipped: no device …");
+  EXPECT_EQ(lines[4], "  ★ highest training accuracy");
+}
+
+TEST(ResultsTable, HasALinePerReasonOfSkippedRunsOrOnePerRunIfWanted) {
+  std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1),
+                                 run("c", RunStatus::kSkipped, -1), run("d", RunStatus::kSkipped, -1)};
+  runs[3].error = "another reason";
+  const std::string table = results_table(runs, {"optimizer"});
+  EXPECT_THAT(table, HasSubstr("  2 runs skipped: no device …\n"));
+  EXPECT_THAT(table, HasSubstr("  1 run skipped: another reason\n"));
+  EXPECT_THAT(results_table(runs, {"optimizer"}, {.skipped = true}), HasSubstr("skipped    another reason"));
+}
+
+TEST(ResultsTable, TimeAndSpeedAreMediansWithoutTheFirstEpoch) {
+  RunRecord record = run("a", RunStatus::kCompleted, 0.5);
+  for (const double seconds : {1.0, 3.0, 2.0}) {
+    record.epochs.push_back(record.epochs[0]);
+    record.epochs.back().set("epoch_seconds", seconds);
+    record.epochs.back().set("images_per_second", 100 / seconds);
+  }
+  record.epochs[0].set("epoch_seconds", 50);
+  const std::string table = results_table({record}, {"optimizer"});
+  EXPECT_THAT(table, HasSubstr(" 2.00 s "));
+  EXPECT_THAT(table, HasSubstr(" 50.0 "));
+}
+
+// Three runs of a search for the lowest loss, the first with the highest accuracy.
+std::vector<RunRecord> searched_runs() {
+  std::vector<RunRecord> runs;
+  for (const auto& [name, accuracy, loss] : {std::tuple("a", 0.9, 0.5), {"b", 0.8, 0.25}, {"c", 0.7, 0.75}}) {
+    runs.push_back(run(name, RunStatus::kCompleted, accuracy, accuracy));
+    runs.back().name = std::string("optimizer=") + name;
+    runs.back().epochs[0].set("validation_loss", loss);
+  }
+  return runs;
+}
+
+TEST(ResultsTable, MarksTheBestRunOfASearchByItsGoalAndNamesIt) {
+  const Goal goal = {&metric_named("validation_loss"), false, true};
+  const auto lines = lines_of(results_table(searched_runs(), {"optimizer"}, {.goal = goal}));
+  EXPECT_THAT(lines[2], StartsWith("  a"));
+  EXPECT_THAT(lines[3], StartsWith("★ b"));
+  EXPECT_EQ(lines.back(), "  ★ lowest validation loss: 0.2500, optimizer=b");
+}
+
+TEST(ResultsTable, CallsNoRunTheBestThatIsNotTheBestOfAll) {
+  const std::string table = results_table(searched_runs(), {"optimizer"}, {.top = 1});
+  EXPECT_THAT(table, HasSubstr("★ a"));
+  std::vector<RunRecord> turned = searched_runs();
+  std::swap(turned[0], turned[2]);
+  const auto lines = lines_of(results_table(turned, {"optimizer"}, {.top = 2}));
+  EXPECT_THAT(lines[2], StartsWith("  c"));
+  EXPECT_THAT(lines[3], StartsWith("  b"));
+  EXPECT_EQ(lines[4], "  ★ highest validation accuracy: 90.00%, optimizer=a");
+}
+
+TEST(ResultsTable, ShowsTheEpochThatIsKeptAsTheBest) {
+  RunRecord record = run("a", RunStatus::kCompleted, 0.75, 0.625);
+  record.epochs.push_back(run("a", RunStatus::kCompleted, 0.875, 0.5).epochs[0]);
+  record.epochs[1].epoch = 2;
+  record.best_epoch = 1;
+  const std::string table = results_table({record}, {"optimizer"});
+  EXPECT_THAT(table, HasSubstr("62.50%"));
+  EXPECT_THAT(table, Not(HasSubstr("50.00%")));
+}
+
+TEST(ResultsTable, ShowsAPersonsOwnMetrics) {
+  RunRecord record = run("a", RunStatus::kCompleted, 0.5);
+  record.metrics["bleu"] = 0.375;
+  const auto lines = lines_of(results_table({record}, {"optimizer"}));
+  EXPECT_THAT(lines[0], HasSubstr("  bleu  "));
+  EXPECT_THAT(lines[2], HasSubstr("0.3750"));
+  EXPECT_THAT(results_table({record}, {"optimizer"}, {.columns = {"bleu"}}), HasSubstr("0.3750"));
+}
+
+TEST(ResultsTable, SuggestsAColumnByItsTitle) {
+  EXPECT_THAT(message_of<ConfigError>(
+                  [] { results_table(searched_runs(), {"optimizer"}, {.columns = {"val_acc"}}); }),
+              HasSubstr("did you mean \"validation_accuracy\"?"));
+}
+
+TEST(FormattedResults, HavePlainNumbersInCsvAndTextElsewhere) {
+  const std::vector<RunRecord> runs = {run("a|b", RunStatus::kCompleted, 0.5)};
+  EXPECT_THAT(formatted_results(runs, {"optimizer"}, TableFormat::kCsv),
+              StartsWith("optimizer,run,status,epochs,loss,accuracy,epoch_seconds,images_per_second,"
+                         "run_seconds\na|b,a|b,completed,1,0.5,0.5,1,30000,2\n"));
+  EXPECT_THAT(formatted_results(runs, {"optimizer"}, TableFormat::kMarkdown),
+              AllOf(HasSubstr("| accuracy |"), HasSubstr("| a&#124;b |"), HasSubstr("| 50.00% |")));
+  EXPECT_THAT(formatted_results(runs, {"optimizer"}, TableFormat::kLatex), HasSubstr("50.00\\%"));
+}
+
+TEST(ResultsTable, LeavesOutParametersBeforeMetricsAndSaysWhich) {
+  std::vector<RunRecord> runs;
+  for (const char* name : {"a", "b"}) {
+    RunRecord record = run("x", RunStatus::kCompleted, 0.5, 0.25);
+    record.params = {{"constant", true},
+                     {"network", std::string("a-very-long-value-") + name},
+                     {"lr", name == std::string("a") ? 0.1 : 0.2}};
+    runs.push_back(record);
+  }
+  const std::vector<std::string> keys = {"constant", "network", "lr"};
+  const std::string wide = results_table(runs, keys, {.width = 130}),
+                    narrow = results_table(runs, keys, {.width = 60});
+  EXPECT_THAT(wide, Not(HasSubstr("left out")));
+  EXPECT_THAT(narrow, HasSubstr("left out for want of room: constant, total, epochs,\n    network\n"));
+  for (const char* kept : {"  lr  ", "val acc", "accuracy", "loss"}) EXPECT_THAT(narrow, HasSubstr(kept));
+  EXPECT_THAT(results_table(runs, keys, {.width = 30}), HasSubstr("\n  0.2  completed"));
+}
+
+TEST(ResultsTable, EndsWithMeansOverRepeats) {
+  std::vector<RunRecord> runs;
+  for (const double accuracy : {0.5, 0.7, 0.9}) {
+    RunRecord record = run("x", RunStatus::kCompleted, accuracy);
+    record.params = {{"lr", 0.1}, {"repeat", static_cast<std::int64_t>(runs.size())}};
+    runs.push_back(record);
+  }
+  const std::string table = results_table(runs, {"lr", "repeat"});
+  EXPECT_THAT(table, HasSubstr("Mean ± standard deviation over repeats"));
+  EXPECT_THAT(table, HasSubstr("70.00% ± 20.00"));
+  EXPECT_THAT(table, HasSubstr("0.3000 ± 0.2000"));
+  for (const int width : {60, 80}) {
+    const std::string narrow = results_table(runs, {"lr", "repeat"}, {.width = width});
+    for (const std::string& line : lines_of(narrow)) EXPECT_LE(display_width(line), width) << line;
+    EXPECT_THAT(narrow, HasSubstr("70.00% ± 20.00"));
+  }
+  runs.resize(1);
+  EXPECT_THAT(results_table(runs, {"lr", "repeat"}), Not(HasSubstr("±")));
+}
+
+TEST(ResultsTable, FitsTheTerminal) {
+  for (int width = 40; width < 140; width += 9) {
+    const std::string table =
+        results_table({run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1)},
+                      {"optimizer", "lr"}, {.width = width});
+    for (const std::string& line : lines_of(table)) EXPECT_LE(display_width(line), width) << line;
+    EXPECT_THAT(table, HasSubstr("completed"));
+  }
+}
+
+TEST(ResultsTable, IsPlainTextUnlessColoursAreWanted) {
+  const std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5),
+                                       run("b", RunStatus::kFailed, -1)};
+  EXPECT_THAT(results_table(runs, {"lr"}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(results_table(runs, {"lr"}, {.color = true}), HasSubstr("\x1b[31m"));
+  const std::string ascii = results_table({run("a", RunStatus::kCompleted, 0.5)}, {"lr"}, {.unicode = false});
+  EXPECT_TRUE(
+      std::all_of(ascii.begin(), ascii.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+}
+
+TEST(ResultsTable, CountsRunsThatWereNotStartedInsteadOfListingThem) {
+  const std::string table =
+      results_table({run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kPending, -1),
+                     run("c", RunStatus::kPending, -1)},
+                    {"optimizer"});
+  EXPECT_THAT(table, HasSubstr("2 runs not started"));
+  EXPECT_EQ(lines_of(table).size(), 5u);
+}
+
+TEST(ResultsTable, HasTheColumnsThatAreAskedForInTheirOrder) {
+  const std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5, 0.25),
+                                       run("b", RunStatus::kSkipped, -1)};
+  const std::string table =
+      results_table(runs, {"optimizer", "lr"},
+                    {.width = 20, .columns = {"validation_accuracy", "optimizer", "images_per_second"}});
+  EXPECT_THAT(table, StartsWith("  val acc  optimizer  img/s\n"));
+  EXPECT_THAT(table, HasSubstr("  25.00%  a          30.0k\n"));
+  EXPECT_THAT(table, Not(HasSubstr("left out"))) << "what is asked for is shown, however wide";
+  try {
+    results_table(runs, {"optimizer", "lr"}, {.columns = {"lr", "val_accuracy"}});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("there is no column \"val_accuracy\", want optimizer, lr, status, epochs, loss"));
+  }
+}
+
+}  // namespace
+}  // namespace sweep

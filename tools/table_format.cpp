@@ -1,0 +1,31 @@
+#include "tools/table_format.h"
+
+#include <string>
+
+namespace sweep {
+namespace {
+
+CLI::Option* add_flag_for(CLI::App& app, const std::string& name, TableFormat& format) {
+  const auto set = [&format, name] { format = parse_table_format(name); };
+  return app.add_flag_callback("--" + name, set, "as " + name)->excludes(app.get_option("--format"));
+}
+
+}  // namespace
+
+void add_format_option(CLI::App& app, TableFormat& format) {
+  const auto set = [&format](const std::string& name) { format = parse_table_format(name); };
+  app.add_option_function<std::string>("--format", set, "of the table; default: text")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember(table_format_names()));
+  add_flag_for(app, "json", format)->description("the same as --format json");
+}
+
+void add_format_flag(CLI::App& app, const std::string& name, TableFormat& format) {
+  CLI::Option* const flag = add_flag_for(app, name, format);
+  for (CLI::Option* other : app.get_options()) {
+    if (other != flag && other->get_expected_max() == 0 && other->get_name() != "--help")
+      flag->excludes(other);
+  }
+}
+
+}  // namespace sweep
