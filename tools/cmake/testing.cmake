@@ -11,13 +11,6 @@ find_package(GTest REQUIRED)
 add_custom_target(gpu_tests)    # builds every program with tests that need a GPU; tools/pack packs them
 add_custom_target(quick_tests)  # builds what the tests labelled quick run
 
-# Tests compute little themselves: -O1 instead of -O3 costs them nothing and saves a quarter of the compiler's time. (Precompiled
-# headers save a tenth at most, and GCC 12 then warns of overflows that there are not.)
-set(sweep_test_options "")
-if(NOT SWEEP_SANITIZE)
-  set(sweep_test_options $<$<CONFIG:RelWithDebInfo>:-O1>)
-endif()
-
 function(sweep_add_test_entry name program)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "LABEL;TIMEOUT" "SLOW;ENVIRONMENT")
   if(NOT test_TIMEOUT)
@@ -52,13 +45,13 @@ endfunction()
 function(sweep_add_test program)
   cmake_parse_arguments(PARSE_ARGV 1 test "SEPARATE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
   add_executable(${program} ${test_SOURCES})
-  if(NOT test_SEPARATE)
-    sweep_join_sources(${program})
+  sweep_compile_quickly(${program})
+  if(test_SEPARATE)
+    set_target_properties(${program} PROPERTIES UNITY_BUILD OFF)
   endif()
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${program} PRIVATE SWEEP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(${program} PRIVATE ${test_LIBRARIES} sweep_warnings GTest::gmock GTest::gtest_main)
-  target_compile_options(${program} PRIVATE ${sweep_test_options})
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   sweep_add_test_entry(${program} ${program} SLOW ${test_SLOW} LABEL ${test_LABEL} TIMEOUT ${test_TIMEOUT}
     ENVIRONMENT ${test_ENVIRONMENT})

@@ -15,7 +15,7 @@ namespace sweep {
 namespace {
 
 // A running sweep tells its progress about once a second.
-constexpr std::chrono::milliseconds kWait{250};
+constexpr std::chrono::milliseconds kBetweenLooks{250};
 
 struct WatchArguments {
   std::filesystem::path directory = "runs";
@@ -35,7 +35,7 @@ int watch(const WatchArguments& arguments) {
   watch_sweep(directory, {.terminal = Terminal::of_output(),
                           .json = arguments.json,
                           .stop_requested = [] { return StopSignals::requested() != 0; },
-                          .wait = [] { std::this_thread::sleep_for(kWait); },
+                          .wait = [] { std::this_thread::sleep_for(kBetweenLooks); },
                           .elsewhere = elsewhere});
   return kExitDone;
 }
