@@ -78,9 +78,9 @@ struct Dataset {
   std::vector<std::string> target_names;   // of the numbers of a sample; empty if the targets are classes
   std::vector<std::string> feature_names;  // of the columns that a table's samples are made of; else empty
   std::vector<FeatureColumn> columns{};    // of a table: what became those features; else empty
-  TextEncoding encoding = TextEncoding::kUtf8;           // of a table
-  UnknownCategory unknown = UnknownCategory::kError;     // likewise
-  std::vector<float> fill_values{};        // where missing values are allowed: what a channel gets for them
+  TextEncoding encoding = TextEncoding::kUtf8;        // of a table
+  UnknownCategory unknown = UnknownCategory::kError;  // likewise
+  std::vector<float> fill_values{};  // where missing values are allowed: what a channel gets for them
   Samples train;
   Samples validation;        // count 0 if there is none
   Samples test;              // count 0 if there is none

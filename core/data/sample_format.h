@@ -15,12 +15,12 @@ namespace sweep {
 struct SampleFormat {
   Shape shape;         // of one sample
   bool bytes = false;  // samples are uint8, of which a network gets byte / 255; else float32
-  std::vector<std::string> class_names;   // [classes]; empty if the targets are numbers
-  std::vector<std::string> target_names;  // of the numbers; empty if the targets are classes
-  std::vector<FeatureColumn> columns;     // of a table; else empty
-  TextEncoding encoding = TextEncoding::kUtf8;         // of the table
+  std::vector<std::string> class_names;               // [classes]; empty if the targets are numbers
+  std::vector<std::string> target_names;              // of the numbers; empty if the targets are classes
+  std::vector<FeatureColumn> columns;                 // of a table; else empty
+  TextEncoding encoding = TextEncoding::kUtf8;        // of the table
   UnknownCategory unknown = UnknownCategory::kError;  // likewise
-  std::vector<float> fill_values;         // per channel, for missing values; empty: none may be missing
+  std::vector<float> fill_values;  // per channel, for missing values; empty: none may be missing
   InputTransform transform;
   friend bool operator==(const SampleFormat&, const SampleFormat&) = default;
 };

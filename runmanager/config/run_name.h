@@ -10,8 +10,8 @@ namespace sweep {
 
 /// Keys and values as "lr=0.01,batch_size=1000"; "run" if there are none. Letters, digits and . _ - + stay;
 /// every other byte, and dots that would make "..", becomes %XX. Lists and objects are a few words:
-/// "dataset.resize=32x32", "dataset.augment=random_crop4+horizontal_flip"; "none" if they are empty. Values of more than 48 characters and names
-/// of more than 200 are cut and end in "~" and a hash of the whole.
+/// "dataset.resize=32x32", "dataset.augment=random_crop4+horizontal_flip"; "none" if they are empty. Values
+/// of more than 48 characters and names of more than 200 are cut and end in "~" and a hash of the whole.
 std::string run_name(const Params& params);
 
 /// run_name() of each, of the keys that do not have the same value in all of them: TensorBoard cuts names, so

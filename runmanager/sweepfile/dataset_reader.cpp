@@ -166,8 +166,8 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   } else if (!dataset.path.empty()) {
     dataset.name = name_of_path(dataset.path);
   } else {
-    problems.add(*node->location, fmt::format("\"name\" is missing, want {}, or a \"path\"",
-                                              listed(dataset_names())));
+    problems.add(*node->location,
+                 fmt::format("\"name\" is missing, want {}, or a \"path\"", listed(dataset_names())));
   }
   if (const JsonNode* format = reader.find("format")) dataset.format = format->text;
   dataset.validation = count_or_fraction(reader.value("validation"));

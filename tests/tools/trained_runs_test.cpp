@@ -163,9 +163,9 @@ TEST_F(TrainedRuns, PredictPicturesAsTheyWereTrainedAlsoWithoutTheirData) {
   EXPECT_EQ(gone.code, 2);
   EXPECT_THAT(gone.err, HasSubstr("flowers: no data set there"));
   EXPECT_EQ(run({"evaluate", "runs/flowers", "--data", "moved"}).code, 0);
-  EXPECT_EQ(
-      output({"predict", "runs/flowers", "--dataset", "--part", "train", "--data", "moved"}).at("predictions"),
-      own);
+  EXPECT_EQ(output({"predict", "runs/flowers", "--dataset", "--part", "train", "--data", "moved"})
+                .at("predictions"),
+            own);
   EXPECT_EQ(run({"predict", "runs/flowers", "new/00.png", "--data", "moved"}).code, 2) << "of no use there";
 }
 

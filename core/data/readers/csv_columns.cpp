@@ -110,9 +110,9 @@ float TableColumn::category(std::string_view field, const std::string& file, std
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories_.size());
   if (is_new) {
     if (!is_utf8(field)) fail("is not UTF-8", file, line);
-    const std::size_t most = use_ != ColumnUse::kFeature ? kMostClasses
+    const std::size_t most = use_ != ColumnUse::kFeature  ? kMostClasses
                              : is_one_hot() && is_listed_ ? kMostOneHot
-                                                         : kMostOrdinal;
+                                                          : kMostOrdinal;
     if (categories_.size() == most) {
       fail("more than " + std::to_string(most) + (use_ == ColumnUse::kFeature ? " categories" : " classes") +
                "; the first value is " + shown_field(categories_.front()) +
@@ -150,9 +150,10 @@ void TableColumn::add(std::string_view field, const std::string& file, std::size
     parsed = takes_comma_ ? parse_number(field, number, has_comma_) : parse_number(field, number);
   has_point_ = has_point_ || (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos);
   if (has_point_ && has_comma_) {
-    fail(shown_field(field) +
-             ": some numbers of the column have a decimal point, others a comma; \"decimal\" says which it is",
-         file, line);
+    fail(
+        shown_field(field) +
+            ": some numbers of the column have a decimal point, others a comma; \"decimal\" says which it is",
+        file, line);
   }
   if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
   if (kind_ == Kind::kCategories) {
@@ -197,7 +198,9 @@ void TableColumn::finish() {
   }
 }
 
-bool TableColumn::holds_dates() const { return !categories_.empty() && std::ranges::all_of(categories_, is_date); }
+bool TableColumn::holds_dates() const {
+  return !categories_.empty() && std::ranges::all_of(categories_, is_date);
+}
 
 bool TableColumn::names_rows() const {
   if (use_ != ColumnUse::kFeature || !is_categorical() || is_listed_) return false;

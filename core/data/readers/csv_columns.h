@@ -83,7 +83,7 @@ class TableColumn {
   const ReadOptions& options_;
   Kind kind_ = Kind::kUnknown;
   bool takes_comma_, has_comma_ = false, has_point_ = false;
-  bool is_listed_ = false;  // as categorical
+  bool is_listed_ = false;          // as categorical
   bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value
   std::vector<float> values_;
   std::vector<std::string> categories_;

@@ -13,13 +13,13 @@
 namespace sweep {
 
 /// Splits a file into rows and fields. Fields may be quoted, with "" for a quote and with line breaks in
-/// them. Lines end with LF, CRLF or CR; lines without a character and a byte order mark are passed over. Blanks belong to a field, a quote inside an unquoted field is a character like others.
-/// Not thread-safe.
+/// them. Lines end with LF, CRLF or CR; lines without a character and a byte order mark are passed over.
+/// Blanks belong to a field, a quote inside an unquoted field is a character like others. Not thread-safe.
 class CsvRows {
  public:
-  /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. The text
-  /// becomes UTF-8, from `encoding` or from UTF-16 with a byte order mark. `file` must outlive this. Throws
-  /// DataError.
+  /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. The
+  /// text becomes UTF-8, from `encoding` or from UTF-16 with a byte order mark. `file` must outlive this.
+  /// Throws DataError.
   explicit CsvRows(InputFile& file, TextEncoding encoding = TextEncoding::kUtf8);
 
   /// Reads the next row. Returns false at the end. Throws DataError, naming file and line, for a quoted field
@@ -51,7 +51,7 @@ class CsvRows {
   InputFile& file_;
   enum class Stored { kUtf8, kLatin1, kUtf16Little, kUtf16Big };
   Stored stored_;
-  std::uint32_t first_half_ = 0;  // of a pair of UTF-16
+  std::uint32_t first_half_ = 0;      // of a pair of UTF-16
   std::vector<std::uint8_t> bytes_;   // of the file, unless that is UTF-8
   std::vector<std::uint8_t> buffer_;  // UTF-8
   std::size_t position_ = 0;

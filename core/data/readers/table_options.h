@@ -28,7 +28,7 @@ enum class Categories {
 
 /// The mark before the fraction of a number.
 enum class DecimalMark {
-  kAuto,   // a point; a comma in columns that have it in a table that is not separated by commas
+  kAuto,  // a point; a comma in columns that have it in a table that is not separated by commas
   kPoint,
   kComma
 };

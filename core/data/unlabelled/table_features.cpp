@@ -44,7 +44,8 @@ class FeatureRows {
         features.refused.push_back({rows_.line(), refusal_});
       }
     }
-    if (features.lines.empty() && features.refused.empty()) throw DataError(name_ + ": has a header, but no rows");
+    if (features.lines.empty() && features.refused.empty())
+      throw DataError(name_ + ": has a header, but no rows");
     return features;
   }
 

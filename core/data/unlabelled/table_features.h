@@ -22,10 +22,10 @@ struct TableFeatures {
 };
 
 /// Reads CSV or TSV as read_csv() does, with the columns of `format`, by name and in any order; others, such
-/// as that of the targets, are ignored. A missing value becomes its fill value. A row with a category that was
-/// not there in training is refused, or has zeros for it, as format.unknown says. Throws DataError, naming
-/// file, line and column, for columns that are missing, for text among numbers, and for a missing value if
-/// there is no fill value.
+/// as that of the targets, are ignored. A missing value becomes its fill value. A row with a category that
+/// was not there in training is refused, or has zeros for it, as format.unknown says. Throws DataError,
+/// naming file, line and column, for columns that are missing, for text among numbers, and for a missing
+/// value if there is no fill value.
 TableFeatures read_table_features(InputFile& file, const SampleFormat& format);
 
 }  // namespace sweep

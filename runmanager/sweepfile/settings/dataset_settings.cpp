@@ -47,7 +47,8 @@ std::vector<std::string> data_format_names() {
 
 std::span<const Setting> dataset_settings() {
   static const std::vector<Setting> settings = {
-      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's", true),
+      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's",
+                     true),
       path("path", "folder, file or pattern of files, relative to this file"),
       choice("format", data_format_names(), std::nullopt, "how the files are written; default: by content"),
       count_or_fraction("validation",
@@ -76,15 +77,17 @@ std::span<const Setting> dataset_settings() {
              "semicolons or tabs separate them"),
       choice("encoding", {"utf-8", "latin-1"}, "utf-8",
              "of a table's text; UTF-16 is known by the mark that it begins with"),
-      choice("unknown", {"error", "zeros"}, "error",
-             "a category that was not there in training: predictions refuse its row, or have 0 in all features "
-             "of its column"),
+      choice(
+          "unknown", {"error", "zeros"}, "error",
+          "a category that was not there in training: predictions refuse its row, or have 0 in all features "
+          "of its column"),
       choice("channels", {"auto", "first", "last"}, "auto",
              "where arrays of N×A×B×C have their channels; auto: by the shape, if it says so"),
       columns(
           "categorical",
           "columns of numbers that are names, such as postcodes; or the label's, if a class is called None"),
-      ignored_columns("ignore", "columns to leave out; \"\": a first one without a name, as pandas writes it"),
+      ignored_columns("ignore",
+                      "columns to leave out; \"\": a first one without a name, as pandas writes it"),
       choice("placement", {placement_names().begin(), placement_names().end()},
              placement_name(Placement::kAuto),
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "

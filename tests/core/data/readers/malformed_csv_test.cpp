@@ -116,7 +116,8 @@ TEST(MalformedCsv, RefusesTooManyCategories) {
   for (int i = 0; i <= 1000; ++i) content += "n" + std::to_string(i) + ",a\n";
   EXPECT_THAT(error_of(content), HasSubstr("\"name\" (1001 values, as \"n0\")"));
   EXPECT_EQ(error_of(content, {.categorical = {"name"}}),
-            "FILE: line 1002, column \"name\": more than 1000 categories; the first value is \"n0\"; a column that only "
+            "FILE: line 1002, column \"name\": more than 1000 categories; the first value is \"n0\"; a "
+            "column that only "
             "tells rows apart can be listed under \"ignore\"");
 }
 
