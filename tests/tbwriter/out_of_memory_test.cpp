@@ -14,13 +14,14 @@ namespace {
 thread_local int allocations_left = -1;  // until one fails; below 0: none does
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Not inlined: GCC 12 then warns of free() for what new made.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sweep::tbwriter {
 namespace {

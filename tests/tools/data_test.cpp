@@ -119,9 +119,9 @@ TEST_F(Data, TakesKeysOfADataSetAfterAPath) {
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("20 features: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, …\n"),
                               HasSubstr("numbers with a decimal comma are in \"f0\", ")));
-  const auto json = nlohmann::json::parse(run({"data", "t.csv", "dataset.label=bought", "--json"}).out);
-  EXPECT_EQ(json.at("datasets")[0].at("dataset").at("label"), "bought");
-  EXPECT_EQ(json.at("datasets")[0].at("dataset").at("name"), "t");
+  const auto described = nlohmann::json::parse(run({"data", "t.csv", "dataset.label=bought", "--json"}).out);
+  EXPECT_EQ(described.at("datasets")[0].at("dataset").at("label"), "bought");
+  EXPECT_EQ(described.at("datasets")[0].at("dataset").at("name"), "t");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const fs::path& tables() {
+const fs::path& data_tables() {
   static const fs::path directory = fs::path(SWEEP_TEST_DATA) / "tables";
   return directory;
 }
@@ -40,7 +40,8 @@ class TrainedRuns : public ::testing::Test {
 
   void train_table(const std::string& table, int outputs,
                    const std::string& settings = "\"epochs\": 10") const {
-    train(table, R"({"name": ")" + table + R"(", "path": ")" + (tables() / (table + ".csv")).string() + "\"}",
+    train(table,
+          R"({"name": ")" + table + R"(", "path": ")" + (data_tables() / (table + ".csv")).string() + "\"}",
           R"({"type": "linear", "out_features": 16}, {"type": "relu"}, {"type": "linear", "out_features": )" +
               std::to_string(outputs) + "}",
           R"("lr": 0.01, "batch_size": 16, )" + settings);
@@ -129,10 +130,10 @@ TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
   const auto own =
       parse_csv_text(run({"predict", "runs/diabetes", "--dataset", "--part", "train", "--csv"}).out, "");
   const auto file = parse_csv_text(
-      run({"predict", "runs/diabetes", (tables() / "diabetes.csv").string(), "--csv"}).out, "");
+      run({"predict", "runs/diabetes", (data_tables() / "diabetes.csv").string(), "--csv"}).out, "");
   EXPECT_EQ(own.at(0), (std::vector<std::string>{"sample", "target (right)", "target"}));
   EXPECT_EQ(file.at(0), (std::vector<std::string>{"sample", "target"}));
-  const auto table = parse_csv_text(read_file(tables() / "diabetes.csv"), "");
+  const auto table = parse_csv_text(read_file(data_tables() / "diabetes.csv"), "");
   const auto first =
       std::find_if(table.begin(), table.end(), [](const auto& row) { return row.back() == "train"; });
   EXPECT_EQ(file.at(static_cast<std::size_t>(first - table.begin())).at(1), own.at(1).at(2));

@@ -130,7 +130,7 @@ TEST(Effects, CountRunsThatDifferOnlyInWhatChangesNoBitOnce) {
       for (const std::string& value : values) {
         runs.push_back(run);
         runs.back().params.emplace_back(key, value);
-        runs.back().epochs[0].epoch_seconds = value == values[0] ? 1 : 2;
+        runs.back().epochs[0].set("epoch_seconds", value == values[0] ? 1 : 2);
         runs.back().run_seconds = value == values[0] ? 1 : 2;
       }
     }

@@ -33,7 +33,7 @@ TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
 
 TEST(Headline, HasTheValuesOfTheBestEpochWhereItIsKept) {
   SourceRun run = graded({{"lr", 0.1}}, 0.5);
-  run.record.epochs[0].validation_accuracy = 0.9;
+  run.record.epochs[0].set("validation_accuracy", 0.9);
   run.record.best_epoch = 1;
   EXPECT_EQ(headline(report_data_of({run})).best,
             "90.00% validation accuracy in the only completed run, " + run.record.name + ".");

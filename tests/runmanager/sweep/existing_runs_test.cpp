@@ -274,7 +274,8 @@ TEST_F(ChangedSweep, AdoptsRunsThatWereNamedByTheJsonOfAList) {
   const SweepOutcome again = Finished::run(directory_.path(), {}, false, &told);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
-    EXPECT_EQ(again.runs[i].epochs[0].run_seconds, trained.runs[i].epochs[0].run_seconds) << "trained again";
+    EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
+        << "trained again";
   }
   EXPECT_THAT(told, HasSubstr("2 runs from an earlier start are the same under another name"));
   EXPECT_FALSE(fs::exists(sweep / "lr=0.02,dataset.augment=%5B%5D"));
@@ -293,7 +294,8 @@ TEST_F(ChangedSweep, AdoptsTrialsThatWereNamedByTheJsonOfAList) {
   const SweepOutcome again = Finished::run(directory_.path(), {});
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
-    EXPECT_EQ(again.runs[i].epochs[0].run_seconds, trained.runs[i].epochs[0].run_seconds) << "trained again";
+    EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
+        << "trained again";
   }
 }
 

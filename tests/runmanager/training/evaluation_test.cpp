@@ -17,7 +17,7 @@ TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
   const auto mean_loss = [&](std::size_t batch_size) {
     const auto engine = make_engine(
         network,
-        {.device = parse_device("cpu"), .batch_size = batch_size, .loss = loss, .transform = data.transform});
+        {.device = parse_device("cpu"), .batch_size = batch_size, .transform = data.transform, .loss = loss});
     engine->set_parameters(initial_parameters(network, 1));
     const Totals totals = evaluate_samples(*engine, data.train, batch_size, loss.class_weights, [] {});
     const Evaluation other = evaluate_with_outputs(*engine, data.train, element_count(network.output()),
