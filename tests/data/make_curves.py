@@ -13,7 +13,7 @@
 # tests/support/generated_pictures.h, the order of the samples by make_shuffled_orders.py, and as initial weights, in
 # the order of state_dict(), bound * (2 * (state div 256) / 2^24 - 1) with state = 1664525 state + 1013904223 mod 2^32
 # from 12345 on, and bound = 1 / sqrt(inputs of an output).
-# A loss is the mean of those of an epoch's batches, weighted by their sizes.
+# A training loss is the mean of those of an epoch's batches, weighted by their sizes; others are over the whole set.
 import csv
 import json
 import math
@@ -156,10 +156,9 @@ def curve(name, data, parts, layers, sweep):
     def measure(part, prefix):
         sums = Sums()
         with torch.no_grad():
-            for first in range(0, len(parts[part][1]), size):
-                batch, targets = (values[first:first + size] for values in parts[part])
-                result = network(batch)
-                sums.add(loss(result, targets), result, targets)
+            batches = parts[part][0].split(size)
+            result, targets = torch.cat([network(batch) for batch in batches]), parts[part][1]
+            sums.add(loss(result, targets), result, targets)
         return sums.values(prefix, numbers)
 
     epochs = [measure("validation", "validation_")] if sweep.get("evaluate_first") else []

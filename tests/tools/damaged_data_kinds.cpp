@@ -295,7 +295,7 @@ std::vector<Kind> kinds_of_damage() {
       {.name = "ByteOrderMark",
        .fate = Fate::kRead,
        .write = file("t.csv", [] { return "\xef\xbb\xbf" + table("4,16,a"); }),
-       .says = "features size, weight\n",
+       .says = "2 features: size, weight\n",
        .path = "t.csv",
        .samples = 12},
       {"NotANumber", Fate::kRefused, file("t.csv", [] { return table("4,NaN,a"); }),

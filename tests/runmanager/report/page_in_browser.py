@@ -157,7 +157,7 @@ class Shown(Page):
             "without validation": ([made.run(f"r{lr}", {"lr": lr}, made.epochs(1, 0.8, 1, validation=False)) for lr in (0.1, 0.2)],
                                    ["curves-loss", "curves-accuracy", "coordinates", "effects", "times"]),
             "one run": ([made.run("r", {"lr": 0.1}, made.epochs(5, 0.8, 1))], ["curves-loss", "curves-accuracy", "times"]),
-            "gaps": ([made.run(f"r{lr}{b}", {"lr": lr, "b": b}, made.epochs(5, 0.8 - lr, 1)) for lr, b in ((0.1, 1), (0.2, 1), (0.1, 2))],
+            "gaps": ([made.run(f"r{lr}{b}", {"lr": lr, "b": b}, made.epochs(5, 0.8 - lr - 0.01 * b, 1)) for lr, b in ((0.1, 1), (0.2, 1), (0.1, 2))],
                      ["curves-loss", "curves-accuracy", "coordinates", "times"]),
             "nothing": ([made.run("r", {"lr": 0.1}, [], status="skipped", error="no device")], []),
         }
