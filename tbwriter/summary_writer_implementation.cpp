@@ -211,7 +211,7 @@ void SummaryWriter::Implementation::close(SessionStatus status) {
   if (ends_session) keep_failure([&] { end_session(status, {}); });
   if (first) keep_failure([&] { log->close(); });
   const std::lock_guard lock(mutex_);
-  for (auto& [directory, writer] : lines_) keep_failure([&] { writer->close(); });
+  for (auto& line : lines_) keep_failure([&] { line.second->close(); });
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -57,6 +57,7 @@ std::vector<Factor> varying_factors(const Runs& runs) {
 
 std::vector<std::size_t> place_of(const std::vector<Factor>& factors, std::size_t run) {
   std::vector<std::size_t> at;
+  at.reserve(factors.size());
   for (const Factor& factor : factors) at.push_back(factor.of_runs[run]);
   return at;
 }
@@ -114,6 +115,7 @@ std::vector<Cell> cells_of(const std::vector<Factor>& factors, const Runs& runs,
       there.push_back(runs[run]);
   }
   std::vector<Cell> cells;
+  cells.reserve(found.size());
   for (auto& [at, of_cell] : found) cells.push_back({at, std::move(of_cell)});
   return cells;
 }

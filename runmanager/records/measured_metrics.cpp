@@ -34,6 +34,7 @@ std::vector<std::pair<const Metric*, double>> measured_metrics(const Totals& tot
 double target_variation(const Samples& samples) {
   if (samples.count == 0 || !are_numbers(samples.set->targets)) return 0;
   const std::size_t columns = samples.set->numbers().size() / samples.set->size();
+  if (columns == 0) return 0;
   const auto targets = samples.set->numbers().subspan(samples.first * columns, samples.count * columns);
   std::vector<double> means(columns);
   for (std::size_t i = 0; i < targets.size(); ++i) means[i % columns] += static_cast<double>(targets[i]);

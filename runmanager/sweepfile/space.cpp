@@ -192,6 +192,7 @@ void Space::each(const std::function<void(const Combination&)>& use) const {
     const Grid& grid = space_.grids[g];
     const std::vector<AxisGroup> groups = groups_of(grid);
     std::vector<std::size_t> extents;
+    extents.reserve(groups.size());
     for (const AxisGroup& group : groups) extents.push_back(extent_of(group, grid));
     SearchPoint point(grid.axes.size());
     Combination combination;

@@ -26,7 +26,7 @@ constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64},
 
 class KernelRuleTest : public testing::Test {
  protected:
-  ~KernelRuleTest() override { host::set_library_limits({}); }
+  void TearDown() override { host::set_library_limits({}); }
 };
 
 // The directions that the library does, of three.
