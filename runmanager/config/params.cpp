@@ -18,6 +18,11 @@ std::string param_text(const ParamValue& value) {
   return std::get<std::string>(value);
 }
 
+bool is_json_text(const ParamValue& value) {
+  const auto* const text = std::get_if<std::string>(&value);
+  return text != nullptr && (text->starts_with('[') || text->starts_with('{'));
+}
+
 std::string param_text(const Params& params, std::string_view key) {
   const ParamValue* value = find_param(params, key);
   return value != nullptr ? param_text(*value) : "";

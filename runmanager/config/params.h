@@ -24,6 +24,8 @@ const ParamValue* find_param(const Params& params, std::string_view key);
 
 /// "0.01", "1e-05", "true", "adam": a value as run names and tables show it, before escaping.
 std::string param_text(const ParamValue& value);
+/// Whether the value is a list or an object, which a parameter holds as its JSON.
+bool is_json_text(const ParamValue& value);
 /// The text of the value of `key`; "" if there is none.
 std::string param_text(const Params& params, std::string_view key);
 

@@ -44,10 +44,9 @@ std::string words_of(const nlohmann::ordered_json& json) {
   return words;
 }
 
-// A parameter that is a list or an object holds its JSON.
 std::string value_text(const ParamValue& value) {
   const std::string text = param_text(value);
-  if (!text.starts_with('[') && !text.starts_with('{')) return text;
+  if (!is_json_text(value)) return text;
   const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_discarded() ? text : words_of(json);
 }

@@ -13,7 +13,7 @@
 namespace sweep {
 namespace {
 
-// Of the events and of everything else.
+// What is synced before the rest: events.
 struct Files {
   std::vector<std::filesystem::path> events, others;
 };

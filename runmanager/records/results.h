@@ -39,7 +39,7 @@ struct EpochRecord {
 
   /// The value of the metric with this key; none if it was not measured.
   std::optional<double> operator[](std::string_view key) const;
-  /// The same for who has the metric.
+  /// The same by the metric.
   std::optional<double> operator[](const Metric& metric) const;
   /// Sets the value of the metric with this key, or removes it.
   void set(std::string_view key, std::optional<double> value);

@@ -18,11 +18,11 @@ inline constexpr std::string_view kEpochSeconds = "epoch_seconds";
 const EpochRecord* result_epoch(const RunRecord& run);
 
 /// The metric of `run`. Times and rates of epochs are medians over those after the first, which also fills
-/// caches and chooses kernels, or of the only one. "run_seconds" and "setup_seconds" are of the whole run.
+/// caches, or of the only one. "run_seconds" and "setup_seconds" are of the whole run.
 /// Those of training and validation are of result_epoch(); everything else is an entry of
 /// RunRecord::metrics, such as "test_accuracy". None where the run has no such value.
 std::optional<double> run_metric(const RunRecord& run, const Metric& metric);
-/// The same for who has its key.
+/// The same by its key.
 std::optional<double> run_metric(const RunRecord& run, std::string_view key);
 
 /// Keys of all metrics that any of `runs` has, times first. Counts are left out.

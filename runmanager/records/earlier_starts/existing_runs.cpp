@@ -279,6 +279,8 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
 ExistingRun find_existing_run(const fs::path& sweep_directory, const RequestedRun& run, bool retry_failed) {
   const std::string& name = run.config->name;
   if (is_there(sweep_directory / name)) return decide(sweep_directory, name, run, retry_failed);
+  if (std::ranges::none_of(run.config->params, [](const auto& param) { return is_json_text(param.second); }))
+    return {};
   UnclaimedRuns former = unclaimed_runs(sweep_directory, is_former_name);
   return adopt(sweep_directory, run, former, retry_failed);
 }
