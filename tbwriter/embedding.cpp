@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "core/base/file.h"
+#include "core/base/utf8.h"
 #include "tbwriter/error.h"
-#include "tbwriter/utf8.h"
 
 namespace sweep::tbwriter {
 namespace {

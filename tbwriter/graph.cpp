@@ -5,9 +5,9 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/base/utf8.h"
 #include "tbwriter/error.h"
 #include "tbwriter/proto_encoding.h"
-#include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
 namespace sweep::tbwriter {

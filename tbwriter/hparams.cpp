@@ -4,9 +4,9 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/utf8.h"
 #include "tbwriter/error.h"
 #include "tbwriter/proto_encoding.h"
-#include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
 namespace sweep::tbwriter {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/utf8.h"
 #include "tbwriter/error.h"
-#include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
 namespace sweep::tbwriter {

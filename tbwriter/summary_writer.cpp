@@ -6,12 +6,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/utf8.h"
 #include "tbwriter/audio.h"
 #include "tbwriter/histogram.h"
 #include "tbwriter/pr_curve.h"
 #include "tbwriter/proto_encoding.h"
 #include "tbwriter/summary_writer_implementation.h"
-#include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
 namespace sweep::tbwriter {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/utf8.h"
 #include "tbwriter/proto_encoding.h"
-#include "tbwriter/utf8.h"
 
 namespace sweep::tbwriter {
 namespace {

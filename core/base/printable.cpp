@@ -1,37 +1,13 @@
 #include "core/base/printable.h"
 
-#include <cstddef>
 #include <cstdint>
+
+#include "core/base/utf8.h"
 
 namespace sweep {
 namespace {
 
-// A character at the start of a text. `bytes`: 0 if the text does not begin with valid UTF-8.
-struct Character {
-  std::size_t bytes = 0;
-  std::uint32_t code = 0;
-};
-
-Character first_character(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
-  };
-  const std::uint32_t lead = byte(0);
-  if (lead < 0x80) return {1, lead};
-  const std::size_t length = lead >= 0xf5 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-  if (length == 0 || length > text.size()) return {};
-  std::uint32_t code = lead & (0x7fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80u) return {};
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < kSmallest[length] || code > 0x10ffff || is_surrogate) return {};
-  return {length, code};
-}
-
-bool is_shown(std::uint32_t code) {
+bool is_shown(char32_t code) {
   if (code == '\n' || code == '\t') return true;
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
   // Marks, embeddings, overrides and isolates of direction (Unicode UAX #9); line and paragraph separators;
@@ -53,8 +29,8 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const Character character = first_character(text);
-    if (character.bytes == 0) {
+    const Utf8Character character = first_utf8_character(text);
+    if (!character.is_valid) {
       out += "\\x";
       append_hexadecimal(out, static_cast<unsigned char>(text[0]), 2);
       text.remove_prefix(1);

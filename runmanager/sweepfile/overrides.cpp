@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/text/utf8.h"
+#include "core/base/utf8.h"
 
 namespace sweep {
 namespace {

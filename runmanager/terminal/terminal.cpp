@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/base/utf8.h"
+
 namespace sweep {
 namespace {
 
@@ -116,13 +118,10 @@ Glyph first_glyph(std::string_view text) {
     while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
     return {end < text.size() ? end + 1 : end, 0};
   }
-  if (byte < 0x80) return {1, byte < 0x20 || byte == 0x7f ? 0 : 1};
-  const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-  if (length == 1 || length > text.size()) return {1, 1};
-  std::uint32_t c = byte & (0x7fu >> length);
-  for (std::size_t i = 1; i < length; ++i) c = c << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
-  if (in_any(kZero, c)) return {length, 0};
-  return {length, in_any(kWide, c) ? 2 : 1};
+  const Utf8Character character = first_utf8_character(text);
+  if (!character.is_valid) return {1, 1};
+  if (byte < 0x20 || byte == 0x7f || in_any(kZero, character.code)) return {character.bytes, 0};
+  return {character.bytes, in_any(kWide, character.code) ? 2 : 1};
 }
 
 Terminal terminal_of(int fd) {

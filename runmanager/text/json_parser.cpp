@@ -12,8 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/base/utf8.h"
 #include "runmanager/text/json_document.h"
-#include "runmanager/text/utf8.h"
 
 namespace sweep {
 namespace {
@@ -234,15 +234,19 @@ class JsonParser {
     return node;
   }
 
+  // After an opening bracket: whether the other one follows, which is then skipped.
+  bool closes_at_once(const Bracket& bracket) {
+    skip_blanks();
+    check_inside(bracket);
+    const bool closes = next_is(bracket.closing);
+    at_ += closes ? 1 : 0;
+    return closes;
+  }
+
   void parse_elements(const Bracket& bracket, JsonNode& list) {
     list.kind = JsonKind::kArray;
     const std::string prefix = list.location->path.empty() ? "" : list.location->path + ".";
-    skip_blanks();
-    check_inside(bracket);
-    if (next_is(bracket.closing)) {
-      ++at_;
-      return;
-    }
+    if (closes_at_once(bracket)) return;
     do {
       list.elements.push_back(parse_value(prefix + std::to_string(list.elements.size())));
     } while (another_follows(bracket));
@@ -250,12 +254,7 @@ class JsonParser {
 
   void parse_members(const Bracket& bracket, JsonNode& object) {
     object.kind = JsonKind::kObject;
-    skip_blanks();
-    check_inside(bracket);
-    if (next_is(bracket.closing)) {
-      ++at_;
-      return;
-    }
+    if (closes_at_once(bracket)) return;
     do {
       parse_member(bracket, object);
     } while (another_follows(bracket));
@@ -365,14 +364,6 @@ class JsonParser {
       fail(at_, "this \\u escape does not name a character, want \\u and 4 hexadecimal digits");
     at_ += is_pair ? 12 : 6;
     return is_pair ? 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00) : first;
-  }
-
-  static void append_utf8(std::uint32_t character, std::string& result) {
-    constexpr std::uint32_t kFirstBits[] = {0, 0xC0, 0xE0, 0xF0};
-    const int tails = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-    result += static_cast<char>(kFirstBits[tails] | (character >> (6 * tails)));
-    for (int i = tails - 1; i >= 0; --i)
-      result += static_cast<char>(0x80u | ((character >> (6 * i)) & 0x3Fu));
   }
 
   std::string_view text_;

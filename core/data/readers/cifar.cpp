@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/lines.h"
+#include "core/base/utf8.h"
 
 namespace sweep {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/base/utf8.h"
 #include "core/data/readers/csv_columns.h"
 #include "core/data/readers/csv_rows.h"
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 namespace sweep {
 namespace {
@@ -13,13 +14,6 @@ constexpr std::size_t kBufferBytes = 256 << 10;
 // Limits how much a missing closing quote can swallow before it is reported.
 constexpr std::size_t kMostFieldBytes = 1 << 20;
 constexpr std::size_t kMostFields = 65536;
-
-void add_utf8(std::uint32_t code, std::vector<std::uint8_t>& out) {
-  const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr std::array<std::uint32_t, 4> kLeads = {0, 0xc0, 0xe0, 0xf0};
-  out.push_back(static_cast<std::uint8_t>(kLeads[static_cast<std::size_t>(more)] | code >> (6 * more)));
-  for (int i = more; i-- > 0;) out.push_back(static_cast<std::uint8_t>(0x80 | (code >> (6 * i) & 0x3f)));
-}
 
 }  // namespace
 
@@ -57,7 +51,7 @@ void CsvRows::decode(std::span<const std::uint8_t> bytes) {
   buffer_.clear();
   if (stored_ == Stored::kUtf8) buffer_.assign(bytes.begin(), bytes.end());
   if (stored_ == Stored::kLatin1) {
-    for (const std::uint8_t byte : bytes) add_utf8(byte, buffer_);
+    for (const std::uint8_t byte : bytes) append_utf8(byte, buffer_);
   }
   if (stored_ == Stored::kUtf16Little || stored_ == Stored::kUtf16Big) {
     if (bytes.size() % 2 != 0) fail("is cut short: UTF-16 has two bytes per character");
@@ -70,7 +64,7 @@ void CsvRows::decode(std::span<const std::uint8_t> bytes) {
         first_half_ = unit;
         continue;
       }
-      add_utf8(is_second ? 0x10000 + ((first_half_ - 0xd800) << 10) + (unit - 0xdc00) : unit, buffer_);
+      append_utf8(is_second ? 0x10000 + ((first_half_ - 0xd800) << 10) + (unit - 0xdc00) : unit, buffer_);
       first_half_ = 0;
     }
   }
@@ -82,7 +76,7 @@ void CsvRows::choose_separator() {
   std::array<std::size_t, kSeparators.size()> counts{};
   bool quoted = false;
   for (std::size_t i = position_; i < size_; ++i) {
-    const char c = static_cast<char>(buffer_[i]);
+    const char c = buffer_[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
     if (c == '\n' || c == '\r') break;

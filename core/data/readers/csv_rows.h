@@ -37,7 +37,7 @@ class CsvRows {
   static constexpr int kEnd = -1;
   int peek() {
     if (position_ == size_) refill();
-    return position_ == size_ ? kEnd : buffer_[position_];
+    return position_ == size_ ? kEnd : static_cast<unsigned char>(buffer_[position_]);
   }
   void refill();
   void decode(std::span<const std::uint8_t> bytes);
@@ -51,9 +51,9 @@ class CsvRows {
   InputFile& file_;
   enum class Stored { kUtf8, kLatin1, kUtf16Little, kUtf16Big };
   Stored stored_;
-  std::uint32_t first_half_ = 0;      // of a pair of UTF-16
-  std::vector<std::uint8_t> bytes_;   // of the file, unless that is UTF-8
-  std::vector<std::uint8_t> buffer_;  // UTF-8
+  std::uint32_t first_half_ = 0;     // of a pair of UTF-16
+  std::vector<std::uint8_t> bytes_;  // as the file has them
+  std::string buffer_;               // the same as UTF-8
   std::size_t position_ = 0;
   std::size_t size_ = 0;  // of what is in the buffer
   char separator_ = ',';

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/data/readers/image_folder.h"
 #include "core/data/readers/input_file.h"
 

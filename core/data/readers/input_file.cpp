@@ -93,25 +93,6 @@ std::vector<fs::path> files_with_ending(const fs::path& directory, const std::ve
   return files;
 }
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i++]);
-    if (lead < 0x80) continue;
-    const int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < static_cast<std::size_t>(more)) return false;
-    std::uint32_t code = lead & (0x3fu >> more);
-    for (int k = 0; k < more; ++k) {
-      const auto next = static_cast<unsigned char>(text[i++]);
-      if ((next & 0xc0) != 0x80) return false;
-      code = code << 6 | (next & 0x3fu);
-    }
-    // Overlong forms, surrogates, and what lies beyond Unicode.
-    if (more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) return false;
-    if (more == 3 && (code < 0x10000 || code > 0x10ffff)) return false;
-  }
-  return true;
-}
-
 InputFile::InputFile(const fs::path& path) : file_(open_data_file(path)), name_(path.string()) {
   most_expanded_ = std::max(kHarmlessBytes, stream_size(file_, name_) * kLargestExpansion);
   content_ = std::make_unique<ContentReader>(file_, name_);

@@ -39,9 +39,6 @@ std::string first_bytes(const std::filesystem::path& path, std::size_t count);
 std::vector<std::filesystem::path> files_with_ending(const std::filesystem::path& directory,
                                                      const std::vector<std::string>& endings);
 
-/// True if `text` is valid UTF-8, as JSON and TensorBoard want names to be.
-bool is_utf8(std::string_view text);
-
 /// A data file that may be gzip-compressed, read from its start to its end. Not thread-safe.
 class InputFile {
  public:

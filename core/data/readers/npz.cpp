@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/npy.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/text/utf8.h"
 
 namespace sweep {
 namespace {

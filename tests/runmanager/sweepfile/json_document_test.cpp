@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/spec/arguments.h"
-#include "runmanager/text/utf8.h"
 #include "tests/support/reference_data.h"
 
 namespace sweep {
@@ -154,18 +153,6 @@ TEST(JsonDocument, NumbersPrintAsPythonPrintsThem) {
   EXPECT_EQ(number_text(5e-324), "5e-324");
   EXPECT_EQ(number_text(100000), "100000");
   EXPECT_EQ(number_text(0), "0");
-}
-
-TEST(FindBadUtf8, FindsTheFirstByteThatIsNotWellFormed) {
-  // Limits of each length as in the table of RFC 3629, section 4.
-  EXPECT_EQ(
-      find_bad_utf8(
-          "\x7F \xC2\x80 \xDF\xBF \xE0\xA0\x80 \xED\x9F\xBF \xEF\xBF\xBF \xF0\x90\x80\x80 \xF4\x8F\xBF\xBF"),
-      std::string_view::npos);
-  for (const char* bad : {"a\x80", "a\xC1\xBF", "a\xE0\x9F\xBF", "a\xED\xA0\x80", "a\xF0\x8F\xBF\xBF",
-                          "a\xF4\x90\x80\x80", "a\xF5\x80\x80\x80", "a\xC2", "a\xE2\x82", "a\xFF"}) {
-    EXPECT_EQ(find_bad_utf8(bad), 1u) << bad;
-  }
 }
 
 }  // namespace

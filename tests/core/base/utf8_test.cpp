@@ -1,10 +1,10 @@
-#include "tbwriter/utf8.h"
+#include "core/base/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace sweep::tbwriter {
+namespace sweep {
 namespace {
 
 const std::string kReplacement = "\xEF\xBF\xBD";
@@ -82,5 +82,29 @@ TEST(ValidUtf8, OfAnyFourBytesIsValidAndUnchangedIfItWas) {
   }
 }
 
+TEST(FindBadUtf8, FindsTheFirstByteThatIsNotWellFormed) {
+  // Limits of each length as in the table of RFC 3629, section 4.
+  EXPECT_EQ(
+      find_bad_utf8(
+          "\x7F \xC2\x80 \xDF\xBF \xE0\xA0\x80 \xED\x9F\xBF \xEF\xBF\xBF \xF0\x90\x80\x80 \xF4\x8F\xBF\xBF"),
+      std::string_view::npos);
+  for (const char* bad : {"a\x80", "a\xC1\xBF", "a\xE0\x9F\xBF", "a\xED\xA0\x80", "a\xF0\x8F\xBF\xBF",
+                          "a\xF4\x90\x80\x80", "a\xF5\x80\x80\x80", "a\xC2", "a\xE2\x82", "a\xFF"}) {
+    EXPECT_EQ(find_bad_utf8(bad), 1u) << bad;
+  }
+}
+
+TEST(AppendUtf8, WritesWhatIsDecodedAgain) {
+  for (const char32_t code :
+       {0x0u, 0x7Fu, 0x80u, 0x7FFu, 0x800u, 0xD7FFu, 0xE000u, 0xFFFFu, 0x10000u, 0x10FFFFu}) {
+    std::string text;
+    append_utf8(code, text);
+    const Utf8Character character = first_utf8_character(text);
+    EXPECT_TRUE(character.is_valid);
+    EXPECT_EQ(character.code, code);
+    EXPECT_EQ(character.bytes, text.size());
+  }
+}
+
 }  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep
