@@ -134,13 +134,14 @@ bool is_held_by_others(const SlurmTask& task) {
 }
 
 CommandResult SlurmClient::run(const std::vector<std::string>& words) {
-  CommandResult result = run_command(words, limit_);
+  const auto end = std::chrono::steady_clock::now() + limit_;
+  CommandResult result = run_command(words, [end] { return std::chrono::steady_clock::now() < end; });
   if (!result.started)
     throw ConfigError(
         fmt::format("{}: not installed, or not in PATH; Slurm's programs are needed here, as on a login node "
                     "of a cluster",
                     words[0]));
-  if (result.timed_out)
+  if (result.ended)
     throw SlurmUnreachable(fmt::format("{}: Slurm did not answer within {} s", words[0],
                                        std::chrono::duration_cast<std::chrono::seconds>(limit_).count()));
   if (result.code != 0 && says_unreachable(result.err)) throw SlurmUnreachable(said_by(words[0], result.err));

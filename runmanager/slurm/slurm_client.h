@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/command.h"
 #include "core/base/error.h"
-#include "runmanager/slurm/command.h"
 
 namespace sweep {
 

@@ -108,7 +108,7 @@ TaskQueue shared_queue(const fs::path& directory, const std::vector<SubmittedJob
   try {
     return fresh_queue(directory, jobs, client);
   } catch (const Error& error) {
-    // Who cannot be reached is not asked more often, either.
+    // A cluster that cannot be reached is not asked more often, either.
     TaskQueue unknown;
     unknown.error = error.what();
     if (cached) unknown.tasks = cached->queue.tasks;

@@ -17,8 +17,8 @@ struct DownloadOptions {
 
 /// Downloads `url` to the new file `path`. Only https:// and file:// are possible, and a redirection leads to
 /// https:// only; curl checks certificates. Returns false if options.progress ended it. Throws DataError of
-/// one line if the URL cannot be reached, names nothing, is larger than options.most_bytes, stands still for
-/// a minute, or if curl is not installed; IoError if the file cannot be written.
+/// one line if the URL cannot be reached, names nothing, is larger than options.most_bytes, makes no progress
+/// for a minute, or if curl is not installed; IoError if the file cannot be written.
 bool download(const std::string& url, const std::filesystem::path& path, const DownloadOptions& options);
 
 /// Unpacks the files called `names` from the tar archive `archive`, plain or compressed, into `folder`. A
