@@ -46,8 +46,6 @@ function(sweep_add_test program)
   cmake_parse_arguments(PARSE_ARGV 1 test "SEPARATE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
   add_executable(${program} ${test_SOURCES})
   sweep_compile_quickly(${program})
-  # Ten at a time: more of them use the same names for different things.
-  set_target_properties(${program} PROPERTIES UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 10)
   if(test_SEPARATE)
     set_target_properties(${program} PROPERTIES UNITY_BUILD OFF)
   endif()
