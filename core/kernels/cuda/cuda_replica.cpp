@@ -90,9 +90,9 @@ class CudaReplica final : public ReplicaEngine {
         group_(group),
         stages_(cuda::stages_of_rank(network, options, group)),
         parts_(parts_of(options, group)),
-        placed_(network_, options, stages_, parts_, own_samples_of(options, parts_)) {
+        staged_(network_, options, stages_, parts_, own_samples_of(options, parts_)) {
     require_equal_kernels(group, kernels());
-    placed_.join(send_ids(group, placed_.device_count()), group.rank(), first_parts(group.size()),
+    staged_.join(send_ids(group, staged_.device_count()), group.rank(), first_parts(group.size()),
                  group.deadline());
     check_loss(options.loss, network_);
   }
@@ -116,7 +116,7 @@ class CudaReplica final : public ReplicaEngine {
     return shares_;
   }
 
-  void abandon_group() noexcept override { placed_.abort(); }
+  void abandon_group() noexcept override { staged_.abort(); }
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
@@ -124,7 +124,7 @@ class CudaReplica final : public ReplicaEngine {
     or_abort([&] {
       settle_before(batch);
       ++steps_;
-      placed_.train(own_samples(batch), batch.size(),
+      staged_.train(own_samples(batch), batch.size(),
                     cuda::training_input(batch, options_, learning_rate, steps_));
       meet();
     });
@@ -136,7 +136,7 @@ class CudaReplica final : public ReplicaEngine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    on_rank_0([&] { placed_.evaluate(batch); });
+    on_rank_0([&] { staged_.evaluate(batch); });
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -147,13 +147,13 @@ class CudaReplica final : public ReplicaEngine {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return placed_.libraries().record(stages_.front().device.index); }
+  std::string kernels() const override { return staged_.libraries().record(stages_.front().device.index); }
 
   // All ranks' sums are rank 0's; the others return their own.
   Totals take_totals() override {
     return or_abort([&] {
       settle();
-      const std::vector<DeviceTotals> own = placed_.take_totals();
+      const std::vector<DeviceTotals> own = staged_.take_totals();
       const std::size_t of_a_part = own.size() / static_cast<std::size_t>(parts_.end - parts_.first);
       std::vector<DeviceTotals> all(kGradientParts * of_a_part);
       std::vector<std::size_t> begins;  // of the ranks' parts, in bytes
@@ -172,7 +172,7 @@ class CudaReplica final : public ReplicaEngine {
   // meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
-    return placed_.take_exchange_seconds() + std::exchange(gathering_, {}).count();
+    return staged_.take_exchange_seconds() + std::exchange(gathering_, {}).count();
   }
 
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
@@ -200,11 +200,11 @@ class CudaReplica final : public ReplicaEngine {
     try {
       return work();
     } catch (const CommunicatorError& error) {
-      placed_.abort();
+      staged_.abort();
       end_processes(group_, error);
       throw;
     } catch (...) {
-      placed_.abort();
+      staged_.abort();
       throw;
     }
   }
@@ -233,23 +233,23 @@ class CudaReplica final : public ReplicaEngine {
 
   // Returns when the devices have nothing to do.
   void settle() const {
-    or_abort([&] { placed_.wait(); });
+    or_abort([&] { staged_.wait(); });
   }
   NetworkInStages& settled() const {
     settle();
-    return placed_;
+    return staged_;
   }
 
   // What is done once for a batch of this size, or set: memory is allocated and kernels are loaded, and both
   // may wait for the device in the driver. No exchange may be under way then that waits for another rank,
   // which may wait for the same driver.
   void settle_before(const Batch& batch) {
-    if (!placed_.is_prepared(batch.size()) || trained_set_ != batch.set) {
+    if (!staged_.is_prepared(batch.size()) || trained_set_ != batch.set) {
       settle();
-      is_resident_ = placed_.prepare(batch);
+      is_resident_ = staged_.prepare(batch);
       trained_set_ = batch.set;
-      meet();  // Of processes, rank 0 alone may have a set.
-    } else if (is_resident_ && !placed_.is_resident(batch)) {
+      meet();  // Among processes, rank 0 alone may have a set.
+    } else if (is_resident_ && !staged_.is_resident(batch)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
   }
@@ -275,7 +275,7 @@ class CudaReplica final : public ReplicaEngine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    on_rank_0([&] { placed_.run_and_download(task, batch, outputs); });
+    on_rank_0([&] { staged_.run_and_download(task, batch, outputs); });
   }
 
   const Network network_;
@@ -283,7 +283,7 @@ class CudaReplica final : public ReplicaEngine {
   Communicator& group_;
   const std::vector<Stage> stages_;  // one, if a device has all layers
   const GradientParts parts_;
-  mutable NetworkInStages placed_;             // as in the engine without replicas
+  mutable NetworkInStages staged_;             // as in the engine without replicas
   std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
   std::vector<std::uint32_t> own_rows_;           // of the last batch

@@ -13,7 +13,7 @@ class StagedCudaEngine final : public Engine {
   StagedCudaEngine(const Network& network, const EngineOptions& options, const std::vector<Stage>& stages)
       : network_(network),
         options_(options),
-        placed_(network, options, stages, {.turns = cuda::turns_of(options)}, options.batch_size) {
+        staged_(network, options, stages, {.turns = cuda::turns_of(options)}, options.batch_size) {
     check_loss(options.loss, network_);
   }
 
@@ -23,7 +23,7 @@ class StagedCudaEngine final : public Engine {
     check(batch);
     if (batch.size() == 0) return;
     ++steps_;
-    placed_.train(batch, batch.size(), cuda::training_input(batch, options_, learning_rate, steps_));
+    staged_.train(batch, batch.size(), cuda::training_input(batch, options_, learning_rate, steps_));
   }
 
   void set_momentum(double momentum) override {
@@ -32,7 +32,7 @@ class StagedCudaEngine final : public Engine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    placed_.evaluate(batch);
+    staged_.evaluate(batch);
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -43,20 +43,20 @@ class StagedCudaEngine final : public Engine {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return placed_.libraries().record(options_.device.index); }
-  Totals take_totals() override { return cuda::sum_of(placed_.take_totals()); }
+  std::string kernels() const override { return staged_.libraries().record(options_.device.index); }
+  Totals take_totals() override { return cuda::sum_of(staged_.take_totals()); }
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
 
-  std::vector<float> parameters() const override { return placed_.parameters(); }
-  void set_parameters(std::span<const float> values) override { placed_.set_parameters(values); }
-  std::vector<float> buffers() const override { return placed_.buffers(); }
-  void set_buffers(std::span<const float> values) override { placed_.set_buffers(values); }
-  std::vector<float> gradients() const override { return placed_.gradients(); }
+  std::vector<float> parameters() const override { return staged_.parameters(); }
+  void set_parameters(std::span<const float> values) override { staged_.set_parameters(values); }
+  std::vector<float> buffers() const override { return staged_.buffers(); }
+  void set_buffers(std::span<const float> values) override { staged_.set_buffers(values); }
+  std::vector<float> gradients() const override { return staged_.gradients(); }
 
-  std::vector<OptimizerState> optimizer_state() const override { return placed_.optimizer_state(); }
+  std::vector<OptimizerState> optimizer_state() const override { return staged_.optimizer_state(); }
   std::int64_t step_count() const override { return steps_; }
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    placed_.set_optimizer_state(state);
+    staged_.set_optimizer_state(state);
     steps_ = step_count;
   }
 
@@ -66,13 +66,13 @@ class StagedCudaEngine final : public Engine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    placed_.run_and_download(task, batch, outputs);
+    staged_.run_and_download(task, batch, outputs);
   }
 
   const Network network_;
   EngineOptions options_;  // only the momentum changes
   // Mutable because reading results waits for the devices.
-  mutable cuda::NetworkInStages placed_;
+  mutable cuda::NetworkInStages staged_;
   std::int64_t steps_ = 0;
 };
 
