@@ -1,5 +1,5 @@
-// What is behind a SummaryWriter: the tags, sessions and lines of a run, and how its events are encoded. Not
-// part of the installed interface.
+// The implementation of SummaryWriter: the tags, sessions and lines of a run, and how its events are encoded.
+// Not part of the installed interface.
 #pragma once
 
 #include <exception>
