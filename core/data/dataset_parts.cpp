@@ -179,7 +179,7 @@ std::vector<float> fill_missing_values(RawPart& train, RawData& raw, MissingValu
   return {means.begin(), means.end()};
 }
 
-// Of the first `count` samples.
+// By the first `count` samples.
 InputTransform measured_transform(const OrderedPart& train, const RawData& raw, std::size_t count) {
   const ChannelStatistics statistics =
       train.order.empty() ? channel_statistics(train.part, raw.shape, count)

@@ -63,7 +63,7 @@ struct SampleSet {
   SampleArray samples;  // [count, *shape], as they are stored; sample i is number stored_row(i)
   TargetArray targets;  // [count] classes, each in [0, classes), or [count, numbers per sample]
 
-  // Of samples in a file, which has another order than a split has drawn; empty if both orders are the same.
+  // The samples in a file, which has another order than a split has drawn; empty if both orders are the same.
   MaybeOwnedArray<std::uint32_t> order = {};         // [count]: where sample i is stored
   TargetArray ordered_targets = {};                  // `targets` in the order of `samples`
   std::shared_ptr<const MappedFile> file = nullptr;  // that the samples lie in, if they do

@@ -29,7 +29,7 @@ std::vector<Stage> split_into_stages(const Network& network, const ParallelOptio
                                      const Device& device);
 
 /// `stages` on the devices of replica number `replica`, from 0, of ParallelOptions::data that each have a set
-/// of devices: the first has those of `stages`, and the others' lie behind them, one set after the other,
+/// of devices: the first has those of `stages`, and the others' follow, one set after the other,
 /// each as far from the one before as the lowest and the highest device of `stages` and those between them
 /// take.
 std::vector<Stage> stages_of_replica(std::vector<Stage> stages, int replica);

@@ -39,8 +39,8 @@ bool takes_numbers(LossOptions::Kind kind);
 /// a single one.
 std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes);
 
-/// Of classifiers with many classes it is also counted how often the label is among the largest outputs: this
-/// many. With few classes that would say little.
+/// For classifiers with many classes it is also counted how often the label is among the largest outputs:
+/// this many. With few classes that would say little.
 inline constexpr int kTopClasses = 5;
 constexpr bool counts_top(std::size_t outputs) { return outputs > 2 * kTopClasses; }
 

@@ -47,7 +47,7 @@ std::string label(const Comparison& comparison, const std::string& value) {
   return speaks ? value : comparison.key + "=" + value;
 }
 
-// Of what a ratio tells more than a difference.
+// Whether a ratio tells more than a difference.
 bool is_speed(const std::string& metric) { return is_time(metric) || metric == "images_per_second"; }
 
 std::string change_text(const ComparedPair& pair, const std::string& metric) {
@@ -94,7 +94,7 @@ std::string interval_text(const MeanEstimate& estimate, const auto& text) {
 
 std::string pairs_text(std::size_t count) { return fmt::format("{} pair{}", count, count == 1 ? "" : "s"); }
 
-// Of the ratios the other way round.
+// The ratios the other way round.
 MeanEstimate inverse(MeanEstimate ratio) {
   ratio.mean = 1 / ratio.mean;
   if (ratio.interval) ratio.interval = {1 / ratio.interval->second, 1 / ratio.interval->first};
@@ -107,7 +107,7 @@ std::string sentence(const Comparison& comparison, const ComparedValue& value) {
   if (value.pairs.empty())
     return fmt::format("No run with {} differs from one with {} in nothing else.", other, base);
   if (is_speed(comparison.metric) && value.ratio) {
-    // Of the faster one: how many times as much it does in the same time.
+    // For the faster one: how many times as much it does in the same time.
     const bool other_is_faster =
         larger_is_better(comparison.metric) ? value.ratio->mean < 1 : value.ratio->mean >= 1;
     const MeanEstimate faster = value.ratio->mean < 1 ? inverse(*value.ratio) : *value.ratio;

@@ -1,4 +1,4 @@
-// Who of several processes works on what: claims by link(2), which is atomic on network file systems, too.
+// Divides work over several processes: claims by link(2), which is atomic on network file systems, too.
 //
 // Each thing has a chain of files, owners/NAME.1, owners/NAME.2, …; the one with the highest number counts. A
 // claim is a link to the token of the process that made it. Who finds the process dead, or the claim

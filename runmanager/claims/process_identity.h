@@ -1,4 +1,4 @@
-// Who a process is, for processes on other machines that share its directory.
+// The identity of a process, for processes on other machines that share its directory.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ class Origins {
   using Part = std::pair<const char*, std::shared_ptr<const Locations>>;
 
   Origins() = default;
-  /// Of the keys of `parts` only what is in `parts` counts. Keys must live as long as the program.
+  /// Among the keys of `parts` only what is in `parts` counts. Keys must live as long as the program.
   explicit Origins(std::shared_ptr<const Locations> common, std::vector<Part> parts = {})
       : common_(std::move(common)), parts_(std::move(parts)) {}
 

@@ -105,7 +105,7 @@ std::string csv_header(const Predictions& predictions, const PredictionColumns& 
 std::string csv_rows(const Predictions& predictions, const PredictionColumns& columns) {
   std::string text;
   const std::size_t width = columns.names.size();
-  // Of a float, not of the double that it becomes: 0.1, not 0.10000000149011612.
+  // The digits of a float, not of the double that it becomes: 0.1, not 0.10000000149011612.
   const auto number = [](float value) { return fmt::format("{}", value); };
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     std::vector<std::string> row = {predictions.samples[i]};

@@ -40,7 +40,8 @@ class Predictor {
 
   PredictionKind kind() const { return kind_; }
   const Device& device() const { return device_; }
-  /// Of the columns of predict(): classes, or targets. Outputs beyond the data's classes are "output N".
+  /// What the columns of predict() are: classes, or targets. Outputs beyond the data's classes are "output
+  /// N".
   const std::vector<std::string>& names() const { return names_; }
 
   /// A row of names().size() values per sample.

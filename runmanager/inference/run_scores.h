@@ -47,7 +47,7 @@ struct Confusion {
 std::vector<Confusion> most_frequent_mistakes(std::span<const std::int64_t> counts, std::size_t classes,
                                               std::size_t limit);
 
-/// Of `predictions` and `targets`, both [samples, targets].
+/// The scores of `predictions` against `targets`, both [samples, targets].
 std::vector<TargetScores> target_scores(std::span<const float> predictions, std::span<const float> targets,
                                         std::size_t columns);
 

@@ -13,8 +13,8 @@
 
 namespace sweep {
 
-/// Of the time, at most one part in so many is to be spent on reading records: a thousand on a network file
-/// system take a while.
+/// At most one part in so many of the time is spent on reading records: a thousand on a network file system
+/// take a while.
 inline constexpr int kRestPerReading = 10;
 
 /// Whether a run with that status is not trained any more by who has begun it, and by nobody else.

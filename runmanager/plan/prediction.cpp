@@ -64,7 +64,7 @@ std::string compare_with_prediction(const fs::path& directory, std::span<const R
     return fmt::format("Predicted {:.3g} s, took {:.3g} s ({:+.1f} %)", expected, seconds,
                        100 * (seconds - expected) / expected);
   } catch (const std::exception&) {
-    return "";  // Of another version, or damaged: as good as none.
+    return "";  // From another version, or damaged: as good as none.
   }
 }
 

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 constexpr const char* kKernels = "kernels";
 constexpr const char* kHeaderChecksum = "header_crc32c";
-// Of earlier versions: without epoch, step_count and the tensors' names.
+// As earlier versions wrote it: without epoch, step_count and the tensors' names.
 constexpr const char* kEarlierChecksum = "progress_crc32c";
 
 void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std::span<const float> values,
@@ -81,7 +81,7 @@ std::string tensor_list(const File& file) {
   return text;
 }
 
-// Of all that stands in the header. `file` needs only the short values of the metadata.
+// A digest of all that is in the header. `file` needs only the short values of the metadata.
 template <class File>
 std::string header_checksum(const File& file, std::uint32_t epochs, std::uint32_t config,
                             std::uint32_t provenance) {

@@ -42,7 +42,7 @@ struct Spread {
   double mean = 0, deviation = 0;
 };
 
-/// Of two values or more. NaN among them makes both NaN.
+/// The spread of two values or more. NaN among them makes both NaN.
 Spread spread_of(std::span<const double> values);
 
 }  // namespace sweep

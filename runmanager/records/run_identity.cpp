@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of these, only their effect counts: the device it became, and the epochs there are.
+// Keys whose effect alone counts: the device it became, and the epochs there are.
 bool is_compared_by_itself(std::string_view key) { return key == "device" || key == "epochs"; }
 
 // One text for 1 and 1.0: a file may spell a number either way. Integers that no double holds stay exact.

@@ -15,10 +15,10 @@ struct Coordinates {
   std::vector<std::string> formats;            // of the axes' labels; "" for texts
 };
 
-/// Of the completed runs that have the metric. A setting with many numbers is shown by value or, over two
-/// powers of ten or more, by its logarithm; of few, each has its place, in their order; texts have it in the
-/// order of the runs. The best value of metric and time is at the top. `test` says how Vega's vlSelectionTest
-/// tells whether a run is in a part of the axis: R, a range, or E, a list of values.
+/// The axes and lines of the completed runs that have the metric. A setting with many numbers is shown by
+/// value or, over two powers of ten or more, by its logarithm; of few, each has its place, in their order;
+/// texts have it in the order of the runs. The best value of metric and time is at the top. `test` says how
+/// Vega's vlSelectionTest tells whether a run is in a part of the axis: R, a range, or E, a list of values.
 Coordinates coordinates_of(const ReportData& data);
 
 }  // namespace sweep

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of RunLog and log_predictions().
+// The tags of RunLog and log_predictions().
 struct Tags {
   std::string_view image, text;
 };

@@ -31,10 +31,10 @@ class Halving {
   /// In their order, at least one: with fewer and fewer trials, and more and more epochs.
   const std::vector<Rung>& rungs() const { return rungs_; }
 
-  /// Who goes on from rung `rung` to the next. `values`: of those that reached it, in the order of their
-  /// trial numbers, smaller is better; none or not finite: the trial failed. Returns rising indices into
-  /// `values`, of the best ones, the earlier one of equals: as many as the next rung has trials, fewer only
-  /// if fewer have a value, none after the last rung. Throws std::out_of_range if there is no such rung.
+  /// Which trials go on from rung `rung` to the next. `values`: of those that reached it, in the order of
+  /// their trial numbers, smaller is better; none or not finite: the trial failed. Returns rising indices
+  /// into `values`, of the best ones, the earlier one of equals: as many as the next rung has trials, fewer
+  /// only if fewer have a value, none after the last rung. Throws std::out_of_range if there is no such rung.
   std::vector<std::size_t> decide(std::size_t rung, std::span<const std::optional<double>> values) const;
 
   /// The epochs that are trained in all, if no trial fails and each goes on from where it was.

@@ -100,7 +100,7 @@ void ParzenEstimator::fit_normals(Kernels& kernels, const UnitScale& scale,
       own = std::max(own, kOfCell * (cell.high - cell.low));
     }
     kernels.precision.push_back(1 / own);
-    // Of real numbers it makes a density, of others the probability of a cell.
+    // The density of real numbers, or else the probability of a cell.
     kernels.log_scale.push_back(-std::log(normal_between(-mean / own, (1 - mean) / own)) -
                                 (scale.is_continuous() ? std::log(own) + kHalfLog2Pi : 0));
   }

@@ -35,9 +35,9 @@ class ParzenEstimator {
   double log_density(const SearchPoint& point) const;
 
  private:
-  /// Of one dimension: its different kernels. Number 0 is uniform.
+  /// The different kernels of one dimension. Number 0 is uniform.
   struct Kernels {
-    std::vector<std::size_t> of_point{};  // which one each point has, and behind them the prior
+    std::vector<std::size_t> of_point{};  // which one each point has, and after them the prior
     std::vector<double> mean;             // in [0, 1]; of choices without an order the index
     std::vector<double> precision;        // 1 / standard deviation; of choices without an order unused
     std::vector<double> log_scale;        // added to the logarithm, so that the integral over [0, 1] is 1
@@ -47,7 +47,7 @@ class ParzenEstimator {
   Kernels fitted(std::size_t d, std::span<const WeightedPoint> points) const;
   static void smooth_choices(Kernels& kernels, const UnitScale& scale, std::size_t having);
   void fit_normals(Kernels& kernels, const UnitScale& scale, std::span<const double> means) const;
-  /// Of each different kernel at a value.
+  /// The logarithms of the densities of each different kernel at a value.
   static std::vector<double> log_densities(const Kernels& kernels, const UnitScale& scale, double value);
 
   std::span<const UnitScale> scales_;

@@ -31,7 +31,7 @@ void for_each_point(const SearchDomain& domain, const std::function<void(const S
     SearchPoint values(scales.size());
     for (std::size_t d = 0; d < scales.size(); ++d) values[d] = scales[d].value_at(indices[d]);
     const SearchPoint point = without_inactive(domain, std::move(values));
-    // Of combinations that differ only in what does not exist, the first one counts.
+    // Where combinations differ only in what does not exist, the first one counts.
     bool first = true;
     for (std::size_t d = 0; d < scales.size(); ++d) first = first && (point[d] || indices[d] == 0);
     if (first && (!domain.is_allowed || domain.is_allowed(point))) use(point);

@@ -29,7 +29,7 @@ class UnitRandom {
   /// Uniform in [0, bound), 1 <= bound < 2^32.
   std::size_t below(std::size_t bound) { return stream_.below(static_cast<std::uint32_t>(bound)); }
 
-  /// Of mean 0 and deviation 1: the polar method of Marsaglia and Bray.
+  /// A number of mean 0 and deviation 1: the polar method of Marsaglia and Bray.
   double normal() {
     double x, y, square;
     do {

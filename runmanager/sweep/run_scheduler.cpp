@@ -27,7 +27,7 @@ constexpr double kIntervalsBeforeStall = 10;
 constexpr std::size_t kIntervalsKept = 100;
 // Before its first batch a run may compile kernels or measure them.
 constexpr double kStallFactorBeforeFirstBatch = 5;
-// Of log.txt, in the error of a run that was lost.
+// How much of log.txt is in the error of a run that was lost.
 constexpr std::size_t kLogLinesShown = 3;
 
 // The last lines of the run's log, which tell what it did before it was lost.
@@ -285,7 +285,7 @@ class RunScheduler {
     lose_run(slot, "");
   }
 
-  // Who removes a directory removes its files first: writing may fail a moment before the directory is gone.
+  // Removing a directory removes its files first: writing may fail a moment before the directory is gone.
   bool only_run_directory_is_gone(const Slot& slot) const {
     const std::filesystem::path run = recorder_.directory() / slot.run().prepared.config->name;
     const auto end = std::chrono::steady_clock::now() + kRemoval;

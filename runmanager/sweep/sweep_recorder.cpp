@@ -23,7 +23,7 @@ namespace {
 // the training, so they are written only as often as takes this fraction of the time.
 constexpr double kTimeForResults = 0.02;
 
-// Of the file that `sweep watch` reads. Writing it takes a tenth of a millisecond or so.
+// How often the file is written that `sweep watch` reads. Writing it takes a tenth of a millisecond or so.
 constexpr double kSecondsBetweenProgress = 0.9;
 
 // Whether the start that finished a run may have been killed before the run was on the disk. Syncing all of

@@ -65,7 +65,7 @@ class SweepRecorder {
   Progress& progress() { return *progress_; }
   const std::vector<RunRecord>& records() const { return records_.all(); }
   const RunRecord& record(std::size_t run) const { return records()[run]; }
-  /// Of the runs that this start trained from their beginning to their end.
+  /// The runs that this start trained from their beginning to their end.
   const SweepCost& cost() const { return cost_; }
   /// Names of the runs in mean_directory() that are there.
   std::vector<std::string> means() const { return aggregates_.written(); }

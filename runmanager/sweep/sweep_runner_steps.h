@@ -43,7 +43,7 @@ class SweepRunner {
   // others find out with each claim what is there of a run.
   void set_up_joined();
   bool has_failed_runs();
-  // Of a run that has ended; false if its end is damaged, so that it is not known.
+  // Whether a run has ended; false if its end is damaged, so that it is not known.
   bool ended_failed(const std::string& run);
   // Refuses what needs worker processes if there are none.
   void check_options() const;

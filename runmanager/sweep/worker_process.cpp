@@ -69,7 +69,7 @@ void WorkerProcess::signal_end() const {
   if (::kill(pid_, SIGKILL) != 0) ::shutdown(socket_.fd(), SHUT_RDWR);
 }
 
-// One that hangs is left behind: it ends with this process at the latest (PR_SET_PDEATHSIG).
+// One that hangs is not waited for: it ends with this process at the latest (PR_SET_PDEATHSIG).
 void WorkerProcess::kill() {
   constexpr int kTries = 2000;  // 1 ms each
   for (int tries = 0; pid_ != 0 && tries < kTries; ++tries) {

@@ -81,7 +81,7 @@ class Canvas {
 
 // Longer names of classes would leave no room for the matrix.
 constexpr std::int64_t kWidestLabel = 128;
-// Of more classes, only the shades are drawn: there is no room for letters.
+// With more classes only the shades are drawn: there is no room for letters.
 constexpr std::size_t kMostNamed = 200;
 
 std::size_t width_of(std::string_view text) { return static_cast<std::size_t>(tbwriter::text_width(text)); }

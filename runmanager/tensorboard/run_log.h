@@ -59,7 +59,7 @@ std::span<const double> parameter_limits();
 
 /// The points of an epoch: everything that has a tag and was measured. TensorBoard's page of hyperparameters
 /// ticks the first five metrics by name, and can colour by these only: accuracies, Duration/epoch_seconds
-/// and a loss. What has a name between them is to sort behind.
+/// and a loss. Names between them have to sort after those.
 std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch);
 /// Those of the metrics on the test set, at the last epoch's step.
 std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics);

@@ -75,7 +75,7 @@ bool same_value(const JsonNode& a, const JsonNode& b);
 /// object`. Long strings are cut, and control characters are escaped.
 std::string describe(const JsonNode& node);
 
-/// `text` with control characters escaped, cut behind `most` bytes.
+/// `text` with control characters escaped, cut after `most` bytes.
 std::string shown_text(std::string_view text, std::size_t most);
 
 /// The string in quotes as describe() shows it.

@@ -22,7 +22,7 @@ extern "C" void record_signal(int signal) {
   const bool is_first = first_signal.compare_exchange_strong(none, signal);
   // When a terminal is closed, the shell and the kernel may send SIGHUP each.
   if (is_first || signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) return;
-  // Ends the line of the progress bars, so that the shell's prompt does not appear behind them.
+  // Ends the line of the progress bars, so that the shell's prompt appears below them.
   if (::isatty(STDERR_FILENO) != 0) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, "\n", 1);
   ::_exit(128 + signal);

@@ -41,7 +41,7 @@ class KeyDigest {
   Sha256 digest_;
 };
 
-// Of the file for a folder and the options that change a decoded pixel.
+// The name of the file for a folder and the options that change a decoded pixel.
 std::string name_of(const fs::path& root, const ReadOptions& options) {
   KeyDigest name;
   // However the path is written, and whatever links lead there, it is one folder.
@@ -52,7 +52,7 @@ std::string name_of(const fs::path& root, const ReadOptions& options) {
   return name.add_number(options.resize ? options.resize->width : 0).finish();
 }
 
-// Of all that decides what the file holds.
+// A digest of all that decides what the file holds.
 std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOptions& options) {
   KeyDigest key;
   key.add_number(kDecoderVersion).add_number(LIBJPEG_TURBO_VERSION_NUMBER).add(name_of(root, options));

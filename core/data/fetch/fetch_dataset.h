@@ -29,7 +29,7 @@ std::vector<std::string> dataset_urls(const KnownDataset& known, const std::stri
 /// All is done in a hidden folder beside `directory` first, and a file is moved to its name only after all of
 /// them were checked: no file there is ever seen half-written. Other files in `directory` stay. Returns false
 /// if options.progress ended it. Throws ConfigError as dataset_urls(), DataError as download() and for
-/// content that is not the published one, IoError for what cannot be written; nothing is left behind then.
+/// content that is not the published one, IoError for what cannot be written; no file is left then.
 bool fetch_dataset(const KnownDataset& known, const std::filesystem::path& directory,
                    const FetchOptions& options);
 

@@ -74,7 +74,7 @@ bool channels_are_last(const NamedArray& array, ChannelOrder order, const std::s
   if (shape.size() != 4 || order == ChannelOrder::kFirst) return false;
   const std::int64_t a = shape[1], b = shape[2], c = shape[3];
   if (order == ChannelOrder::kLast || ((c == 1 || c == 3) && a > 3 && b > 3)) return true;
-  // Few channels in front, or an image behind them that is square, are channels first.
+  // Few channels in front, or a square image after them, are channels first.
   const bool looks_last = a > 4 && (c < std::min(a, b) || (a == b && b != c));
   if (!looks_last) return false;
   throw DataError(name + ": array " + quoted_name(array.name) + " has shape " + to_string(shape) +

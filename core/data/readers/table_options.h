@@ -36,7 +36,7 @@ enum class DecimalMark {
 /// How a table's text is written. UTF-16 is known by the mark that it begins with.
 enum class TextEncoding { kUtf8, kLatin1 };
 
-/// What becomes of a category that was not there in training.
+/// How a category is read that was not there in training.
 enum class UnknownCategory {
   kError,  // its row is refused
   kZeros   // none of the features of its column is 1

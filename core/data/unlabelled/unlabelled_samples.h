@@ -25,7 +25,7 @@ struct UnlabelledSamples {
 /// - .npy, .npz, safetensors: see samples_from_arrays(); IDX images: as such. Bytes are for a network that
 /// was
 ///   trained on bytes, other numbers for one that was trained on floats.
-/// Folders stand for the files in them and below, sorted by name, without hidden ones. A file that cannot be
+/// A folder means the files in it and below, sorted by name, without hidden ones. A file that cannot be
 /// read, or that holds other samples than format.shape, is passed to `skip` with the reason. Not thread-safe;
 /// pictures are decoded on `threads` threads (0: all cores).
 void read_unlabelled(std::span<const std::filesystem::path> files, const SampleFormat& format,

@@ -31,7 +31,7 @@ struct Value {
   Slot slot = {}, gradient = {};
 };
 
-/// What becomes one op: a layer; a convolution or linear layer with the relu after it; or one or two
+/// The layers of one op: one layer; a convolution or linear layer with the relu after it; or one or two
 /// convolutions with relu and pooling.
 struct Node {
   const Layer* layer;

@@ -63,7 +63,7 @@ inline std::size_t largest_part(std::size_t samples, const GradientParts& parts)
   return std::max<std::size_t>(1, per(per(samples, parts.turns), parts.count));
 }
 
-/// Of all parts of a turn.
+/// For all parts of a turn.
 inline PartSizes part_sizes(std::size_t samples, const GradientParts& parts, int turn) {
   const SampleRange all = samples_of_turn(samples, parts, turn);
   return {.count = parts.count, .images = static_cast<std::int64_t>(all.size())};

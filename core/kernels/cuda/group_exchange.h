@@ -9,8 +9,8 @@
 
 namespace sweep::cuda {
 
-/// Of arrays [GradientParts::count] of so many bytes per part in the memory of each device. All devices call
-/// the same functions in the same order. Throws what DeviceGroup does. Not thread-safe.
+/// Exchanges arrays [GradientParts::count] of so many bytes per part in the memory of each device. All
+/// devices call the same functions in the same order. Throws what DeviceGroup does. Not thread-safe.
 class GroupExchange {
  public:
   /// Rank r of the group computes parts [first_parts[r], first_parts[r + 1]). For the current device, of

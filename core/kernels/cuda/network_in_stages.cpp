@@ -24,7 +24,7 @@ std::vector<Stage> used_stages(const Network& network, const std::vector<Stage>&
   return stages;
 }
 
-// Of each stage, from 0 in order of first appearance.
+// The device of each stage, from 0 in order of first appearance.
 std::vector<std::size_t> numbered_devices(const std::vector<Stage>& stages) {
   std::vector<int> known;
   std::vector<std::size_t> numbers;

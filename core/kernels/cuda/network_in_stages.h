@@ -65,9 +65,9 @@ class NetworkInStages {
   /// See DeviceRunner.
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs);
 
-  /// Of all layers.
+  /// What all layers have used.
   const UsedLibraries& libraries() const { return libraries_; }
-  /// Of each part that is computed here, the same number of sums, which are set to zero.
+  /// The sums of each part that is computed here, as many of each; they are set to zero.
   std::vector<DeviceTotals> take_totals() { return stages_.back()->runner().take_totals(); }
 
   std::vector<float> parameters();

@@ -39,7 +39,7 @@ struct ProgramOptions {
   bool deterministic;  // EngineOptions::deterministic
   AugmentOptions augment;
   GradientParts parts = {};
-  // Of a stage: whether all of `parts` are under way at the same time. Else they are where batch
+  // In a stage: whether all of `parts` are under way at the same time. Else they are where batch
   // normalization lets them wait for each other.
   bool parts_together = false;
   StageLayers stage = {};  // the layers that the program has

@@ -46,7 +46,7 @@ std::vector<Stage> chosen_stages(const Network& network, const EngineOptions& op
   return stages;
 }
 
-// Of all stages, each once, in their order.
+// The devices of all stages, each once, in their order.
 std::vector<Device> devices_of(const std::vector<Stage>& stages) {
   std::vector<Device> devices;
   for (const Stage& stage : stages) {

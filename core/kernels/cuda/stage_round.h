@@ -12,7 +12,7 @@
 
 namespace sweep::cuda {
 
-/// Who computes what of a batch, and how it is cut.
+/// How a batch is divided over devices and pieces.
 struct RoundOptions {
   GradientParts parts = {};
   bool together = false;   // whether all of the set's parts of a turn are in one round; else one part is

@@ -160,7 +160,7 @@
   const mostNumbers = 24, bins = 6;
   const groupTexts = new Map();  // what the legend says of parts of a range
 
-  // Of many numbers, the part of the range: parts hold equally many different values.
+  // For many numbers, the part of the range: parts hold equally many different values.
   function binOf(values, value) {
     const bin = Math.min(bins - 1, Math.floor(values.indexOf(value) * bins / values.length));
     const first = values[Math.ceil(bin * values.length / bins)], last = values[Math.ceil((bin + 1) * values.length / bins) - 1];

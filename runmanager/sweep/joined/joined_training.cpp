@@ -114,8 +114,8 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
   } const forget{claimed_};
   claimed_ = {&here, &elsewhere};
   if (!runs.empty()) train(here, runs, runs.size(), recorder);
-  // Who does not wait for others cannot know what they have: a node whose device is broken would skip the
-  // runs of all.
+  // A process that does not wait for others cannot know what they have: a node whose device is broken would
+  // skip the runs of all.
   if (!unavailable.empty() && options_.leave)
     recorder.progress().message(
         fmt::format("{} of the runs cannot be trained here and are left to others: {}", unavailable.size(),

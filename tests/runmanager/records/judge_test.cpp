@@ -1,4 +1,4 @@
-// The number that stands for a run, and which run is the best by it.
+// The number by which a run is judged, and which run is the best.
 #include "runmanager/records/judge.h"
 
 #include <gmock/gmock.h>

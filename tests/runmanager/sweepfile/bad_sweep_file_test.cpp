@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::SweepFolder;
 
-// A row of bad_sweeps.json: settings behind a good data set and network, from line 2, column 1.
+// A row of bad_sweeps.json: settings after a good data set and network, from line 2, column 1.
 TEST(BadSweepFile, EveryMistakeIsReportedWithItsPlaceAndWhatIsAllowed) {
   const SweepFolder folder;
   const auto rows = nlohmann::json::parse(read_file(test::reference_path("bad_sweeps.json")));

@@ -51,7 +51,7 @@ void __tsan_vptr_update(void** address, void*) {
   note(address, sizeof *address, AccessKind::kWrite, __builtin_return_address(0));
 }
 
-// Of the host's counters, as in std::shared_ptr; kernels have add_atomically().
+// For the host's counters, as in std::shared_ptr; kernels have add_atomically().
 std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* counter, std::uint32_t more, int) {
   return __atomic_fetch_add(counter, more, __ATOMIC_SEQ_CST);
 }

@@ -76,7 +76,7 @@ struct RaceCheck::Implementation {
   }
 
   void note(Byte& byte, const Moment& moment, bool of_block, AccessKind access, const void* code) {
-    // Of what another block has done to its shared memory nothing is seen.
+    // What another block has done to its shared memory is not seen.
     const auto concerns = [&](const Moment& other, std::uint64_t of_grid) {
       return of_grid == grid && (!of_block || other.block == moment.block);
     };

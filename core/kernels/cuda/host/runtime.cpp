@@ -32,7 +32,7 @@ namespace {
 // Work that a stream collects at most: nobody may ever wait for a training stream.
 constexpr std::size_t kLongestQueue = 4096;
 
-// Of set_stream_seed(): the seed, and how often it was set.
+// The seed of set_stream_seed(), and how often it was set.
 std::atomic<std::uint64_t> stream_seed{0}, seeds_set{0};
 
 // The calling thread's chances; nullptr without a seed.

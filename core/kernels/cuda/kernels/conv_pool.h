@@ -59,7 +59,7 @@ struct ConvPoolArrays {
       nullptr;  // [images][argmax_bytes()]: 0 … 3, the window's maximum, or kDeadRelu; as `out`
   float* gradient = nullptr;  // [parts][gradient_floats()], to be added up over the parts
 };
-/// Of an output that is 0 because the relu has cut off the maximum: no gradient passes.
+/// Marks an output that is 0 because the relu has cut off the maximum: no gradient passes.
 inline constexpr std::uint8_t kDeadRelu = 4;
 
 /// `arrays`: one element per convolution of the chain, as below.

@@ -102,7 +102,7 @@ class Op {
   virtual void backward_weights(const Pass& /*pass*/) const {}
   virtual std::vector<PartialGradient> gradients() const { return {}; }
 
-  /// Of a pass with `joint`: bytes that the op needs of each part before forward() or backward(); mostly 0.
+  /// For a pass with `joint`: bytes that the op needs of each part before forward() or backward(); mostly 0.
   virtual std::size_t sum_bytes(Phase /*phase*/) const { return 0; }
   /// Leaves the sums of a part that has images.
   virtual void leave_sums(const Pass& /*pass*/, Phase /*phase*/) const {}

@@ -79,7 +79,7 @@ KernelType kernel_type(void (*)(Parameters...)) {
   return {{sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>};
 }
 
-/// Of functor_kernel<Functor>(), which is not called itself.
+/// The host's form of functor_kernel<Functor>(), which is not called itself.
 template <class Functor>
 KernelType functor_type() {
   KernelType type{{sizeof(Functor)}, nullptr, [](const void*, void** arguments) {

@@ -77,7 +77,7 @@ struct LoadedKernel {
   std::size_t shared_bytes = std::size_t{48} << 10;  // dynamic shared memory that it may have
 };
 
-// Of the process: kernels are shared by all engines. Thread-safe.
+// The kernels that this process has loaded, which all engines share. Thread-safe.
 class LoadedKernels {
  public:
   // Loads `kernel` on `device`, the current one, if this is its first launch, and allows it `shared_bytes`.
