@@ -217,6 +217,14 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
   return complete;
 }
 
+double number_of(const Arguments& arguments, std::string_view name) {
+  return std::get<double>(arguments.find(name)->second);
+}
+
+std::int64_t integer_of(const Arguments& arguments, std::string_view name) {
+  return std::get<std::int64_t>(arguments.find(name)->second);
+}
+
 std::string to_string(const ArgumentValue& value) {
   return std::visit(
       [](const auto& v) -> std::string {

@@ -82,6 +82,10 @@ std::string allowed_text(const ArgumentType& type, const ArgumentValue* given = 
 /// out-of-range argument; `subject` ("layer conv1") starts the message.
 Arguments complete_arguments(const NamedType& type, const Arguments& given, std::string_view subject);
 
+/// Returns the number or integer called `name` of complete `arguments`, which must have it as that kind.
+double number_of(const Arguments& arguments, std::string_view name);
+std::int64_t integer_of(const Arguments& arguments, std::string_view name);
+
 /// "5", "0.9", "true", "[2, 3]", "\"cos\"": a value as messages show it.
 std::string to_string(const ArgumentValue& value);
 

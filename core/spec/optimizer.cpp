@@ -18,10 +18,6 @@ std::vector<ArgumentType> adam_arguments(double weight_decay) {
                                    : "share of the weights that each step takes away, times lr")};
 }
 
-double number_of(const Arguments& arguments, const char* name) {
-  return std::get<double>(arguments.at(name));
-}
-
 OptimizerOptions resolve_sgd(const Arguments& a) {
   const SgdOptions sgd{number_of(a, "momentum"), number_of(a, "dampening"), number_of(a, "weight_decay"),
                        std::get<bool>(a.at("nesterov"))};

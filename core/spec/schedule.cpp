@@ -27,14 +27,6 @@ ArgumentType epochs(std::string name, std::optional<ArgumentValue> value, bool o
           false,           std::move(help)};
 }
 
-double number_of(const Arguments& arguments, const char* name) {
-  return std::get<double>(arguments.at(name));
-}
-
-std::int64_t integer_of(const Arguments& arguments, const char* name) {
-  return std::get<std::int64_t>(arguments.at(name));
-}
-
 AfterWarmup resolve_after_warmup(const ScheduleSpec& spec, const Arguments& a) {
   if (spec.type == "step") return StepSchedule{integer_of(a, "step_size"), number_of(a, "gamma")};
   if (spec.type == "constant") return ConstantSchedule{};

@@ -27,26 +27,41 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-# Most of what the compiler does for a source is reading headers that its neighbours read as well. Not so for core and tbwriter: across
-# sources the compiler would inline, and so round, as it does not within one.
+# mold links a test program in a fifth of ld's time; GCC knows its name from version 12 on.
+find_program(SWEEP_MOLD mold)
+if(SWEEP_MOLD AND NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12))
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Most of what the compiler does for a source is reading headers that its neighbours read as well. (Precompiled headers save a tenth at most,
+# and GCC 12 then warns of overflows that there are not.)
 option(SWEEP_JOIN_SOURCES "Compile the sources of a folder together where that saves time" OFF)
-# sweep_compile_quickly(TARGET [BY_FOLDER]): for what computes little itself, after all of its sources are known. Joins its sources, those of
-# each folder or ten at a time, which halves the compiler's time, and optimizes by -O1, which takes a quarter less than -O3. (Precompiled
-# headers save a tenth at most, and GCC 12 then warns of overflows that there are not.)
-function(sweep_compile_quickly target)
-  cmake_parse_arguments(PARSE_ARGV 1 join "BY_FOLDER" "" "")
-  if(SWEEP_JOIN_SOURCES)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+# sweep_join_by_folder(TARGET [EXCEPT folder]): compiles the target's sources of each folder together, except those below `folder` of the
+# project. To be called after all of its sources are known.
+function(sweep_join_by_folder target)
+  cmake_parse_arguments(PARSE_ARGV 1 join "" "EXCEPT" "")
+  if(NOT SWEEP_JOIN_SOURCES)
+    return()
   endif()
-  if(SWEEP_JOIN_SOURCES AND join_BY_FOLDER)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-    get_target_property(sources ${target} SOURCES)
-    foreach(source IN LISTS sources)
-      cmake_path(GET source PARENT_PATH folder)
-      string(REPLACE "${PROJECT_SOURCE_DIR}/" "" folder "${folder}/")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(REPLACE "${PROJECT_SOURCE_DIR}/" "" folder "${folder}/")
+    if(NOT join_EXCEPT OR NOT folder MATCHES "^${join_EXCEPT}/")
       string(MAKE_C_IDENTIFIER "${folder}" group)
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${group})
-    endforeach()
+    endif()
+  endforeach()
+endfunction()
+# sweep_compile_quickly(TARGET [BY_FOLDER]): for what computes little itself. Joins its sources, those of each folder or ten at a time, which
+# halves the compiler's time, and optimizes by -O1, which takes a quarter less than -O3.
+function(sweep_compile_quickly target)
+  cmake_parse_arguments(PARSE_ARGV 1 join "BY_FOLDER" "" "")
+  if(join_BY_FOLDER)
+    sweep_join_by_folder(${target})
+  elseif(SWEEP_JOIN_SOURCES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
   endif()
   if(NOT SWEEP_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
