@@ -16,6 +16,9 @@ constexpr double kLeast = 0.01;   // the least for any n
 constexpr double kOfCell = 0.75;  // the least in widths of a value's cell: the next value stays in sight
 constexpr double kUniformVariance = 1.0 / 12;  // stands for the unknown one of a single point
 
+// The mass of a cell narrower than this many deviations is its width times the density in its middle, to 0.1
+// %.
+constexpr double kNarrow = 0.02;
 constexpr double kNegligible = 45;  // e^-45 of 10^4 kernels is lost when it is added to the largest one
 constexpr double kHalfLog2Pi = 0.91893853320467274178;
 
@@ -52,7 +55,8 @@ ParzenEstimator::ParzenEstimator(std::span<const UnitScale> scales, std::span<co
 
 ParzenEstimator::Kernels ParzenEstimator::fitted(std::size_t d, std::span<const WeightedPoint> points) const {
   const UnitScale& scale = scales_[d];
-  Kernels kernels{.mean = {0.5}, .precision = {0}, .log_scale = {0}};  // the uniform one
+  Kernels kernels{
+      .mean = {0.5}, .precision = {0}, .log_precision = {0}, .log_scale = {0}};  // the uniform one
   std::vector<double> means;            // of all points that have the dimension
   std::map<double, std::size_t> known;  // of few values those of one share a kernel
   for (const WeightedPoint& point : points) {
@@ -100,9 +104,10 @@ void ParzenEstimator::fit_normals(Kernels& kernels, const UnitScale& scale,
       own = std::max(own, kOfCell * (cell.high - cell.low));
     }
     kernels.precision.push_back(1 / own);
+    kernels.log_precision.push_back(-std::log(own));
     // The density of real numbers, or else the probability of a cell.
-    kernels.log_scale.push_back(-std::log(normal_between(-mean / own, (1 - mean) / own)) -
-                                (scale.is_continuous() ? std::log(own) + kHalfLog2Pi : 0));
+    kernels.log_scale.push_back(-std::log(normal_between(-mean / own, (1 - mean) / own)) +
+                                (scale.is_continuous() ? kernels.log_precision[k] - kHalfLog2Pi : 0));
   }
 }
 
@@ -144,8 +149,13 @@ std::vector<double> ParzenEstimator::log_densities(const Kernels& kernels, const
     }
   } else {
     const UnitCell cell = scale.cell(value);
-    const double log_width = std::log(cell.high - cell.low);
+    const double width = cell.high - cell.low, log_width = std::log(width);
     for (std::size_t k = 1; k < logs.size(); ++k) {
+      if (width * kernels.precision[k] < kNarrow) {
+        const double z = (0.5 * (cell.low + cell.high) - kernels.mean[k]) * kernels.precision[k];
+        logs[k] = kernels.log_scale[k] + kernels.log_precision[k] - kHalfLog2Pi - 0.5 * z * z;
+        continue;
+      }
       const double mass = normal_between((cell.low - kernels.mean[k]) * kernels.precision[k],
                                          (cell.high - kernels.mean[k]) * kernels.precision[k]);
       logs[k] =

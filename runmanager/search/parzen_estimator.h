@@ -40,6 +40,7 @@ class ParzenEstimator {
     std::vector<std::size_t> of_point{};  // which one each point has, and after them the prior
     std::vector<double> mean;             // in [0, 1]; of choices without an order the index
     std::vector<double> precision;        // 1 / standard deviation; of choices without an order unused
+    std::vector<double> log_precision;    // its logarithm
     std::vector<double> log_scale;        // added to the logarithm, so that the integral over [0, 1] is 1
     double log_same = 0, log_other = 0;   // of choices without an order: density at the point's and at others
   };

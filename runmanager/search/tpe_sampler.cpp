@@ -14,8 +14,10 @@
 namespace sweep {
 namespace {
 
-constexpr double kGoodPart = 0.15;       // of the trials that ended, rounded up
-constexpr std::size_t kMostGood = 25;    // also for many trials
+constexpr double kGoodPart = 0.15;     // of the trials that ended, rounded up
+constexpr std::size_t kMostGood = 25;  // also for many trials
+constexpr std::size_t kMostOthers =
+    1000;  // the newest ones: they lie where candidates do, and the cost is bounded
 constexpr std::size_t kCandidates = 24;  // of which the best one is proposed
 constexpr std::size_t kMostDraws = 240;  // to get that many candidates that are new
 
@@ -36,7 +38,7 @@ class TpeSampler final : public Sampler {
     good.resize(std::min({good.size(), part, kMostGood}));
 
     const std::vector<WeightedPoint> good_points = by_rank(good, earlier),
-                                     bad_points = all_but(good, earlier);
+                                     bad_points = newest_others(good, earlier);
     return best_candidate(trial, earlier, ParzenEstimator(points_.scales(), good_points),
                           ParzenEstimator(points_.scales(), bad_points));
   }
@@ -79,13 +81,14 @@ class TpeSampler final : public Sampler {
     return points;
   }
 
-  static std::vector<WeightedPoint> all_but(std::span<const std::size_t> good,
-                                            std::span<const Observation> earlier) {
+  static std::vector<WeightedPoint> newest_others(std::span<const std::size_t> good,
+                                                  std::span<const Observation> earlier) {
     std::vector<char> is_good(earlier.size(), 0);
     for (const std::size_t i : good) is_good[i] = 1;
     std::vector<WeightedPoint> points;
-    for (std::size_t i = 0; i < earlier.size(); ++i)
+    for (std::size_t i = earlier.size(); i-- > 0 && points.size() < kMostOthers;)
       if (!is_good[i]) points.push_back({.point = &earlier[i].point});
+    std::ranges::reverse(points);
     return points;
   }
 

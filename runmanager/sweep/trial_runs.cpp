@@ -24,7 +24,7 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
   for (ScheduledRun& run : runs_) waiting_[run.run] = &run;
   if (search_.method != SearchMethod::kTpe) return;
   sampler_ = make_tpe_sampler(sweep.trials->domain, search_.seed);
-  points_ = sweep.trials->points;
+  for (const SearchPoint& point : sweep.trials->points) observations_.push_back({.point = point});
 }
 
 void TrialRuns::read_results() {
@@ -75,20 +75,15 @@ bool TrialRuns::add_trial() {
   if (!sampler_ || is_exhausted_ || trial >= search_.trials || !has_time() ||
       !schedule_.may_begin(trial, results_))
     return false;
-  std::vector<Observation> earlier;
-  for (std::size_t i = 0; i < trial; ++i) {
-    Observation observation{.point = points_[i]};
-    if (i < schedule_.known(trial)) {
-      observation.value = final_value(results_[i]);
-      observation.failed = !observation.value;
-    }
-    earlier.push_back(std::move(observation));
+  for (std::size_t i = 0; i < schedule_.known(trial); ++i) {
+    observations_[i].value = final_value(results_[i]);
+    observations_[i].failed = !observations_[i].value;
   }
-  std::optional<SearchPoint> point = sampler_->suggest(trial, earlier);
+  std::optional<SearchPoint> point = sampler_->suggest(trial, std::span(observations_).first(trial));
   is_exhausted_ = !point;
   if (!point) return false;
   std::optional<ScheduledRun> run = options_.add(sweep_.trials->make_run(trial, *point));
-  points_.push_back(*std::move(point));
+  observations_.push_back({.point = *std::move(point)});
   if (run) waiting_[trial] = &runs_.emplace_back(*std::move(run));
   return true;
 }

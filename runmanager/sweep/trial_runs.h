@@ -58,10 +58,10 @@ class TrialRuns final : public RunSource {
   const SweepRecorder& recorder_;
   TrialRunsOptions options_;
   TrialSchedule schedule_;
-  std::unique_ptr<Sampler> sampler_;  // of methods that choose trials while others are trained
-  std::vector<SearchPoint> points_;   // of the trials
-  std::vector<TrialResult> results_;  // of the trials; those that have ended are read once
-  std::set<std::size_t> active_;      // handed out, and not ended
+  std::unique_ptr<Sampler> sampler_;       // of methods that choose trials while others are trained
+  std::vector<Observation> observations_;  // the trials' points, and the values that are known
+  std::vector<TrialResult> results_;       // of the trials; those that have ended are read once
+  std::set<std::size_t> active_;           // handed out, and not ended
   std::set<std::size_t> pruned_;
   bool is_exhausted_ = false;  // there is no other point
 };

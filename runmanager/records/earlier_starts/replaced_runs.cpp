@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <system_error>
 #include <vector>
 
@@ -65,6 +66,7 @@ void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& r
     if (is_replaced_name(name) && name.substr(0, name.rfind(kReplaced)) == run && !entry.is_symlink())
       aside.push_back(entry.path());
   }
+  std::ranges::sort(aside, std::greater{});  // number 1 is the last: has_run_set_aside() looks for that one
   for (const fs::path& path : aside) {
     fs::remove_all(path, error);
     if (error) throw IoError(fmt::format("{}: cannot remove: {}", path.string(), error.message()));
@@ -72,6 +74,11 @@ void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& r
 }
 
 namespace {
+
+bool has_run_set_aside(const fs::path& sweep_directory, const std::string& run) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(sweep_directory / fmt::format("{}{}1", run, kReplaced), error));
+}
 
 // Until the files of the new run are on the disk, a power cut would leave none that is whole.
 void remove_replaced_runs(const fs::path& sweep_directory, const std::string& run) {
@@ -98,7 +105,6 @@ void adopt_run(const fs::path& sweep_directory, const std::string& directory, co
 
 void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
                std::span<ExistingRun> existing) {
-  const std::set<std::string> aside = runs_set_aside(sweep_directory);
   for (std::size_t i = 0; i < existing.size(); ++i) {
     const RunConfig& config = runs[i];
     ExistingRun& run = existing[i];
@@ -112,7 +118,7 @@ void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
                        to_json(run.record->params) != to_json(config.params)))
       adopt_run(sweep_directory, run.directory, config, *run.record);
     // Likewise between the end of a new run and the removal of the old one.
-    if (run.fate == RunFate::kKept && aside.contains(config.name))
+    if (run.fate == RunFate::kKept && has_run_set_aside(sweep_directory, config.name))
       remove_replaced_runs(sweep_directory, config.name);
   }
 }

@@ -37,7 +37,7 @@ TEST(ParzenEstimator, IsADensityInEveryKindOfDimension) {
   for (const Dimension& dimension :
        {Dimension{.kind = kUniform, .low = 0, .high = 5},
         Dimension{.kind = kLogUniform, .low = 0.25, .high = 5},
-        Dimension{.kind = kInteger, .low = 0, .high = 5},
+        Dimension{.kind = kInteger, .low = 0, .high = 5}, Dimension{.kind = kInteger, .low = 0, .high = 5000},
         Dimension{.kind = kLogInteger, .low = 1, .high = 300}, Dimension{.kind = kChoice, .choices = 6},
         Dimension{.kind = kChoice, .choices = 6, .ordered = true}}) {
     const std::vector<UnitScale> scales{UnitScale(dimension)};

@@ -68,6 +68,20 @@ TEST(TpeSampler, FindsAMinimumOfMixedDimensionsWithConditions) {
   EXPECT_LT(tpe, random / 4);
 }
 
+TEST(TpeSampler, ForgetsTheOldestOfMoreThanAThousandOthers) {
+  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 7);
+  std::vector<Observation> seen;
+  for (int i = 0; i < 1200; ++i) {
+    const double x = i / 1200.0;
+    seen.push_back({.point = {x}, .value = square(x - 0.7)});
+  }
+  const auto point = sampler->suggest(seen.size(), seen);
+  for (int i = 0; i < 100; ++i) seen[static_cast<std::size_t>(i)].point = {0.7};
+  EXPECT_EQ(sampler->suggest(seen.size(), seen), point);
+  for (int i = 300; i < 600; ++i) seen[static_cast<std::size_t>(i)].point = {0.71};
+  EXPECT_NE(sampler->suggest(seen.size(), seen), point);
+}
+
 TEST(TpeSampler, TheFirstTrialsAreSpreadOverEveryDimension) {
   const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1},
                                                         {.kind = kInteger, .low = 1, .high = 10},
