@@ -1,4 +1,5 @@
 #include "runmanager/tensorboard/network_graph.h"
+#include "tests/support/growth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -204,15 +205,17 @@ TEST(NetworkProfile, FindsTheNodesOfInnerLayersAndSums) {
 }
 
 TEST(NetworkGraph, TakesLinearTimeForManyLayers) {
-  constexpr std::size_t kLayers = 60'000;  // Quadratic time would be minutes.
-  NetworkSpec spec{"net", {{"0", "flatten", {}}, {"1", "linear", {{"out_features", std::int64_t{1}}}}}};
-  while (spec.layers.size() < kLayers)
-    spec.layers.push_back({std::to_string(spec.layers.size()), "relu", {}});
-  const Network network(std::move(spec), {1, 2, 2});
-  std::vector<LayerProfile> layers;
-  for (const Layer& layer : network.layers()) layers.push_back({layer.name, 0.001, 16});
-  EXPECT_EQ(network_graph(network, {}).nodes.size(), kLayers + 5);
-  EXPECT_EQ(network_profile(network, {}, layers, 8, 0).size(), kLayers + 5);
+  const auto draw = [](std::size_t count) {
+    NetworkSpec spec{"net", {{"0", "flatten", {}}, {"1", "linear", {{"out_features", std::int64_t{1}}}}}};
+    while (spec.layers.size() < count)
+      spec.layers.push_back({std::to_string(spec.layers.size()), "relu", {}});
+    const Network network(std::move(spec), {1, 2, 2});
+    std::vector<LayerProfile> layers;
+    for (const Layer& layer : network.layers()) layers.push_back({layer.name, 0.001, 16});
+    EXPECT_EQ(network_graph(network, {}).nodes.size(), count + 5);
+    EXPECT_EQ(network_profile(network, {}, layers, 8, 0).size(), count + 5);
+  };
+  EXPECT_LT(test::growth(draw, 2'000), test::kLinearGrowth);
 }
 
 TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
