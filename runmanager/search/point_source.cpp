@@ -35,6 +35,13 @@ bool PointSource::is_new(const SearchPoint& point, std::span<const Observation> 
   return !domain_.is_allowed || domain_.is_allowed(point);
 }
 
+void PointSource::keep_new(std::vector<SearchPoint>& points, std::span<const Observation> earlier) const {
+  if (domain_.is_allowed)
+    std::erase_if(points, [&](const SearchPoint& point) { return !domain_.is_allowed(point); });
+  for (const Observation& other : earlier)
+    std::erase_if(points, [&](const SearchPoint& point) { return other.point == point; });
+}
+
 std::optional<SearchPoint> PointSource::random_point(UnitRandom& random,
                                                      std::span<const Observation> earlier) const {
   std::vector<double> unit(scales_.size());

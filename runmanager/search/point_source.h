@@ -28,6 +28,9 @@ class PointSource {
   /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
   bool is_new(const SearchPoint& point, std::span<const Observation> earlier) const;
 
+  /// Removes from `points` those that are not new, in one pass over `earlier`.
+  void keep_new(std::vector<SearchPoint>& points, std::span<const Observation> earlier) const;
+
   /// A new random point, all equally likely but for their cells; none as Sampler::suggest() says.
   std::optional<SearchPoint> random_point(UnitRandom& random, std::span<const Observation> earlier) const;
 

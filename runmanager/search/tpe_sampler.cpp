@@ -33,9 +33,10 @@ class TpeSampler final : public Sampler {
       if (has_value(earlier[i])) good.push_back(i);
     }
     if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
-    std::ranges::stable_sort(good, {}, [&](std::size_t i) { return *earlier[i].value; });
     const auto part = static_cast<std::size_t>(std::ceil(kGoodPart * static_cast<double>(ended)));
-    good.resize(std::min({good.size(), part, kMostGood}));
+    const auto end = good.begin() + static_cast<std::ptrdiff_t>(std::min({good.size(), part, kMostGood}));
+    std::ranges::partial_sort(good, end, {}, [&](std::size_t i) { return std::pair(*earlier[i].value, i); });
+    good.erase(end, good.end());
 
     const std::vector<WeightedPoint> good_points = by_rank(good, earlier),
                                      bad_points = newest_others(good, earlier);
@@ -97,14 +98,18 @@ class TpeSampler final : public Sampler {
     UnitRandom random(seed_, trial, SearchDraw::kCandidate);
     std::optional<SearchPoint> best;
     double best_score = -std::numeric_limits<double>::infinity();
-    for (std::size_t draw = 0, candidates = 0; draw < kMostDraws && candidates < kCandidates; ++draw) {
-      SearchPoint point = points_.at(good.sample(random));
-      if (!points_.is_new(point, earlier)) continue;
-      ++candidates;
-      const double score = good.log_density(point) - bad.log_density(point);
-      if (best && score <= best_score) continue;
-      best_score = score;
-      best = std::move(point);
+    for (std::size_t draws = 0, candidates = 0; draws < kMostDraws && candidates < kCandidates;) {
+      std::vector<SearchPoint> points(std::min(kCandidates - candidates, kMostDraws - draws));
+      for (SearchPoint& point : points) point = points_.at(good.sample(random));
+      draws += points.size();
+      points_.keep_new(points, earlier);
+      candidates += points.size();
+      for (SearchPoint& point : points) {
+        const double score = good.log_density(point) - bad.log_density(point);
+        if (best && score <= best_score) continue;
+        best_score = score;
+        best = std::move(point);
+      }
     }
     if (best) return best;
     UnitRandom anywhere(seed_, trial, SearchDraw::kPoint);
