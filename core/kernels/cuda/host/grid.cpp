@@ -102,11 +102,11 @@ class BlockRunner {
         fibers_.clear();
         throw std::logic_error("a kernel's threads end while others of their block wait at a barrier");
       }
-      std::vector<Waiting> turn;
-      turn.swap(waiting_);
-      if (order == Order::kRandom) Turns::shuffle(turn);
+      turn_.swap(waiting_);
+      waiting_.clear();
+      if (order == Order::kRandom) Turns::shuffle(turn_);
       if (observer != nullptr) observer->pass_barrier();
-      for (const Waiting& waiting : turn) {
+      for (const Waiting& waiting : turn_) {
         thread_index = waiting.index;
         resume(waiting.fiber);
       }
@@ -197,7 +197,7 @@ class BlockRunner {
   unsigned threads_ = 0, started_ = 0, ended_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
-  std::vector<Waiting> waiting_;
+  std::vector<Waiting> waiting_, turn_;  // turn_: those that waited and go on
   BlockState* block_ = nullptr;
   bool early_ = false;
   std::size_t misaligned_bytes_ = 0;  // of a copy that a GPU would not do; 0: none

@@ -117,7 +117,7 @@ TEST(Accumulation, TakesTheMemoryOfOnePart) {
 
 TEST(Accumulation, TakesLessMemoryOnEachDevice) {
   const Network network(test::small_residual(8), {1, 8, 8});
-  EngineOptions whole{.device = {DeviceType::kCuda, 0}, .batch_size = 512};
+  EngineOptions whole{.device = {DeviceType::kCuda, 0}, .batch_size = 256};
   whole.parallel.data = 2;
   EngineOptions in_turns = whole;
   in_turns.accumulate = 8;
