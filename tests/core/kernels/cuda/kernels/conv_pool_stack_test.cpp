@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 namespace sweep::cuda {
 namespace {
@@ -148,7 +148,7 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
                              .loss = c.compares ? &loss : nullptr,
                              .backward = c.trains,
                              .totals = arrays.add(std::vector<DeviceTotals>(kStackTotals))};
-  const std::uint64_t before = host::grids_run();
+  const test::KernelCount count;
   if (together) {
     conv_pool_stack(stream, c.chain, in, convolutions.data(), shape, stack, pass);
   } else {
@@ -156,7 +156,7 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
     linear_stack(stream, shape, stack, pass);
   }
   stream.wait();
-  EXPECT_EQ(host::grids_run() - before, together ? 1u : 2u);
+  count.expect(together ? 1 : 2);
   std::vector<std::vector<std::byte>> all = arrays.contents();
   // The addresses in the StepInput differ; the kernels do not write it.
   std::erase_if(all, [](const auto& array) { return array.size() == sizeof(StepInput); });
@@ -178,11 +178,7 @@ TEST(ConvPoolStack, HasTheBitsOfTheKernelsThatItStandsFor) {
     SCOPED_TRACE(c.name);
     ASSERT_TRUE(conv_pool_fits(c.chain, false));
     const auto apart = contents_behind(c, false);
-    for (const host::Order order : {host::Order::kForward, host::Order::kBackward, host::Order::kRandom}) {
-      host::set_order(order, 5);
-      EXPECT_EQ(contents_behind(c, true), apart);
-    }
-    host::set_order(host::Order::kForward);
+    test::in_every_order([&] { EXPECT_EQ(contents_behind(c, true), apart); });
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/kernel.h"
-#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/environment.h"
 
 namespace sweep::cuda {
@@ -23,7 +23,7 @@ using testing::ThrowsMessage;
 // Each test has a machine of its own, and leaves nothing behind on it.
 class CudaRuntime : public testing::Test {
  protected:
-  void SetUp() override { cudart::start({}); }
+  void SetUp() override { cudart::start({.devices = 2}); }
   void TearDown() override {
     EXPECT_EQ(cudart::alive(), cudart::Alive{}) << "something is not released";
     EXPECT_THAT(cudart::mistakes(), IsEmpty());
