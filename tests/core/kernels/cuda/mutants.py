@@ -39,7 +39,7 @@ MUTANTS = [
     ("linear.cu", "n == in_features ? 1.0f", "n == in_features ? 0.0f", STACK_STEP),
     ("linear_stack_kernel.h", "      grads[i] = g;\n      to[static_cast<std::ptrdiff_t>(first + sample)", "      grads[i] = -g;\n      to[static_cast<std::ptrdiff_t>(first + sample)", PARITY, STACK),
     ("linear_stack.cu", "    if (!loads_weights_early) tiles.load_weights<Load::kLate>(shared);\n", "", (LAYERS, "KernelOverlap.*")),
-    ("loss.cu", "* targets - loss.class_target", "* targets + loss.class_target", (ENGINE, "*Loss*:Parity.*")),
+    ("loss.cu", "* targets - loss.class_target", "* targets + loss.class_target", (ENGINE, "Loss.*:Parity.OfANetworkWithEveryKindOfLayer")),
     ("optimizer.cu", "    sums[thread] = sum;\n    __syncthreads();", "    sums[thread] = sum;", STACK_STEP),
     ("optimizer_rule.h", "state[0] + factors.take * g", "state[0] - factors.take * g", (ENGINE, "All/OptimizerParity.*"), ["optimizer"]),
     ("pixels.cu", "value(i % values,", "value((i + 1) % values,", PARITY),
@@ -79,7 +79,6 @@ def run(source, build, number):
             link = link.replace(made, own)
         link = link.replace(f"-o tests/{program} ", f"-o {folder}/{program} ")
         subprocess.run(link, shell=True, cwd=build, check=True, executable="/bin/bash")
-        # A mutant may also crash or loop.
         try:
             done = subprocess.run([f"{folder}/{program}", "--gtest_brief=1", f"--gtest_filter={tests}"], capture_output=True,
                                   text=True, timeout=300, env={**os.environ, "SWEEP_CUDA_KERNELS": "own"})
@@ -87,7 +86,7 @@ def run(source, build, number):
                 return f"no test is called {tests}"
             return "found" if done.returncode != 0 else "SURVIVED"
         except subprocess.TimeoutExpired:
-            return "found"
+            return "TIMEOUT"
 
 
 def main():
@@ -105,7 +104,7 @@ def main():
         outcomes.add(outcome)
         name, before, _, (program, tests), *_ = MUTANTS[number]
         print(f"{number + 1:2}  {outcome:8}  {name}: {before.strip().splitlines()[0]}  [{program} {tests}]", flush=True)
-    sys.exit(0 if outcomes <= {"found"} else 1 if outcomes <= {"found", "SURVIVED"} else 2)
+    sys.exit(0 if outcomes <= {"found"} else 1 if outcomes <= {"found", "SURVIVED", "TIMEOUT"} else 2)
 
 
 main()

@@ -14,8 +14,8 @@
 namespace sweep::cuda {
 namespace {
 
-// 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 2 × 2 → 2 × 2, and 4 @ 3 × 3 on 2 channels of 6 × 6 → 2
-// × 2.
+// 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 3 × 3, with padding → 2 × 2, and 4 @ 3 × 3 on 2 channels of
+// 6 × 6 → 2 × 2.
 constexpr ConvPoolShape kFirst{.in_channels = 1,
                                .in_height = 11,
                                .in_width = 11,
@@ -33,10 +33,10 @@ constexpr ConvPoolShape kSecond{.in_channels = 3,
                                 .out_channels = 4,
                                 .pool_height = 2,
                                 .pool_width = 2,
-                                .kernel_height = 2,
-                                .kernel_width = 2,
-                                .pad_y = 0,
-                                .pad_x = 0,
+                                .kernel_height = 3,
+                                .kernel_width = 3,
+                                .pad_y = 1,
+                                .pad_x = 1,
                                 .bias = true};
 constexpr ConvPoolShape kAlone{.in_channels = 2,
                                .in_height = 6,
