@@ -114,8 +114,11 @@ sanitize() {
 
 # measure: the benchmark, whose results are also in files of their own there.
 measure() {
+  local status=0
   limited "$(within $benchmark_limit)" "$root/tools/bench" --cuda --seconds "$(within $((benchmark_limit - 120)) $benchmark_end)" \
-    --results-folder "$results"
+    --results-folder "$results" || status=$?
+  [ $status != 124 ] && [ $status != 137 ] || echo "the benchmark was stopped by its limit"
+  return $status
 }
 
 # run_cuda_parts BENCHMARK SANITIZE_SECONDS MINUTES RESULTS [FLAG…]: with 1 for BENCHMARK it comes, too; with seconds above 0 the
@@ -124,7 +127,8 @@ measure() {
 run_cuda_parts() {
   local benchmark=$1 sanitize_seconds=$2 minutes=$3 results=$4 failed=0 sanitizer='' tool
   shift 4
-  [ "$minutes" = 0 ] || cuda_end=$((SECONDS + 60 * minutes))
+  # A program that is stopped has ten seconds to end.
+  [ "$minutes" = 0 ] || cuda_end=$((SECONDS + 60 * minutes - 15))
   if [ "$sanitize_seconds" -gt 0 ]; then
     sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) ||
       die "--sanitize: compute-sanitizer is not installed; it comes with the CUDA toolkit"

@@ -1,15 +1,13 @@
-// The host layer that runs kernels in tests: what it promises, and that it finds the mistakes it is made to
-// find.
+// The engine on the stand-in: what a GPU would not show.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cuda_runtime.h>
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/fused_nodes.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
-#include "core/kernels/cuda/runtime/kernel.h"
+#include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
@@ -19,36 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-__global__ void double_kernel(int count, float* values) {
-  for_each_index(count, [=](int i) { values[i] *= 2; });
-}
-
-TEST(HostStream, WorksOnlyWhenSomebodyWaits) {
-  Stream stream;
-  Array<float> device(3, "values");
-  const float values[] = {1, 2, 3};
-  stream.upload(device.data(), values, sizeof values);
-  launch(stream, double_kernel, blocks_for(3), {kThreads}, 3, device.data());
-  EXPECT_EQ(device.data()[2], 3.0f) << "looking at the device's memory without waiting";
-  stream.wait();
-  EXPECT_EQ(device.data()[2], 6.0f);
-}
-
-TEST(HostStream, EventsOrderTwoStreams) {
-  Stream first, second;
-  Array<float> device(1, "value");
-  Event done;
-  const float one = 1;
-  first.upload(device.data(), &one, sizeof one);
-  launch(first, double_kernel, {1}, {1}, 1, device.data());
-  first.record(done);
-  launch(first, double_kernel, {1}, {1}, 1, device.data());
-  second.wait_for(done);
-  float result = 0;
-  second.download(&result, device.data(), sizeof result);
-  EXPECT_EQ(result, 2.0f) << "what is before the event is done, what is after it not yet";
-}
 
 std::vector<float> trained(host::Order order) {
   host::set_order(order);

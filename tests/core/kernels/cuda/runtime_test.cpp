@@ -75,6 +75,7 @@ TEST_F(CudaRuntime, OrdersStreamsByEvents) {
   const Array<float> values = to_device(first, std::vector<float>{1}, "a test");
   launch_double(first, values);
   first.record(done);
+  launch_double(first, values);  // which nobody waits for
   second.wait_for(done);
   launch_double(second, values);
   EXPECT_EQ(to_host(second, values.data(), 1)[0], 4.0f);
