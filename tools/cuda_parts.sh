@@ -3,10 +3,13 @@
 # minutes only. A part's output is in PART.txt of the results while it runs, and a line on it in summary.txt as soon as it ends.
 # Sourced by bash, after common.sh.
 
-# Layers, losses and optimizers against PyTorch and the CPU engine: what shows most of the faults, and should do so within a minute.
-layer_tests='All/LayerReference.*:Parity.*:All/OptimizerParity.*:Feed.*'
-# Seconds that one program may take, for the layers and for the rest.
-layer_limit=120 rest_limit=400
+# Whether kernels that overlap change bits; single kernels; then layers, losses and optimizers against PyTorch and the CPU engine: what
+# shows most of the faults, and should do so within a minute.
+overlap_tests='Overlap.*'
+kernel_tests='*ConvPool*:StackStep.*:AugmentSamples.*:ValueCounter.*'
+layer_tests='All/LayerReference.*:Parity.*:Shapes/FusedParity.*:All/OptimizerParity.*:Feed.*'
+# Seconds that one program may take, for the kernels, for the layers and for the rest.
+kernel_limit=60 layer_limit=120 rest_limit=400
 # The benchmark starts nothing new after 540 s, and nothing of it takes longer than 75 s.
 benchmark_limit=660
 # With one budget for everything: what the tests leave to the benchmark, and what it needs to end after its last measurement.
@@ -111,8 +114,11 @@ sanitize() {
 
 # measure: the benchmark, whose results are also in files of their own there.
 measure() {
+  local status=0
   limited "$(within $benchmark_limit)" "$root/tools/bench" --cuda --seconds "$(within $((benchmark_limit - 120)) $benchmark_end)" \
-    --results-folder "$results"
+    --results-folder "$results" || status=$?
+  [ $status != 124 ] && [ $status != 137 ] || echo "the benchmark was stopped by its limit"
+  return $status
 }
 
 # run_cuda_parts BENCHMARK SANITIZE_SECONDS MINUTES RESULTS [FLAG…]: with 1 for BENCHMARK it comes, too; with seconds above 0 the
@@ -121,7 +127,8 @@ measure() {
 run_cuda_parts() {
   local benchmark=$1 sanitize_seconds=$2 minutes=$3 results=$4 failed=0 sanitizer='' tool
   shift 4
-  [ "$minutes" = 0 ] || cuda_end=$((SECONDS + 60 * minutes))
+  # A program that is stopped has ten seconds to end.
+  [ "$minutes" = 0 ] || cuda_end=$((SECONDS + 60 * minutes - 15))
   if [ "$sanitize_seconds" -gt 0 ]; then
     sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) ||
       die "--sanitize: compute-sanitizer is not installed; it comes with the CUDA toolkit"
@@ -134,9 +141,11 @@ run_cuda_parts() {
   if [ $# -gt 0 ]; then
     part chosen run_gpu_tests "$rest_limit" "$@"
   else
+    part overlap run_gpu_tests "$kernel_limit" --gtest_filter="$overlap_tests"
+    part kernels run_gpu_tests "$kernel_limit" --gtest_filter="$kernel_tests"
     part layers run_gpu_tests "$layer_limit" --gtest_filter="$layer_tests"
     [ "$benchmark" = 0 ] || [ "$minutes" != 0 ] || part benchmark measure
-    part rest run_gpu_tests "$rest_limit" --gtest_filter="-$layer_tests"
+    part rest run_gpu_tests "$rest_limit" --gtest_filter="-$overlap_tests:$kernel_tests:$layer_tests"
     [ "$minutes" = 0 ] || part benchmark measure
   fi
   if [ -n "$sanitizer" ]; then

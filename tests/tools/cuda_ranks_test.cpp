@@ -106,7 +106,8 @@ TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
   EXPECT_THAT(models.err + models.out, HasSubstr("has a model-1, but rank 0 on"));
   const Finished none = run_ranks(2, "CUDA_VISIBLE_DEVICES=${OMPI_COMM_WORLD_RANK#1}");
   EXPECT_NE(none.code, 0);
-  EXPECT_THAT(none.err + none.out, HasSubstr("sweep: rank 1: CUDA_VISIBLE_DEVICES hides all devices"));
+  EXPECT_THAT(none.err + none.out,
+              HasSubstr("sweep: rank 1: the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)"));
 }
 
 TEST_F(CudaRanks, AreAsManyAsDevices) {

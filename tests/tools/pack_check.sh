@@ -7,14 +7,14 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { echo "pack_check: $*"; exit 1; }
 
-"$source/tools/pack" --built "$build" "$work/carried.tar.gz" 2>"$work/said" || fail "tools/pack: $(<"$work/said")"
+"$source/tools/pack" --built "$build" "$work/carried.tar.xz" 2>"$work/said" || fail "tools/pack: $(<"$work/said")"
 # What a compiler as old as GCC 12 makes has to run on the systems of that time: RHEL 9, Ubuntu 22.04.
 newest=$(grep -oE 'GLIBC_[0-9.]+ and GLIBCXX_[0-9.]+' "$work/said") || fail "tools/pack does not say what it needs: $(<"$work/said")"
 [[ $(g++ -dumpversion) -gt 12 ]] || [ "$(printf '%s\n' "$newest" 'GLIBC_2.34 and GLIBCXX_3.4.29' | sort -V | tail -n 1)" = 'GLIBC_2.34 and GLIBCXX_3.4.29' ] ||
   fail "the programs need $newest; want at most what RHEL 9 has, GLIBC_2.34 and GLIBCXX_3.4.29"
-[ "$(stat -c %s "$work/carried.tar.gz")" -lt 60000000 ] || fail "the archive is larger than 60 MB"
+[ "$(stat -c %s "$work/carried.tar.xz")" -lt 40000000 ] || fail "the archive is larger than 40 MB"
 mkdir "$work/elsewhere"
-tar -C "$work/elsewhere" -xzf "$work/carried.tar.gz"
+tar -C "$work/elsewhere" -xJf "$work/carried.tar.xz"
 here=$work/elsewhere/sweep-carried
 
 for program in "$here"/build/bin/* "$here"/build/tests/*; do
@@ -91,4 +91,4 @@ elsewhere "$here/bench" --cuda --device cpu --quick --no-peers --only "CNN, 1000
 grep -q '"CNN, 10000"' "$work/result.json" || fail "bench wrote no result"
 elsewhere "$here/tools/test" 2>"$work/told" && fail "tools/test without --cuda should say that it cannot build"
 grep -q 'nothing here to build from' "$work/told" || fail "tools/test: $(<"$work/told")"
-echo "pack_check: $(du -sm "$here" | cut -f 1) MB unpacked, $(($(stat -c %s "$work/carried.tar.gz") / 1000000)) MB packed"
+echo "pack_check: $(du -sm "$here" | cut -f 1) MB unpacked, $(($(stat -c %s "$work/carried.tar.xz") / 1000000)) MB packed"

@@ -79,7 +79,7 @@ target_compile_options(sweep_warnings INTERFACE
 if(SWEEP_SANITIZE)
   string(REPLACE "," ";" sanitizers ${SWEEP_SANITIZE})
   # -O0 comes after the build type's -O3: the checks are the same, and -O1 would take the compiler twice as long. What computes
-  # gets -O1, in CMakeLists.txt of the project.
+  # gets -O1 or -O2, in CMakeLists.txt of the project.
   add_compile_options(-fsanitize=${SWEEP_SANITIZE} -fno-omit-frame-pointer -O0)
   if("undefined" IN_LIST sanitizers)
     # Checks at every access through a pointer, which take a quarter of the compiler's time. What computes has that of

@@ -179,8 +179,8 @@ TEST(Parity, OfANetworkWithEveryKindOfLayer) {
   expect_parity(Network(everything(), {3, 13, 12}), options, 1e-4);
 }
 
-// Convolutions that become one op with relu and pooling, as the second layer and as the first, which reads
-// bytes.
+// Convolutions with relu and pooling, as the second layer and as the first, which reads bytes. Kernels of 3
+// × 3 and 5 × 5 become one op with them.
 struct Fused {
   std::int64_t before, channels;  // output channels of the two convolutions
   std::array<std::int64_t, 2> kernel, padding;
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, FusedParity,
     testing::Values(Fused{4, 5, {3, 3}, {0, 0}, true}, Fused{1, 1, {1, 1}, {0, 0}, true},
                     Fused{8, 16, {3, 3}, {1, 1}, false},  // two rows of kernels per thread
-                    Fused{2, 3, {5, 2}, {2, 1}, true}, Fused{2, 9, {2, 7}, {1, 4}, false},
+                    Fused{2, 3, {5, 5}, {2, 1}, true}, Fused{2, 9, {2, 7}, {1, 4}, false},
                     Fused{3, 2, {4, 5}, {0, 3}, true}));
 
 }  // namespace

@@ -37,8 +37,9 @@ struct ConvPoolChain {
   ConvPoolShape shapes[kMaxConvPools];
 };
 
-/// Whether the kernels can do `chain`: its arrays fit into 64 KiB of shared memory, its sums into registers.
-/// input_gradient: whether the gradient of the first convolution's input is ever needed.
+/// Whether the kernels can do `chain`: its convolutions are all 3 × 3 or all 5 × 5, its arrays fit into 64
+/// KiB of shared memory, its sums into registers. input_gradient: whether the gradient of the first
+/// convolution's input is ever needed.
 bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient);
 
 /// What the first convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr,

@@ -79,8 +79,7 @@ Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
   return layout;
 }
 
-// kCount: convolutions. kKernel: width and height of all their kernels, so that loops over them are unrolled;
-// 0: known at run time.
+// kCount: convolutions. kKernel: width and height of all their kernels, so that loops over them are unrolled.
 template <int kCount, int kKernel, int kThreadCount>
 struct BackwardKernel {
   static constexpr unsigned kMaxThreads = kThreadCount;
@@ -156,7 +155,7 @@ struct BackwardKernel {
       if constexpr (kCount == 1) store_pixels(shared, image, pixels);
       __syncthreads();
       if constexpr (kCount > 1) {
-        second.add_image(convolutions[kLast].shape, convolutions[kLast].weight_threads, shared);
+        second.add_image(convolutions[kLast].weight_threads, shared);
         store_pixels(shared, image, pixels);
         pass_back(shared, kLast, image);
         __syncthreads();
@@ -165,7 +164,7 @@ struct BackwardKernel {
         start_to_copy(shared, image + 1);
         if (kCount == 1) pixels.load(convolutions[0].image, in, image + 1, kThreadCount);
       }
-      first.add_image(convolutions[0].shape, convolutions[0].weight_threads, shared);
+      first.add_image(convolutions[0].weight_threads, shared);
       if (grad_in != nullptr) pass_back(shared, 0, image);
     }
     wait_for_copies();  // of a block without images
@@ -275,19 +274,10 @@ auto launch_for(int count) {
   return count == 1 ? launch_backward<1, kKernel, kThreadCount> : launch_backward<2, kKernel, kThreadCount>;
 }
 
-// The width and height of all kernels of the chain, 0 if they differ.
-int common_kernel(const ConvPoolChain& chain) {
-  const int kernel = chain.shapes[0].kernel_width;
-  for (int l = 0; l < chain.count; ++l) {
-    if (chain.shapes[l].kernel_width != kernel || chain.shapes[l].kernel_height != kernel) return 0;
-  }
-  return kernel;
-}
-
 }  // namespace
 
 bool conv_pool_backward_fits(const ConvPoolShape& shape) {
-  return shape.kernel_width <= kMaxKernelWidth &&
+  return (shape.kernel_width == 3 || shape.kernel_width == 5) && shape.kernel_height == shape.kernel_width &&
          shape.out_channels * shape.in_channels * shape.kernel_height <= kWideConvBackwardThreads;
 }
 
@@ -302,17 +292,15 @@ int conv_pool_gradient_parts(int images) {
 void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
                         const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out,
                         bool add, float* grad_in) {
-  const int kernel = common_kernel(chain);
   int threads = kConvBackwardThreads;
   for (int l = 0; l < chain.count; ++l) {
     const int wanted = WeightGradientThreads(chain.shapes[l]).threads;
     threads = wanted > threads ? wanted : threads;
   }
   constexpr int kFew = kConvBackwardThreads, kMany = kWideConvBackwardThreads;
-  const auto launch = threads > kFew ? (kernel == 5 ? launch_for<5, kMany> : launch_for<0, kMany>)
-                                     : (kernel == 5   ? launch_for<5, kFew>
-                                        : kernel == 3 ? launch_for<3, kFew>
-                                                      : launch_for<0, kFew>);
+  const bool wide = chain.shapes[0].kernel_width == 5;
+  const auto launch = threads > kFew ? (wide ? launch_for<5, kMany> : launch_for<3, kMany>)
+                                     : (wide ? launch_for<5, kFew> : launch_for<3, kFew>);
   launch(chain.count)(stream, chain, images, parts, in, arrays, grad_out, add, grad_in);
 }
 

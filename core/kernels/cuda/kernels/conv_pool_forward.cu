@@ -33,7 +33,9 @@ constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
 bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient) {
   for (int l = 0; l < chain.count; ++l) {
     const ConvPoolShape& s = chain.shapes[l];
-    if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
+    if (s.pool_height <= 0 || s.pool_width <= 0 || s.kernel_width != chain.shapes[0].kernel_width ||
+        !conv_pool_backward_fits(s))
+      return false;
   }
   return conv_pool::forward_bytes(chain) <= kMostSharedBytes &&
          conv_pool_backward_bytes(chain, input_gradient) <= kMostSharedBytes;

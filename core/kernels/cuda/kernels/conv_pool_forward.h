@@ -148,41 +148,31 @@ struct WindowSums {
   }
 };
 
-// Adds one input channel. kKernel: width and height of the kernel, so that loops are unrolled; 0: known at
-// run time. image: the window's first input; weights: those of the task's channels at the first tap.
+// Adds one input channel. kKernel: width and height of the kernel, so that loops are unrolled. image: the
+// window's first input; weights: those of the task's channels at the first tap.
 template <int kKernel, int kChannels>
 __device__ void add_channel(const Convolution& c, const float* image, const float* weights,
                             WindowSums<kChannels>& outputs) {
+  static_assert(kKernel % 2 == 1);
   float w[kChannels];
-  if constexpr (kKernel > 0) {
-    static_assert(kKernel % 2 == 1);
-    // Two rows of the image at a time: row ky is rows[ky % 2].
-    float rows[2][kKernel + 1];
-    read_columns(image, rows[0]);
-    const auto add_row = [&](auto ky) {
-      const auto& upper = rows[ky % 2];
-      auto& lower = rows[(ky + 1) % 2];
-      image += c.image.row_stride;
-      read_columns(image, lower);
-      for (int kx = 0; kx < kKernel; ++kx, weights += c.tap_stride) {
-        read_weights(weights, w);
-        outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
-      }
-    };
-    // A loop would copy a row per step.
-    [&]<int... kRows>(std::integer_sequence<int, kRows...>) {
-      (add_row(std::integral_constant<int, kRows>{}), ...);
+  // Two rows of the image at a time: row ky is rows[ky % 2].
+  float rows[2][kKernel + 1];
+  read_columns(image, rows[0]);
+  const auto add_row = [&](auto ky) {
+    const auto& upper = rows[ky % 2];
+    auto& lower = rows[(ky + 1) % 2];
+    image += c.image.row_stride;
+    read_columns(image, lower);
+    for (int kx = 0; kx < kKernel; ++kx, weights += c.tap_stride) {
+      read_weights(weights, w);
+      outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
     }
-    (std::make_integer_sequence<int, kKernel>{});
-  } else {
-    for (int ky = 0; ky < c.shape.kernel_height; ++ky, image += c.image.row_stride) {
-      const float *upper = image, *lower = image + c.image.row_stride;
-      for (int kx = 0; kx < c.shape.kernel_width; ++kx, weights += c.tap_stride) {
-        read_weights(weights, w);
-        outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
-      }
-    }
+  };
+  // A loop would copy a row per step.
+  [&]<int... kRows>(std::integer_sequence<int, kRows...>) {
+    (add_row(std::integral_constant<int, kRows>{}), ...);
   }
+  (std::make_integer_sequence<int, kKernel>{});
 }
 
 /// What a block of kBlockThreads threads does: the images blockIdx.x, blockIdx.x + gridDim.x, … It needs
@@ -260,15 +250,11 @@ struct ForwardImages {
   // Convolution, relu and pooling number l. Ends without a barrier.
   __device__ void convolve(float* shared, int l, int image) const {
     const Convolution& c = convolutions[l];
-    const bool square = c.shape.kernel_width == c.shape.kernel_height;
-    const int kernel = square ? c.shape.kernel_width : 0;
     const bool many = c.channels == kManyChannels;
-    if (kernel == 5) {
+    if (c.shape.kernel_width == 5) {
       many ? add_windows<5, kManyChannels>(shared, l, image) : add_windows<5, kFewChannels>(shared, l, image);
-    } else if (kernel == 3) {
-      many ? add_windows<3, kManyChannels>(shared, l, image) : add_windows<3, kFewChannels>(shared, l, image);
     } else {
-      many ? add_windows<0, kManyChannels>(shared, l, image) : add_windows<0, kFewChannels>(shared, l, image);
+      many ? add_windows<3, kManyChannels>(shared, l, image) : add_windows<3, kFewChannels>(shared, l, image);
     }
     if (c.splits == 1) return;
     __syncthreads();

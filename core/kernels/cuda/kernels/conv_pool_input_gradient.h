@@ -53,19 +53,16 @@ struct InputGradientSums {
 
 /// The first part, for input channels first_channel … of a group. weights: as in device memory. windows
 /// [out_channels][window_stride()]: the gradients of the four windows (upper left, upper right, lower left,
-/// lower right) of a pooled output. sums: as InputGradientSums says. kKernel: the kernel's width and height;
-/// 0: known at run time.
+/// lower right) of a pooled output. sums: as InputGradientSums says. kKernel: the kernel's width and height.
 /// kThreadCount: of the block.
 template <int kKernel, int kThreadCount>
 __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
                                const float* weights, const float4* windows, float* sums) {
-  constexpr int kColumns = kKernel > 0 ? kKernel : kMaxKernelWidth, kRow = kColumns + 1;
+  constexpr int kRow = kKernel + 1;  // layout.columns
   static_assert(kRow % 2 == 0, "rows of sums are float4");
-  const int kernel_width = kKernel > 0 ? kKernel : s.kernel_width,
-            kernel_height = kKernel > 0 ? kKernel : s.kernel_height;
-  const int last_row = (s.in_channels - first_channel) * kernel_height;
+  const int last_row = (s.in_channels - first_channel) * kKernel;
   const int rows = layout.group_rows < last_row ? layout.group_rows : last_row;
-  const int taps = s.in_channels * kernel_height * kernel_width;
+  const int taps = s.in_channels * kKernel * kKernel;
   // Backwards: the last warps have no rows in the weight gradient, if any.
   for (int task = kThreadCount - 1 - static_cast<int>(threadIdx.x); task < layout.pairs * layout.row_threads;
        task += kThreadCount) {
@@ -73,14 +70,13 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
     if (row >= rows) continue;
     const int position = 2 * pair;
 
-    const float* weight = weights + (first_channel * kernel_height + row) * kernel_width;
+    const float* weight = weights + (first_channel * kKernel + row) * kKernel;
     const float4* window = windows + position;
     float* to = sums + position * layout.position_stride + row * 2 * layout.columns;
     float both_sums[2][2 * kRow] = {};  // [position][upper, lower row][column]
     for (int o = 0; o < s.out_channels; ++o) {
       const float4 gradients[2] = {window[0], window[1]};
-      for (int kx = 0; kx < kColumns; ++kx) {
-        if (kKernel == 0 && kx >= kernel_width) break;
+      for (int kx = 0; kx < kKernel; ++kx) {
         const float w = weight[kx];
         for (int p = 0; p < 2; ++p) {
           both_sums[p][kx] += gradients[p].x * w;
@@ -93,17 +89,9 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
       window += layout.window_stride();
     }
     for (int p = 0; p < 2; ++p, to += layout.position_stride) {
-      if constexpr (kKernel > 0) {  // kRow is layout.columns
-        const float* from = both_sums[p];
-        for (int i = 0; i < 2 * kRow; i += 4)
-          *reinterpret_cast<float4*>(to + i) = {from[i], from[i + 1], from[i + 2], from[i + 3]};
-      } else {
-        for (int column = 0; column < kRow; ++column) {
-          if (column >= layout.columns) break;
-          to[column] = both_sums[p][column];
-          to[layout.columns + column] = both_sums[p][kRow + column];
-        }
-      }
+      const float* from = both_sums[p];
+      for (int i = 0; i < 2 * kRow; i += 4)
+        *reinterpret_cast<float4*>(to + i) = {from[i], from[i + 1], from[i + 2], from[i + 3]};
     }
   }
 }
@@ -114,8 +102,7 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
 template <int kKernel, int kThreadCount, class Take>
 __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
                         const float* sums, const float* zeros, const Take& take) {
-  const int kernel_height = kKernel > 0 ? kKernel : s.kernel_height;
-  const int columns = kKernel > 0 ? (kKernel + 2) / 2 * 2 : layout.columns;
+  constexpr int kColumns = kKernel + 1;
   const int last_channel = s.in_channels - first_channel;
   const int channels = layout.group_channels < last_channel ? layout.group_channels : last_channel;
   for (int task = static_cast<int>(threadIdx.x); task < channels * s.in_height * layout.column_pairs;
@@ -126,7 +113,7 @@ __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout,
     // Row `odd` of the kernel and the upper row of the windows at (pool_y, column_pair). One pooled position
     // up are two rows of the kernel more; the lower row of the windows meets the row of the kernel before.
     const float* position = sums + (pool_y * s.pool_width + column_pair) * layout.position_stride +
-                            (channel * kernel_height + odd) * 2 * columns;
+                            (channel * kKernel + odd) * 2 * kColumns;
     FloatPair sum{0.0f, 0.0f};
     // What does not exist is read as zero, so that there are no branches.
     const auto add = [&](bool exists, const float* from) {
@@ -134,14 +121,14 @@ __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout,
       sum.x += more.x;
       sum.y += more.y;
     };
-    for (int up = 0; up <= kernel_height / 2; ++up) {
+    for (int up = 0; up <= kKernel / 2; ++up) {
       const int ky = odd + 2 * up;
       const bool row = pool_y - up >= 0 && pool_y - up < s.pool_height;
-      for (int left = 0; left < columns / 2; ++left) {
+      for (int left = 0; left < kColumns / 2; ++left) {
         const bool covers = row && column_pair - left >= 0 && column_pair - left < s.pool_width;
-        const float* upper = position - left * layout.position_stride + 4 * up * columns + 2 * left;
-        add(covers && ky < kernel_height, upper);
-        add(covers && ky > 0 && ky <= kernel_height, upper - columns);
+        const float* upper = position - left * layout.position_stride + 4 * up * kColumns + 2 * left;
+        add(covers && ky < kKernel, upper);
+        add(covers && ky > 0 && ky <= kKernel, upper - kColumns);
       }
       position -= s.pool_width * layout.position_stride;
     }

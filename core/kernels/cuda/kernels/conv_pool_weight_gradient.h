@@ -17,9 +17,6 @@
 
 namespace sweep::cuda {
 
-/// Kernel columns that a thread adds up in registers.
-inline constexpr int kMaxKernelWidth = 7;
-
 /// The gradient of a pooled output, and where the input window of its maximum begins: floats from the start
 /// of a channel of the PaddedImage. 0 behind a dead relu.
 struct alignas(8) WindowGradient {
@@ -68,7 +65,7 @@ struct WeightGradientThreads {
   int sum_floats(const ConvPoolShape& s) const { return parts > 1 ? parts * s.gradient_floats() : 0; }
 };
 
-/// One thread's kernel row. kKernel: the kernel's width, so that loops are unrolled; 0: known at run time.
+/// One thread's kernel row. kKernel: the kernel's width, so that loops are unrolled.
 template <int kKernel>
 class KernelRowGradient {
  public:
@@ -89,13 +86,12 @@ class KernelRowGradient {
   }
 
   /// Adds the image that lies in shared memory.
-  __device__ void add_image(const ConvPoolShape& s, const WeightGradientThreads& threads,
-                            const float* shared) {
+  __device__ void add_image(const WeightGradientThreads& threads, const float* shared) {
     if (static_cast<int>(threadIdx.x) >= threads.parts * threads.part_threads) return;
     const float* row = shared + inputs_;
     const auto* windows = reinterpret_cast<const WindowGradient*>(shared + windows_);
     for (int left = threads.part_positions; left > 0; left -= kWindowsAtOnce, windows += kWindowsAtOnce) {
-      for (int n = 0; n < kWindowsAtOnce; ++n) add_window(s, row, windows[n]);
+      for (int n = 0; n < kWindowsAtOnce; ++n) add_window(row, windows[n]);
     }
   }
 
@@ -108,10 +104,8 @@ class KernelRowGradient {
     __syncthreads();
     if (row.exists) {
       float* to = threads.parts > 1 ? sums + row.part * floats : gradient;
-      for (int kx = 0; kx < kColumns; ++kx) {
-        if (kKernel > 0 || kx < s.kernel_width)
-          to[(row.channel * threads.channel_rows + row.number) * s.kernel_width + kx] = weights_[kx];
-      }
+      for (int kx = 0; kx < kKernel; ++kx)
+        to[(row.channel * threads.channel_rows + row.number) * kKernel + kx] = weights_[kx];
       // Every row of an output channel has added up the channel's bias gradient.
       if (s.bias && row.number == 0) to[s.weights() + row.channel] = bias_;
     }
@@ -125,8 +119,6 @@ class KernelRowGradient {
   }
 
  private:
-  static constexpr int kColumns = kKernel > 0 ? kKernel : kMaxKernelWidth;
-
   // Which row the thread has.
   struct Row {
     __device__ Row(const ConvPoolShape& s, const WeightGradientThreads& threads)
@@ -140,13 +132,11 @@ class KernelRowGradient {
     bool exists;
   };
 
-  float weights_[kColumns] = {};
+  float weights_[kKernel] = {};
   float bias_ = 0.0f;
-  __device__ void add_window(const ConvPoolShape& s, const float* row, const WindowGradient& gradient) {
+  __device__ void add_window(const float* row, const WindowGradient& gradient) {
     const float* inputs = row + gradient.input;
-    for (int kx = 0; kx < kColumns; ++kx) {
-      if (kKernel > 0 || kx < s.kernel_width) weights_[kx] += gradient.value * inputs[kx];
-    }
+    for (int kx = 0; kx < kKernel; ++kx) weights_[kx] += gradient.value * inputs[kx];
     bias_ += gradient.value;
   }
 

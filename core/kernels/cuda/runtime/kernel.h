@@ -1,13 +1,15 @@
 // What every file of kernels includes: CUDA's built-in words, or their stand-ins on the host, and launch().
 //
 // A kernel is written once, in CUDA, and compiled twice: by nvcc for GPUs, and by the C++ compiler for tests
-// on machines without one (see host_builtins.h). So that both mean the same, kernels use only threadIdx and
-// its kin, __shared__ arrays of fixed size, __syncthreads() and the functions of this file: no warp
-// intrinsics, no textures.
+// on machines without one, where <cuda_runtime.h> is that of tests/cudart. So that both mean the same,
+// kernels use only threadIdx and its kin, __shared__ arrays of fixed size, __syncthreads() and the functions
+// of this file: no warp intrinsics, no textures.
 //
 // Determinism: no atomics on floats. Every sum of floats has a fixed order, which depends on the shapes alone
 // and never on the GPU or on which block finishes first. So a training gives the same bits on every run.
 #pragma once
+
+#include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +22,6 @@
 
 #if defined(__CUDACC__)
 #include <cuda_pipeline_primitives.h>
-#include <cuda_runtime.h>
-#else
-#include "core/kernels/cuda/runtime/host_builtins.h"
 #endif
 
 namespace sweep::cuda {

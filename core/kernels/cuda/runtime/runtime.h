@@ -1,6 +1,5 @@
 // Memory, streams and graphs of one CUDA device: everything that the engine uses of the CUDA runtime.
-// runtime.cpp implements it with CUDA; host/ implements it with host memory, for tests on machines without a
-// GPU.
+// Tests on machines without a GPU link it with a CUDA runtime over host memory, tests/cudart.
 //
 // Every function throws DeviceError if CUDA reports an error; the message names the device and the operation.
 // A failing kernel reports late, from whichever call waits next. After some errors the process cannot use the
@@ -175,9 +174,9 @@ class Stream {
   void launch(const Graph& graph);
 
 #if !defined(__CUDACC__)
-  /// On the host only: puts a function into the queue.
+  /// In tests on the host only: puts a function into the queue.
   void enqueue(std::function<void()> work);
-  /// On the host only: whether work is recorded instead of done.
+  /// In tests on the host only: whether work is recorded instead of done.
   bool is_capturing() const;
 #endif
 

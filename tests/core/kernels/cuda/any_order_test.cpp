@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/engine.h"
-#include "core/kernels/cuda/host/library_limits.h"
 #include "core/kernels/cuda/libraries/kernel_rule.h"
+#include "tests/cudart/library_limits.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/test_networks.h"

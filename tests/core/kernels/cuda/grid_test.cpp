@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include <cuda_runtime.h>
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {

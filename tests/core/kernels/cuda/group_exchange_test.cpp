@@ -9,8 +9,8 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/group_exchange.h"
-#include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/kernels/sum_order.h"
+#include "tests/cudart/machine.h"
 
 namespace sweep::cuda {
 namespace {
@@ -66,7 +66,7 @@ std::vector<std::string> run_three(double deadline, const std::function<void(con
 
 TEST(GroupExchange, BringsEveryPartWhateverStreamsWaitFor) {
   for (const std::uint64_t seed : {0, 1, 2, 3, 4}) {
-    host::set_stream_seed(seed);
+    cudart::set_stream_seed(seed);
     const auto errors = run_three(kLate, [&](const Rank& rank) {
       const Array<std::byte> copies(4 * kParts * kBytes, "copies");
       for (int step = 0; step < 4; ++step) {
@@ -88,7 +88,7 @@ TEST(GroupExchange, BringsEveryPartWhateverStreamsWaitFor) {
     });
     EXPECT_THAT(errors, Each(""));
   }
-  host::set_stream_seed(0);
+  cudart::set_stream_seed(0);
 }
 
 TEST(GroupExchange, KeepsTheTimesOfManySteps) {

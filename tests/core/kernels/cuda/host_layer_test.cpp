@@ -1,20 +1,14 @@
-// The host layer that runs kernels in tests: what it promises, and that it finds the mistakes it is made to
-// find.
+// The engine on the stand-in: what a GPU would not show.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <chrono>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/fused_nodes.h"
-#include "core/kernels/cuda/host/memory_limit.h"
-#include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
-#include "core/kernels/cuda/runtime/kernel.h"
+#include "tests/cudart/grid.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
@@ -23,74 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-__global__ void double_kernel(int count, float* values) {
-  for_each_index(count, [=](int i) { values[i] *= 2; });
-}
-
-TEST(HostStream, WorksOnlyWhenSomebodyWaits) {
-  Stream stream;
-  Array<float> device(3, "values");
-  const float values[] = {1, 2, 3};
-  stream.upload(device.data(), values, sizeof values);
-  launch(stream, double_kernel, blocks_for(3), {kThreads}, 3, device.data());
-  EXPECT_EQ(device.data()[2], 3.0f) << "looking at the device's memory without waiting";
-  stream.wait();
-  EXPECT_EQ(device.data()[2], 6.0f);
-}
-
-TEST(HostStream, ReadsPinnedMemoryLate) {
-  Stream stream;
-  PinnedMemory pinned(sizeof(float));
-  Array<float> device(1, "value");
-  auto& value = *reinterpret_cast<float*>(pinned.data());
-  value = 1;
-  stream.upload_pinned(device.data(), pinned.data(), sizeof(float));
-  value = 2;  // the mistake
-  float result = 0;
-  stream.download(&result, device.data(), sizeof result);
-  EXPECT_EQ(result, 2.0f);
-}
-
-TEST(HostStream, EventsOrderTwoStreams) {
-  Stream first, second;
-  Array<float> device(1, "value");
-  Event done;
-  const float one = 1;
-  first.upload(device.data(), &one, sizeof one);
-  launch(first, double_kernel, {1}, {1}, 1, device.data());
-  first.record(done);
-  launch(first, double_kernel, {1}, {1}, 1, device.data());
-  second.wait_for(done);
-  float result = 0;
-  second.download(&result, device.data(), sizeof result);
-  EXPECT_EQ(result, 2.0f) << "what is before the event is done, what is after it not yet";
-}
-
-TEST(HostStream, RunsAGraphAsOftenAsItIsLaunched) {
-  Stream stream;
-  Array<float> device(1, "value");
-  const float one = 1;
-  stream.upload(device.data(), &one, sizeof one);
-  const Graph graph = stream.capture([&] {
-    launch(stream, double_kernel, {1}, {1}, 1, device.data());
-    launch(stream, double_kernel, {1}, {1}, 1, device.data());
-  });
-  EXPECT_EQ(graph.size(), 2u);
-  for (int i = 0; i < 3; ++i) stream.launch(graph);
-  float result = 0;
-  stream.download(&result, device.data(), sizeof result);
-  EXPECT_EQ(result, 64.0f);
-  EXPECT_THROW(stream.capture([&] { stream.wait(); }), DeviceError);
-  const Event event;
-  EXPECT_THROW(stream.capture([&] { stream.record(event); }), DeviceError);
-  EXPECT_THROW(stream.capture([&] { stream.wait_for(event); }), DeviceError);
-  EXPECT_THROW(stream.capture([&] { event.wait(); }), DeviceError);
-  EXPECT_THROW(stream.capture([] { const Memory memory(8, "a test"); }), DeviceError);
-  EXPECT_THROW(stream.capture([] { const PinnedMemory memory(8); }), DeviceError);
-  EXPECT_NO_THROW(const PinnedMemory memory(8)) << "once no graph is captured any more";
-  EXPECT_THROW(stream.capture([&] { stream.download(&result, device.data(), sizeof result); }), DeviceError);
-}
 
 std::vector<float> trained(host::Order order) {
   host::set_order(order);
@@ -110,7 +36,7 @@ TEST(CudaKernels, GiveTheSameBitsInWhateverOrderThreadsAndBlocksRun) {
 }
 
 // Numbers of kernels in a training step and in an evaluated batch.
-using Kernels = std::pair<std::uint64_t, std::uint64_t>;
+using Kernels = std::pair<int, int>;
 Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
   const Network network(spec, {1, 28, 28});
   const auto engine = make_engine(network, options);
@@ -118,10 +44,10 @@ Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
   const test::OwnedBatch batch = test::random_batch(options.batch_size, 784, 10, 4);
   const auto run = [&](const std::function<void()>& work) {
     engine->take_totals();
-    const std::uint64_t before = host::grids_run();
+    const int before = cudart::kernels_run();
     work();
     engine->take_totals();
-    return host::grids_run() - before;
+    return cudart::kernels_run() - before;
   };
   return {run([&] { engine->train(batch.view(), 0.1); }), run([&] { engine->evaluate(batch.view()); })};
 }
@@ -151,35 +77,16 @@ TEST(StackStep, IsForSmallBatchesWithoutClipping) {
   EXPECT_FALSE(takes(0.5, 1, 256, 4)) << "the gradient's length has to be known before the step";
 }
 
-TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
-  use_device(0);
-  Stream stream;
-  const Array<float> from(3, "values");
-  const float values[] = {1, 2, 3};
-  stream.upload(from.data(), values, sizeof values);
-  use_device(2);
-  Stream other;
-  const Array<float> to(2, "values");
-  other.copy_between(to.data(), 2, from.data() + 1, 0, 2 * sizeof(float));
-  EXPECT_EQ(to_host(other, to.data(), 2), (std::vector<float>{2, 3}));
-  for (const auto& devices : {std::pair(2, 1), std::pair(0, 0)})
-    EXPECT_THAT(
-        [&] { other.copy_between(to.data(), devices.first, from.data(), devices.second, sizeof(float)); },
-        ThrowsMessage<DeviceError>(HasSubstr("memory that is not of device")));
-  EXPECT_THROW(other.copy_between(to.data(), 2, from.data() + 1, 0, 3 * sizeof(float)), DeviceError);
-  use_device(0);
-}
-
 // Every batch has its own samples, whose copies run beside the training.
 std::vector<float> trained_with_streams(std::uint64_t seed) {
-  host::set_stream_seed(seed);
+  cudart::set_stream_seed(seed);
   const Network network(test::mlp(), {1, 7, 7});
   const auto engine = make_engine(network, {.device = parse_device("cuda"), .batch_size = 5});
   engine->set_parameters(initial_parameters(network, 3));
   for (std::uint64_t step = 0; step < 40; ++step)
     engine->train(test::random_batch(step % 9 == 0 ? 3 : 5, 49, 10, step).view(), 0.1);
   std::vector<float> parameters = engine->parameters();
-  host::set_stream_seed(0);
+  cudart::set_stream_seed(0);
   return parameters;
 }
 
@@ -232,7 +139,7 @@ std::pair<std::unique_ptr<Engine>, Samples> engine_and_large_set(Placement place
   const Network network(test::mlp(), {1, 32, 32});
   auto engine =
       make_engine(network, {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
-  host::set_memory_limit(host::memory_in_use() + left);
+  cudart::set_memory_limit(cudart::memory_in_use() + left);
   const auto set = std::make_shared<SampleSet>(SampleSet{
       {1, 32, 32}, std::vector<std::uint8_t>(std::size_t{1} << 20, 7), std::vector<std::int32_t>(1024, 3)});
   return {std::move(engine), Samples{set, 0, 1024}};
@@ -247,7 +154,7 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
   {
     const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kTooLittle);
     EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost);
-    host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+    cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
     EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "the place changes once training has begun";
   }
   {
@@ -256,29 +163,18 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
     EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(testing::AllOf(
                              HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
   }
-  host::set_memory_limit(std::numeric_limits<std::size_t>::max());
-}
-
-TEST(HostStream, TimeEventsKeepWhenTheStreamReachedThem) {
-  Stream stream;
-  const Event begin(Event::Kind::kTime), end(Event::Kind::kTime), other;
-  stream.record(begin);
-  stream.enqueue([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
-  stream.record(end);
-  EXPECT_GE(end.seconds_since(begin), 0.02);
-  stream.record(other);
-  EXPECT_THROW(other.seconds_since(begin), DeviceError);
+  cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
 }
 
 TEST(CudaMemory, ReportsAFailedAllocationAndLeaksNothing) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  const std::size_t before = host::memory_in_use();
-  host::set_memory_limit(before + (std::size_t{1} << 20));
+  const std::size_t before = cudart::memory_in_use();
+  cudart::set_memory_limit(before + (std::size_t{1} << 20));
   EXPECT_THAT(
       [&] { make_engine(network, {.device = parse_device("cuda"), .batch_size = 500}); },
       ThrowsMessage<DeviceError>(testing::AllOf(HasSubstr("out of memory"), HasSubstr("batch of 500"))));
-  EXPECT_EQ(host::memory_in_use(), before);
-  host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(cudart::memory_in_use(), before);
+  cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
   EXPECT_NE(make_engine(network, {.device = parse_device("cuda"), .batch_size = 500}), nullptr);
 }
 

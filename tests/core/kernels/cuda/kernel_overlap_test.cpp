@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include <cuda_runtime.h>
 #include "core/kernels/cuda/kernels/linear_stack.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel.h"
-#include "tests/support/batch.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/environment.h"
-#include "tests/support/test_networks.h"
 
 namespace sweep::cuda {
 namespace {
@@ -92,17 +90,17 @@ TEST(KernelOverlap, AnEarlyCopyThroughTheCacheIsAnError) {
 }
 
 TEST(KernelOverlap, EveryKernelOfARowStartsBeforeTheOneInFrontOfItIsDone) {
-  constexpr std::size_t kKernels = 4;
+  constexpr int kKernels = 4;
   for (const bool is_graph : {false, true}) {
     Stream stream;
     std::vector<Array<float>> sums;
-    for (std::size_t i = 0; i <= kKernels; ++i) sums.push_back(zeros(stream));
+    for (int i = 0; i <= kKernels; ++i) sums.push_back(zeros(stream));
     const auto launch_row = [&] {
       for (std::size_t i = 0; i < kKernels; ++i)
         launch_functor(stream, IncreaseFrom{sums[i].data(), sums[i + 1].data(), true, true}, {kBlocks},
                        kBlock);
     };
-    const std::uint64_t before = host::grids_overlapped();
+    const int before = cudart::kernels_overlapped();
     if (is_graph) {
       stream.launch(stream.capture(launch_row));
     } else {
@@ -112,7 +110,7 @@ TEST(KernelOverlap, EveryKernelOfARowStartsBeforeTheOneInFrontOfItIsDone) {
     last.reserve(sums.size());
     for (const Array<float>& sum : sums) last.push_back(to_host(stream, sum.data(), kCount).back());
     EXPECT_THAT(last, ElementsAre(0, 1, 1, 1, 1)) << "each has read what was there before its neighbour ran";
-    EXPECT_EQ(host::grids_overlapped() - before, kKernels - 1);
+    EXPECT_EQ(cudart::kernels_overlapped() - before, kKernels - 1);
   }
 }
 
@@ -133,39 +131,6 @@ TEST(KernelOverlap, IsNoneWithoutAKernelInFrontOrIfNobodyWantsIt) {
   EXPECT_EQ(sum_behind([&](Stream& stream) { stream.clear(other.data(), sizeof(float)); }), 2.0f);
   const test::Environment variable("SWEEP_CUDA_OVERLAP", "0");
   EXPECT_EQ(sum_behind([](Stream&) {}), 2.0f);
-}
-
-TEST(KernelOverlap, ChangesNoBitOfATraining) {
-  struct Case {
-    NetworkSpec network;
-    OptimizerOptions optimizer;
-    double clip_norm;
-  };
-  for (const Case& c : {Case{test::deeplizard(), AdamOptions{}, 0},
-                        Case{test::deeplizard(), SgdOptions{.momentum = 0.9}, 0.5},
-                        Case{test::mlp(), RmspropOptions{.momentum = 0.5, .centered = true}, 0}}) {
-    const auto train = [&](const char* overlap) {
-      const test::Environment variable("SWEEP_CUDA_OVERLAP", overlap);
-      const Network network(c.network, {1, 28, 28});
-      const auto engine = make_engine(network, {.device = parse_device("cuda"),
-                                                .batch_size = 6,
-                                                .optimizer = c.optimizer,
-                                                .clip_norm = c.clip_norm});
-      engine->set_parameters(initial_parameters(network, 3));
-      const test::OwnedBatch batch = test::random_batch(6, 784, 10, 4);
-      for (int step = 0; step < 3; ++step) {
-        engine->train(batch.view(), 0.1);
-        engine->evaluate(batch.view());
-      }
-      std::vector<float> outcome = engine->parameters();
-      outcome.push_back(static_cast<float>(engine->take_totals().loss));
-      return outcome;
-    };
-    const std::uint64_t before = host::grids_overlapped();
-    const std::vector<float> overlapped = train(nullptr);
-    EXPECT_GT(host::grids_overlapped(), before) << "no kernel started early";
-    EXPECT_EQ(train("0"), overlapped);
-  }
 }
 
 // Adds one to every weight, as an optimizer does.

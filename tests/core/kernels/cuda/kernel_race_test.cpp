@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <cuda_runtime.h>
 #include "core/engine/engine.h"
-#include "core/kernels/cuda/host/race_check.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "tests/cudart/race_check.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/test_networks.h"

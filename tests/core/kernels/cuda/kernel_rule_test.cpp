@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/kernels/cuda/host/library_limits.h"
+#include "tests/cudart/library_limits.h"
 #include "tests/support/environment.h"
 
 namespace sweep::cuda {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/kernels/cuda/host/library_limits.h"
+#include "tests/cudart/library_limits.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/test_networks.h"

@@ -1,6 +1,6 @@
 // RaceCheck: that it finds faults put into kernels on purpose, in whatever order threads and blocks run, and
 // nothing in kernels without. This file is compiled as watched kernels are.
-#include "core/kernels/cuda/host/race_check.h"
+#include "tests/cudart/race_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,9 +9,8 @@
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
 #include "core/kernels/cuda/group_exchange.h"
-#include "core/kernels/cuda/host/memory_limit.h"
-#include "core/kernels/cuda/host/stream_order.h"
 #include "core/parallel/group_engine.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
 #include "tests/support/engine_outcome.h"
 #include "tests/support/message_of.h"
@@ -46,11 +45,11 @@ TEST(CudaReplica, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
   in_turns.accumulate = 2;
   const EngineOutcome late = trained(options_of(3)), late_in_turns = trained(in_turns, normalized);
   for (const std::uint64_t seed : {1, 2, 3}) {
-    cuda::host::set_stream_seed(seed);
+    cuda::cudart::set_stream_seed(seed);
     EXPECT_TRUE(trained(options_of(3)) == late) << seed;
     EXPECT_TRUE(trained(in_turns, normalized) == late_in_turns) << seed;
   }
-  cuda::host::set_stream_seed(0);
+  cuda::cudart::set_stream_seed(0);
 }
 
 // Networks whose gradient is large enough for an exchange of its own behind each part; not the last one,
@@ -84,16 +83,16 @@ TEST(CudaReplica, GivesTheSameBitsForWideNetworks) {
     const EngineOutcome late = trained(options_of(wide, 2), network);
     EXPECT_TRUE(trained(options_of(wide, 4), network) == late) << wide.network.name;
     for (const std::uint64_t seed : {0, 1, 2}) {
-      cuda::host::set_stream_seed(seed);
+      cuda::cudart::set_stream_seed(seed);
       EXPECT_TRUE(trained(options_of(wide, 3), network) == late) << wide.network.name << ", seed " << seed;
     }
-    cuda::host::set_stream_seed(0);
+    cuda::cudart::set_stream_seed(0);
   }
 }
 
 // Bytes on all devices.
 std::size_t memory_of(const EngineOptions& options, const Network& network) {
-  const std::size_t before = cuda::host::memory_in_use();
+  const std::size_t before = cuda::cudart::memory_in_use();
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch batch =
@@ -101,7 +100,7 @@ std::size_t memory_of(const EngineOptions& options, const Network& network) {
   engine->train(batch.view(), 0.01);
   std::vector<float> outputs(10 * options.batch_size);
   engine->evaluate_and_predict(batch.view(), outputs);
-  return cuda::host::memory_in_use() - before;
+  return cuda::cudart::memory_in_use() - before;
 }
 
 // With small samples and few parameters, nearly all memory is that of activations and their gradients.
@@ -117,7 +116,7 @@ TEST(Accumulation, TakesTheMemoryOfOnePart) {
 
 TEST(Accumulation, TakesLessMemoryOnEachDevice) {
   const Network network(test::small_residual(8), {1, 8, 8});
-  EngineOptions whole{.device = {DeviceType::kCuda, 0}, .batch_size = 512};
+  EngineOptions whole{.device = {DeviceType::kCuda, 0}, .batch_size = 256};
   whole.parallel.data = 2;
   EngineOptions in_turns = whole;
   in_turns.accumulate = 8;
@@ -168,11 +167,11 @@ TEST(CudaReplica, LeaveTheirGroupTogether) {
 }
 
 TEST(CudaReplica, OfADeviceThatHasTooLittleMemoryEndsAll) {
-  const std::size_t before = cuda::host::memory_in_use();
-  cuda::host::set_memory_limit(before + 2'000'000);
+  const std::size_t before = cuda::cudart::memory_in_use();
+  cuda::cudart::set_memory_limit(before + 2'000'000);
   EXPECT_THAT(reason(options_of(4), test::deeplizard(), {1, 28, 28}), HasSubstr("out of memory"));
-  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_EQ(cuda::host::memory_in_use(), before);
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(cuda::cudart::memory_in_use(), before);
 }
 
 TEST(CudaReplica, FailsInTheMiddleOfATrainingWithTheReason) {
@@ -186,12 +185,12 @@ TEST(CudaReplica, FailsInTheMiddleOfATrainingWithTheReason) {
   const auto set = std::make_shared<const SampleSet>(SampleSet{{3, 8, 8}, owned.pixels, owned.labels});
   Batch resident{view(set->samples), view(set->targets), owned.rows, set};
   // Every device fails, one of them first.
-  cuda::host::set_memory_limit(cuda::host::memory_in_use());
+  cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
   const std::string problem = test::message_of<DeviceError>([&] {
     engine->train(resident, 0.01);
     engine->parameters();
   });
-  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
   EXPECT_THAT(problem, HasSubstr("out of memory"));
 }
 

@@ -9,8 +9,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
-#include "core/kernels/cuda/host/memory_limit.h"
-#include "core/kernels/cuda/host/stream_order.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
 #include "tests/support/engine_outcome.h"
 #include "tests/support/environment.h"
@@ -190,10 +189,10 @@ TEST(StagedEngine, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
       const ParallelOptions parallel = cut_before({cut, "out"}, parts);
       const EngineOutcome late = train(training, parallel);
       for (const std::uint64_t seed : {1, 2, 3, 4}) {
-        cuda::host::set_stream_seed(seed);
+        cuda::cudart::set_stream_seed(seed);
         EXPECT_TRUE(train(training, parallel) == late) << seed;
       }
-      cuda::host::set_stream_seed(0);
+      cuda::cudart::set_stream_seed(0);
     }
   }
 }
@@ -210,10 +209,10 @@ TEST(StagedEngine, KeepsABatchUntilTheNextStageHasIt) {
   };
   const double late = evaluated();
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    cuda::host::set_stream_seed(seed);
+    cuda::cudart::set_stream_seed(seed);
     EXPECT_EQ(evaluated(), late) << seed;
   }
-  cuda::host::set_stream_seed(0);
+  cuda::cudart::set_stream_seed(0);
 }
 
 TEST(StagedEngine, WorksWithLibraries) {
@@ -292,24 +291,24 @@ TEST(StagedEngine, SaysWhatIsNotPossible) {
 
 TEST(StagedEngine, OfADeviceThatHasTooLittleMemoryLeavesNothingBehind) {
   const Training training{test::deeplizard(), {1, 28, 28}, on_cuda()};
-  const std::size_t before = cuda::host::memory_in_use();
-  cuda::host::set_memory_limit(before + 700'000);
+  const std::size_t before = cuda::cudart::memory_in_use();
+  cuda::cudart::set_memory_limit(before + 700'000);
   EXPECT_THAT(test::message_of<DeviceError>([&] { engine_of(training, cut_before({"fc1"}, 2)); }),
               HasSubstr("out of memory"));
-  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_EQ(cuda::host::memory_in_use(), before);
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(cuda::cudart::memory_in_use(), before);
 }
 
 // Parameters are where their layers are, and nowhere else.
 TEST(StagedEngine, HasEachLayersMemoryOnItsDeviceOnly) {
   const auto bytes = [](const ParallelOptions& parallel) {
-    const std::size_t before = cuda::host::memory_in_use();
+    const std::size_t before = cuda::cudart::memory_in_use();
     const auto engine =
         engine_of({{"wide", {test::flatten("flatten"), test::linear("fc", 4000), test::linear("out", 10)}},
                    {1, 28, 28},
                    on_cuda()},
                   parallel);
-    return cuda::host::memory_in_use() - before;
+    return cuda::cudart::memory_in_use() - before;
   };
   const auto one = static_cast<double>(bytes({})), two = static_cast<double>(bytes(cut_before({"out"}, 1)));
   EXPECT_NEAR(two / one, 1, 0.02);

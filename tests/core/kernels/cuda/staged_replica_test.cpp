@@ -9,8 +9,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/device_runner.h"
-#include "core/kernels/cuda/host/memory_limit.h"
-#include "core/kernels/cuda/host/stream_order.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
 #include "tests/support/engine_outcome.h"
 #include "tests/support/environment.h"
@@ -171,11 +170,11 @@ TEST(StagedReplica, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
   for (const Training& training : trainings()) {
     const EngineOutcome late = train(training, {.data = 2, .accumulate = 2});
     for (const std::uint64_t seed : {1, 2, 3}) {
-      cuda::host::set_stream_seed(seed);
+      cuda::cudart::set_stream_seed(seed);
       for (const Way& way : ways)
         EXPECT_TRUE(train(training, way) == late) << training.network.name << ", seed " << seed;
     }
-    cuda::host::set_stream_seed(0);
+    cuda::cudart::set_stream_seed(0);
   }
 }
 
@@ -251,26 +250,26 @@ TEST(StagedReplica, TellsHowLongItsDevicesExchanged) {
 // Turns are what one has of them: activations, but not parameters.
 TEST(StagedReplica, TakesTheMemoryOfAPart) {
   const auto bytes = [](const Way& way) {
-    const std::size_t before = cuda::host::memory_in_use();
+    const std::size_t before = cuda::cudart::memory_in_use();
     Training training{test::small_residual(8), {1, 8, 8}, {"block2"}};
     EngineOptions options{.device = {DeviceType::kCuda, 0}, .batch_size = 512};
     options.accumulate = way.accumulate;
     options.parallel.data = way.data;
     options.parallel.model = {{"stem", "cuda:0"}, {"block2", "cuda:1"}};
     const auto engine = make_engine(Network(training.network, training.input), options);
-    return cuda::host::memory_in_use() - before;
+    return cuda::cudart::memory_in_use() - before;
   };
   EXPECT_GT(bytes({}), 4 * bytes({.accumulate = 8}));
   EXPECT_GT(bytes({.data = 2}), 3 * bytes({.data = 2, .accumulate = 8}));
 }
 
 TEST(StagedReplica, OfADeviceThatHasTooLittleMemoryLeavesNothingBehind) {
-  const std::size_t before = cuda::host::memory_in_use();
-  cuda::host::set_memory_limit(before + 2'000'000);
+  const std::size_t before = cuda::cudart::memory_in_use();
+  cuda::cudart::set_memory_limit(before + 2'000'000);
   EXPECT_THAT(test::message_of<DeviceError>([&] { engine_of(trainings()[0], {.data = 3, .stages = 2}); }),
               HasSubstr("out of memory"));
-  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_EQ(cuda::host::memory_in_use(), before);
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(cuda::cudart::memory_in_use(), before);
 }
 
 TEST(StagedReplica, FailsInTheMiddleOfATrainingWithTheReason) {
@@ -280,12 +279,12 @@ TEST(StagedReplica, FailsInTheMiddleOfATrainingWithTheReason) {
   engine->train(owned.view(), 0.01);
   const auto set = std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, owned.pixels, owned.labels});
   const Batch resident{view(set->samples), view(set->targets), owned.rows, set};
-  cuda::host::set_memory_limit(cuda::host::memory_in_use());
+  cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
   const std::string problem = test::message_of<DeviceError>([&] {
     engine->train(resident, 0.01);
     engine->parameters();
   });
-  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
   EXPECT_THAT(problem, HasSubstr("out of memory"));
 }
 

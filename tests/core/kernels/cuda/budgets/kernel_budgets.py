@@ -19,9 +19,9 @@ ARCHITECTURE = "sm_90"
 REGISTERS = [
     # Four blocks of 192 threads, and two of 384, on a multiprocessor of 65536 registers.
     (r"^conv_pool_forward\.cu: functor_kernel<ForwardKernel>", 80),
-    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [035], 384>", 80),
+    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [35], 384>", 80),
     # One block, for convolutions with many kernel rows.
-    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [05], 512>", 128),
+    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [35], 512>", 128),
     # Two blocks of 512 threads.
     (r"^linear_stack\.cu: functor_kernel<StackKernel>", 64),
     # One block of 512 threads, which takes most of the shared memory.

@@ -9,8 +9,8 @@
 
 #include "core/base/random.h"
 #include "core/data/augment.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/runtime.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 namespace sweep::cuda {
 namespace {
@@ -101,8 +101,7 @@ void expect_same_images(const Shape& shape, const std::vector<AugmentStep>& step
 }
 
 TEST(AugmentSamples, GivesTheImagesOfTheHost) {
-  for (const host::Order order : {host::Order::kForward, host::Order::kBackward}) {
-    host::set_order(order);
+  test::in_every_order([] {
     for (const Shape& shape : {Shape{1, 28, 28}, Shape{3, 9, 7}, Shape{2, 1, 40}, Shape{1, 70, 61}}) {
       for (const std::vector<AugmentStep>& steps :
            {std::vector{kCrop}, {kFlip}, {kCutout}, {kCrop, kFlip, kCutout}, {kWide, kFlip, kCrop, kCrop}}) {
@@ -110,8 +109,7 @@ TEST(AugmentSamples, GivesTheImagesOfTheHost) {
         expect_same_images<float>(shape, steps);
       }
     }
-  }
-  host::set_order(host::Order::kForward);
+  });
 }
 
 }  // namespace

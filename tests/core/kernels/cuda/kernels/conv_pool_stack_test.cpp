@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 namespace sweep::cuda {
 namespace {
 
-// 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 2 × 2 → 2 × 2, and 4 @ 3 × 3 on 2 channels of 6 × 6 → 2
-// × 2.
+// 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 3 × 3, with padding → 2 × 2, and 4 @ 3 × 3 on 2 channels of
+// 6 × 6 → 2 × 2.
 constexpr ConvPoolShape kFirst{.in_channels = 1,
                                .in_height = 11,
                                .in_width = 11,
@@ -33,10 +33,10 @@ constexpr ConvPoolShape kSecond{.in_channels = 3,
                                 .out_channels = 4,
                                 .pool_height = 2,
                                 .pool_width = 2,
-                                .kernel_height = 2,
-                                .kernel_width = 2,
-                                .pad_y = 0,
-                                .pad_x = 0,
+                                .kernel_height = 3,
+                                .kernel_width = 3,
+                                .pad_y = 1,
+                                .pad_x = 1,
                                 .bias = true};
 constexpr ConvPoolShape kAlone{.in_channels = 2,
                                .in_height = 6,
@@ -148,7 +148,7 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
                              .loss = c.compares ? &loss : nullptr,
                              .backward = c.trains,
                              .totals = arrays.add(std::vector<DeviceTotals>(kStackTotals))};
-  const std::uint64_t before = host::grids_run();
+  const test::KernelCount count;
   if (together) {
     conv_pool_stack(stream, c.chain, in, convolutions.data(), shape, stack, pass);
   } else {
@@ -156,7 +156,7 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
     linear_stack(stream, shape, stack, pass);
   }
   stream.wait();
-  EXPECT_EQ(host::grids_run() - before, together ? 1u : 2u);
+  count.expect(together ? 1 : 2);
   std::vector<std::vector<std::byte>> all = arrays.contents();
   // The addresses in the StepInput differ; the kernels do not write it.
   std::erase_if(all, [](const auto& array) { return array.size() == sizeof(StepInput); });
@@ -178,11 +178,7 @@ TEST(ConvPoolStack, HasTheBitsOfTheKernelsThatItStandsFor) {
     SCOPED_TRACE(c.name);
     ASSERT_TRUE(conv_pool_fits(c.chain, false));
     const auto apart = contents_behind(c, false);
-    for (const host::Order order : {host::Order::kForward, host::Order::kBackward, host::Order::kRandom}) {
-      host::set_order(order, 5);
-      EXPECT_EQ(contents_behind(c, true), apart);
-    }
-    host::set_order(host::Order::kForward);
+    test::in_every_order([&] { EXPECT_EQ(contents_behind(c, true), apart); });
   }
 }
 

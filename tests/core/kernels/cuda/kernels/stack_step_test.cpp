@@ -8,7 +8,7 @@
 #include "core/base/random.h"
 #include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 namespace sweep::cuda {
 namespace {
@@ -68,7 +68,7 @@ Outcome outcome_of(const Step& step, bool together) {
       to_device(stream, std::vector{StepInput{.factors = step_factors(step.optimizer, 0.1, 3)}}, "a test");
   const Optimizer optimizer(stream, step.optimizer, 0, sources, with_state, step.shapes.size());
   EXPECT_TRUE(optimizer.takes_stack(step.images, parts));
-  const std::uint64_t before = host::grids_run();
+  const test::KernelCount kernels;
   if (together) {
     optimizer.step_with_stack(stream, input.data(), layers, step.images, parts);
   } else {
@@ -76,7 +76,7 @@ Outcome outcome_of(const Step& step, bool together) {
     optimizer.step(stream, input.data());
   }
   Outcome outcome{to_host(stream, all.parameters, count), to_host(stream, all.gradient, count), {}};
-  EXPECT_EQ(host::grids_run() - before, together ? 1u : 2u);
+  kernels.expect(together ? 1 : 2);
   if (states > 0) outcome.first_state = to_host(stream, with_state.state[0], count);
   return outcome;
 }
@@ -93,10 +93,7 @@ TEST(StackStep, HasTheBitsOfTheKernelsThatItStandsFor) {
   for (const Step& step : steps) {
     SCOPED_TRACE(std::to_string(step.shapes.size()) + " layers, " + std::to_string(step.images) + " images");
     const Outcome apart = outcome_of(step, false);
-    EXPECT_EQ(outcome_of(step, true), apart);
-    host::set_order(host::Order::kRandom, 3);
-    EXPECT_EQ(outcome_of(step, true), apart);
-    host::set_order(host::Order::kForward);
+    test::in_every_order([&] { EXPECT_EQ(outcome_of(step, true), apart); });
   }
 }
 

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "tbwriter/histogram.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 namespace sweep::cuda {
 namespace {
@@ -89,16 +89,14 @@ TEST(ValueCounter, CountsAsTheWriterInArraysOfAnySize) {
   unsigned seed = 0;
   for (const std::size_t size : {0, 1, 2, 3, 31, 255, 256, 257, 1000, 16383, 16384, 16385, 32768, 100'000})
     arrays.push_back(random_values(size, ++seed));
-  for (const host::Order order : {host::Order::kForward, host::Order::kBackward}) {
-    host::set_order(order);
+  test::in_every_order([&] {
     const std::vector<ValueCounts> counts = count(arrays);
     ASSERT_EQ(counts.size(), arrays.size());
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       SCOPED_TRACE(std::to_string(arrays[i].size()) + " values");
       expect_as_the_writer_counts(counts[i], arrays[i]);
     }
-  }
-  host::set_order(host::Order::kForward);
+  });
 }
 
 TEST(ValueCounter, CountsAsTheWriterAtTheLimitsAndBesideThem) {
@@ -138,12 +136,12 @@ TEST(ValueCounter, CountsOnlyFiniteValuesInBuckets) {
 TEST(ValueCounter, GivesTheSameBitsInAnyOrderOfBlocks) {
   const std::vector<std::vector<float>> arrays = {random_values(70'000, 5)};
   const ValueCounts first = count(arrays).at(0);
-  host::set_order(host::Order::kBackward);
-  const ValueCounts second = count(arrays).at(0);
-  host::set_order(host::Order::kForward);
-  EXPECT_EQ(first.sum, second.sum);
-  EXPECT_EQ(first.sum_squares, second.sum_squares);
-  EXPECT_EQ(first.buckets, second.buckets);
+  test::in_every_order([&] {
+    const ValueCounts again = count(arrays).at(0);
+    EXPECT_EQ(first.sum, again.sum);
+    EXPECT_EQ(first.sum_squares, again.sum_squares);
+    EXPECT_EQ(first.buckets, again.buckets);
+  });
 }
 
 TEST(ValueCounter, CountsAgainAfterValuesChanged) {

@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/host/fiber.h"
+#include "tests/cudart/fiber.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

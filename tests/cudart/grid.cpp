@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/kernels/cuda/host/fiber.h"
-#include "core/kernels/cuda/host/grid_observer.h"
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/cudart/fiber.h"
+#include "tests/cudart/grid.h"
+#include "tests/cudart/grid_observer.h"
 
 namespace sweep::cuda::host {
 
@@ -23,7 +23,7 @@ namespace {
 
 std::atomic<Order> order{Order::kForward};
 std::atomic<std::uint64_t> order_seed{0};  // of Order::kRandom
-std::atomic<std::uint64_t> grids{0}, grid_numbers{0};
+std::atomic<std::uint64_t> grid_numbers{0};
 thread_local Index3 last;
 constinit thread_local GridObserver* observer = nullptr;
 constinit thread_local bool runs = false;  // a grid does
@@ -102,11 +102,11 @@ class BlockRunner {
         fibers_.clear();
         throw std::logic_error("a kernel's threads end while others of their block wait at a barrier");
       }
-      std::vector<Waiting> turn;
-      turn.swap(waiting_);
-      if (order == Order::kRandom) Turns::shuffle(turn);
+      turn_.swap(waiting_);
+      waiting_.clear();
+      if (order == Order::kRandom) Turns::shuffle(turn_);
       if (observer != nullptr) observer->pass_barrier();
-      for (const Waiting& waiting : turn) {
+      for (const Waiting& waiting : turn_) {
         thread_index = waiting.index;
         resume(waiting.fiber);
       }
@@ -197,7 +197,7 @@ class BlockRunner {
   unsigned threads_ = 0, started_ = 0, ended_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
-  std::vector<Waiting> waiting_;
+  std::vector<Waiting> waiting_, turn_;  // turn_: those that waited and go on
   BlockState* block_ = nullptr;
   bool early_ = false;
   std::size_t misaligned_bytes_ = 0;  // of a copy that a GPU would not do; 0: none
@@ -271,7 +271,6 @@ void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<vo
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
               const void* kernel) {
   require_launchable(grid, block, shared_bytes);
-  ++grids;
   last = grid;
   BlockState state{.shared = std::vector<std::byte>(shared_bytes), .copies = {}};
   const GridPart part{.grid = ++grid_numbers, .is_early = false, .kernel = kernel};
@@ -304,7 +303,6 @@ StartedGrid::StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes,
 StartedGrid::~StartedGrid() = default;
 
 void StartedGrid::finish(const std::function<void()>& thread) {
-  ++grids;
   last = state_->grid;
   const GridPart part{.grid = state_->number, .is_early = false, .kernel = state_->kernel};
   run_blocks(state_->grid, state_->block, part, thread,
@@ -332,7 +330,6 @@ void set_order(Order value, std::uint64_t seed) {
   order_seed = seed;
 }
 
-std::uint64_t grids_run() { return grids; }
 Index3 last_grid() { return last; }
 
 }  // namespace sweep::cuda::host

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kernels/cuda/host/grid_observer.h"
+#include "tests/cudart/grid_observer.h"
 
 namespace sweep::cuda::host {
 

@@ -3,8 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/cudart/machine.h"
 
 namespace sweep::cuda::cudart {
 
@@ -25,8 +27,11 @@ struct Work {
   std::function<std::function<void()>()> start = nullptr;
 };
 
+struct FreeMemory {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
 struct Allocation {
-  std::unique_ptr<std::byte[]> memory;
+  std::unique_ptr<std::byte, FreeMemory> memory;
   std::size_t bytes = 0;
   int device = 0;  // kHost: pinned memory
 };
@@ -41,7 +46,7 @@ struct Failure {
 struct State {
   std::recursive_mutex mutex;  // of everything; kernels run under it
   Machine machine;
-  std::map<std::string, int> calls;
+  std::map<std::string, int, std::less<>> calls;
   std::vector<Failure> failures;
   std::vector<std::string> mistakes;
   cudaError_t sticky = cudaSuccess;
@@ -60,10 +65,15 @@ struct State {
   int kernels_run = 0, kernels_overlapped = 0;
   int kernel_failure_after = -1;  // kernels; -1: none fails
   cudaError_t kernel_failure = cudaSuccess;
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of all devices together
+  std::uint64_t stream_seed = 0, seeds_set = 0;                        // see set_stream_seed()
 
   /// The allocation with all of `bytes` bytes from `address`; nullptr: there is none.
   const Allocation* find(const void* address, std::size_t bytes) const;
   std::size_t used(int device) const;
+  std::size_t left() const;  // of memory_limit
+  /// Those of the machine that CUDA_VISIBLE_DEVICES does not hide.
+  int devices() const;
   void mistake(const std::string& what) { mistakes.push_back(what); }
 };
 
@@ -71,6 +81,9 @@ State& state();
 
 /// Of the calling thread.
 int& current_device();
+
+/// Whether the calling thread captures a graph.
+bool& captures();
 
 /// Counts a call, and returns what it has to fail with: the sticky error, or one that fail() asked for. Every
 /// function that can fail begins with it.
@@ -93,6 +106,7 @@ struct CUstream_st {
   const int device;
   std::deque<sweep::cuda::cudart::Work> queue;
   std::uint64_t added = 0, done = 0;
+  bool eager = false;             // works at once, as set_stream_seed() has it
   cudaGraph_t capture = nullptr;  // what it captures
   bool capture_is_invalid = false;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,19 +27,23 @@ enum class CallError {
   kUnknown = 999
 };
 
+/// Devices of a machine unless a test says otherwise.
+inline constexpr int kDevices = 8;
+
 struct Machine {
   // The newest CUDA that the driver knows, 1000 · major + 10 · minor; 0: no driver; nothing: this build's.
   std::optional<int> driver = {};
-  int devices = 2;
-  std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
+  int devices = kDevices;                           // of them CUDA_VISIBLE_DEVICES may hide some
+  std::size_t memory_bytes = std::size_t{4} << 30;  // of each device
   bool has_peer_access = true;                      // between all of them
   int ptx_version = 90;                             // that kernels were compiled for, 10 · major + minor
   int multiprocessors = 132;
   std::size_t shared_bytes = std::size_t{227} << 10;  // that a block may have
 };
 
-/// Makes a new machine: nothing of the last one's failures, allocations and errors is left, except the
-/// attributes of kernels, for which the program asks once. No stream may be alive.
+/// Makes a new machine, which programs need not do that want the one above: nothing of the last one's
+/// failures, allocations and errors is left, except the attributes of kernels, for which the program asks
+/// once. No stream may be alive.
 void start(const Machine& machine);
 
 /// Lets a later call of `function`, such as "cudaMalloc", return `error` and do nothing, but wait if that is
@@ -60,6 +65,18 @@ struct Alive {
   bool operator==(const Alive&) const = default;
 };
 Alive alive();
+
+/// How much memory all devices have together, whatever each has; unlimited at first.
+void set_memory_limit(std::size_t bytes);
+
+/// Bytes of device memory that are allocated.
+std::size_t memory_in_use();
+
+/// Sets when streams work, in all threads. 0, as at first: as late as they may, when somebody waits. Any
+/// other seed: each stream switches at random between working at once and as late as it may, independently of
+/// the other streams. A program whose results depend on the seed lacks an event, or uses memory before a copy
+/// is done.
+void set_stream_seed(std::uint64_t seed);
 
 /// Calls of `function` since start().
 int calls(const std::string& function);

@@ -1,12 +1,12 @@
-#include "core/kernels/cuda/host/race_check.h"
+#include "tests/cudart/race_check.h"
 
 #include <array>
 #include <set>
 #include <sstream>
 #include <unordered_map>
 
-#include "core/kernels/cuda/host/program_memory.h"
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/cudart/grid.h"
+#include "tests/cudart/program_memory.h"
 
 namespace sweep::cuda::host {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/kernel.h"
-#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/environment.h"
 
 namespace sweep::cuda {
@@ -23,7 +23,7 @@ using testing::ThrowsMessage;
 // Each test has a machine of its own, and leaves nothing behind on it.
 class CudaRuntime : public testing::Test {
  protected:
-  void SetUp() override { cudart::start({}); }
+  void SetUp() override { cudart::start({.devices = 2}); }
   void TearDown() override {
     EXPECT_EQ(cudart::alive(), cudart::Alive{}) << "something is not released";
     EXPECT_THAT(cudart::mistakes(), IsEmpty());
@@ -75,6 +75,7 @@ TEST_F(CudaRuntime, OrdersStreamsByEvents) {
   const Array<float> values = to_device(first, std::vector<float>{1}, "a test");
   launch_double(first, values);
   first.record(done);
+  launch_double(first, values);  // which nobody waits for
   second.wait_for(done);
   launch_double(second, values);
   EXPECT_EQ(to_host(second, values.data(), 1)[0], 4.0f);

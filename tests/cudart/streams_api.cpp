@@ -1,10 +1,9 @@
 // Streams, events, graphs and kernels.
 #include <chrono>
 
-#include "core/kernels/cuda/host/current_device.h"
-#include "core/kernels/cuda/host/kernel_launch.h"
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "tests/core/kernels/cuda/cudart/state.h"
+#include "tests/cudart/kernel_launch.h"
+#include "tests/cudart/state.h"
 
 using namespace sweep::cuda::cudart;  // NOLINT(google-build-using-namespace): this file is part of it
 
@@ -141,6 +140,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   if (const cudaError_t error = begin_call("cudaStreamBeginCapture")) return error;
   if (!s.streams.contains(stream)) return failed(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr) return failed(cudaErrorIllegalState);
+  captures() = true;
   stream->capture = new CUgraph_st;
   stream->capture_is_invalid = false;
   s.graphs.insert(stream->capture);
@@ -154,6 +154,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const cudaError_t error = begin_call("cudaStreamEndCapture");
   if (!s.streams.contains(stream) || stream->capture == nullptr) return failed(cudaErrorIllegalState);
   const cudaGraph_t captured = std::exchange(stream->capture, nullptr);
+  captures() = false;
   if (error == cudaSuccess && !stream->capture_is_invalid) {
     *graph = captured;
     return cudaSuccess;
@@ -285,8 +286,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
 
 // What the other parts of the stand-in ask for.
 namespace sweep::cuda {
-
-int host::current_device() { return cudart::current_device(); }
 
 bool Stream::is_capturing() const {
   const std::scoped_lock lock(state().mutex);

@@ -1,6 +1,6 @@
 // What the compiler calls in code compiled with -fsanitize=thread, at every access to memory: here it tells
 // the observer of the grid that runs, in place of ThreadSanitizer.
-#include "core/kernels/cuda/host/grid_observer.h"
+#include "tests/cudart/grid_observer.h"
 
 namespace {
 

@@ -1,11 +1,44 @@
 // Devices, errors and memory.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <string_view>
 
-#include "tests/core/kernels/cuda/cudart/state.h"
+#include "tests/cudart/state.h"
 
 using namespace sweep::cuda::cudart;  // NOLINT(google-build-using-namespace): this file is part of it
+
+namespace {
+
+// The numbers in CUDA_VISIBLE_DEVICES up to the first that is none, as CUDA reads them; all without it.
+std::vector<int> read_visible_devices() {
+  std::vector<int> visible;
+  const char* variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (variable == nullptr) {
+    for (int i = 0; i < kDevices; ++i) visible.push_back(i);
+    return visible;
+  }
+  for (std::string_view text = variable; !text.empty();) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || number < 0 || number >= kDevices) break;
+    visible.push_back(number);
+    text.remove_prefix(std::min(text.size(), static_cast<std::size_t>(end - text.data()) + 1));
+  }
+  return visible;
+}
+
+const std::vector<int>& visible_devices() {
+  static const std::vector<int> visible = read_visible_devices();
+  return visible;
+}
+
+}  // namespace
+
+int State::devices() const { return std::min(machine.devices, static_cast<int>(visible_devices().size())); }
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
@@ -48,40 +81,35 @@ cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaGetDeviceCount")) return error;
-  const Machine& machine = state().machine;
-  if (machine.driver.value_or(CUDART_VERSION) < CUDART_VERSION / 1000 * 1000)
+  if (state().machine.driver.value_or(CUDART_VERSION) < CUDART_VERSION / 1000 * 1000)
     return failed(cudaErrorInsufficientDriver);
-  if (machine.devices == 0) return failed(cudaErrorNoDevice);
-  *count = machine.devices;
+  if (state().devices() == 0) return failed(cudaErrorNoDevice);
+  *count = state().devices();
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaGetDeviceProperties")) return error;
-  if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
+  if (device < 0 || device >= state().devices()) return failed(cudaErrorInvalidDevice);
   *properties = {};
-  std::snprintf(properties->name, sizeof properties->name, "GPU of a test");
+  // A test may have devices of several models.
+  const char* model = std::getenv("SWEEP_CUDA_HOST_MODEL");
+  std::snprintf(properties->name, sizeof properties->name, "%s",
+                model != nullptr ? model : "CUDA stand-in on the host, for tests");
   properties->totalGlobalMem = state().machine.memory_bytes;
   properties->multiProcessorCount = state().machine.multiprocessors;
   properties->major = 9;
-  properties->uuid.bytes[15] = static_cast<char>(device + 1);
+  properties->uuid.bytes[15] = static_cast<char>(visible_devices()[static_cast<std::size_t>(device)] + 1);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaDeviceGetAttribute")) return error;
-  if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
-  if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) {
-    *value = static_cast<int>(state().machine.shared_bytes);
-  } else if (attribute == cudaDevAttrMultiProcessorCount) {
-    *value = state().machine.multiprocessors;
-  } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
-    *value = 9;
-  } else {
-    return failed(cudaErrorInvalidValue);
-  }
+  if (device < 0 || device >= state().devices()) return failed(cudaErrorInvalidDevice);
+  if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return failed(cudaErrorInvalidValue);
+  *value = static_cast<int>(state().machine.shared_bytes);
   return cudaSuccess;
 }
 
@@ -95,7 +123,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaSetDevice")) return error;
-  if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
+  if (device < 0 || device >= state().devices()) return failed(cudaErrorInvalidDevice);
   current_device() = device;
   return cudaSuccess;
 }
@@ -104,7 +132,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaMemGetInfo")) return error;
   *total = state().machine.memory_bytes;
-  *free = *total - state().used(current_device());
+  *free = std::min(*total - state().used(current_device()), state().left());
   return cudaSuccess;
 }
 
@@ -115,13 +143,15 @@ cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
   State& s = state();
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  if (device != kHost && bytes > s.machine.memory_bytes - s.used(device))
+  if (captures())
+    return failed(cudaErrorStreamCaptureUnsupported);  // CUDA may do it, the engine never wants to
+  if (device != kHost && bytes > std::min(s.machine.memory_bytes - s.used(device), s.left()))
     return failed(cudaErrorMemoryAllocation);
-  Allocation allocation{std::make_unique<std::byte[]>(bytes), bytes, device};
-  std::fill_n(allocation.memory.get(), bytes, std::byte{0xFF});
-  *pointer = allocation.memory.get();
-  const std::byte* const begin = allocation.memory.get();
-  s.allocations.emplace(begin, std::move(allocation));
+  constexpr std::size_t kAlignment = 256;
+  if (posix_memalign(pointer, kAlignment, bytes) != 0) throw std::bad_alloc();
+  std::memset(*pointer, 0xFF, bytes);
+  auto* const begin = static_cast<std::byte*>(*pointer);
+  s.allocations.emplace(begin, Allocation{std::unique_ptr<std::byte, FreeMemory>(begin), bytes, device});
   return cudaSuccess;
 }
 
@@ -134,7 +164,7 @@ cudaError_t release(void* pointer, bool of_device) {
     s.mistake("memory is freed that was not allocated, or is freed already");
     return failed(cudaErrorInvalidValue);
   }
-  for (int device = 0; device < s.machine.devices; ++device) {
+  for (int device = 0; device < s.devices(); ++device) {
     if (const cudaError_t error = run_all_streams(device)) return error;
   }
   s.allocations.erase(found);
@@ -217,12 +247,11 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  const Machine& machine = state().machine;
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaDeviceCanAccessPeer")) return error;
-  if (device < 0 || device >= machine.devices || peer < 0 || peer >= machine.devices)
-    return failed(cudaErrorInvalidDevice);
-  *can = machine.has_peer_access && device != peer ? 1 : 0;
+  const int devices = state().devices();
+  if (device < 0 || device >= devices || peer < 0 || peer >= devices) return failed(cudaErrorInvalidDevice);
+  *can = state().machine.has_peer_access && device != peer ? 1 : 0;
   return cudaSuccess;
 }
 

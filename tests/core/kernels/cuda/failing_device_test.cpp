@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
-#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/test_networks.h"
@@ -57,10 +57,10 @@ TEST(CudaDevicesDeathTest, ADeviceThatDoesNotAnswerKeepsItsPlace) {
     cudart::start({.devices = 3});
     cudart::fail("cudaGetDeviceProperties", cudart::CallError::kOperatingSystem, 1);
     const std::vector<DeviceInfo> devices = list_cuda_devices();
-    const bool right = devices.size() == 3 && devices[1].capability.empty() &&
-                       devices[2].capability == "9.0" && devices[2].description == "GPU of a test" &&
-                       devices[2].device.index == 2 && cuda_device_reason(devices[1]) &&
-                       devices[2].memory_bytes == std::size_t{1} << 30;
+    const bool right =
+        devices.size() == 3 && devices[1].capability.empty() && devices[2].capability == "9.0" &&
+        devices[2].description == "CUDA stand-in on the host, for tests" && devices[2].device.index == 2 &&
+        cuda_device_reason(devices[1]) && devices[2].memory_bytes == std::size_t{4} << 30;
     std::exit(right ? 0 : 1);
   };
   EXPECT_EXIT(check(), testing::ExitedWithCode(0), "");

@@ -1,8 +1,8 @@
 // CUDA's built-in words (threadIdx, __shared__, __syncthreads() …) for the C++ compiler, so that kernels run
-// on the host in tests on machines without a GPU; see host_grid.h. Not beside CUDA's own headers.
+// on the host in tests on machines without a GPU; see grid.h. Not beside CUDA's own headers.
 #pragma once
 
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/cudart/grid.h"
 
 struct alignas(16) float4 {
   float x, y, z, w;

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/host/library_limits.h"
 #include "core/kernels/cuda/libraries/library_cache.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
+#include "tests/cudart/library_limits.h"
 
 namespace sweep {
 

@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/host/program_memory.h"
+#include "tests/cudart/program_memory.h"
 
 #include <link.h>
 

@@ -108,11 +108,6 @@ void wait_for_copies();
 enum class Order { kForward, kBackward, kRandom };
 void set_order(Order order, std::uint64_t seed = 0);
 
-/// Kernels that the process has run, and those of them that were started before the previous one was done.
-/// Process-wide.
-std::uint64_t grids_run();
-std::uint64_t grids_overlapped();
-
 /// The grid of the kernel that ran last on this thread.
 Index3 last_grid();
 

@@ -1,11 +1,14 @@
-#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/cudart/machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
-#include "core/kernels/cuda/runtime/host_grid.h"
-#include "tests/core/kernels/cuda/cudart/state.h"
+#include "core/base/random.h"
+#include "tests/cudart/grid.h"
+#include "tests/cudart/state.h"
 
 namespace sweep::cuda::cudart {
 
@@ -31,6 +34,24 @@ State& state() {
 int& current_device() {
   thread_local int device = 0;
   return device;
+}
+
+bool& captures() {
+  thread_local bool value = false;
+  return value;
+}
+
+void set_memory_limit(std::size_t bytes) {
+  const std::scoped_lock lock(state().mutex);
+  state().memory_limit = bytes;
+}
+
+std::size_t memory_in_use() { return alive().device_bytes; }
+
+void set_stream_seed(std::uint64_t seed) {
+  const std::scoped_lock lock(state().mutex);
+  state().stream_seed = seed;
+  ++state().seeds_set;
 }
 
 void start(const Machine& machine) {
@@ -99,6 +120,11 @@ const Allocation* State::find(const void* address, std::size_t bytes) const {
   return offset < size && bytes <= size - offset ? &found->second : nullptr;
 }
 
+std::size_t State::left() const {
+  const std::size_t taken = memory_in_use();
+  return taken < memory_limit ? memory_limit - taken : 0;
+}
+
 std::size_t State::used(int device) const {
   std::size_t bytes = 0;
   for (const auto& [begin, allocation] : allocations)
@@ -113,7 +139,8 @@ cudaError_t failed(cudaError_t error) {
 
 cudaError_t begin_call(const char* function) {
   State& s = state();
-  ++s.calls[function];
+  const auto called = s.calls.find(std::string_view(function));
+  ++(called != s.calls.end() ? called->second : s.calls[function]);
   if (s.sticky != cudaSuccess) return failed(s.sticky);
   for (auto failure = s.failures.begin(); failure != s.failures.end(); ++failure) {
     if (failure->function != function || failure->calls_before-- > 0) continue;
@@ -125,6 +152,26 @@ cudaError_t begin_call(const char* function) {
 }
 
 namespace {
+
+// Work that a stream collects at most: nobody may ever wait for a training stream.
+constexpr std::size_t kLongestQueue = 4096;
+
+// Pieces of work, on average, after which a stream switches between eager and lazy: a few steps' work.
+constexpr std::uint32_t kWorkPerSwitch = 60;
+
+// The calling thread's chances; nullptr without a seed.
+RandomStream* chance() {
+  thread_local std::optional<RandomStream> random;
+  thread_local std::uint64_t set = 0;
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t number = threads++;
+  if (set != state().seeds_set) {
+    set = state().seeds_set;
+    random.reset();
+    if (state().stream_seed != 0) random.emplace(state().stream_seed + (number << 32), RandomUse::kSearch);
+  }
+  return random ? &*random : nullptr;
+}
 
 Work pop(cudaStream_t stream) {
   Work work = std::move(stream->queue.front());
@@ -185,6 +232,11 @@ cudaError_t add_work(cudaStream_t stream, Work work) {
   }
   stream->queue.push_back(std::move(work));
   ++stream->added;
+  if (RandomStream* const random = chance()) {
+    if (random->below(kWorkPerSwitch) == 0) stream->eager = !stream->eager;
+    if (stream->eager) run_until(stream, stream->added);
+  }
+  if (stream->queue.size() >= kLongestQueue) run_until(stream, stream->added);
   return cudaSuccess;
 }
 

@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/host/meeting.h"
+#include "tests/cudart/meeting.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

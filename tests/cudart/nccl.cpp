@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "core/kernels/cuda/host/current_device.h"
-#include "core/kernels/cuda/host/meeting.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
+#include "tests/cudart/meeting.h"
+#include "tests/cudart/state.h"
 
 namespace sweep {
 
@@ -44,10 +44,10 @@ struct DeviceGroup::Implementation {
   void require_usable() const {
     if (meeting == nullptr)
       throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " has aborted its group");
-    if (host::current_device() != device)
+    if (cudart::current_device() != device)
       throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " is on device " +
                               std::to_string(device) + ", but the thread's current device is " +
-                              std::to_string(host::current_device()));
+                              std::to_string(cudart::current_device()));
   }
 };
 
@@ -66,7 +66,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double dea
   Implementation& own = *implementation_;
   own.rank = rank;
   own.size = size;
-  own.device = host::current_device();
+  own.device = cudart::current_device();
   const std::string device = list_cuda_devices().at(static_cast<std::size_t>(own.device)).uuid;
   own.meeting = std::make_unique<host::Meeting>(name_of(id), rank, size, device, deadline);
 }

@@ -1,6 +1,5 @@
-#include "core/kernels/cuda/host/kernel_launch.h"
+#include "tests/cudart/kernel_launch.h"
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,8 +32,6 @@ Kernels& kernels() {
   static Kernels all;
   return all;
 }
-
-std::atomic<std::uint64_t> overlapped{0};
 
 }  // namespace
 
@@ -72,13 +69,10 @@ std::function<void()> KernelLaunch::thread(bool early, bool rest) const {
 void KernelLaunch::run() const { run_grid(grid_, block_, shared_bytes_, thread(true, true), kernel_); }
 
 std::function<void()> KernelLaunch::start() const {
-  ++overlapped;
   if (type_.early == nullptr) return [launch = *this] { launch.run(); };
   const auto started =
       std::make_shared<StartedGrid>(grid_, block_, shared_bytes_, thread(true, false), kernel_);
   return [started, rest = thread(false, true)] { started->finish(rest); };
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the function owns it
-
-std::uint64_t grids_overlapped() { return overlapped; }
 
 }  // namespace sweep::cuda::host

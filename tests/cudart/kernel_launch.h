@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/cudart/grid.h"
 
 namespace sweep::cuda::host {
 
@@ -18,8 +18,7 @@ class KernelLaunch {
   /// Runs its grid, as run_grid().
   void run() const;
 
-  /// Runs what its threads do before they wait for the previous kernel, now, and returns the rest. Counts as
-  /// a kernel that was started early.
+  /// Runs what its threads do before they wait for the previous kernel, now, and returns the rest.
   std::function<void()> start() const;
 
  private:

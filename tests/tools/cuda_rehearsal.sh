@@ -1,0 +1,47 @@
+#!/bin/bash
+# Rehearses `tools/test --cuda --minutes N` as on a machine with a GPU, but with the stand-in: cuda_rehearsal.sh SOURCE BUILD RESULTS [MINUTES].
+# The programs find no compiler, no toolkit, no network, no torch, and neither the source nor what was built. The stand-in takes
+# hundreds of times as long as a GPU, so limits stop some parts: what the rehearsal proves is that every part has its turn, leaves
+# its output, and ends in time. Prints the summary; fails if it took longer, or if a part failed for another reason than its limit.
+set -euo pipefail
+source=$(readlink -f "$1") build=$(readlink -f "$2") results=$(readlink -m "$3") minutes=${4:-10}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+here=$work/sweep-carried
+
+fail() { echo "cuda_rehearsal: $*"; exit 1; }
+unshare -rmn true 2>/dev/null || { echo "skipped: this system lets no user hide folders and networks"; exit 77; }
+
+mkdir -p "$here"/{build/{bin,tests,lib,fallback},tools/benchmarks/results,tests,data} "$results"
+echo rehearsal >"$here/CARRIED"
+cp "$source"/tools/{test,bench,common.sh,cuda_parts.sh} "$here/tools/"
+cp "$source"/tools/benchmarks/*.py "$here/tools/benchmarks/"
+cp -r "$source/sweeps" "$here/"
+cp -r "$source/tests/data" "$here/tests/"
+cp "$build/tests/sweep_on_cuda_host" "$here/build/bin/sweep"
+cp "$build/tests/cuda_on_host_tests" "$here/build/tests/engine_tests"
+cp "$build/tests/cuda_host_layer_tests" "$here/build/tests/cuda_kernel_tests"
+cp "$build/tests/cuda_on_host_program_tests" "$here/build/tests/cuda_program_tests"
+printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=library' \
+  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own SWEEP_CUDA_OVERLAP=0' $'tests/cuda_kernel_tests\t' $'tests/cuda_program_tests\t' \
+  >"$here/build/gpu-tests.txt"
+for folder in "${SWEEP_DATA:-}" /usr/share/datasets /usr/local/share/datasets; do
+  [ ! -d "$folder/fashion-mnist" ] || { cp -rL "$folder/fashion-mnist" "$here/data/" && break; }
+done
+
+begin=$SECONDS status=0
+env -i PATH=/usr/bin:/bin HOME="$work" unshare -rmn bash -c '
+  for folder in "$1" "$2" /usr/local/cuda /usr/lib/gcc /usr/share/datasets /usr/local/share/datasets; do
+    [ ! -d "$folder" ] || mount -t tmpfs none "$folder"
+  done
+  cd / && exec "$3/tools/test" --cuda --minutes "$4" --results "$5"' bash "$source" "$build" "$here" "$minutes" "$work/results" \
+  >"$work/log" 2>&1 </dev/null || status=$?
+cp -r "$work"/results/. "$work/log" "$results/" || fail "there are no results: $(tail "$work/log")"
+seconds=$((SECONDS - begin))
+cat "$results/summary.txt"
+echo "in all $seconds s of $((60 * minutes)) s, status $status"
+[ $seconds -le $((60 * minutes)) ] || fail "it took longer than $minutes minutes"
+for part in devices overlap kernels layers rest benchmark; do
+  line=$(grep "^$part " "$results/summary.txt") || fail "$part had no turn"
+  [[ $line != *FAILED* || $line = *"stopped by its limit"* ]] || fail "$part failed: $(tail "$results/$part.txt")"
+done
