@@ -1,6 +1,7 @@
 // An array that either owns its values or borrows them, for example from a mapping that processes share.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -25,6 +26,15 @@ class MaybeOwnedArray {
   bool empty() const { return size() == 0; }
   const T* begin() const { return data(); }
   const T* end() const { return data() + size(); }
+  /// The values, to be changed while it is built. Copies borrowed ones first.
+  std::vector<T>& edit() {
+    if (owner_) owned_.assign(borrowed_.begin(), borrowed_.end());
+    owner_.reset();
+    return owned_;
+  }
+  friend bool operator==(const MaybeOwnedArray& a, const MaybeOwnedArray& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
   const T& operator[](std::size_t i) const { return data()[i]; }
 
  private:

@@ -120,8 +120,7 @@ class DataLoader::Implementation {
       find_stored_rows();
     }
     const SampleSet* set = samples_.set.get();
-    if (set != nullptr && set->file && (options_.shuffle || !set->order.empty()))
-      set->file->expect_random_reads();
+    if (set != nullptr && set->file && (options_.shuffle || samples_.order)) set->file->expect_random_reads();
     next_batch_ = batch_count_;  // nothing before begin_epoch()
     start_workers();
   }
@@ -174,7 +173,9 @@ class DataLoader::Implementation {
     if (options_.num_workers < 0) {
       throw ConfigError("num_workers must be at least 0, found " + std::to_string(options_.num_workers));
     }
-    const std::size_t size = samples_.set ? samples_.set->size() : 0;
+    const std::size_t size = samples_.order ? samples_.order->size()
+                             : samples_.set ? samples_.set->size()
+                                            : 0;
     if (samples_.first > size || samples_.count > size - samples_.first) {
       throw ConfigError("samples " + std::to_string(samples_.first) + " to " +
                         std::to_string(samples_.first + samples_.count) + " were asked of a data set of " +
@@ -220,7 +221,7 @@ class DataLoader::Implementation {
     const std::span<const std::uint32_t> rows = rows_of(batch), stored_rows = stored_rows_of(batch);
     if (prefetcher_) read_ahead(batch);  // else it was when the batch before it was made
     gather(buffer.samples, samples_.set->samples, stored_rows);
-    gather(buffer.targets, samples_.set->stored_targets(), stored_rows);
+    gather(buffer.targets, samples_.set->targets, stored_rows);
     if (!augments()) return;
     const AugmentKey key{.seed = options_.seed, .repeat = options_.repeat, .epoch = epoch_};
     std::visit([&](auto& typed) { typed.augment(samples_.set->shape, options_.augment, key, rows); },
@@ -229,9 +230,9 @@ class DataLoader::Implementation {
 
   // Where the samples of rows_ are stored.
   void find_stored_rows() {
-    if (!samples_.set || samples_.set->order.empty()) return;
+    if (!samples_.order) return;
     stored_rows_.resize(rows_.size());
-    for (std::size_t i = 0; i < rows_.size(); ++i) stored_rows_[i] = samples_.set->order[rows_[i]];
+    for (std::size_t i = 0; i < rows_.size(); ++i) stored_rows_[i] = (*samples_.order)[rows_[i]];
   }
 
   // Has a file that is larger than memory read the samples of a batch, if there is such a batch.
@@ -273,7 +274,7 @@ class DataLoader::Implementation {
       if (augmented_by_engine_) batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     } else {
       const SampleSet& set = *samples_.set;
-      batch_ = {view(set.samples), view(set.stored_targets()), stored_rows_of(next_batch_), samples_.set};
+      batch_ = {view(set.samples), view(set.targets), stored_rows_of(next_batch_), samples_.set};
       batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     }
     ++next_batch_;

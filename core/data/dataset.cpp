@@ -8,10 +8,9 @@
 #include "core/base/error.h"
 #include "core/data/cache/cache_folder.h"
 #include "core/data/cache/cached_images.h"
-#include "core/data/dataset_parts.h"
+#include "core/data/data_from_arrays.h"
 #include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
-#include "core/data/memory_data.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
 
@@ -30,25 +29,14 @@ std::string known_content(std::string_view sha256) {
   return "";
 }
 
-void check_against_known(const RawData& raw, const DatasetSpec& spec, const KnownDataset& known,
+void check_against_known(const Dataset& dataset, const DatasetSpec& spec, const KnownDataset& known,
                          const std::string& source) {
-  const std::size_t classes = known.class_names.size();
-  if (raw.class_names.size() > classes) {
-    const auto wrong = std::ranges::find_if(
-        raw.train.classes, [&](std::int32_t label) { return static_cast<std::size_t>(label) >= classes; });
-    throw DataError(source + ": label " + std::to_string(raw.class_names.size() - 1) +
-                    (wrong == raw.train.classes.end()
-                         ? std::string()
-                         : " of sample " + std::to_string(wrong - raw.train.classes.begin()) + " (from 0)") +
-                    " is out of range: the classes of " + quoted_name(known.name) + " are 0 to " +
-                    std::to_string(classes - 1));
-  }
   const auto [file, expected] =
-      std::mismatch(raw.files.begin(), raw.files.end(), known.files.begin(), known.files.end(),
+      std::mismatch(dataset.files.begin(), dataset.files.end(), known.files.begin(), known.files.end(),
                     [](const DataFile& read, const KnownFile& published) {
                       return published.sha256.empty() || read.sha256 == published.sha256;
                     });
-  if (file != raw.files.end()) {
+  if (file != dataset.files.end()) {
     if (const std::string other = known_content(file->sha256);
         !other.empty() && expected != known.files.end()) {
       throw DataError(file->path.string() + ": has the content of " + other + ", expected " +
@@ -60,9 +48,10 @@ void check_against_known(const RawData& raw, const DatasetSpec& spec, const Know
                     ". A data set of your own needs another name");
   }
   // `sweep plan` counts on this number for a set that is found by its name.
-  if (spec.path.empty() && raw.train.count != known.train_samples) {
-    throw DataError(source + ": holds " + std::to_string(raw.train.count) + " samples to train on, but " +
-                    quoted_name(known.name) + " has " + std::to_string(known.train_samples));
+  if (spec.path.empty() && dataset.train.set->size() != known.train_samples) {
+    throw DataError(source + ": holds " + std::to_string(dataset.train.set->size()) +
+                    " samples to train on, but " + quoted_name(known.name) + " has " +
+                    std::to_string(known.train_samples));
   }
 }
 
@@ -118,7 +107,6 @@ ReadOptions read_options(const DatasetSpec& spec) {
   options.targets = spec.targets;
   options.missing = spec.missing;
   options.categories = spec.categories;
-  options.channels = spec.channels;
   options.decimal = spec.decimal;
   options.encoding = spec.encoding;
   options.categorical = spec.categorical;
@@ -126,32 +114,15 @@ ReadOptions read_options(const DatasetSpec& spec) {
   return options;
 }
 
-Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format) {
-  Dataset dataset;
-  dataset.name = spec.name;
-  dataset.shape = raw.shape;
-  dataset.class_names = raw.class_names;
-  dataset.target_names = raw.value_names;
-  dataset.feature_names = raw.feature_names;
-  dataset.columns = raw.columns;
-  dataset.encoding = spec.encoding;
-  dataset.unknown = spec.unknown;
-  dataset.files = std::move(raw.files);
-  dataset.skipped = std::move(raw.skipped);
-  dataset.notes = std::move(raw.notes);
-  SplitMethod method = spec.split;
-  if (method == SplitMethod::kAuto)
-    method = format.sorted_by_class ? SplitMethod::kStratified : SplitMethod::kEnd;
-  const bool given = spec.transform != InputTransform{};
-  const bool measure = !given && (spec.normalization == Normalization::kTrain ||
-                                  (spec.normalization == Normalization::kAuto && format.is_table));
-  DatasetParts parts = split_samples(std::move(raw), spec, method, measure);
-  dataset.transform = given ? spec.transform : std::move(parts.transform);
-  dataset.fill_values = std::move(parts.fill_values);
-  dataset.train = std::move(parts.train);
-  dataset.validation = std::move(parts.validation);
-  dataset.test = std::move(parts.test);
-  return dataset;
+// `spec` as data_from_arrays() takes it for a source in `format`.
+DatasetSpec resolved(DatasetSpec spec, const DataFormat& format) {
+  if (spec.split == SplitMethod::kAuto && format.sorted_by_class) spec.split = SplitMethod::kStratified;
+  if (!format.is_table) return spec;
+  if (spec.normalization == Normalization::kAuto) spec.normalization = Normalization::kTrain;
+  // The reader has chosen the columns.
+  spec.label.clear();
+  spec.targets.clear();
+  return spec;
 }
 
 }  // namespace
@@ -172,31 +143,30 @@ Dataset load_dataset(const DatasetSpec& spec) {
   const std::vector<fs::path> paths = expand_source(name);
   const DataFormat& format = choose_format(data_formats(), wanted, paths);
   check_options(spec, format, name);
-  RawData raw;
+  Dataset dataset;
   try {
-    raw = format.decodes_images ? read_cached_image_folder(paths, read_options(spec), decoded_cache())
-                                : format.read(paths, read_options(spec));
-    if (known != nullptr) check_against_known(raw, spec, *known, name);
+    DataArrays arrays = format.decodes_images
+                            ? read_cached_image_folder(paths, read_options(spec), decoded_cache())
+                            : format.read(paths, read_options(spec));
+    if (known != nullptr) arrays.class_names.assign(known->class_names.begin(), known->class_names.end());
+    dataset = data_from_arrays(std::move(arrays), resolved(spec, format), name);
+    if (known != nullptr) check_against_known(dataset, spec, *known, name);
   } catch (const DataError& failure) {
     if (known == nullptr) throw;
     throw DataError(std::string(failure.what()) + ". To get the right files, " + how_to_get(*known) + ".");
   }
-  if (known != nullptr) raw.class_names.assign(known->class_names.begin(), known->class_names.end());
-  Dataset dataset = assemble(std::move(raw), spec, format);
   dataset.source = source;
   dataset.format = format.name;
   check_transform(dataset.transform, dataset.shape);
   return dataset;
 }
 
-Dataset make_dataset(MemoryData data, DatasetSpec options) {
+Dataset make_dataset(DataArrays data, DatasetSpec options) {
   if (options.name.empty()) options.name = "memory";
-  RawData raw = raw_data_of(std::move(data), options.missing, options.name);
-  check_transform(options.transform, raw.shape);
-  DataFormat format{};
-  format.name = "memory";
-  Dataset dataset = assemble(std::move(raw), options, format);
-  dataset.format = format.name;
+  if (options.channels == ChannelOrder::kAuto) options.channels = ChannelOrder::kFirst;
+  Dataset dataset = data_from_arrays(std::move(data), options, options.name);
+  check_transform(dataset.transform, dataset.shape);
+  dataset.format = "memory";
   return dataset;
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/base/shape.h"
 #include "core/data/readers/data_file.h"
+#include "core/data/readers/named_arrays.h"
 #include "core/data/readers/table_options.h"
 #include "core/data/sample_set.h"
 #include "core/data/split_method.h"
@@ -98,5 +99,15 @@ struct Dataset {
 /// wrong with it, or every directory that was searched; ConfigError for an unknown format, an option that the
 /// format does not have, a wrong transform, or a split that leaves no training set. Thread-safe.
 Dataset load_dataset(const DatasetSpec& spec);
+
+/// Makes a data set of arrays that a program has in memory, called "x" and "y", or "x_train", "y_train",
+/// "x_test" and so on; see NamedArray. Samples are [count, features], [count, height, width] or [count,
+/// channels, height, width]: bytes, of which a network gets byte / 255, or floats, which are taken as they
+/// are. Targets are [count] classes from 0, or floats, [count] or [count, targets]. Samples are not copied.
+/// `options` are those of a data set in files, as far as they do not concern files: name (default "memory"),
+/// validation, test, split, split_seed, limit, missing, channels (default: first), normalization (default:
+/// none) and transform. Throws DataError for arrays that do not fit together, classes out of range and
+/// numbers that are not finite; ConfigError as load_dataset() does for the options.
+Dataset make_dataset(DataArrays data, DatasetSpec options = {});
 
 }  // namespace sweep

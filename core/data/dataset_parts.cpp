@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
-#include <type_traits>
+#include <span>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/channel_statistics.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/shuffled_order.h"
 
@@ -32,8 +34,8 @@ struct SplitSizes {
   std::size_t train, validation, test;
 };
 
-SplitSizes split_sizes(const RawData& raw, const DatasetSpec& spec) {
-  const std::size_t total = raw.train.count;
+SplitSizes split_sizes(const SourceParts& parts, const DatasetSpec& spec) {
+  const std::size_t total = parts.train.size();
   const std::size_t validation = part_size("validation", spec.validation, total);
   const std::size_t test = part_size("test", spec.test, total);
   const auto check_own_part = [&](const char* key, std::size_t count, bool has_part) {
@@ -42,8 +44,8 @@ SplitSizes split_sizes(const RawData& raw, const DatasetSpec& spec) {
                       quoted_name(spec.name) + " has a " + key + " set of its own: leave \"" + key +
                       "\" out");
   };
-  check_own_part("validation", validation, raw.validation.has_value());
-  check_own_part("test", test, raw.test.has_value());
+  check_own_part("validation", validation, parts.validation.has_value());
+  check_own_part("test", test, parts.test.has_value());
   if (validation >= total || test >= total - validation) {
     const bool both = validation > 0 && test > 0;
     // Either may be close to the largest number there is.
@@ -79,16 +81,17 @@ std::vector<std::size_t> class_shares(const std::vector<std::size_t>& counts, st
 }
 
 // Returns the training samples, then those for validation, then those for the test.
-std::vector<std::uint32_t> stratified_order(const RawPart& part, std::size_t classes, const SplitSizes& sizes,
+std::vector<std::uint32_t> stratified_order(std::span<const std::int32_t> labels, std::size_t classes,
+                                            const SplitSizes& sizes,
                                             const std::vector<std::uint32_t>& random_order) {
   std::vector<std::size_t> counts(classes);
-  for (const std::int32_t c : part.classes) ++counts[static_cast<std::size_t>(c)];
+  for (const std::int32_t c : labels) ++counts[static_cast<std::size_t>(c)];
   std::vector<std::size_t> test = class_shares(counts, sizes.test);
   for (std::size_t c = 0; c < classes; ++c) counts[c] -= test[c];
   std::vector<std::size_t> validation = class_shares(counts, sizes.validation);
   std::vector<std::uint32_t> train_rows, validation_rows, test_rows;
   for (const std::uint32_t row : random_order) {
-    const auto c = static_cast<std::size_t>(part.classes[row]);
+    const auto c = static_cast<std::size_t>(labels[row]);
     if (test[c] > 0) {
       --test[c];
       test_rows.push_back(row);
@@ -108,130 +111,91 @@ std::vector<std::uint32_t> random_order(std::size_t count, const DatasetSpec& sp
   return shuffled_order(count, spec.split_seed, 0, kSplitEpoch);
 }
 
-// Puts `values`, `per_sample` for each sample, into the order of `rows`.
-template <typename T>
-void reorder(std::vector<T>& values, std::size_t per_sample, const std::vector<std::uint32_t>& rows) {
-  std::vector<T> ordered(values.size());
-  for (std::size_t i = 0; i < rows.size() && !values.empty(); ++i)
-    std::copy_n(values.data() + rows[i] * per_sample, per_sample, ordered.data() + i * per_sample);
-  values = std::move(ordered);
-}
+using Order = std::shared_ptr<const std::vector<std::uint32_t>>;  // null: that of the source
 
-// A part in another order than its samples have, if they lie in a file: copies of that may be too large.
-struct OrderedPart {
-  RawPart part;
-  std::vector<std::uint32_t> order;  // where sample i is stored; empty: at i
-  std::vector<std::int32_t> stored_classes;
-};
-
-bool is_in_file(const RawPart& part) {
-  return std::holds_alternative<MaybeOwnedArray<std::uint8_t>>(part.samples);
-}
-
-// Puts the samples of `ordered`, all of `raw`, into the order of `rows`.
-void reorder(OrderedPart& ordered, const RawData& raw, std::vector<std::uint32_t> rows) {
-  RawPart& part = ordered.part;
-  std::visit(
-      [&]<typename Values>(Values& samples) {
-        if constexpr (!std::is_same_v<Values, MaybeOwnedArray<std::uint8_t>>)
-          reorder(samples, element_count(raw.shape), rows);
-      },
-      part.samples);
-  if (is_in_file(part)) ordered.stored_classes = part.classes;
-  reorder(part.classes, 1, rows);
-  reorder(part.values, raw.value_names.size(), rows);
-  if (is_in_file(part)) ordered.order = std::move(rows);
-}
-
-std::shared_ptr<const SampleSet> make_set(OrderedPart ordered, const RawData& raw) {
-  auto set = std::make_shared<SampleSet>();
-  RawPart& part = ordered.part;
-  set->shape = raw.shape;
-  if (is_in_file(part)) set->file = raw.mapping;
-  std::visit([&](auto& samples) { set->samples = std::move(samples); }, part.samples);
-  if (raw.value_names.empty()) {
-    set->targets = std::move(part.classes);
-  } else {
-    set->targets = std::move(part.values);
+Order split_order(const SampleSet& train, std::size_t classes, const SplitSizes& sizes,
+                  const DatasetSpec& spec) {
+  if (spec.split == SplitMethod::kAuto || spec.split == SplitMethod::kEnd) return nullptr;
+  if (spec.split == SplitMethod::kStratified && are_numbers(train.targets)) {
+    throw ConfigError("split \"stratified\" takes the same part of every class, but the targets of " +
+                      quoted_name(spec.name) + " are numbers: \"random\" is possible");
   }
-  set->order = std::move(ordered.order);
-  set->ordered_targets = std::move(ordered.stored_classes);
-  return set;
+  std::vector<std::uint32_t> rows = random_order(train.size(), spec);
+  if (spec.split == SplitMethod::kStratified) rows = stratified_order(train.labels(), classes, sizes, rows);
+  return std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
 }
 
-bool has_missing(const RawPart& part) {
-  const auto* values = std::get_if<std::vector<float>>(&part.samples);
+bool has_missing(const SampleSet& set) {
+  const auto* values = std::get_if<1>(&set.samples);
   return values != nullptr && std::ranges::any_of(*values, [](float value) { return std::isnan(value); });
 }
 
-// Returns the means that stand for missing values, if any may be missing. `count`: of training samples, the
-// first of `train`, which was taken out of `raw`.
-std::vector<float> fill_missing_values(RawPart& train, RawData& raw, MissingValues missing,
-                                       std::size_t count) {
-  std::vector<RawPart*> parts = {&train};
-  for (std::optional<RawPart>* part : {&raw.validation, &raw.test})
-    if (*part) parts.push_back(&**part);
-  const bool any = std::ranges::any_of(parts, [](const RawPart* part) { return has_missing(*part); });
-  if (!any && (missing == MissingValues::kError || is_in_file(train))) return {};
-  const std::vector<double> means = channel_statistics(train, raw.shape, count).mean;
-  for (RawPart* part : parts)
-    if (has_missing(*part)) fill_missing(*part, raw.shape, means);
+// Returns the means over samples `rows` of the training part, which stand for missing values, if any may be
+// missing.
+std::vector<float> fill_missing_values(SourceParts& parts, MissingValues missing,
+                                       std::span<const std::uint32_t> rows) {
+  std::vector<SampleSet*> sets = {&parts.train};
+  for (std::optional<SampleSet>* part : {&parts.validation, &parts.test})
+    if (*part) sets.push_back(&**part);
+  const bool any = std::ranges::any_of(sets, [](const SampleSet* set) { return has_missing(*set); });
+  if (!any && (missing == MissingValues::kError || parts.train.file)) return {};
+  const std::vector<double> means = channel_statistics(parts.train, rows).mean;
+  for (SampleSet* set : sets)
+    if (has_missing(*set)) fill_missing(*set, means);
   return {means.begin(), means.end()};
 }
 
-// By the first `count` samples.
-InputTransform measured_transform(const OrderedPart& train, const RawData& raw, std::size_t count) {
-  const ChannelStatistics statistics =
-      train.order.empty() ? channel_statistics(train.part, raw.shape, count)
-                          : channel_statistics(train.part, raw.shape,
-                                               {train.order.begin(),
-                                                train.order.begin() + static_cast<std::ptrdiff_t>(count)});
+InputTransform measured_transform(const SampleSet& train, std::span<const std::uint32_t> rows,
+                                  const std::vector<FeatureColumn>& columns) {
+  std::vector<bool> is_indicator;
+  for (const FeatureColumn& column : columns)
+    is_indicator.insert(is_indicator.end(), column.features(), column.one_hot);
+  is_indicator.resize(static_cast<std::size_t>(train.shape.front()));
+  const ChannelStatistics statistics = channel_statistics(train, rows);
   InputTransform transform;
   for (std::size_t c = 0; c < statistics.mean.size(); ++c) {
-    const bool indicator = c < raw.is_indicator.size() && raw.is_indicator[c];
     const auto deviation = static_cast<float>(statistics.deviation[c]);
-    transform.mean.push_back(indicator ? 0.0f : static_cast<float>(statistics.mean[c]));
-    transform.std.push_back(indicator || deviation == 0 ? 1.0f : deviation);
+    transform.mean.push_back(is_indicator[c] ? 0.0f : static_cast<float>(statistics.mean[c]));
+    transform.std.push_back(is_indicator[c] || deviation == 0 ? 1.0f : deviation);
   }
   return transform;
 }
 
 }  // namespace
 
-DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod method, bool measure) {
-  const SplitSizes sizes = split_sizes(raw, spec);
+void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
+  const SplitSizes sizes = split_sizes(parts, spec);
   const auto limited = [&](std::size_t count) {
     return spec.limit == 0 ? count : std::min(count, spec.limit);
   };
-  if (method == SplitMethod::kStratified && !raw.value_names.empty()) {
-    throw ConfigError("split \"stratified\" takes the same part of every class, but the targets of " +
-                      quoted_name(spec.name) + " are numbers: \"random\" is possible");
+  const Order order = split_order(parts.train, dataset.class_names.size(), sizes, spec);
+  std::vector<std::uint32_t> rows(parts.train.size());
+  if (order) {
+    rows = *order;
+  } else {
+    std::iota(rows.begin(), rows.end(), 0u);
   }
-  std::vector<std::uint32_t> rows;
-  if (method != SplitMethod::kEnd) rows = random_order(raw.train.count, spec);
-  if (method == SplitMethod::kStratified)
-    rows = stratified_order(raw.train, raw.class_names.size(), sizes, rows);
-  OrderedPart train{std::move(raw.train), {}, {}};
-  if (method != SplitMethod::kEnd) reorder(train, raw, std::move(rows));
-  DatasetParts parts;
-  parts.fill_values = fill_missing_values(train.part, raw, spec.missing, limited(sizes.train));
-  if (measure) parts.transform = measured_transform(train, raw, limited(sizes.train));
-  // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
-  const auto whole_part = [&](std::optional<RawPart>& part) -> Samples {
-    if (!part) return {};
-    OrderedPart whole{std::move(*part), {}, {}};
-    const std::size_t count = whole.part.count, kept = limited(count);
-    if (method != SplitMethod::kEnd && kept < count) reorder(whole, raw, random_order(count, spec));
-    return {make_set(std::move(whole), raw), 0, kept};
-  };
+  rows.resize(limited(sizes.train));
+  dataset.fill_values = fill_missing_values(parts, spec.missing, rows);
+  dataset.transform = spec.transform;
+  if (spec.transform == InputTransform{} && spec.normalization == Normalization::kTrain)
+    dataset.transform = measured_transform(parts.train, rows, dataset.columns);
 
-  const std::shared_ptr<const SampleSet> set = make_set(std::move(train), raw);
-  parts.train = {set, 0, limited(sizes.train)};
-  if (sizes.validation > 0) parts.validation = {set, sizes.train, limited(sizes.validation)};
-  if (sizes.test > 0) parts.test = {set, sizes.train + sizes.validation, limited(sizes.test)};
-  if (raw.validation) parts.validation = whole_part(raw.validation);
-  if (raw.test) parts.test = whole_part(raw.test);
-  return parts;
+  dataset.train = {std::make_shared<const SampleSet>(std::move(parts.train)), 0, rows.size(), order};
+  const auto split_off = [&](std::size_t first, std::size_t count) {
+    return count == 0 ? Samples{} : Samples{dataset.train.set, first, limited(count), order};
+  };
+  // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
+  const auto whole_part = [&](SampleSet& set) -> Samples {
+    const std::size_t count = set.size(), kept = limited(count);
+    Order own;
+    if (order && kept < count)
+      own = std::make_shared<const std::vector<std::uint32_t>>(random_order(count, spec));
+    return {std::make_shared<const SampleSet>(std::move(set)), 0, kept, std::move(own)};
+  };
+  dataset.validation =
+      parts.validation ? whole_part(*parts.validation) : split_off(sizes.train, sizes.validation);
+  dataset.test = parts.test ? whole_part(*parts.test) : split_off(sizes.train + sizes.validation, sizes.test);
 }
 
 }  // namespace sweep

@@ -32,11 +32,10 @@ std::vector<PartSummary> summarize_parts(const Dataset& dataset) {
         .name = name, .samples = samples->count, .class_counts = {}, .target_means = {}, .deviations = {}};
     if (are_numbers(samples->set->targets)) {
       const std::size_t numbers = dataset.target_names.size();
-      measure(samples->set->numbers().subspan(samples->first * numbers, samples->count * numbers), numbers,
-              part);
+      measure(samples->numbers(), numbers, part);
     } else {
       part.class_counts.resize(dataset.class_names.size());
-      for (const std::int32_t label : samples->set->labels().subspan(samples->first, samples->count))
+      for (const std::int32_t label : samples->labels())
         ++part.class_counts.at(static_cast<std::size_t>(label));
     }
     parts.push_back(std::move(part));

@@ -1,5 +1,4 @@
-// Writes safetensors files; their layout is described in safetensors.cpp.
-#include <bit>
+// Writes safetensors files; their layout: readers/safetensors/safetensors_header.h.
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -9,17 +8,13 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/readers/safetensors/safetensors_header.h"
 #include "core/data/safetensors.h"
 
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-static_assert(std::endian::native == std::endian::little, "tensors are stored as little-endian values");
-
-constexpr std::size_t kLengthBytes = 8;
-constexpr char kMetadata[] = "__metadata__";
 
 // The file as the list of buffers that writes it. Short texts are joined into one buffer; long ones and
 // values are referenced, not copied.
@@ -69,13 +64,13 @@ std::string member_begin(const std::string& name, bool first) {
 }
 
 // `tensors` is the header without the metadata.
-void add_header(FileParts& parts, const TensorFileView& file, const Json& tensors) {
-  const std::string rest = tensors.dump();
+void add_header(FileParts& parts, const TensorFileView& file, const TensorHeader& tensors) {
+  const std::string rest = tensor_header_text(tensors);
   if (file.metadata.empty() && file.escaped_metadata.empty()) {
     parts.add(rest);
     return;
   }
-  parts.add("{\"" + std::string(kMetadata) + "\":{");
+  parts.add("{\"" + std::string(kTensorMetadata) + "\":{");
   bool first = true;
   for (const auto& [name, value] : file.metadata)
     parts.add(member_begin(name, std::exchange(first, false)) + escaped_text(value) + "\"");
@@ -84,7 +79,7 @@ void add_header(FileParts& parts, const TensorFileView& file, const Json& tensor
     parts.add_view(value);
     parts.add("\"");
   }
-  parts.add((tensors.empty() ? "}" : "},") + rest.substr(1));
+  parts.add((tensors.tensors.empty() ? "}" : "},") + rest.substr(1));
 }
 
 }  // namespace
@@ -95,25 +90,23 @@ std::string escaped_text(const std::string& text) {
 }
 
 void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
-  Json header = Json::object();
+  TensorHeader header;
   std::uint64_t offset = 0;
   std::set<std::string_view> names;
   for (const TensorView& tensor : file.tensors) {
     const std::string where = path.string() + ": tensor \"" + tensor.name + "\"";
-    if (tensor.name == kMetadata) throw DataError(where + ": the format reserves this name");
+    if (tensor.name == kTensorMetadata) throw DataError(where + ": the format reserves this name");
     if (!names.insert(tensor.name).second) throw DataError(where + ": the name is used twice");
     if (tensor.values.size() != element_count(tensor.shape)) {
       throw DataError(where + ": has " + std::to_string(tensor.values.size()) + " values, its shape " +
                       to_string(tensor.shape) + " needs " + std::to_string(element_count(tensor.shape)));
     }
     const std::uint64_t end = offset + tensor.values.size() * sizeof(float);
-    // Not header[name] = …: ordered_json would search all names each time.
-    header.get_ref<Json::object_t&>().emplace_back(
-        tensor.name, Json{{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}});
+    header.tensors.push_back({tensor.name, TensorType::kF32, tensor.shape, offset, end});
     offset = end;
   }
   FileParts parts;
-  std::string length(kLengthBytes, '\0');
+  std::string length(kTensorLengthBytes, '\0');
   parts.add_view(length);
   try {
     add_header(parts, file, header);
@@ -121,9 +114,9 @@ void write_safetensors(const std::filesystem::path& path, const TensorFileView& 
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }
   // Spaces align the data.
-  parts.add(std::string((kLengthBytes - parts.size() % kLengthBytes) % kLengthBytes, ' '));
-  const std::uint64_t header_bytes = parts.size() - kLengthBytes;
-  std::memcpy(length.data(), &header_bytes, kLengthBytes);
+  parts.add(std::string((kTensorLengthBytes - parts.size() % kTensorLengthBytes) % kTensorLengthBytes, ' '));
+  const std::uint64_t header_bytes = parts.size() - kTensorLengthBytes;
+  std::memcpy(length.data(), &header_bytes, kTensorLengthBytes);
   for (const TensorView& tensor : file.tensors) parts.add_values(tensor.values);
   write_file_atomically(path, parts.parts(), survives);
 }

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // More features than this are a damaged file rather than a sample.
-constexpr std::size_t kMostValues = std::size_t{1} << 31;
+constexpr std::size_t kMaxValues = std::size_t{1} << 31;
 
 void check(const SampleFormat& format) {
   const auto require = [](bool holds, const char* what) {
@@ -22,7 +22,7 @@ void check(const SampleFormat& format) {
           "its shape is neither of images nor features");
   std::size_t values = 1;
   for (const std::int64_t extent : format.shape) {
-    require(extent >= 1 && static_cast<std::size_t>(extent) <= kMostValues / values, "its shape is no size");
+    require(extent >= 1 && static_cast<std::size_t>(extent) <= kMaxValues / values, "its shape is no size");
     values *= static_cast<std::size_t>(extent);
   }
   require(format.class_names.empty() != format.target_names.empty(), "it has neither classes nor targets");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
@@ -60,12 +61,8 @@ bool are_numbers(const Variant& targets) {
 /// Samples with targets. Immutable once built; may be shared between threads.
 struct SampleSet {
   Shape shape;          // of one sample: [channels, height, width] or [features]
-  SampleArray samples;  // [count, *shape], as they are stored; sample i is number stored_row(i)
+  SampleArray samples;  // [count, *shape]
   TargetArray targets;  // [count] classes, each in [0, classes), or [count, numbers per sample]
-
-  // The samples in a file, which has another order than a split has drawn; empty if both orders are the same.
-  MaybeOwnedArray<std::uint32_t> order = {};         // [count]: where sample i is stored
-  TargetArray ordered_targets = {};                  // `targets` in the order of `samples`
   std::shared_ptr<const MappedFile> file = nullptr;  // that the samples lie in, if they do
 
   std::size_t sample_values() const { return element_count(shape); }
@@ -73,31 +70,51 @@ struct SampleSet {
     const std::size_t values = sample_values();
     return values == 0 ? 0 : value_count(samples) / values;
   }
-  std::size_t stored_row(std::size_t i) const { return order.empty() ? i : order[i]; }
-  /// The targets in the order of `samples`.
-  const TargetArray& stored_targets() const { return order.empty() ? targets : ordered_targets; }
-  /// The values of sample i, *shape; i < size().
-  SampleSpan sample(std::size_t i) const {
+  /// The values of sample `row`, *shape; row < size().
+  SampleSpan sample(std::size_t row) const {
     return std::visit(
         [&](const auto& values) {
-          return SampleSpan(std::span(values.data() + stored_row(i) * sample_values(), sample_values()));
+          return SampleSpan(std::span(values.data() + row * sample_values(), sample_values()));
         },
         samples);
   }
 
-  /// The arrays by type. Throw std::bad_variant_access if they hold the other one. Of samples in the order
-  /// in which they are stored, of targets in that of the set.
+  /// The arrays by type. Throw std::bad_variant_access if they hold the other one.
   std::span<const std::uint8_t> pixels() const { return std::get<0>(samples); }
   std::span<const float> floats() const { return std::get<1>(samples); }
   std::span<const std::int32_t> labels() const { return std::get<0>(targets); }
   std::span<const float> numbers() const { return std::get<1>(targets); }
 };
 
-/// Samples first … first + count − 1 of a set: a training or validation part, without copying.
+/// Rows of a set: a training, validation or test part, without copying. The parts of one split share its
+/// order.
 struct Samples {
   std::shared_ptr<const SampleSet> set;
-  std::size_t first = 0;
+  std::size_t first = 0;  // of the order
   std::size_t count = 0;
+  std::shared_ptr<const std::vector<std::uint32_t>> order = nullptr;  // of the rows; null: 0, 1, 2, …
+
+  /// The row of sample i; i < count.
+  std::size_t row(std::size_t i) const { return order ? (*order)[first + i] : first + i; }
+  /// Samples from … from + size − 1 of these.
+  Samples part(std::size_t from, std::size_t size) const { return {set, first + from, size, order}; }
+
+  /// The targets of these samples by type, [count] or [count, numbers]. Throw std::bad_variant_access as
+  /// those of the set.
+  std::vector<std::int32_t> labels() const { return targets<std::int32_t>(); }
+  std::vector<float> numbers() const { return targets<float>(); }
+
+ private:
+  template <typename T>
+  std::vector<T> targets() const {
+    std::vector<T> values;
+    if (count == 0) return values;
+    const auto& all = std::get<MaybeOwnedArray<T>>(set->targets);
+    const std::size_t width = all.size() / set->size();
+    for (std::size_t i = 0; i < count; ++i)
+      values.insert(values.end(), all.data() + row(i) * width, all.data() + (row(i) + 1) * width);
+    return values;
+  }
 };
 
 }  // namespace sweep

@@ -100,12 +100,10 @@ RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Sample
   const std::size_t columns = scores.names.size();
   const std::vector<float> values = predictor.from_outputs(std::move(evaluation.outputs));
   if (predictor.kind() == PredictionKind::kNumbers) {
-    scores.targets = target_scores(
-        values, samples.set->numbers().subspan(samples.first * columns, samples.count * columns), columns);
+    scores.targets = target_scores(values, samples.numbers(), columns);
     return scores;
   }
-  scores.confusion =
-      confusion_matrix(values, samples.set->labels().subspan(samples.first, samples.count), columns);
+  scores.confusion = confusion_matrix(values, samples.labels(), columns);
   scores.classes = class_scores(scores.confusion, columns);
   return scores;
 }

@@ -22,7 +22,7 @@ std::uint64_t bytes_of_samples(const Samples& samples) {
   const auto array_bytes = [](const auto& array) {
     return std::visit([](const auto& values) { return values.size() * sizeof(*values.data()); }, array);
   };
-  const std::uint64_t all = array_bytes(samples.set->samples) + array_bytes(samples.set->stored_targets());
+  const std::uint64_t all = array_bytes(samples.set->samples) + array_bytes(samples.set->targets);
   return all * samples.count / size;
 }
 

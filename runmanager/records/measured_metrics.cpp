@@ -35,7 +35,7 @@ double target_variation(const Samples& samples) {
   if (samples.count == 0 || !are_numbers(samples.set->targets)) return 0;
   const std::size_t columns = samples.set->numbers().size() / samples.set->size();
   if (columns == 0) return 0;
-  const auto targets = samples.set->numbers().subspan(samples.first * columns, samples.count * columns);
+  const std::vector<float> targets = samples.numbers();
   std::vector<double> means(columns);
   for (std::size_t i = 0; i < targets.size(); ++i) means[i % columns] += static_cast<double>(targets[i]);
   for (double& mean : means) mean /= static_cast<double>(samples.count);

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/sha256.h"
 #include "runmanager/records/provenance.h"
 
 namespace sweep {

@@ -15,21 +15,17 @@ class SharedDataset {
  public:
   /// Copies samples in memory, and all targets, to a new memfd. Throws IoError if there is not enough memory.
   explicit SharedDataset(const Dataset& dataset);
-  ~SharedDataset();
-  SharedDataset(SharedDataset&& other) noexcept;
-  SharedDataset& operator=(SharedDataset&&) = delete;
-  SharedDataset(const SharedDataset&) = delete;
 
   /// The same data set, with its samples in the shared memory.
   const Dataset& dataset() const { return dataset_; }
   /// The arguments of open_shared_dataset() in another process, which has to inherit the descriptors. The
   /// second one is that of the file, or -1.
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   int file_fd() const { return file_ ? file_->fd() : -1; }
   const nlohmann::ordered_json& description() const { return description_; }
 
  private:
-  int fd_ = -1;
+  FileDescriptor fd_;
   std::shared_ptr<const MappedFile> file_;  // may be null
   nlohmann::ordered_json description_;
   Dataset dataset_;

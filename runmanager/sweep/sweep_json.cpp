@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/sha256.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_output.h"
 

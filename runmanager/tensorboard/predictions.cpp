@@ -138,7 +138,7 @@ tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Mis
         [&](const auto& sample) {
           for (const auto value : sample) pixels.push_back(tbwriter::to_byte(value));
         },
-        samples.set->sample(samples.first + m.sample));
+        samples.set->sample(samples.row(m.sample)));
     captions.push_back(fmt::format("{} \u2192\n{} {:.0f} %", names[static_cast<std::size_t>(m.label)],
                                    names[static_cast<std::size_t>(m.predicted)], 100 * m.confidence));
   }
@@ -250,7 +250,7 @@ void log_predictions(tbwriter::SummaryWriter& writer, const Samples& samples, st
   // A network may have more outputs than the data has classes.
   std::vector<std::string> names(class_names.begin(), class_names.end());
   for (std::size_t c = names.size(); c < classes; ++c) names.push_back(fmt::format("output {}", c));
-  const auto labels = samples.set->labels().subspan(samples.first, samples.count);
+  const std::vector<std::int32_t> labels = samples.labels();
   const std::vector<float> probabilities = softmax_rows(outputs, classes);
   if (!std::all_of(probabilities.begin(), probabilities.end(), [](float p) { return std::isfinite(p); }))
     return;

@@ -141,7 +141,7 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
     const std::size_t values = samples.set->sample_values();
     std::vector<T> shown;
     for (const std::uint32_t row : key.rows) {
-      const auto sample = std::get<std::span<const T>>(samples.set->sample(row));
+      const auto sample = std::get<std::span<const T>>(samples.set->sample(samples.row(row - samples.first)));
       shown.insert(shown.end(), sample.begin(), sample.end());
       augment_image(std::span(shown).last(values), shape, key.augment,
                     {.seed = key.seed, .repeat = key.repeat, .epoch = 0, .sample = row});
@@ -149,7 +149,7 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
     if (key.labels) {
       std::vector<std::string> captions;
       for (const std::uint32_t row : key.rows)
-        captions.push_back(target_text(*samples.set, row, run.class_names));
+        captions.push_back(target_text(*samples.set, samples.row(row - samples.first), run.class_names));
       std::vector<std::uint8_t> pixels;
       for (const T value : shown) pixels.push_back(tbwriter::to_byte(value));
       return draw_captioned_grid(pixels, size, captions, 8);

@@ -79,8 +79,7 @@ Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size
   const auto places = static_cast<std::uint32_t>(samples.count - size + 1);
   Totals totals;
   for (int i = 0; i < count; ++i)
-    totals +=
-        evaluate_samples(engine, {samples.set, samples.first + random.below(places), size}, size, {}, [] {});
+    totals += evaluate_samples(engine, samples.part(random.below(places), size), size, {}, [] {});
   return totals;
 }
 

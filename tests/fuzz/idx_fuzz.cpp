@@ -13,9 +13,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t dimensions = data[0] % 2 == 0 ? 3 : 1;
   std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   try {
-    const sweep::IdxFile file = sweep::read_idx(in, "FILE", dimensions);
-    if (file.extents.size() != dimensions || file.values.empty() || file.sha256.size() != 64 ||
-        file.values.size() != sweep::element_count(file.extents)) {
+    sweep::InputFile file(in, "FILE");
+    const sweep::NamedArray array = sweep::read_idx(file, dimensions);
+    const auto& values = std::get<std::vector<std::uint8_t>>(array.values);
+    if (array.shape.size() != dimensions || values.empty() ||
+        values.size() != sweep::element_count(array.shape)) {
       std::abort();
     }
   } catch (const sweep::DataError&) {

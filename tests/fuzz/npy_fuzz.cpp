@@ -15,8 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
   try {
     sweep::InputFile file(in, "FILE");
-    const auto read = [&](std::span<std::uint8_t> out) { return file.read(out); };
-    const sweep::NamedArray array = sweep::read_npy({read, file.most_content(), "FILE"}, {});
+    const sweep::NamedArray array = sweep::read_npy(sweep::source_of(file));
     const auto count = std::visit([](const auto& values) { return values.size(); }, array.values);
     if (count == 0 || count != sweep::element_count(array.shape)) std::abort();
   } catch (const sweep::DataError&) {

@@ -93,11 +93,11 @@ void predict_files(const PredictOptions& options, const LoadedRun& run, Predicto
                    Output& output) {
   read_unlabelled(
       options.files, run.samples, /*threads=*/0,
-      [&](UnlabelledSamples samples) {
-        const std::size_t count = samples.names.size();
-        const auto set = unlabelled_set(run.samples.shape, std::move(samples.values));
+      [&](SampleArray samples, std::vector<std::string> names) {
+        const std::size_t count = names.size();
+        const auto set = unlabelled_set(run.samples.shape, std::move(samples));
         Predictions predictions;
-        predictions.samples = std::move(samples.names);
+        predictions.samples = std::move(names);
         predictions.values = predictor.predict({set, 0, count});
         output.add(std::move(predictions));
       },
@@ -115,19 +115,19 @@ std::size_t predict_dataset(const PredictOptions& options, const LoadedRun& run,
   const std::size_t limit = options.limit > 0 ? options.limit : is_table ? kShownOfDataset : all;
   const std::size_t end = std::min(all, limit);
   for (std::size_t done = 0; done < end;) {
-    const Samples piece{samples.set, samples.first + done, std::min(end - done, kSamplesAtOnce)};
+    const Samples piece = samples.part(done, std::min(end - done, kSamplesAtOnce));
     Predictions predictions;
     predictions.values = predictor.predict(piece);
-    const std::size_t columns = predictor.names().size();
+    std::vector<std::int32_t> labels;
     if (predictor.kind() == PredictionKind::kNumbers) {
-      const auto targets = piece.set->numbers().subspan(piece.first * columns, piece.count * columns);
-      predictions.targets.assign(targets.begin(), targets.end());
+      predictions.targets = piece.numbers();
+    } else {
+      labels = piece.labels();
     }
     for (std::size_t i = 0; i < piece.count; ++i) {
       predictions.samples.push_back(fmt::format("{}[{}]", part, done + i));
       if (predictor.kind() != PredictionKind::kNumbers) {
-        const auto label = static_cast<std::size_t>(piece.set->labels()[piece.first + i]);
-        predictions.labels.push_back(predictor.names()[label]);
+        predictions.labels.push_back(predictor.names()[static_cast<std::size_t>(labels[i])]);
       }
     }
     done += piece.count;

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/data/cache/cache_file.h"
-#include "core/data/readers/content_reader.h"
 #include "core/data/readers/image_folder.h"
+#include "core/data/readers/sha256.h"
 
 namespace sweep {
 namespace {
@@ -91,16 +91,15 @@ bool is_settled(const ImageFolder& folder) {
 
 // Decodes to `path`, which keeps the file if the folder has not changed meanwhile. Throws IoError if
 // that cannot be written.
-RawData decode_to_file(const ImageFolder& folder, const fs::path& root, const ReadOptions& options,
-                       const std::string& key, const fs::path& path) {
+DataArrays decode_to_file(const ImageFolder& folder, const fs::path& root, const ReadOptions& options,
+                          const std::string& key, const fs::path& path) {
   const ImageSize size = common_size(folder, options, root.string());
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) throw IoError(path.parent_path().string() + ": cannot create: " + error.message());
   CacheFileWriter writer(path, decoded_bytes(folder, options, size));
-  RawData data = decode_image_folder(folder, root, options, size, writer);
+  DataArrays data = decode_image_folder(folder, root, options, size, writer);
   writer.finish(key, root, data);
-  check_raw_data(data, root.string());
   // A file that was written meanwhile may have been decoded before or after that.
   const ImageFolder now = scan_image_folder(root);
   if (!is_settled(now) || key_of(now, root, options) != key) return data;
@@ -114,21 +113,21 @@ RawData decode_to_file(const ImageFolder& folder, const fs::path& root, const Re
 
 }  // namespace
 
-RawData read_cached_image_folder(std::span<const fs::path> paths, const ReadOptions& options,
-                                 const fs::path& cache) {
+DataArrays read_cached_image_folder(std::span<const fs::path> paths, const ReadOptions& options,
+                                    const fs::path& cache) {
   if (cache.empty() || paths.size() != 1) return read_image_folder(paths, options);
   const fs::path& root = paths.front();
   ImageFolder folder = scan_image_folder(root);
   const std::string key = key_of(folder, root, options);
   const fs::path file = cache / (name_of(root, options) + ".samples");
-  if (std::optional<RawData> kept = read_cache_file(file, key, root)) return std::move(*kept);
+  if (std::optional<DataArrays> kept = read_cache_file(file, key, root)) return std::move(*kept);
   std::string problem;
   try {
     return decode_to_file(folder, root, options, key, file);
   } catch (const IoError& failure) {
     problem = failure.what();
   }
-  RawData data;
+  DataArrays data;
   try {
     data = decode_image_folder(std::move(folder), root, options);
   } catch (const DataError& failure) {  // too large for memory, most likely

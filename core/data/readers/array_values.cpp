@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/data/readers/read_options.h"
 
 namespace sweep {
 namespace {
@@ -82,19 +83,25 @@ class FortranOrder {
   std::size_t position_ = 0;
 };
 
+void read_whole(const ByteSource& source, const ArrayLayout& layout, std::span<std::uint8_t> out) {
+  if (source.read(out) == out.size()) return;
+  fail(source, "is cut short: its header promises " + to_string(layout.shape) + " = " +
+                   std::to_string(element_count(layout.shape)) + " values of " +
+                   std::to_string(layout.bytes) + " bytes");
+}
+
+bool is_reordered(const ArrayLayout& layout) { return layout.fortran_order && layout.shape.size() > 1; }
+
 template <typename T, typename Convert>
 std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, std::size_t count,
                            Convert convert) {
   std::vector<T> values(count);
   std::vector<std::uint8_t> bytes(std::min(count, kValuesAtOnce) * layout.bytes);
   FortranOrder order(layout.shape);
-  const bool reorder = layout.fortran_order && layout.shape.size() > 1;
+  const bool reorder = is_reordered(layout);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(count - done, kValuesAtOnce);
-    if (source.read(std::span(bytes).first(now * layout.bytes)) < now * layout.bytes) {
-      fail(source, "is cut short: its header promises " + to_string(layout.shape) + " = " +
-                       std::to_string(count) + " values of " + std::to_string(layout.bytes) + " bytes");
-    }
+    read_whole(source, layout, std::span(bytes).first(now * layout.bytes));
     for (std::size_t i = 0; i < now; ++i, ++done) {
       values[reorder ? order.next() : done] = convert(bytes.data() + i * layout.bytes);
     }
@@ -103,6 +110,17 @@ std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, 
 }
 
 }  // namespace
+
+ByteSource source_of(InputFile& file) {
+  return {[&](std::span<std::uint8_t> out) { return file.read(out); }, file.max_content(), file.name()};
+}
+
+void require_end(const ByteSource& source, const Shape& shape) {
+  std::array<std::uint8_t, 1> more;
+  if (source.read(more) == 0) return;
+  fail(source,
+       "is too long: more follows the " + std::to_string(element_count(shape)) + " values of its header");
+}
 
 // IEEE 754 binary16. 112 is the difference of the exponents' biases, 127 − 15; subnormal
 // halves are multiples of 2^-24.
@@ -122,8 +140,7 @@ float bfloat_to_float(std::uint16_t bfloat) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat) << 16);
 }
 
-ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout,
-                              const ReadOptions& options) {
+ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout) {
   std::uint64_t count = 1;
   bool too_many = false;
   for (const std::int64_t extent : layout.shape) {
@@ -131,7 +148,7 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   }
   if (!too_many && count == 0) fail(source, "holds nothing: its shape is " + to_string(layout.shape));
   if (layout.shape.empty()) fail(source, "holds a single number, expected an array");
-  if (too_many || count > source.most_bytes / layout.bytes) {
+  if (too_many || count > source.max_bytes / layout.bytes) {
     fail(source, "is cut short: its header promises " + to_string(layout.shape) + " values of " +
                      std::to_string(layout.bytes) + " bytes, which a file of this size cannot hold");
   }
@@ -139,7 +156,12 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   const bool bytes = layout.kind == ValueKind::kUnsigned && layout.bytes == 1;
   const bool is_integer = layout.kind == ValueKind::kUnsigned || layout.kind == ValueKind::kSigned;
   const bool integers = is_integer && !bytes && per_sample == 1;
-  check_memory(options, 1, layout.shape, bytes ? 1 : integers ? 8 : 4, source.name);
+  check_memory(1, layout.shape, bytes ? 1 : integers ? 8 : 4, source.name);
+  if (bytes && !is_reordered(layout)) {
+    std::vector<std::uint8_t> values(count);
+    read_whole(source, layout, values);
+    return values;
+  }
   if (bytes)
     return read_values<std::uint8_t>(source, layout, count, [](const std::uint8_t* at) { return *at; });
   if (integers) {

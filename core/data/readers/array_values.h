@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/base/shape.h"
+#include "core/data/readers/input_file.h"
 #include "core/data/readers/named_arrays.h"
-#include "core/data/readers/read_options.h"
 
 namespace sweep {
 
@@ -17,9 +17,12 @@ namespace sweep {
 struct ByteSource {
   /// Fills `out`, or returns less at the end.
   std::function<std::size_t(std::span<std::uint8_t> out)> read;
-  std::uint64_t most_bytes = 0;  // there are not more than these
-  std::string name;              // starts every message
+  std::uint64_t max_bytes = 0;  // there are not more than these
+  std::string name;             // starts every message
 };
+
+/// The content of `file`, which must outlive it.
+ByteSource source_of(InputFile& file);
 
 /// kUnsigned of one byte stands for bool, too; kBfloat has two bytes.
 enum class ValueKind { kUnsigned, kSigned, kFloat, kBfloat };
@@ -35,8 +38,11 @@ struct ArrayLayout {
 /// Reads the values of an array; see ArrayValues for what they become. Throws DataError for a shape that
 /// holds nothing or a single number, if the source ends before the last value, for an integer of more than 63
 /// bits, and for a float64 too large for float32. Memory is taken only for what the source can hold.
-ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout,
-                              const ReadOptions& options);
+ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout);
+
+/// Throws DataError if more follows the values of `shape`. The attempt to read on also has a compressed
+/// source compare its checksum.
+void require_end(const ByteSource& source, const Shape& shape);
 
 /// The value of an IEEE 754 binary16, and of a bfloat16.
 float half_to_float(std::uint16_t half);

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPixelBytes = std::size_t{3} * 32 * 32;
-constexpr std::uint64_t kMostNameBytes = 64 << 10;
+constexpr std::uint64_t kMaxNameBytes = 64 << 10;
 constexpr std::size_t kRecordsAtOnce = 256;
 
 struct CifarLayout {
@@ -67,7 +67,7 @@ std::vector<std::string> class_names(const fs::path& path, const CifarLayout& la
     for (std::size_t c = 0; c < classes; ++c) names.push_back(std::to_string(c));
     return names;
   }
-  const std::vector<std::uint8_t> bytes = read_bytes(path, kMostNameBytes);
+  const std::vector<std::uint8_t> bytes = read_bytes(path, kMaxNameBytes);
   const std::string text(bytes.begin(), bytes.end());
   for (std::string_view line : lines_of(text)) {
     if (line.ends_with('\r')) line.remove_suffix(1);
@@ -83,42 +83,38 @@ std::vector<std::string> class_names(const fs::path& path, const CifarLayout& la
   return names;
 }
 
-RawPart empty_part() {
-  RawPart part;
-  part.samples = std::vector<std::uint8_t>();
-  return part;
-}
-
-RawData read_cifar(std::span<const fs::path> paths, const ReadOptions& options, const CifarLayout& layout) {
-  if (paths.size() != 1) throw DataError("CIFAR: expected one folder, found " + std::to_string(paths.size()));
-  const fs::path folder = find_folder(paths.front(), layout);
+DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout) {
+  const fs::path folder = find_folder(only_path(paths, "CIFAR"), layout);
   std::string missing;
   for (const char* name : layout.train) {
     if (!is_file(folder / name)) missing += (missing.empty() ? "" : ", ") + std::string(name);
   }
   if (!missing.empty()) throw DataError(folder.string() + ": misses " + missing);
 
-  RawData data;
-  data.shape = {3, 32, 32};
+  DataArrays data;
   data.class_names = class_names(folder / layout.names, layout);
-  const bool has_test = is_file(folder / layout.test);
-  const auto read = [&](const char* name, RawPart& part) {
-    InputFile file(folder / name);
-    read_cifar_file(file, layout.record, options, part);
-    data.files.push_back({folder / name, file.sha256()});
+  const auto read_part = [&](const std::string& part, const std::vector<const char*>& names) {
+    NamedArray samples{"x_" + part, {0, 3, 32, 32}, std::vector<std::uint8_t>()};
+    NamedArray labels{"y_" + part, {0}, std::vector<std::int64_t>()};
+    for (const char* name : names) {
+      InputFile file(folder / name);
+      read_cifar_file(file, layout.record, samples, labels);
+      data.files.push_back({folder / name, file.sha256()});
+    }
+    data.arrays.push_back(std::move(samples));
+    data.arrays.push_back(std::move(labels));
   };
-  data.train = empty_part();
-  for (const char* name : layout.train) read(name, data.train);
-  if (has_test) read(layout.test, data.test.emplace(empty_part()));
-  check_raw_data(data, folder.string());
+  read_part("train", layout.train);
+  if (is_file(folder / layout.test)) read_part("test", {layout.test});
   return data;
 }
 
 }  // namespace
 
-void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptions& options, RawPart& part) {
+void read_cifar_file(InputFile& file, const CifarRecord& record, NamedArray& samples, NamedArray& labels) {
   const std::size_t record_bytes = record.label_bytes + kPixelBytes;
-  auto& pixels = std::get<std::vector<std::uint8_t>>(part.samples);
+  auto& pixels = std::get<std::vector<std::uint8_t>>(samples.values);
+  auto& classes = std::get<std::vector<std::int64_t>>(labels.values);
   std::vector<std::uint8_t> records(kRecordsAtOnce * record_bytes);
   std::size_t in_file = 0;
   for (;;) {
@@ -128,7 +124,7 @@ void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptio
                       " bytes, which is not a number of records of " + std::to_string(record_bytes) +
                       " bytes");
     }
-    check_memory(options, part.count + bytes / record_bytes, {3, 32, 32}, 1, file.name());
+    check_memory(classes.size() + bytes / record_bytes, {3, 32, 32}, 1, file.name());
     for (std::size_t at = 0; at < bytes; at += record_bytes, ++in_file) {
       const int label = records[at + record.label_bytes - 1];
       if (label >= record.classes) {
@@ -136,11 +132,11 @@ void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptio
                         std::to_string(in_file) + " (from 0) is out of range: 0 to " +
                         std::to_string(record.classes - 1));
       }
-      part.classes.push_back(label);
+      classes.push_back(label);
       const auto first = records.begin() + static_cast<std::ptrdiff_t>(at + record.label_bytes);
       pixels.insert(pixels.end(), first, first + static_cast<std::ptrdiff_t>(kPixelBytes));
-      ++part.count;
     }
+    labels.shape[0] = samples.shape[0] = static_cast<std::int64_t>(classes.size());
     if (bytes < records.size()) return;
   }
 }
@@ -148,12 +144,12 @@ void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptio
 bool is_cifar10(const fs::path& path) { return is_cifar(path, cifar10()); }
 bool is_cifar100(const fs::path& path) { return is_cifar(path, cifar100()); }
 
-RawData read_cifar10(std::span<const fs::path> paths, const ReadOptions& options) {
-  return read_cifar(paths, options, cifar10());
+DataArrays read_cifar10(std::span<const fs::path> paths, const ReadOptions&) {
+  return read_cifar(paths, cifar10());
 }
 
-RawData read_cifar100(std::span<const fs::path> paths, const ReadOptions& options) {
-  return read_cifar(paths, options, cifar100());
+DataArrays read_cifar100(std::span<const fs::path> paths, const ReadOptions&) {
+  return read_cifar(paths, cifar100());
 }
 
 }  // namespace sweep

@@ -3,10 +3,9 @@
 
 #include <filesystem>
 #include <span>
-#include <string>
 
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/raw_data.h"
+#include "core/data/readers/named_arrays.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
@@ -26,15 +25,16 @@ bool is_cifar100(const std::filesystem::path& path);
 
 /// Reads data_batch_1.bin … data_batch_5.bin, test_batch.bin if it is there, and the names in
 /// batches.meta.txt. Samples are bytes, [3, 32, 32]. Files may be compressed by gzip, under the same names.
-/// Options used: those for all formats. Throws DataError.
-RawData read_cifar10(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+/// Throws DataError.
+DataArrays read_cifar10(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// Reads train.bin, test.bin if it is there, and the names in fine_label_names.txt; targets are the
 /// fine labels.
-RawData read_cifar100(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+DataArrays read_cifar100(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
-/// Appends the records of one file to `part`, whose samples hold bytes. Throws DataError unless there are
-/// whole records only, at least one, with labels in range, and for more memory than `options` allow.
-void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptions& options, RawPart& part);
+/// Appends the records of one file to `samples`, bytes of [count, 3, 32, 32], and `labels`. Throws DataError
+/// unless there are whole records only, at least one, with labels in range, and for more memory than there
+/// is.
+void read_cifar_file(InputFile& file, const CifarRecord& record, NamedArray& samples, NamedArray& labels);
 
 }  // namespace sweep

@@ -49,7 +49,7 @@ class Table {
   explicit Table(const ReadOptions& options) : options_(options) {}
 
   void read(InputFile& file, Part part);
-  RawData take_data(const std::string& name);
+  DataArrays take_data(const std::string& name);
 
  private:
   void set_columns(const std::vector<std::string>& header, const std::string& file);
@@ -58,6 +58,7 @@ class Table {
   void check_columns_exist(const std::vector<std::string>& header, const std::string& file) const;
   Part split_part(std::string_view field, const std::string& file, std::size_t line) const;
   const TableColumn* column_for(ColumnUse use) const;
+  void add_part(Part part, std::size_t features, DataArrays& data) const;
   void refuse_names_of_rows(const std::string& name) const;
   void note_decimal_commas(const std::string& name);
 
@@ -209,66 +210,69 @@ void Table::read(InputFile& file, Part part) {
     }
     parts_.push_back(row_part);
     if (parts_.size() % kRowsBetweenChecks == 0) {
-      check_memory(options_, parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float),
-                   file.name());
+      check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), file.name());
     }
   }
   if (parts_.size() == rows_before) throw DataError(file.name() + ": has a header, but no rows");
 }
 
-RawData Table::take_data(const std::string& name) {
-  RawData data;
+DataArrays Table::take_data(const std::string& name) {
+  DataArrays data;
   for (TableColumn& column : columns_) column.finish();
   refuse_names_of_rows(name);
   note_decimal_commas(name);
+  std::size_t features = 0;
   for (const TableColumn& column : columns_) {
     if (column.use() != ColumnUse::kFeature) continue;
-    const std::vector<std::string> names = column.feature_names();
-    data.feature_names.insert(data.feature_names.end(), names.begin(), names.end());
-    data.is_indicator.resize(data.feature_names.size(), column.is_one_hot());
     data.columns.push_back(
         {column.name(), column.categories(), column.is_one_hot(), column.has_decimal_comma()});
+    features += data.columns.back().features();
     if (column.is_constant()) {
       notes_.push_back(name + ": column " + quoted_name(column.name()) + " has the same value in all rows");
     }
   }
-  const std::size_t features = data.feature_names.size();
-  data.shape = {static_cast<std::int64_t>(features)};
-  check_memory(options_, parts_.size(), data.shape, sizeof(float), name);
+  check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
+  if (std::ranges::count(parts_, kTrain) == 0) throw DataError(name + ": has no rows to train on");
   const TableColumn* label = column_for(ColumnUse::kLabel);
   if (label != nullptr) data.class_names = label->categories();
-  data.value_names = targets_;
+  data.target_names = targets_;
+  for (const Part part : {kTrain, kValidation, kTest}) add_part(part, features, data);
+  data.notes = std::move(notes_);
+  return data;
+}
 
-  std::array<RawPart, kParts> parts;
-  for (std::size_t p = 0; p < kParts; ++p) {
-    parts[p].count = static_cast<std::size_t>(std::ranges::count(parts_, static_cast<Part>(p)));
-    parts[p].samples = std::vector<float>(parts[p].count * features);
-  }
-  std::array<std::size_t, kParts> next{};
+// Adds the arrays of one part, if it has rows.
+void Table::add_part(Part part, std::size_t features, DataArrays& data) const {
+  constexpr std::array<const char*, kParts> kNames = {"train", "validation", "test"};
+  const std::int64_t rows = std::ranges::count(parts_, part);
+  if (rows == 0) return;
+  std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
+  std::vector<std::int64_t> classes;
+  const TableColumn* label = column_for(ColumnUse::kLabel);
+  float* out = samples.data();
   for (std::size_t row = 0; row < parts_.size(); ++row) {
-    RawPart& part = parts[parts_[row]];
-    float* out = std::get<std::vector<float>>(part.samples).data() + next[parts_[row]]++ * features;
+    if (parts_[row] != part) continue;
     for (const TableColumn& column : columns_) {
       if (column.use() != ColumnUse::kFeature) continue;
       column.write_features(row, out);
-      out += column.is_categorical() && options_.categories == Categories::kOneHot
-                 ? column.categories().size()
-                 : 1;
+      out += column.is_one_hot() ? column.categories().size() : 1;
     }
-    if (label != nullptr) part.classes.push_back(static_cast<std::int32_t>(label->value(row)));
-    // In the order of value_names, which need not be that of the columns.
+    if (label != nullptr) classes.push_back(static_cast<std::int64_t>(label->value(row)));
+    // In the order of the targets, which need not be that of the columns.
     for (const std::string& target : targets_) {
       const auto at = static_cast<std::size_t>(std::ranges::find(header_, target) - header_.begin());
-      part.values.push_back(columns_[at].value(row));
+      numbers.push_back(columns_[at].value(row));
     }
   }
-  if (parts[kTrain].count == 0) throw DataError(name + ": has no rows to train on");
-  data.train = std::move(parts[kTrain]);
-  if (parts[kValidation].count > 0) data.validation = std::move(parts[kValidation]);
-  if (parts[kTest].count > 0) data.test = std::move(parts[kTest]);
-  data.notes = std::move(notes_);
-  check_raw_data(data, name);
-  return data;
+  const std::string name = kNames[part];
+  data.arrays.push_back(
+      {"x_" + name, {rows, static_cast<std::int64_t>(features)}, std::move(samples), first_file_});
+  if (label != nullptr) {
+    data.arrays.push_back({"y_" + name, {rows}, std::move(classes), first_file_});
+  } else {
+    const auto targets = static_cast<std::int64_t>(targets_.size());
+    data.arrays.push_back({"y_" + name, {rows, targets}, std::move(numbers), first_file_});
+  }
 }
 
 bool is_table(const fs::path& path, bool tabs) {
@@ -291,32 +295,20 @@ bool is_table(const fs::path& path, bool tabs) {
 bool is_csv(const fs::path& path) { return is_table(path, false); }
 bool is_tsv(const fs::path& path) { return is_table(path, true); }
 
-RawData read_csv(std::span<const fs::path> paths, const ReadOptions& options) {
-  std::vector<fs::path> files;
-  for (const fs::path& path : paths) {
-    std::error_code error;
-    if (fs::is_directory(path, error)) {
-      const std::vector<fs::path> inside = files_with_ending(path, endings());
-      if (inside.empty()) throw DataError(path.string() + ": holds no files called .csv or .tsv");
-      files.insert(files.end(), inside.begin(), inside.end());
-    } else {
-      files.push_back(path);
-    }
-  }
-  if (files.empty()) throw DataError("csv: no files are given");
+DataArrays read_csv(std::span<const fs::path> paths, const ReadOptions& options) {
   Table table(options);
   std::vector<DataFile> sources;
-  for (const fs::path& path : files) {
+  for (const fs::path& path : files_in(paths, endings())) {
     InputFile file(path);
     table.read(file, part_of_file(path));
     sources.push_back({path, file.sha256()});
   }
-  RawData data = table.take_data(paths.front().string());
+  DataArrays data = table.take_data(paths.front().string());
   data.files = std::move(sources);
   return data;
 }
 
-RawData read_csv_files(std::span<InputFile* const> files, const ReadOptions& options) {
+DataArrays read_csv_files(std::span<InputFile* const> files, const ReadOptions& options) {
   Table table(options);
   for (InputFile* file : files) table.read(*file, kTrain);
   return table.take_data(files.front()->name());

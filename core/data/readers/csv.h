@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/raw_data.h"
+#include "core/data/readers/named_arrays.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
@@ -29,9 +29,9 @@ bool is_tsv(const std::filesystem::path& path);
 /// with MissingValues::kMean, refused otherwise; missing targets always are. Options used: those for tables
 /// and for all formats. Throws DataError, naming file, line and column, or ConfigError for a column that is
 /// not there.
-RawData read_csv(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+DataArrays read_csv(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// The same from files that are open, all of the training part.
-RawData read_csv_files(std::span<InputFile* const> files, const ReadOptions& options);
+DataArrays read_csv_files(std::span<InputFile* const> files, const ReadOptions& options);
 
 }  // namespace sweep

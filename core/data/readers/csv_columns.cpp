@@ -17,11 +17,11 @@ namespace sweep {
 namespace {
 
 // More are rather names of rows than categories. Indices of all of them are exact as floats.
-constexpr std::size_t kMostOneHot = 1000;
+constexpr std::size_t kMaxOneHot = 1000;
 constexpr std::size_t kFewCategories = 32;  // may be as many as rows
-constexpr std::size_t kMostOrdinal = 1 << 20;
-constexpr std::size_t kMostClasses = 65536;
-constexpr std::size_t kMostShown = 40;  // bytes of a field in a message
+constexpr std::size_t kMaxOrdinal = 1 << 20;
+constexpr std::size_t kMaxClasses = 65536;
+constexpr std::size_t kMaxShown = 40;  // bytes of a field in a message
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
@@ -58,8 +58,8 @@ ParsedNumber parse_number(std::string_view field, float& value) {
 }
 
 std::string shown_field(std::string_view field) {
-  return quoted_name(field.size() <= kMostShown ? std::string(field)
-                                                : std::string(field.substr(0, kMostShown)) + "…");
+  return quoted_name(field.size() <= kMaxShown ? std::string(field)
+                                               : std::string(field.substr(0, kMaxShown)) + "…");
 }
 
 std::string_view trim(std::string_view field) {
@@ -111,9 +111,9 @@ float TableColumn::category(std::string_view field, const std::string& file, std
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories_.size());
   if (is_new) {
     if (!is_utf8(field)) fail("is not UTF-8", file, line);
-    const std::size_t most = use_ != ColumnUse::kFeature  ? kMostClasses
-                             : is_one_hot() && is_listed_ ? kMostOneHot
-                                                          : kMostOrdinal;
+    const std::size_t most = use_ != ColumnUse::kFeature  ? kMaxClasses
+                             : is_one_hot() && is_listed_ ? kMaxOneHot
+                                                          : kMaxOrdinal;
     if (categories_.size() == most) {
       fail("more than " + std::to_string(most) + (use_ == ColumnUse::kFeature ? " categories" : " classes") +
                "; the first value is " + shown_field(categories_.front()) +
@@ -207,7 +207,7 @@ bool TableColumn::names_rows() const {
   if (use_ != ColumnUse::kFeature || !is_categorical() || is_listed_) return false;
   const std::size_t values = categories_.size();
   return values > kFewCategories &&
-         (values > values_.size() / 2 || holds_dates() || (is_one_hot() && values > kMostOneHot));
+         (values > values_.size() / 2 || holds_dates() || (is_one_hot() && values > kMaxOneHot));
 }
 
 bool TableColumn::is_constant() const {
@@ -216,10 +216,10 @@ bool TableColumn::is_constant() const {
   return std::all_of(first, values_.end(), [&](float value) { return std::isnan(value) || value == *first; });
 }
 
-std::vector<std::string> TableColumn::feature_names() const {
-  if (!is_one_hot()) return {name_};
+std::vector<std::string> FeatureColumn::feature_names() const {
+  if (!one_hot) return {name};
   std::vector<std::string> names;
-  for (const std::string& category : categories_) names.push_back(name_ + "=" + category);
+  for (const std::string& category : categories) names.push_back(name + "=" + category);
   return names;
 }
 

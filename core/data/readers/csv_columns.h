@@ -68,9 +68,7 @@ class TableColumn {
   /// True if all values are the same, missing ones aside.
   bool is_constant() const;
 
-  /// The names of the features that the column becomes: one, or one per category.
-  std::vector<std::string> feature_names() const;
-  /// Writes the features of a row, as many as feature_names() has.
+  /// Writes the features of a row, as many as FeatureColumn::features() says.
   void write_features(std::size_t row, float* out) const;
 
  private:

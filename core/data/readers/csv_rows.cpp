@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 256 << 10;
 // Limits how much a missing closing quote can swallow before it is reported.
-constexpr std::size_t kMostFieldBytes = 1 << 20;
-constexpr std::size_t kMostFields = 65536;
+constexpr std::size_t kMaxFieldBytes = 1 << 20;
+constexpr std::size_t kMaxFields = 65536;
 
 }  // namespace
 
@@ -88,7 +88,7 @@ void CsvRows::choose_separator() {
 
 // Strings of earlier rows are used again, with their memory.
 std::string& CsvRows::add_field() {
-  if (count_ == kMostFields) fail("has more than " + std::to_string(kMostFields) + " fields");
+  if (count_ == kMaxFields) fail("has more than " + std::to_string(kMaxFields) + " fields");
   if (count_ == fields_.size()) fields_.emplace_back();
   std::string& field = fields_[count_++];
   field.clear();
@@ -97,7 +97,7 @@ std::string& CsvRows::add_field() {
 
 void CsvRows::append(std::string& field, int c) {
   if (c == 0) fail("holds a NUL: this is not a text file");
-  if (field.size() == kMostFieldBytes) {
+  if (field.size() == kMaxFieldBytes) {
     fail("field " + std::to_string(count_) + " has more than 1 MiB; a closing quote may be missing");
   }
   field += static_cast<char>(c);

@@ -11,10 +11,10 @@
 #include "core/base/suggest.h"
 #include "core/data/readers/cifar.h"
 #include "core/data/readers/csv.h"
-#include "core/data/readers/idx_dataset.h"
+#include "core/data/readers/idx.h"
 #include "core/data/readers/image_folder.h"
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/named_arrays.h"
+#include "core/data/readers/npy.h"
 #include "core/data/readers/npz.h"
 #include "core/data/readers/safetensors/safetensors_data.h"
 
@@ -24,8 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr DataFormat kFormats[] = {
-    {"idx", "a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz", is_idx_dataset,
-     read_idx_dataset},
+    {"idx", "a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz", is_idx, read_idx_dataset},
     {"cifar10", "a folder with data_batch_1.bin to data_batch_5.bin", is_cifar10, read_cifar10},
     {"cifar100", "a folder with train.bin of CIFAR-100", is_cifar100, read_cifar100},
     {.name = "npy",

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data/readers/raw_data.h"
+#include "core/data/readers/named_arrays.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
@@ -19,9 +19,9 @@ struct DataFormat {
   /// throw DataError.
   bool (*recognise)(const std::filesystem::path& path);
   /// Reads what recognise() knows, and says exactly what is wrong with anything else. Throws DataError.
-  RawData (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+  DataArrays (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);
   bool decodes_images = false;  // uses the options for images
-  bool has_labels = false;      // uses ReadOptions::label and targets
+  bool has_labels = false;      // a label or targets can be named
   bool is_table = false;        // uses the other options for tables
   /// Samples come class by class, so that the last ones are of one class.
   bool sorted_by_class = false;

@@ -1,33 +1,21 @@
 #include "core/data/readers/idx.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
-#include <span>
+#include <future>
+#include <iterator>
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/array_values.h"
 
 namespace sweep {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::uint8_t kUnsignedByte = 0x08;
-constexpr std::uint64_t kOverflow = UINT64_MAX;  // the product of the extents does not fit
-
-// A small file must not fill the memory. Pictures shrink to a third or a tenth when they are compressed; only
-// nearly constant ones shrink more than this. What fits in kAlwaysUnpacked, in bytes, may be anything.
-constexpr std::uint64_t kMostPlausibleExpansion = 100, kAlwaysUnpacked = 16 << 20;
-
-std::string hexadecimal(std::span<const std::uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    if (!text.empty()) text += ' ';
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
 
 const char* value_type_name(std::uint8_t code) {
   switch (code) {
@@ -55,75 +43,115 @@ std::string content_name(std::size_t dimensions) {
 void check_magic(std::span<const std::uint8_t, 4> magic, const std::string& name, std::size_t dimensions) {
   const std::array<std::uint8_t, 4> expected = {0, 0, kUnsignedByte, static_cast<std::uint8_t>(dimensions)};
   if (std::memcmp(magic.data(), expected.data(), 4) == 0) return;
-  const std::string wanted = "expected " + hexadecimal(expected) + " (" + content_name(dimensions) + ")";
+  const std::string wanted = "expected " + hexadecimal(expected, " ") + " (" + content_name(dimensions) + ")";
   if (magic[0] != 0 || magic[1] != 0) {
-    throw DataError(name + ": not an IDX file: it starts with the bytes " + hexadecimal(magic) + ", " +
+    throw DataError(name + ": not an IDX file: it starts with the bytes " + hexadecimal(magic, " ") + ", " +
                     wanted);
   }
   if (const char* type = value_type_name(magic[2]); type != nullptr) {
-    throw DataError(name + ": holds " + type + " (magic number " + hexadecimal(magic) +
+    throw DataError(name + ": holds " + type + " (magic number " + hexadecimal(magic, " ") +
                     "), but only unsigned bytes can be read; " + wanted);
   }
   if (magic[2] == kUnsignedByte) {
-    throw DataError(name + ": holds " + content_name(magic[3]) + " (magic number " + hexadecimal(magic) +
+    throw DataError(name + ": holds " + content_name(magic[3]) + " (magic number " + hexadecimal(magic, " ") +
                     "), " + wanted);
   }
-  throw DataError(name + ": wrong magic number " + hexadecimal(magic) + ", " + wanted);
+  throw DataError(name + ": wrong magic number " + hexadecimal(magic, " ") + ", " + wanted);
+}
+
+struct FileNames {
+  const char* images;  // without ".gz"
+  const char* labels;
+};
+constexpr FileNames kTrain = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
+constexpr FileNames kTest = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+
+// Returns the file of that name in `directory`, plain or compressed, or an empty path.
+fs::path find_file(const fs::path& directory, const std::string& name) {
+  std::string dotted = name;  // Some copies on the web are called train-images.idx3-ubyte.
+  dotted.replace(dotted.rfind("-idx"), 1, ".");
+  for (const std::string& base : {name, dotted}) {
+    for (const char* extension : {"", ".gz"}) {
+      std::error_code error;
+      fs::path path = directory / (base + extension);
+      if (fs::exists(path, error)) return path;
+    }
+  }
+  return {};
+}
+
+// Adds the array of one file to `data`.
+void read_file(const fs::path& path, const std::string& name, std::size_t dimensions, DataArrays& data) {
+  InputFile file(path);
+  data.arrays.push_back(read_idx(file, dimensions));
+  data.arrays.back().name = name;
+  data.files.push_back({path, file.sha256()});
+}
+
+// The images, then the labels.
+DataArrays read_part(const fs::path& directory, const FileNames& names, const std::string& part) {
+  const fs::path images = find_file(directory, names.images), labels = find_file(directory, names.labels);
+  for (const auto& [path, name] : {std::pair(images, names.images), std::pair(labels, names.labels)}) {
+    if (path.empty()) throw DataError(directory.string() + ": has no " + name + " or " + name + ".gz");
+  }
+  DataArrays data;
+  // The small file first, so that mistakes show at once.
+  read_file(labels, "y_" + part, 1, data);
+  read_file(images, "x_" + part, 3, data);
+  std::swap(data.arrays[0], data.arrays[1]);
+  std::swap(data.files[0], data.files[1]);
+  return data;
 }
 
 }  // namespace
 
-IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensions) {
-  ContentReader reader(in, name);
-  std::vector<std::uint8_t> header(4 + 4 * dimensions);
-  const std::size_t header_read = reader.read(header);
-  if (header_read == 0) throw DataError(name + ": is empty, expected an IDX file");
-  if (header_read >= 4) check_magic(std::span(header).first<4>(), name, dimensions);
-  if (header_read < header.size()) {
-    throw DataError(name + ": too short: its content ends after " + std::to_string(header_read) +
-                    " bytes, the header alone has " + std::to_string(header.size()));
-  }
-
-  IdxFile file;
-  std::uint64_t bytes = 1;
-  for (std::size_t d = 0; d < dimensions; ++d) {
-    const std::uint8_t* p = header.data() + 4 + 4 * d;
-    const std::uint32_t extent =
-        (std::uint32_t{p[0]} << 24) | (std::uint32_t{p[1]} << 16) | (std::uint32_t{p[2]} << 8) | p[3];
-    file.extents.push_back(extent);
-    if (__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes)) bytes = kOverflow;
-  }
-  if (bytes == 0) throw DataError(name + ": holds nothing: its header says " + to_string(file.extents));
-  const std::string promised = "its header promises " + to_string(file.extents) + " = " +
-                               (bytes == kOverflow ? "more than 2^64" : std::to_string(bytes)) +
-                               " bytes of data";
-  // Before allocating, so that a damaged header cannot ask for all of the memory.
-  if (bytes > reader.most_content()) {
-    throw DataError(name + ": too short: " + promised + ", which a file of this size cannot hold");
-  }
-  if (reader.compressed() && bytes > kAlwaysUnpacked &&
-      bytes / kMostPlausibleExpansion > reader.file_bytes()) {
-    throw DataError(name + ": " + promised + ", which is " + std::to_string(bytes / reader.file_bytes()) +
-                    " times the size of the file; unpack it first if that is right");
-  }
-  const std::string total = std::to_string(header.size() + bytes);
-  file.values.resize(bytes);
-  const std::size_t values_read = reader.read(file.values);
-  if (values_read < bytes) {
-    throw DataError(name + ": too short: " + promised + ", but its content ends after " +
-                    std::to_string(header.size() + values_read) + " of " + total + " bytes");
-  }
-  std::array<std::uint8_t, 1> more;
-  // This read also reaches the end of the compressed data, where zlib compares its checksum.
-  if (reader.read(more) != 0) {
-    throw DataError(name + ": too long: " + promised + ", but more than those " + total + " bytes are there");
-  }
-  file.sha256 = reader.sha256();
-  return file;
+bool is_idx(const fs::path& path) {
+  using namespace std::string_view_literals;
+  std::error_code error;
+  if (fs::is_directory(path, error)) return !find_file(path, kTrain.images).empty();
+  return first_bytes(path, 4) == "\0\0\x08\x03"sv;
 }
 
-IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions) {
-  return read_idx(*open_regular_stream(path), path.string(), dimensions);
+DataArrays read_idx_dataset(std::span<const fs::path> paths, const ReadOptions&) {
+  const fs::path& path = only_path(paths, "idx");
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    DataArrays data;
+    read_file(path, "images", 3, data);
+    return data;
+  }
+  // The test part is inflated next to the training part. With the default launch policy, a machine that has
+  // no thread to give does it here.
+  std::future<DataArrays> test_part;
+  if (!find_file(path, kTest.images).empty() || !find_file(path, kTest.labels).empty())
+    test_part = std::async([&] { return read_part(path, kTest, "test"); });
+  DataArrays data = read_part(path, kTrain, "train");
+  if (!test_part.valid()) return data;
+  DataArrays test = test_part.get();
+  std::ranges::move(test.arrays, std::back_inserter(data.arrays));
+  std::ranges::move(test.files, std::back_inserter(data.files));
+  return data;
+}
+
+NamedArray read_idx(InputFile& file, std::size_t dimensions) {
+  std::vector<std::uint8_t> header(4 + 4 * dimensions);
+  const std::size_t header_read = file.read(header);
+  if (header_read == 0) throw DataError(file.name() + ": is empty, expected an IDX file");
+  if (header_read >= 4) check_magic(std::span(header).first<4>(), file.name(), dimensions);
+  if (header_read < header.size()) {
+    throw DataError(file.name() + ": is cut short: its content ends after " + std::to_string(header_read) +
+                    " bytes, the header alone has " + std::to_string(header.size()));
+  }
+  ArrayLayout layout{.kind = ValueKind::kUnsigned, .bytes = 1, .shape = {}};
+  for (std::size_t at = 4; at < header.size(); at += 4) {
+    const auto extent = std::uint32_t{header[at]} << 24 | std::uint32_t{header[at + 1]} << 16 |
+                        std::uint32_t{header[at + 2]} << 8 | header[at + 3];
+    layout.shape.push_back(extent);
+  }
+  const ByteSource source = source_of(file);
+  NamedArray array{{}, layout.shape, read_array_values(source, layout), file.name()};
+  require_end(source, layout.shape);
+  return array;
 }
 
 }  // namespace sweep

@@ -3,28 +3,25 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <istream>
-#include <string>
-#include <vector>
+#include <span>
 
-#include "core/base/shape.h"
+#include "core/data/readers/input_file.h"
+#include "core/data/readers/named_arrays.h"
+#include "core/data/readers/read_options.h"
 
 namespace sweep {
 
-struct IdxFile {
-  Shape extents;                     // labels: [count], images: [count, height, width]; each >= 1
-  std::vector<std::uint8_t> values;  // row-major
-  std::string sha256;                // of the whole decompressed content, 64 hexadecimal digits
-};
+/// True for a folder with training images under MNIST's file name, and for a file of images.
+bool is_idx(const std::filesystem::path& path);
 
-/// Reads an IDX file of unsigned bytes with `dimensions` extents (at most 255), plain or gzip-compressed.
-/// Throws DataError, naming the file, what was found and what was expected. Never allocates more than a file
-/// of that size can hold. Thread-safe.
-IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions);
+/// Reads train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and
+/// t10k-labels-idx1-ubyte from one folder, each plain or with ".gz"; the test files may be missing. Of a
+/// file, reads the images alone. Throws DataError.
+DataArrays read_idx_dataset(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
-/// Reads from a seekable stream; `name` stands for the file in messages.
-IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensions);
+/// Reads a file of unsigned bytes with `dimensions` extents, which messages call by its name. Throws
+/// DataError, saying what was found and what was expected. Memory is taken only for what the file can hold.
+NamedArray read_idx(InputFile& file, std::size_t dimensions);
 
 }  // namespace sweep

@@ -38,9 +38,10 @@ std::size_t image_count(const ImageFolder& folder) {
          (folder.test ? folder.test->size() : 0);
 }
 
-void check_classes(const RawPart& part, const ImageFolder& folder, const std::string& name) {
+void check_classes(const NamedArray& labels, const ImageFolder& folder, const std::string& name) {
   std::vector<std::size_t> counts(folder.class_names.size());
-  for (const std::int32_t index : part.classes) ++counts[static_cast<std::size_t>(index)];
+  for (const std::int64_t index : std::get<std::vector<std::int64_t>>(labels.values))
+    ++counts[static_cast<std::size_t>(index)];
   const auto empty = std::find(counts.begin(), counts.end(), 0u);
   if (empty == counts.end()) return;
   const std::string& class_name = folder.class_names[static_cast<std::size_t>(empty - counts.begin())];
@@ -53,11 +54,11 @@ void check_classes(const RawPart& part, const ImageFolder& folder, const std::st
 // Samples in memory.
 class MemoryStore final : public SampleStore {
  public:
-  void begin_part(std::size_t most_bytes) override { samples_.reserve(most_bytes); }
+  void begin(const std::string&, std::size_t max_bytes) override { samples_.reserve(max_bytes); }
   void append(std::span<const std::uint8_t> bytes) override {
     samples_.insert(samples_.end(), bytes.begin(), bytes.end());
   }
-  SampleValues end_part() override { return std::exchange(samples_, {}); }
+  ArrayValues end(const Shape&) override { return std::exchange(samples_, {}); }
 
  private:
   std::vector<std::uint8_t> samples_;
@@ -74,10 +75,12 @@ class FolderDecoder {
         sample_bytes_(channels_of(options) * size.height * size.width),
         store_(store) {}
 
-  RawPart decode(const std::vector<ImageEntry>& entries) {
+  // Adds the samples and the labels of a part to `arrays`.
+  void decode(const std::vector<ImageEntry>& entries, const std::string& part,
+              std::vector<NamedArray>& arrays) {
     const std::size_t per_piece = std::max<std::size_t>(kPieceBytes / sample_bytes_, 1);
-    store_.begin_part(entries.size() * sample_bytes_);
-    RawPart part;
+    store_.begin("x_" + part, entries.size() * sample_bytes_);
+    std::vector<std::int64_t> classes;
     std::vector<std::uint8_t> piece(std::min(per_piece, entries.size()) * sample_bytes_), stored;
     std::size_t stored_bytes = 0;
     const auto store = [&] {
@@ -86,14 +89,16 @@ class FolderDecoder {
     for (std::size_t first = 0; first < entries.size(); first += per_piece) {
       const auto some = std::span(entries).subspan(first, std::min(per_piece, entries.size() - first));
       const std::vector<DecodedFile> files = decode_images(some, options_, size_, piece, store);
-      const std::size_t whole = take_whole(some, files, piece, part);
+      const std::size_t whole = take_whole(some, files, piece, classes);
       if (stored.empty() && first + per_piece < entries.size()) stored.resize(piece.size());
       std::swap(piece, stored);
       stored_bytes = whole;
     }
     store();
-    part.samples = store_.end_part();
-    return part;
+    const auto count = static_cast<std::int64_t>(classes.size());
+    const Shape shape = {count, static_cast<std::int64_t>(channels_of(options_)), size_.height, size_.width};
+    arrays.push_back({"x_" + part, shape, store_.end(shape)});
+    arrays.push_back({"y_" + part, {count}, std::move(classes)});
   }
 
   std::string digest() { return digest_.finish(); }
@@ -103,7 +108,7 @@ class FolderDecoder {
 
   // Closes the gaps that skipped files have left in `piece`. Returns the bytes that are left.
   std::size_t take_whole(std::span<const ImageEntry> entries, const std::vector<DecodedFile>& files,
-                         std::vector<std::uint8_t>& piece, RawPart& part) {
+                         std::vector<std::uint8_t>& piece, std::vector<std::int64_t>& classes) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (files[i].other_size) {
@@ -117,12 +122,11 @@ class FolderDecoder {
       if (count < i) {
         std::memcpy(piece.data() + count * sample_bytes_, piece.data() + i * sample_bytes_, sample_bytes_);
       }
-      part.classes.push_back(entries[i].class_index);
+      classes.push_back(entries[i].class_index);
       ++count;
       const std::string line = files[i].sha256 + "  " + relative_name(root_, entries[i].path) + "\n";
       digest_.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
     }
-    part.count += count;
     return count * sample_bytes_;
   }
 
@@ -151,7 +155,7 @@ ImageSize common_size(const ImageFolder& folder, const ReadOptions& options, con
   std::string first_problem;
   for (const ImageEntry& entry : folder.train) {
     try {
-      const std::vector<std::uint8_t> bytes = read_bytes(entry.path, kMostImageBytes);
+      const std::vector<std::uint8_t> bytes = read_bytes(entry.path, kMaxImageBytes);
       return decode_image(bytes, {options.grayscale, {}}, entry.path.string()).size;
     } catch (const DataError& error) {
       if (first_problem.empty()) first_problem = error.what();
@@ -170,7 +174,7 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
   const auto decode = [&](std::size_t i) {
     const fs::path& path = entries[i].path;
     try {
-      const std::vector<std::uint8_t> bytes = read_bytes(path, kMostImageBytes);
+      const std::vector<std::uint8_t> bytes = read_bytes(path, kMaxImageBytes);
       const Image image = decode_image(bytes, {options.grayscale, options.resize}, path.string());
       if (image.size != size) {
         files[i].problem = "has " + size_text(image.size) + ", others have " + size_text(size);
@@ -194,10 +198,9 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
   return files;
 }
 
-RawData read_image_folder(std::span<const fs::path> paths, const ReadOptions& options) {
-  if (paths.size() != 1)
-    throw DataError("image_folder: expected one folder, found " + std::to_string(paths.size()));
-  return decode_image_folder(scan_image_folder(paths.front()), paths.front(), options);
+DataArrays read_image_folder(std::span<const fs::path> paths, const ReadOptions& options) {
+  const fs::path& root = only_path(paths, "image_folder");
+  return decode_image_folder(scan_image_folder(root), root, options);
 }
 
 std::uint64_t decoded_bytes(const ImageFolder& folder, const ReadOptions& options, ImageSize size) {
@@ -205,26 +208,22 @@ std::uint64_t decoded_bytes(const ImageFolder& folder, const ReadOptions& option
   return std::uint64_t{channels_of(options)} * size.height * size.width * image_count(folder);
 }
 
-RawData decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options) {
-  const std::string name = root.string();
-  const ImageSize size = common_size(folder, options, name);
-  check_memory(options, image_count(folder),
-               {static_cast<std::int64_t>(channels_of(options)), size.height, size.width}, 1, name);
+DataArrays decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options) {
+  const ImageSize size = common_size(folder, options, root.string());
+  check_memory(image_count(folder),
+               {static_cast<std::int64_t>(channels_of(options)), size.height, size.width}, 1, root.string());
   MemoryStore store;
-  RawData data = decode_image_folder(std::move(folder), root, options, size, store);
-  check_raw_data(data, name);
-  return data;
+  return decode_image_folder(std::move(folder), root, options, size, store);
 }
 
-RawData decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
-                            ImageSize size, SampleStore& store) {
-  RawData data;
-  data.shape = {static_cast<std::int64_t>(channels_of(options)), size.height, size.width};
+DataArrays decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
+                               ImageSize size, SampleStore& store) {
+  DataArrays data;
   FolderDecoder decoder(folder, root, options, size, store);
-  data.train = decoder.decode(folder.train);
-  check_classes(data.train, folder, root.string());
-  if (folder.validation) data.validation = decoder.decode(*folder.validation);
-  if (folder.test) data.test = decoder.decode(*folder.test);
+  decoder.decode(folder.train, "train", data.arrays);
+  check_classes(data.arrays.back(), folder, root.string());
+  if (folder.validation) decoder.decode(*folder.validation, "validation", data.arrays);
+  if (folder.test) decoder.decode(*folder.test, "test", data.arrays);
   data.class_names = std::move(folder.class_names);
   data.skipped = std::move(folder.skipped);
   data.files = {{root, decoder.digest()}};

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/readers/raw_data.h"
+#include "core/data/readers/named_arrays.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
@@ -68,12 +68,12 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
 class SampleStore {
  public:
   virtual ~SampleStore() = default;
-  /// A part of at most `most_bytes` begins.
-  virtual void begin_part(std::size_t most_bytes) = 0;
-  /// The next samples of the part. Called by one thread at a time; what it throws ends the decoding.
+  /// The array `name` of at most `max_bytes` begins.
+  virtual void begin(const std::string& name, std::size_t max_bytes) = 0;
+  /// Its next samples. Called by one thread at a time; what it throws ends the decoding.
   virtual void append(std::span<const std::uint8_t> bytes) = 0;
-  /// The part is complete. Returns its samples, or something empty if the caller gets them otherwise.
-  virtual SampleValues end_part() = 0;
+  /// The array is complete. Returns its values, or something empty if the caller gets them otherwise.
+  virtual ArrayValues end(const Shape& shape) = 0;
 };
 
 /// Reads an image folder whole. Samples are bytes, [3, height, width] or [1, height, width] with
@@ -82,11 +82,11 @@ class SampleStore {
 /// folder alone, with the SHA-256 of lines "DIGEST  PATH\n", one per image that was used, as sha256sum
 /// prints them, by part, class and path. Options used: resize, grayscale and those for all formats.
 /// Throws DataError.
-RawData read_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+DataArrays read_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// What read_image_folder() gives for what scan_image_folder(root) has listed. Samples are in memory.
-RawData decode_image_folder(ImageFolder folder, const std::filesystem::path& root,
-                            const ReadOptions& options);
+DataArrays decode_image_folder(ImageFolder folder, const std::filesystem::path& root,
+                               const ReadOptions& options);
 
 /// The bytes that the samples of `folder` need if all of them can be decoded, with samples of `size`.
 std::uint64_t decoded_bytes(const ImageFolder& folder, const ReadOptions& options, ImageSize size);
@@ -95,9 +95,8 @@ std::uint64_t decoded_bytes(const ImageFolder& folder, const ReadOptions& option
 ImageSize common_size(const ImageFolder& folder, const ReadOptions& options, const std::string& name);
 
 /// Decodes `folder` to `store`, in pieces of 32 MiB: while one is decoded by all threads, one of them stores
-/// the last one. The memory needed does not depend on the number of images. The caller calls check_raw_data()
-/// when all samples are in their place.
-RawData decode_image_folder(ImageFolder folder, const std::filesystem::path& root, const ReadOptions& options,
-                            ImageSize size, SampleStore& store);
+/// the last one. The memory needed does not depend on the number of images.
+DataArrays decode_image_folder(ImageFolder folder, const std::filesystem::path& root,
+                               const ReadOptions& options, ImageSize size, SampleStore& store);
 
 }  // namespace sweep

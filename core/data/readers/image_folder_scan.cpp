@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Recognition looks at so many files of each class.
-constexpr int kMostProbes = 16;
+constexpr int kMaxProbes = 16;
 
 // Visible names in `directory`, sorted; "" in `problem` unless it cannot be read.
 std::vector<std::string> names_in(const fs::path& directory, std::string& problem) {
@@ -162,7 +162,7 @@ bool holds_images(const fs::path& path) {
   for (const std::string& folder : names_in(path, problem)) {
     int probes = 0;
     for (const std::string& name : names_in(path / folder, problem)) {
-      if (++probes > kMostProbes) break;
+      if (++probes > kMaxProbes) break;
       const std::string start = first_bytes(path / folder / name, 32);
       if (starts_image(std::span(reinterpret_cast<const std::uint8_t*>(start.data()), start.size())))
         return true;

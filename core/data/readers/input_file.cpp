@@ -1,8 +1,11 @@
 #include "core/data/readers/input_file.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/base/error.h"
@@ -12,10 +15,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kHarmlessBytes = 16 << 20;
-constexpr std::uint64_t kLargestExpansion = 100;
+// Content is hashed in pieces of this size, right after inflating them, while they are in the cache.
+constexpr std::size_t kPieceBytes = 256 * 1024;
+// Pictures shrink to a third or a tenth; what expands more than this is refused unless it is harmless.
+constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
+// No deflate stream expands more than this (zlib's technical notes: 1032:1).
+constexpr std::uint64_t kDeflateExpansion = 1032;
 
 }  // namespace
+
+struct InputFile::Inflate {
+  z_stream stream{};
+  bool ended = false;  // the last member's checksum has been verified
+  Inflate() {
+    constexpr int kGzipOnly = 16;
+    if (inflateInit2(&stream, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
+  }
+  Inflate(const Inflate&) = delete;
+  Inflate& operator=(const Inflate&) = delete;
+  ~Inflate() { inflateEnd(&stream); }
+};
 
 std::string quoted_name(std::string_view text) { return '"' + std::string(text) + '"'; }
 
@@ -43,12 +62,12 @@ std::uint64_t stream_size(std::istream& in, const std::string& name) {
   return static_cast<std::uint64_t>(end);
 }
 
-std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t most_bytes) {
+std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_bytes) {
   std::ifstream in = open_data_file(path);
   const std::uint64_t size = stream_size(in, path.string());
-  if (size > most_bytes) {
+  if (size > max_bytes) {
     throw DataError(path.string() + ": has " + std::to_string(size) + " bytes; at most " +
-                    std::to_string(most_bytes) + " are allowed");
+                    std::to_string(max_bytes) + " are allowed");
   }
   std::vector<std::uint8_t> bytes(size);
   in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
@@ -93,24 +112,118 @@ std::vector<fs::path> files_with_ending(const fs::path& directory, const std::ve
   return files;
 }
 
-InputFile::InputFile(const fs::path& path) : file_(open_data_file(path)), name_(path.string()) {
-  most_expanded_ = std::max(kHarmlessBytes, stream_size(file_, name_) * kLargestExpansion);
-  content_ = std::make_unique<ContentReader>(file_, name_);
+std::vector<fs::path> files_in(std::span<const fs::path> paths, const std::vector<std::string>& endings) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::vector<fs::path> inside = files_with_ending(path, endings);
+    if (inside.empty()) throw DataError(path.string() + ": holds no files called *" + endings.front());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  if (files.empty()) throw DataError("no files are given");
+  return files;
 }
 
-InputFile::InputFile(std::istream& in, std::string name) : name_(std::move(name)) {
-  most_expanded_ = std::max(kHarmlessBytes, stream_size(in, name_) * kLargestExpansion);
-  content_ = std::make_unique<ContentReader>(in, name_);
+const fs::path& only_path(std::span<const fs::path> paths, std::string_view format) {
+  if (paths.size() == 1) return paths.front();
+  throw DataError(std::string(format) + ": expected one path, found " + std::to_string(paths.size()));
+}
+
+InputFile::InputFile(const fs::path& path) : file_(open_data_file(path)), in_(file_), name_(path.string()) {
+  open();
+}
+
+InputFile::InputFile(std::istream& in, std::string name) : in_(in), name_(std::move(name)) { open(); }
+
+InputFile::~InputFile() = default;
+
+void InputFile::open() {
+  file_bytes_ = stream_size(in_, name_);
+  refill();
+  if (buffer_.size() >= 2 && buffer_[0] == 0x1f && buffer_[1] == 0x8b) inflate_ = std::make_unique<Inflate>();
+}
+
+std::uint64_t InputFile::max_content() const {
+  if (inflate_ == nullptr) return file_bytes_;
+  return std::min(file_bytes_ * kDeflateExpansion, std::max(kHarmlessBytes, file_bytes_ * kMaxExpansion));
 }
 
 std::size_t InputFile::read(std::span<std::uint8_t> out) {
-  const std::size_t count = content_->read(out);
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const auto piece = out.subspan(count, std::min(kPieceBytes, out.size() - count));
+    const std::size_t got = inflate_ == nullptr ? read_plain(piece) : read_compressed(piece);
+    digest_.update(piece.first(got));
+    count += got;
+    if (got < piece.size()) break;
+  }
   done_ += count;
-  if (done_ > most_expanded_) {
-    throw DataError(name_ + ": expands to more than " + std::to_string(kLargestExpansion) +
+  if (inflate_ != nullptr && done_ > max_content()) {
+    throw DataError(name_ + ": expands to more than " + std::to_string(kMaxExpansion) +
                     " times its size: such data is refused as a decompression bomb");
   }
   return count;
+}
+
+// Refills the consumed buffer with the next bytes of the file. Leaves it empty at the end of the file.
+void InputFile::refill() {
+  buffer_.resize(kPieceBytes);
+  in_.read(reinterpret_cast<char*>(buffer_.data()), static_cast<std::streamsize>(buffer_.size()));
+  if (in_.bad()) throw DataError(name_ + ": cannot be read: " + std::strerror(errno));
+  buffer_.resize(static_cast<std::size_t>(in_.gcount()));
+  position_ = 0;
+}
+
+std::size_t InputFile::read_plain(std::span<std::uint8_t> out) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    if (position_ == buffer_.size()) refill();
+    if (buffer_.empty()) break;
+    const std::size_t count = std::min(out.size() - done, buffer_.size() - position_);
+    std::memcpy(out.data() + done, buffer_.data() + position_, count);
+    position_ += count;
+    done += count;
+  }
+  return done;
+}
+
+std::size_t InputFile::read_compressed(std::span<std::uint8_t> out) {
+  z_stream& stream = inflate_->stream;
+  stream.next_out = out.data();
+  stream.avail_out = static_cast<uInt>(out.size());
+  while (stream.avail_out > 0) {
+    if (position_ == buffer_.size()) refill();
+    if (inflate_->ended) {
+      if (buffer_.empty()) break;
+      // gzip allows members one after another, as `cat a.gz b.gz` makes them; anything else is damage.
+      if (buffer_[position_] != 0x1f) {
+        throw DataError(name_ + ": something that is not gzip follows the end of the compressed data");
+      }
+      inflateReset(&stream);
+      inflate_->ended = false;
+    }
+    if (buffer_.empty()) {
+      throw DataError(name_ + ": the compressed data is cut short after " + std::to_string(file_bytes_) +
+                      " bytes");
+    }
+    stream.next_in = buffer_.data() + position_;
+    stream.avail_in = static_cast<uInt>(buffer_.size() - position_);
+    const int result = inflate(&stream, Z_NO_FLUSH);
+    position_ = buffer_.size() - stream.avail_in;
+    if (result == Z_STREAM_END) {
+      inflate_->ended = true;
+    } else if (result == Z_MEM_ERROR) {
+      throw std::bad_alloc();
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      throw DataError(name_ + ": the compressed data is damaged: " +
+                      (stream.msg != nullptr ? stream.msg : "it needs a preset dictionary"));
+    }
+  }
+  return out.size() - stream.avail_out;
 }
 
 }  // namespace sweep

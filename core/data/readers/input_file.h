@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/sha256.h"
 
 namespace sweep {
 
@@ -25,8 +25,8 @@ std::ifstream open_data_file(const std::filesystem::path& path);
 /// Size in bytes of an open file; reading goes on at its start.
 std::uint64_t stream_size(std::istream& in, const std::string& name);
 
-/// Returns the bytes of a regular file. Throws DataError if it is larger than `most_bytes` or cannot be read.
-std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path, std::uint64_t most_bytes);
+/// Returns the bytes of a regular file. Throws DataError if it is larger than `max_bytes` or cannot be read.
+std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 /// The SHA-256 of the bytes of a regular file. Throws DataError.
 std::string file_sha256(const std::filesystem::path& path);
@@ -39,32 +39,55 @@ std::string first_bytes(const std::filesystem::path& path, std::size_t count);
 std::vector<std::filesystem::path> files_with_ending(const std::filesystem::path& directory,
                                                      const std::vector<std::string>& endings);
 
-/// A data file that may be gzip-compressed, read from its start to its end. Not thread-safe.
+/// `paths`, with the files_with_ending() in place of each directory. Throws DataError if there are none.
+std::vector<std::filesystem::path> files_in(std::span<const std::filesystem::path> paths,
+                                            const std::vector<std::string>& endings);
+
+/// The only one of `paths`. Throws DataError, which begins with `format`, if there are more or none.
+const std::filesystem::path& only_path(std::span<const std::filesystem::path> paths, std::string_view format);
+
+/// A data file that may be gzip-compressed, which its content decides, not its name. It is read from its
+/// start to its end and inflated on the way: neither the compressed file nor a second copy of the content is
+/// held in memory. Not thread-safe.
 class InputFile {
  public:
   /// Throws DataError if the file cannot be opened.
   explicit InputFile(const std::filesystem::path& path);
   /// From a seekable stream that outlives this; `name` stands for the file in messages.
   InputFile(std::istream& in, std::string name);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
 
-  /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the file
-  /// is damaged or a decompression bomb: content of more than 16 MiB that is more than 100 times the
-  /// file's size.
+  /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the
+  /// compressed data is damaged, cut short, followed by something else, or a decompression bomb: content of
+  /// more than 16 MiB that is more than 100 times the file's size.
   std::size_t read(std::span<std::uint8_t> out);
 
-  /// The file cannot hold more content than this.
-  std::uint64_t most_content() const { return content_->most_content(); }
+  /// The file cannot hold more content than this. Check a header against it before allocating what it asks
+  /// for.
+  std::uint64_t max_content() const;
   const std::string& name() const { return name_; }
 
-  /// SHA-256 of the decompressed content. Call once, after read() has reached the end.
-  std::string sha256() { return content_->sha256(); }
+  /// SHA-256 of what read() returned. Call once, after read() has reached the end.
+  std::string sha256() { return digest_.finish(); }
 
  private:
+  struct Inflate;
+  void open();
+  void refill();
+  std::size_t read_plain(std::span<std::uint8_t> out);
+  std::size_t read_compressed(std::span<std::uint8_t> out);
+
   std::ifstream file_;
+  std::istream& in_;
   std::string name_;
-  std::unique_ptr<ContentReader> content_;
-  std::uint64_t most_expanded_ = 0;
+  std::uint64_t file_bytes_ = 0;
+  std::vector<std::uint8_t> buffer_;  // bytes of the file; those before position_ are consumed
+  std::size_t position_ = 0;
+  std::unique_ptr<Inflate> inflate_;  // null for a plain file
   std::uint64_t done_ = 0;
+  Sha256 digest_;
 };
 
 }  // namespace sweep

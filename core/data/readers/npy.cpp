@@ -12,9 +12,11 @@
 namespace sweep {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMostHeaderBytes = 64 << 10;
-constexpr std::size_t kMostDimensions = 8;
+constexpr std::size_t kMaxHeaderBytes = 64 << 10;
+constexpr std::size_t kMaxDimensions = 8;
 constexpr const char* kAllowed = "allowed: bool, integers, float16, float32, float64";
 
 [[noreturn]] void fail(const ByteSource& source, const std::string& problem) {
@@ -98,8 +100,8 @@ class HeaderParser {
       at_ = static_cast<std::size_t>(end - text_.data());
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
       extents.push_back(extent);
-      if (extents.size() > kMostDimensions) {
-        fail(source_, "has more than " + std::to_string(kMostDimensions) + " dimensions");
+      if (extents.size() > kMaxDimensions) {
+        fail(source_, "has more than " + std::to_string(kMaxDimensions) + " dimensions");
       }
       if (!accept(',')) {
         expect(')');
@@ -154,7 +156,7 @@ ArrayLayout read_header(const ByteSource& source) {
   read(std::span(start).subspan(8, length_bytes));
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | start[8 + i];
-  if (length > kMostHeaderBytes) fail(source, "has a header of " + std::to_string(length) + " bytes");
+  if (length > kMaxHeaderBytes) fail(source, "has a header of " + std::to_string(length) + " bytes");
   std::string text(length, '\0');
   read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), text.size()));
   return HeaderParser(text, source).parse();
@@ -162,17 +164,28 @@ ArrayLayout read_header(const ByteSource& source) {
 
 }  // namespace
 
-bool starts_npy(std::string_view start) { return start.starts_with(kMagic); }
+bool is_npy(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return first_bytes(path, kMagic.size()) == kMagic;
+  return !files_with_ending(path, {".npy"}).empty();
+}
 
-NamedArray read_npy(const ByteSource& source, const ReadOptions& options) {
+NamedArray read_npy(const ByteSource& source) {
   const ArrayLayout layout = read_header(source);
-  NamedArray array{{}, layout.shape, read_array_values(source, layout, options)};
-  std::array<std::uint8_t, 1> more;
-  if (source.read(more) != 0) {
-    fail(source, "is too long: more follows the " + std::to_string(element_count(layout.shape)) +
-                     " values of its header");
-  }
+  NamedArray array{{}, layout.shape, read_array_values(source, layout)};
+  require_end(source, layout.shape);
   return array;
+}
+
+DataArrays read_npy_files(std::span<const fs::path> paths, const ReadOptions&) {
+  DataArrays data;
+  for (const fs::path& path : files_in(paths, {".npy"})) {
+    InputFile file(path);
+    data.arrays.push_back(read_npy(source_of(file)));
+    data.arrays.back().name = path.stem().string();
+    data.files.push_back({path, file.sha256()});
+  }
+  return data;
 }
 
 }  // namespace sweep

@@ -1,7 +1,8 @@
 // NumPy's array file, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 #pragma once
 
-#include <string_view>
+#include <filesystem>
+#include <span>
 
 #include "core/data/readers/array_values.h"
 #include "core/data/readers/named_arrays.h"
@@ -9,13 +10,16 @@
 
 namespace sweep {
 
-/// True if `start`, the first bytes of a file, are those of an array file.
-bool starts_npy(std::string_view start);
+/// True for a file of one array, or a folder with such files.
+bool is_npy(const std::filesystem::path& path);
+
+/// Reads a folder of .npy files, or the files given; each array has its file's name. See read_npy().
+DataArrays read_npy_files(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// Reads an array of bool, uint8, other integers up to 64 bits, or float16, 32 and 64, of either byte order,
 /// in C or Fortran order; see ArrayValues for what they become. Throws DataError for objects, structures,
 /// text and complex numbers, a shape that holds nothing, and a length that does not fit the shape. Memory is
 /// taken only for what the source can hold.
-NamedArray read_npy(const ByteSource& source, const ReadOptions& options);
+NamedArray read_npy(const ByteSource& source);
 
 }  // namespace sweep

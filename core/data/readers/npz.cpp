@@ -71,8 +71,7 @@ zip_stat_t checked_member(zip_t* zip, zip_uint64_t index, const std::string& arc
   return member;
 }
 
-NamedArray read_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& member, const std::string& archive,
-                       const ReadOptions& options) {
+NamedArray read_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& member, const std::string& archive) {
   const std::string where = archive + ": " + member.name;
   const ZipMember file(zip_fopen_index(zip, index, 0));
   if (file == nullptr) fail(where, zip_get_error(zip));
@@ -92,7 +91,7 @@ NamedArray read_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& member,
       fail(where, "is shorter than the directory of the archive says");
     return count;
   };
-  NamedArray array = read_npy({read, member.size, where}, options);
+  NamedArray array = read_npy({read, member.size, where});
   const std::string_view name = member.name;
   array.name = name.substr(0, name.size() - kEnding.size());
   return array;
@@ -109,13 +108,14 @@ bool is_npz(const std::filesystem::path& path) {
   return std::string_view(start).substr(kName, length).ends_with(kEnding);
 }
 
-std::vector<NamedArray> read_npz_arrays(const std::filesystem::path& path, const ReadOptions& options) {
+DataArrays read_npz(std::span<const std::filesystem::path> paths, const ReadOptions&) {
+  const std::filesystem::path& path = only_path(paths, "npz");
   const std::string name = path.string();
   const Zip zip = open_archive(path);
   const std::uint64_t archive_bytes = std::filesystem::file_size(path);
   std::uint64_t compressed = 0;
   std::set<std::string> names;
-  std::vector<NamedArray> arrays;
+  DataArrays data;
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(zip.get(), 0));
   for (zip_uint64_t i = 0; i < count; ++i) {
     const zip_stat_t member = checked_member(zip.get(), i, name);
@@ -124,15 +124,9 @@ std::vector<NamedArray> read_npz_arrays(const std::filesystem::path& path, const
     if (member.comp_size > archive_bytes - compressed)
       fail(name, "the archive is damaged: its members overlap");
     compressed += member.comp_size;
-    arrays.push_back(read_member(zip.get(), i, member, name, options));
+    data.arrays.push_back(read_member(zip.get(), i, member, name));
   }
-  return arrays;
-}
-
-RawData read_npz(std::span<const std::filesystem::path> paths, const ReadOptions& options) {
-  if (paths.size() != 1) throw DataError("npz: expected one archive, found " + std::to_string(paths.size()));
-  RawData data = data_from_arrays(read_npz_arrays(paths.front(), options), options, paths.front().string());
-  data.files = {{paths.front(), file_sha256(paths.front())}};
+  data.files = {{path, file_sha256(path)}};
   return data;
 }
 

@@ -26,18 +26,15 @@ struct ReadOptions {
   Categories categories = Categories::kOneHot;
   DecimalMark decimal = DecimalMark::kAuto;
   TextEncoding encoding = TextEncoding::kUtf8;
-  ChannelOrder channels = ChannelOrder::kAuto;
   MissingValues missing = MissingValues::kError;
 
   // All formats.
-  unsigned threads = 0;          // 0: all cores that the process may use
-  std::uint64_t most_bytes = 0;  // largest size of all samples together; 0: usable_memory()
+  unsigned threads = 0;  // 0: all cores that the process may use
 };
 
-/// Throws DataError if `count` samples of `shape` with values of `value_bytes` bytes are more than the
-/// options allow. `name` stands for the source in the message. Returns their number of values.
-std::size_t check_memory(const ReadOptions& options, std::uint64_t count,
-                         const std::vector<std::int64_t>& shape, std::size_t value_bytes,
-                         const std::string& name);
+/// Throws DataError if `count` samples of `shape` with values of `value_bytes` bytes need more than
+/// usable_memory(). `name` stands for the source in the message.
+void check_memory(std::uint64_t count, const std::vector<std::int64_t>& shape, std::size_t value_bytes,
+                  const std::string& name);
 
 }  // namespace sweep

@@ -50,6 +50,8 @@ struct FeatureColumn {
   bool decimal_comma = false;             // of its numbers
   /// How many features it became.
   std::size_t features() const { return one_hot ? categories.size() : 1; }
+  /// Their names: its own, or COLUMN=CATEGORY.
+  std::vector<std::string> feature_names() const;
   friend bool operator==(const FeatureColumn&, const FeatureColumn&) = default;
 };
 

@@ -11,13 +11,13 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostShown = 6;  // names in a message
+constexpr std::size_t kMaxShown = 6;  // names in a message
 
 std::string listed_names(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostShown); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxShown); ++i)
     text += (i > 0 ? ", " : "") + quoted_name(names[i]);
-  return text + (names.size() > kMostShown ? ", …" : "");
+  return text + (names.size() > kMaxShown ? ", …" : "");
 }
 
 class FeatureRows {

@@ -7,14 +7,11 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/data/readers/idx.h"
+#include "core/data/data_from_arrays.h"
+#include "core/data/readers/data_format.h"
 #include "core/data/readers/image_folder.h"
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/named_arrays.h"
-#include "core/data/readers/npy.h"
-#include "core/data/readers/npz.h"
-#include "core/data/readers/safetensors/safetensors_data.h"
 #include "core/data/unlabelled/table_features.h"
 
 namespace sweep {
@@ -29,49 +26,10 @@ bool starts_picture(const fs::path& path) {
   return starts_image({reinterpret_cast<const std::uint8_t*>(start.data()), start.size()});
 }
 
-// The first bytes of IDX: two zeros, the type (8: bytes), the number of extents.
-bool starts_idx_images(std::string_view start) {
-  using namespace std::string_view_literals;
-  return start.starts_with("\0\0\x08\x03"sv);
-}
-
-ReadOptions array_options(const SampleFormat& format) {
-  ReadOptions options;
-  if (!format.fill_values.empty()) options.missing = MissingValues::kMean;
-  return options;
-}
-
-ArraySamples read_npy_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
-  InputFile file(path);
-  const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, file.most_content(),
-                             file.name()};
-  std::vector<NamedArray> arrays;
-  arrays.push_back(read_npy(source, options));
-  return samples_from_arrays(std::move(arrays), options, wanted, path.string());
-}
-
-ArraySamples read_npz_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
-  return samples_from_arrays(read_npz_arrays(path, options), options, wanted, path.string());
-}
-
-ArraySamples read_safetensors_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
-  InputFile file(path);
-  return samples_from_arrays(read_safetensors_arrays(file, options), options, wanted, path.string());
-}
-
-ArraySamples read_idx_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
-  IdxFile idx = read_idx(path, 3);
-  return samples_from_arrays({{"images", std::move(idx.extents), std::move(idx.values)}}, options, wanted,
-                             path.string());
-}
-
-ArraySamples (*array_reader(const fs::path& path))(const fs::path&, const ReadOptions&, const Shape&) {
-  const std::string start = first_bytes(path, 16);
-  if (starts_npy(start)) return read_npy_samples;
-  if (starts_idx_images(start)) return read_idx_samples;
-  if (is_npz(path)) return read_npz_samples;
-  if (is_safetensors(path)) return read_safetensors_samples;
-  return nullptr;
+// The format of arrays that a file is in, or nullptr.
+const DataFormat* array_format(const fs::path& path) {
+  const DataFormat* format = recognise_format(data_formats(), path);
+  return format == nullptr || format->is_table ? nullptr : format;
 }
 
 void fill_missing(std::vector<float>& values, const SampleFormat& format) {
@@ -105,28 +63,28 @@ std::string why_no_pictures(const SampleFormat& format) {
   return samples + " of float32, whose scale a picture does not have; give an array of float32";
 }
 
-UnlabelledSamples read_array(const fs::path& path, const SampleFormat& format) {
-  ArraySamples array = array_reader(path)(path, array_options(format), format.shape);
-  check_type(!std::holds_alternative<std::vector<float>>(array.values), format, path.string());
-  if (auto* floats = std::get_if<std::vector<float>>(&array.values)) fill_missing(*floats, format);
-  UnlabelledSamples samples;
-  std::visit([&](auto& values) { samples.values = std::move(values); }, array.values);
-  for (std::size_t i = 0; i < array.count; ++i)
-    samples.names.push_back(path.string() + "[" + std::to_string(i) + "]");
-  return samples;
+void read_array(const fs::path& path, const DataFormat& array, const SampleFormat& format,
+                const TakeSamples& take) {
+  const MissingValues missing = format.fill_values.empty() ? MissingValues::kError : MissingValues::kMean;
+  SampleArray samples =
+      samples_from_arrays(array.read(std::span(&path, 1), {}).arrays, missing, format.shape, path.string());
+  check_type(samples.index() == 0, format, path.string());
+  if (auto* floats = std::get_if<1>(&samples)) fill_missing(floats->edit(), format);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < value_count(samples) / element_count(format.shape); ++i)
+    names.push_back(path.string() + "[" + std::to_string(i) + "]");
+  take(std::move(samples), std::move(names));
 }
 
-UnlabelledSamples read_table(const fs::path& path, const SampleFormat& format,
-                             const std::function<void(SkippedFile)>& skip) {
+void read_table(const fs::path& path, const SampleFormat& format, const TakeSamples& take,
+                const std::function<void(SkippedFile)>& skip) {
   InputFile file(path);
   TableFeatures features = read_table_features(file, format);
   for (RefusedRow& row : features.refused)
     skip({path.string() + ":" + std::to_string(row.line), std::move(row.reason)});
-  UnlabelledSamples samples;
-  samples.values = std::move(features.values);
-  for (const std::size_t line : features.lines)
-    samples.names.push_back(path.string() + ":" + std::to_string(line));
-  return samples;
+  std::vector<std::string> names;
+  for (const std::size_t line : features.lines) names.push_back(path.string() + ":" + std::to_string(line));
+  if (!names.empty()) take(std::move(features.values), std::move(names));
 }
 
 // What files a network with such samples can be given.
@@ -137,22 +95,22 @@ std::string wanted_files(const SampleFormat& format) {
   return (why_no_pictures(format).empty() ? "pictures (" + image_formats() + ") or " : "") + arrays;
 }
 
-UnlabelledSamples read_file(const fs::path& path, const SampleFormat& format,
-                            const std::function<void(SkippedFile)>& skip) {
+void read_file(const fs::path& path, const SampleFormat& format, const TakeSamples& take,
+               const std::function<void(SkippedFile)>& skip) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
   open_data_file(path);  // says why it cannot be read
-  if (array_reader(path) != nullptr) return read_array(path, format);
+  if (const DataFormat* array = array_format(path)) return read_array(path, *array, format, take);
   if (starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
-  if (!format.columns.empty()) return read_table(path, format, skip);
+  if (!format.columns.empty()) return read_table(path, format, take, skip);
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
 }
 
 // Pictures that follow each other, which are decoded together.
 class Pictures {
  public:
-  Pictures(const SampleFormat& format, unsigned threads, const std::function<void(UnlabelledSamples)>& take,
+  Pictures(const SampleFormat& format, unsigned threads, const TakeSamples& take,
            const std::function<void(SkippedFile)>& skip)
       : take_(take), skip_(skip), sample_bytes_(element_count(format.shape)) {
     options_.grayscale = format.shape.front() == 1;
@@ -170,7 +128,7 @@ class Pictures {
     if (entries_.empty()) return;
     std::vector<std::uint8_t> pixels(entries_.size() * sample_bytes_);
     const std::vector<DecodedFile> files = decode_images(entries_, options_, *options_.resize, pixels, {});
-    UnlabelledSamples samples;
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (!files[i].problem.empty()) {
         skip_({entries_[i].path, files[i].problem});
@@ -179,17 +137,16 @@ class Pictures {
       // Closes the gaps that skipped files leave.
       const auto from = pixels.begin() + static_cast<std::ptrdiff_t>(i * sample_bytes_);
       std::copy_n(from, sample_bytes_,
-                  pixels.begin() + static_cast<std::ptrdiff_t>(samples.names.size() * sample_bytes_));
-      samples.names.push_back(entries_[i].path.string());
+                  pixels.begin() + static_cast<std::ptrdiff_t>(names.size() * sample_bytes_));
+      names.push_back(entries_[i].path.string());
     }
-    pixels.resize(samples.names.size() * sample_bytes_);
-    samples.values = std::move(pixels);
+    pixels.resize(names.size() * sample_bytes_);
     entries_.clear();
-    if (!samples.names.empty()) take_(std::move(samples));
+    if (!names.empty()) take_(std::move(pixels), std::move(names));
   }
 
  private:
-  const std::function<void(UnlabelledSamples)>& take_;
+  const TakeSamples& take_;
   const std::function<void(SkippedFile)>& skip_;
   const std::size_t sample_bytes_;
   ReadOptions options_;
@@ -220,8 +177,7 @@ std::string without_path(const std::string& message, const fs::path& path) {
 }  // namespace
 
 void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format, unsigned threads,
-                     const std::function<void(UnlabelledSamples)>& take,
-                     const std::function<void(SkippedFile)>& skip) {
+                     const TakeSamples& take, const std::function<void(SkippedFile)>& skip) {
   std::optional<Pictures> pictures;
   if (why_no_pictures(format).empty()) pictures.emplace(format, threads, take, skip);
   for (const fs::path& given : files) {
@@ -232,12 +188,10 @@ void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format
         pictures->add(path);
         continue;
       }
+      if (pictures) pictures->flush();
       try {
-        UnlabelledSamples samples = read_file(path, format, skip);
-        if (pictures) pictures->flush();
-        if (!samples.names.empty()) take(std::move(samples));
+        read_file(path, format, take, skip);
       } catch (const DataError& error) {
-        if (pictures) pictures->flush();
         skip({path, without_path(error.what(), path)});
       }
     }

@@ -142,7 +142,7 @@ bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const Sample
   };
   ResidentSet resident{set, {}, {}};
   if (fed_.samples) resident.samples = copied(bytes_of(set->samples), set->file.get());
-  if (fed_.targets) resident.targets = copied(bytes_of(set->stored_targets()));
+  if (fed_.targets) resident.targets = copied(bytes_of(set->targets));
   sets_.push_front(std::move(resident));
   return true;
 }

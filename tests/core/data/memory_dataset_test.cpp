@@ -1,5 +1,5 @@
 // Data sets of samples in memory.
-#include "core/data/memory_dataset.h"
+#include "core/data/dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,17 +18,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Ten samples of two floats, of classes 0, 1, 2, 0, …
-MemoryData ten_samples() {
-  MemoryData data;
-  data.shape = {2};
+DataArrays ten_samples() {
   std::vector<float> samples;
-  std::vector<std::int32_t> classes;
+  std::vector<std::int64_t> classes;
   for (int i = 0; i < 10; ++i) {
     samples.insert(samples.end(), {static_cast<float>(i), 0.5f});
     classes.push_back(i % 3);
   }
-  data.train = {std::move(samples), std::move(classes)};
-  return data;
+  return {{{"x", {10, 2}, std::move(samples)}, {"y", {10}, std::move(classes)}}};
 }
 
 TEST(MemoryDataset, GivesItsSamplesToALoader) {
@@ -63,12 +60,12 @@ TEST(MemoryDataset, TakesTheOptionsOfDataInFiles) {
 }
 
 TEST(MemoryDataset, HasPartsAndNumbersAsTargets) {
-  MemoryData data;
-  data.shape = {1, 2, 2};
-  data.train = {std::vector<std::uint8_t>(8, 200), std::vector<float>{1, 2, 3, 4}};
-  data.test = MemorySamples{std::vector<std::uint8_t>(4, 100), std::vector<float>{5, 6}};
+  DataArrays data{{{"x_train", {2, 1, 2, 2}, std::vector<std::uint8_t>(8, 200)},
+                   {"y_train", {2, 2}, std::vector<float>{1, 2, 3, 4}},
+                   {"x_test", {1, 1, 2, 2}, std::vector<std::uint8_t>(4, 100)},
+                   {"y_test", {1, 2}, std::vector<float>{5, 6}}}};
   const Dataset set = make_dataset(data);
-  EXPECT_THAT(set.target_names, ElementsAre("target 0", "target 1"));
+  EXPECT_THAT(set.target_names, ElementsAre("y 0", "y 1"));
   EXPECT_TRUE(set.class_names.empty());
   EXPECT_THAT(set.train.set->numbers(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(set.test.set->pixels(), ElementsAre(100, 100, 100, 100));
@@ -76,47 +73,32 @@ TEST(MemoryDataset, HasPartsAndNumbersAsTargets) {
   EXPECT_THAT(make_dataset(data).target_names, ElementsAre("width", "height"));
 }
 
+TEST(MemoryDataset, HasChannelsInFrontWhateverTheShape) {
+  const DataArrays data{
+      {{"x", {1, 4, 5, 3}, std::vector<std::uint8_t>(60)}, {"y", {1}, std::vector<std::int64_t>{0}}}};
+  EXPECT_EQ(make_dataset(data).shape, (Shape{4, 5, 3}));
+}
+
 TEST(MemoryDataset, MissingValuesBecomeMeansWhereThatIsAskedFor) {
-  MemoryData data = ten_samples();
-  std::get<std::vector<float>>(data.train.samples)[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(message_of<DataError>([&] { make_dataset(data); }), HasSubstr("sample 0 (from 0) holds NaN"));
+  DataArrays data = ten_samples();
+  std::get<std::vector<float>>(data.arrays[0].values)[0] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(message_of<DataError>([&] { make_dataset(data); }),
+              HasSubstr("memory: array \"x\" holds NaN in sample 0 (from 0)"));
   DatasetSpec options;
   options.missing = MissingValues::kMean;
   EXPECT_EQ(make_dataset(data, options).train.set->floats()[0], 5.0f) << "the mean of 1 to 9";
 }
 
 TEST(MemoryDataset, SaysWhatDoesNotFit) {
-  const auto message = [](const auto& change) {
-    MemoryData data = ten_samples();
-    change(data);
-    DatasetSpec options;
-    options.name = "mine";
-    return message_of<DataError>([&] { make_dataset(std::move(data), options); });
-  };
-  EXPECT_THAT(message([](MemoryData& d) { d.shape = {3}; }),
-              HasSubstr("mine: train: 20 values are no whole samples of shape [3]"));
-  EXPECT_THAT(message([](MemoryData& d) { d.shape = {4}; }),
-              HasSubstr("mine: train: 10 targets for 5 samples, want 5"));
-  EXPECT_THAT(message([](MemoryData& d) { d.shape = {2, 1}; }), HasSubstr("the shape of a sample is [2, 1]"));
-  EXPECT_THAT(message([](MemoryData& d) { d.shape = {0}; }), HasSubstr("the shape of a sample is [0]"));
-  EXPECT_THAT(message([](MemoryData& d) {
-                d.class_names = {"a", "b"};
-              }),
-              HasSubstr("class 2 is out of range: there are 2 classes"));
-  EXPECT_THAT(message([](MemoryData& d) { std::get<0>(d.train.targets)[4] = -1; }),
-              HasSubstr("class -1 is out of range"));
-  EXPECT_THAT(message([](MemoryData& d) { d.target_names = {"price"}; }),
-              HasSubstr("its targets are classes"));
-  EXPECT_THAT(message([](MemoryData& d) { d.train.targets = std::vector<float>{}; }),
-              HasSubstr("0 targets for 10 training samples"));
-  EXPECT_THAT(message([](MemoryData& d) {
-                d.test = MemorySamples{std::vector<std::uint8_t>(2), std::vector<std::int32_t>(1)};
-              }),
-              HasSubstr("one part holds bytes, another floats"));
-  EXPECT_THAT(message([](MemoryData& d) {
-                d.validation = MemorySamples{std::vector<float>(2), std::vector<float>(1)};
-              }),
-              HasSubstr("mine: validation: its targets are numbers"));
+  DataArrays data = ten_samples();
+  data.class_names = {"a", "b"};
+  EXPECT_THAT(message_of<DataError>([&] { make_dataset(data); }),
+              HasSubstr("label 2 of sample 2 (from 0) is out of range: 0 to 1"));
+  data = ten_samples();
+  data.target_names = {"price", "size"};
+  data.arrays[1] = {"y", {10}, std::vector<float>(10)};
+  EXPECT_THAT(message_of<DataError>([&] { make_dataset(data); }),
+              HasSubstr("has 1 numbers per sample, but 2 names"));
 }
 
 }  // namespace

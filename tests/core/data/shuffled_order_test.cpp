@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "core/base/file.h"
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/sha256.h"
 
 namespace sweep {
 namespace {

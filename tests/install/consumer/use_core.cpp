@@ -1,21 +1,19 @@
 // Trains a small network on bright and dark pictures, without sweep files and TensorBoard.
+#include <core/dataset.h>
 #include <core/engine.h>
-#include <core/memory_dataset.h>
 
 #include <cstdio>
 
 int main() {
-  sweep::MemoryData data;
-  data.shape = {1, 4, 4};
-  data.class_names = {"dark", "bright"};
   std::vector<std::uint8_t> pixels;
-  std::vector<std::int32_t> labels;
+  std::vector<std::int64_t> labels;
   for (int i = 0; i < 200; ++i) {
     pixels.insert(pixels.end(), 16, i % 2 == 1 ? 255 : 0);
     labels.push_back(i % 2);
   }
-  data.train.samples = std::move(pixels);
-  data.train.targets = std::move(labels);
+  sweep::DataArrays data;
+  data.arrays = {{"x", {200, 1, 4, 4}, std::move(pixels)}, {"y", {200}, std::move(labels)}};
+  data.class_names = {"dark", "bright"};
   sweep::DatasetSpec parts;
   parts.validation = 0.2;
   parts.split = sweep::SplitMethod::kRandom;

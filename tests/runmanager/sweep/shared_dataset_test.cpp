@@ -20,27 +20,27 @@ Dataset dataset_in(std::shared_ptr<const MappedFile> file) {
   set->shape = {2};
   const auto bytes = file->bytes().subspan(3, 12);
   set->samples = MaybeOwnedArray<std::uint8_t>(bytes, file);
-  set->order = std::vector<std::uint32_t>{5, 0, 4, 1, 3, 2};
-  set->targets = std::vector<std::int32_t>{1, 0, 1, 0, 0, 1};
-  set->ordered_targets = std::vector<std::int32_t>{0, 0, 1, 0, 1, 1};
+  set->targets = std::vector<std::int32_t>{0, 0, 1, 0, 1, 1};
   set->file = std::move(file);
   Dataset dataset;
   dataset.name = "six";
   dataset.shape = {2};
   dataset.class_names = {"a", "b"};
-  dataset.train = {set, 0, 4};
-  dataset.test = {set, 4, 2};
+  const auto order =
+      std::make_shared<const std::vector<std::uint32_t>>(std::vector<std::uint32_t>{5, 0, 4, 1, 3, 2});
+  dataset.train = {set, 0, 4, order};
+  dataset.test = {set, 4, 2, order};
   return dataset;
 }
 
 void expect_six(const Dataset& found) {
   const SampleSet& set = *found.train.set;
   EXPECT_EQ(found.test.set, found.train.set);
-  EXPECT_THAT(std::get<0>(set.sample(0)), ElementsAre('k', 'l'));
-  EXPECT_THAT(std::get<0>(set.sample(5)), ElementsAre('e', 'f'));
-  EXPECT_THAT(set.labels(), ElementsAre(1, 0, 1, 0, 0, 1));
-  EXPECT_THAT(std::get<0>(view(set.stored_targets())), ElementsAre(0, 0, 1, 0, 1, 1));
-  EXPECT_EQ(set.stored_row(1), 0u);
+  EXPECT_EQ(found.test.order, found.train.order);
+  EXPECT_THAT(std::get<0>(set.sample(found.train.row(0))), ElementsAre('k', 'l'));
+  EXPECT_THAT(std::get<0>(set.sample(found.test.row(1))), ElementsAre('e', 'f'));
+  EXPECT_THAT(found.train.labels(), ElementsAre(1, 0, 1, 0));
+  EXPECT_THAT(found.test.labels(), ElementsAre(0, 1));
 }
 
 TEST(SharedDataset, LeavesSamplesInAFileThere) {
@@ -74,7 +74,7 @@ TEST(SharedDataset, CopiesSamplesInMemory) {
   const Dataset opened = open_shared_dataset(shared.fd(), FileDescriptor(), shared.description());
   EXPECT_THAT(opened.train.set->floats(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(opened.train.set->numbers(), ElementsAre(5, 6));
-  EXPECT_TRUE(opened.train.set->order.empty());
+  EXPECT_EQ(opened.train.order, nullptr);
   EXPECT_EQ(opened.train.set->file, nullptr);
 }
 

@@ -29,9 +29,9 @@ struct Image {
 };
 
 /// Images with more pixels are refused: 2^26, which is 8192 x 8192.
-inline constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 26;
+inline constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 26;
 /// Image files with more bytes are refused.
-inline constexpr std::uint64_t kMostImageBytes = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;
 
 /// Decodes an image file. Its content says the format, not its name. Conversions:
 /// - EXIF's orientation is applied, in JPEG files and in PNG files that have it before the pixels.

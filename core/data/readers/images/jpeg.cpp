@@ -23,9 +23,9 @@ namespace {
 
 // A progressive image takes time for each scan, however few bytes that has: a cheap way to keep a reader
 // busy. Usual files have about ten scans.
-constexpr int kMostScans = 64;
-// The coefficients of a progressive image: 2 bytes for each of 3 components at kMostPixels, and some more.
-constexpr long kMostLibraryBytes = 448L << 20;
+constexpr int kMaxScans = 64;
+// The coefficients of a progressive image: 2 bytes for each of 3 components at kMaxPixels, and some more.
+constexpr long kMaxLibraryBytes = 448L << 20;
 constexpr std::size_t kBlock = 8;  // of the cosine transform
 
 class JpegFile {
@@ -44,7 +44,7 @@ class JpegFile {
   bool read_header() {
     if (setjmp(errors_.target) != 0) return false;
     jpeg_create_decompress(&info_);
-    info_.mem->max_memory_to_use = kMostLibraryBytes;
+    info_.mem->max_memory_to_use = kMaxLibraryBytes;
     info_.progress = &progress_;
     jpeg_mem_src(&info_, file_.data(), static_cast<unsigned long>(file_.size()));
     jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
@@ -110,9 +110,9 @@ class JpegFile {
 
   static void on_progress(j_common_ptr info) {
     const auto* decompress = reinterpret_cast<const jpeg_decompress_struct*>(info);
-    if (decompress->input_scan_number <= kMostScans) return;
+    if (decompress->input_scan_number <= kMaxScans) return;
     auto* errors = reinterpret_cast<Errors*>(info->err);
-    std::snprintf(errors->message.data(), errors->message.size(), "more than %d scans", kMostScans);
+    std::snprintf(errors->message.data(), errors->message.size(), "more than %d scans", kMaxScans);
     std::longjmp(errors->target, 1);
   }
 

@@ -49,8 +49,8 @@ void PixelSink::fail(const std::string& problem) const { throw DataError(name_ +
 void PixelSink::check_size(std::uint64_t height, std::uint64_t width) const {
   const std::string size = std::to_string(width) + " x " + std::to_string(height) + " pixels";
   if (height == 0 || width == 0) fail("the image has " + size);
-  if (height > kMostPixels || width > kMostPixels || height * width > kMostPixels) {
-    fail("the image has " + size + "; at most " + std::to_string(kMostPixels) + " pixels are allowed");
+  if (height > kMaxPixels || width > kMaxPixels || height * width > kMaxPixels) {
+    fail("the image has " + size + "; at most " + std::to_string(kMaxPixels) + " pixels are allowed");
   }
 }
 

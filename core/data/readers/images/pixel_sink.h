@@ -26,7 +26,7 @@ class PixelSink {
   /// Throws DataError, with `problem` after the name.
   [[noreturn]] void fail(const std::string& problem) const;
 
-  /// Throws DataError for an image without pixels, or with more than kMostPixels. To be called before memory
+  /// Throws DataError for an image without pixels, or with more than kMaxPixels. To be called before memory
   /// is taken for anything that depends on the size.
   void check_size(std::uint64_t height, std::uint64_t width) const;
 

@@ -13,7 +13,7 @@ namespace {
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kLargestExpansion = 1032;
 // Limit for text, profiles and EXIF data, decompressed.
-constexpr std::size_t kMostChunkBytes = 16 << 20;
+constexpr std::size_t kMaxChunkBytes = 16 << 20;
 
 struct ContextDeleter {
   void operator()(spng_ctx* context) const { spng_ctx_free(context); }
@@ -36,7 +36,7 @@ int orientation(spng_ctx* context) {
 void decode_png(std::span<const std::uint8_t> file, PixelSink& sink) {
   const Context context(spng_ctx_new(0));
   if (!context) throw std::bad_alloc();
-  check(spng_set_chunk_limits(context.get(), kMostChunkBytes, 2 * kMostChunkBytes), sink);
+  check(spng_set_chunk_limits(context.get(), kMaxChunkBytes, 2 * kMaxChunkBytes), sink);
   check(spng_set_png_buffer(context.get(), file.data(), file.size()), sink);
   spng_ihdr header{};
   check(spng_get_ihdr(context.get(), &header), sink);

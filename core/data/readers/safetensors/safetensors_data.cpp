@@ -12,7 +12,7 @@ namespace sweep {
 namespace {
 
 // Far more than the few arrays of a data set need. A checkpoint may have more.
-constexpr std::uint64_t kMostHeaderBytes = 1 << 20;
+constexpr std::uint64_t kMaxHeaderBytes = 1 << 20;
 
 struct TypeRow {
   TensorType type;
@@ -53,18 +53,18 @@ bool is_safetensors(const std::filesystem::path& path) {
   if (start.size() <= kTensorLengthBytes || start.back() != '{') return false;
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, start.data(), sizeof header_bytes);
-  return header_bytes <= kMostTensorHeaderBytes;
+  return header_bytes <= kMaxTensorHeaderBytes;
 }
 
-std::vector<NamedArray> read_safetensors_arrays(InputFile& file, const ReadOptions& options) {
+std::vector<NamedArray> read_safetensors_arrays(InputFile& file) {
   const std::string& name = file.name();
-  const std::uint64_t most = file.most_content();
+  const std::uint64_t max_bytes = file.max_content();
   const std::string length = read_text(file, kTensorLengthBytes);
   const std::uint64_t header_bytes =
-      tensor_header_bytes(length, std::max<std::uint64_t>(most, length.size()), name);
-  if (header_bytes > kMostHeaderBytes) {
+      tensor_header_bytes(length, std::max<std::uint64_t>(max_bytes, length.size()), name);
+  if (header_bytes > kMaxHeaderBytes) {
     throw DataError(name + ": its header has " + std::to_string(header_bytes) +
-                    " bytes; that of a data set has at most " + std::to_string(kMostHeaderBytes));
+                    " bytes; that of a data set has at most " + std::to_string(kMaxHeaderBytes));
   }
   const std::string text = read_text(file, static_cast<std::size_t>(header_bytes));
   if (text.size() < header_bytes) {
@@ -77,20 +77,18 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file, const ReadOptio
                     [](const TensorEntry& entry) { return std::pair(entry.begin, entry.end); });
   std::vector<NamedArray> arrays;
   for (const TensorEntry& entry : header.tensors) {
-    const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, most,
+    const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, max_bytes,
                                name + ": tensor " + quoted_name(entry.name)};
-    arrays.push_back({entry.name, entry.shape, read_array_values(source, layout_of(entry), options)});
+    arrays.push_back({entry.name, entry.shape, read_array_values(source, layout_of(entry))});
   }
   if (!read_text(file, 1).empty())
     throw DataError(name + ": is too long: more follows the last tensor's data");
   return arrays;
 }
 
-RawData read_safetensors_data(std::span<const std::filesystem::path> paths, const ReadOptions& options) {
-  if (paths.size() != 1)
-    throw DataError("safetensors: expected one file, found " + std::to_string(paths.size()));
-  InputFile file(paths.front());
-  RawData data = data_from_arrays(read_safetensors_arrays(file, options), options, file.name());
+DataArrays read_safetensors_data(std::span<const std::filesystem::path> paths, const ReadOptions&) {
+  InputFile file(only_path(paths, "safetensors"));
+  DataArrays data{read_safetensors_arrays(file)};
   data.files = {{paths.front(), file.sha256()}};
   return data;
 }

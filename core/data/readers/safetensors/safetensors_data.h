@@ -10,7 +10,6 @@
 
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/named_arrays.h"
-#include "core/data/readers/raw_data.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
@@ -21,9 +20,9 @@ bool is_safetensors(const std::filesystem::path& path);
 /// Reads the tensors of a file, in the order in which they lie there, to its end: BOOL, U8 to U64, I8 to I64,
 /// F16, BF16, F32 and F64; see ArrayValues for what they become. Throws DataError for other types and for
 /// whatever makes the file malformed; see safetensors_header.h.
-std::vector<NamedArray> read_safetensors_arrays(InputFile& file, const ReadOptions& options);
+std::vector<NamedArray> read_safetensors_arrays(InputFile& file);
 
-/// Reads one file as a data set; see data_from_arrays(). The SHA-256 is that of the content.
-RawData read_safetensors_data(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+/// The same of one file by its path. The SHA-256 is that of the content.
+DataArrays read_safetensors_data(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 }  // namespace sweep

@@ -17,8 +17,6 @@ using Json = nlohmann::ordered_json;
 
 static_assert(std::endian::native == std::endian::little, "tensors are stored as little-endian values");
 
-constexpr char kMetadata[] = "__metadata__";
-
 struct TypeRow {
   const char* name;  // the format calls it dtype
   std::size_t bytes;
@@ -163,9 +161,9 @@ std::uint64_t tensor_header_bytes(std::string_view start, std::uint64_t file_byt
   }
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, start.data(), sizeof bytes);
-  if (bytes > kMostTensorHeaderBytes) {
+  if (bytes > kMaxTensorHeaderBytes) {
     throw DataError(name + ": not a safetensors file: it starts with a header length of " +
-                    std::to_string(bytes) + " bytes, at most " + std::to_string(kMostTensorHeaderBytes) +
+                    std::to_string(bytes) + " bytes, at most " + std::to_string(kMaxTensorHeaderBytes) +
                     " are allowed");
   }
   if (bytes > file_bytes - kTensorLengthBytes) {
@@ -184,7 +182,7 @@ TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uin
   TensorHeader parsed;
   std::vector<Entry> entries;
   for (const auto& [key, value] : json.items()) {
-    if (key == kMetadata)
+    if (key == kTensorMetadata)
       parsed.metadata = read_metadata(value, name);
     else
       entries.emplace_back(name, key, value, allowed);
@@ -193,6 +191,19 @@ TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uin
   parsed.tensors.reserve(entries.size());
   for (const Entry& entry : entries) parsed.tensors.push_back(entry.entry());
   return parsed;
+}
+
+std::string tensor_header_text(const TensorHeader& header) {
+  Json json = Json::object();
+  if (!header.metadata.empty()) json[kTensorMetadata] = header.metadata;
+  for (const TensorEntry& entry : header.tensors) {
+    // Not json[name] = …: ordered_json would search all names each time.
+    json.get_ref<Json::object_t&>().emplace_back(entry.name,
+                                                 Json{{"dtype", row_of(entry.type).name},
+                                                      {"shape", entry.shape},
+                                                      {"data_offsets", {entry.begin, entry.end}}});
+  }
+  return json.dump();
 }
 
 }  // namespace sweep

@@ -39,9 +39,10 @@ struct TensorHeader {
   std::map<std::string, std::string> metadata;  // the file's "__metadata__"
 };
 
-inline constexpr std::size_t kTensorLengthBytes = 8;  // of the length, with which a file begins
+inline constexpr std::size_t kTensorLengthBytes = 8;       // of the length, with which a file begins
+inline constexpr char kTensorMetadata[] = "__metadata__";  // in place of a tensor's name
 /// The limit of the reference implementation.
-inline constexpr std::uint64_t kMostTensorHeaderBytes = 100'000'000;
+inline constexpr std::uint64_t kMaxTensorHeaderBytes = 100'000'000;
 
 /// The length of the header, from `start`, the first bytes of a file that has, or may have at most,
 /// `file_bytes` bytes. Throws DataError if it cannot be one; `name` stands for the file, as below.
@@ -52,5 +53,9 @@ std::uint64_t tensor_header_bytes(std::string_view start, std::uint64_t file_byt
 /// `allowed` ones, which the message lists. Thread-safe.
 TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uint64_t> data_bytes,
                                  std::span<const TensorType> allowed, const std::string& name);
+
+/// The inverse of parse_tensor_header(). Throws nlohmann::json::type_error for a name or metadata that is not
+/// UTF-8.
+std::string tensor_header_text(const TensorHeader& header);
 
 }  // namespace sweep

@@ -26,13 +26,17 @@ using testing::SizeIs;
 
 std::string gray_png(std::uint8_t value) { return test::png_file(test::flat_pixels(2, 3, {value})); }
 
-std::vector<std::uint8_t> bytes_of(const RawPart& part) {
-  if (const auto* owned = std::get_if<std::vector<std::uint8_t>>(&part.samples)) return *owned;
-  const auto& mapped = std::get<MaybeOwnedArray<std::uint8_t>>(part.samples);
+const NamedArray& array(const DataArrays& data, const std::string& name) {
+  return *std::ranges::find(data.arrays, name, &NamedArray::name);
+}
+std::vector<std::uint8_t> bytes_of(const DataArrays& data, const std::string& name) {
+  const ArrayValues& values = array(data, name).values;
+  if (const auto* owned = std::get_if<std::vector<std::uint8_t>>(&values)) return *owned;
+  const auto& mapped = std::get<MaybeOwnedArray<std::uint8_t>>(values);
   return {mapped.begin(), mapped.end()};
 }
-bool is_mapped(const RawData& data) {
-  return std::holds_alternative<MaybeOwnedArray<std::uint8_t>>(data.train.samples);
+bool is_mapped(const DataArrays& data) {
+  return std::holds_alternative<MaybeOwnedArray<std::uint8_t>>(array(data, "x_train").values);
 }
 
 class CachedImages : public testing::Test {
@@ -50,20 +54,20 @@ class CachedImages : public testing::Test {
   }
 
   // Waits until the folder is old enough to be kept. Sets decoded_.
-  RawData read(ReadOptions options = {}) {
+  DataArrays read(ReadOptions options = {}) {
     std::this_thread::sleep_for(std::chrono::milliseconds(80));
     return read_at_once(options);
   }
-  RawData read_at_once(ReadOptions options = {}) {
+  DataArrays read_at_once(ReadOptions options = {}) {
     options.grayscale = true;
     decoded_ = false;
     const std::vector<std::uint64_t> before = inodes();
-    RawData data = read_cached_image_folder(std::span(&images_, 1), options, cache_);
+    DataArrays data = read_cached_image_folder(std::span(&images_, 1), options, cache_);
     decoded_ = inodes() != before || before.empty();
     return data;
   }
   // Whether the images came from the cache, and lie in its file.
-  bool is_kept(const RawData& data) const { return !decoded_ && is_mapped(data); }
+  bool is_kept(const DataArrays& data) const { return !decoded_ && is_mapped(data); }
   // Every decoding writes a new file.
   std::vector<std::uint64_t> inodes() const {
     std::vector<std::uint64_t> all;
@@ -91,21 +95,23 @@ class CachedImages : public testing::Test {
 TEST_F(CachedImages, AreWhatDecodingGives) {
   ReadOptions options;
   options.grayscale = true;
-  const RawData expected = read_image_folder(std::span(&images_, 1), options);
-  const RawData first = read();
+  const DataArrays expected = read_image_folder(std::span(&images_, 1), options);
+  const DataArrays first = read();
   EXPECT_TRUE(decoded_);
   EXPECT_TRUE(is_mapped(first)) << "decoded to the file, and read from there";
-  const RawData second = read();
+  const DataArrays second = read();
   EXPECT_TRUE(is_kept(second));
   EXPECT_THAT(kept(), SizeIs(1));
-  for (const RawData* data : {&first, &second}) {
-    EXPECT_EQ(data->shape, expected.shape);
+  for (const DataArrays* data : {&first, &second}) {
+    ASSERT_EQ(data->arrays.size(), expected.arrays.size());
+    for (std::size_t i = 0; i < expected.arrays.size(); ++i) {
+      EXPECT_EQ(data->arrays[i].name, expected.arrays[i].name);
+      EXPECT_EQ(data->arrays[i].shape, expected.arrays[i].shape);
+    }
     EXPECT_EQ(data->class_names, expected.class_names);
-    EXPECT_EQ(bytes_of(data->train), bytes_of(expected.train));
-    EXPECT_EQ(data->train.classes, expected.train.classes);
-    EXPECT_EQ(bytes_of(*data->test), bytes_of(*expected.test));
-    EXPECT_EQ(data->test->classes, expected.test->classes);
-    EXPECT_FALSE(data->validation.has_value());
+    for (const char* name : {"x_train", "x_test"}) EXPECT_EQ(bytes_of(*data, name), bytes_of(expected, name));
+    for (const char* name : {"y_train", "y_test"})
+      EXPECT_TRUE(array(*data, name).values == array(expected, name).values);
     EXPECT_EQ(data->files.at(0).sha256, expected.files.at(0).sha256);
     EXPECT_EQ(data->files.at(0).path, expected.files.at(0).path);
     ASSERT_THAT(data->skipped, SizeIs(1));
@@ -125,15 +131,15 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   std::ofstream(file, std::ios::binary) << gray_png(7);
   const timespec times[] = {before.st_atim, before.st_mtim};
   ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
-  RawData data = read();
+  DataArrays data = read();
   EXPECT_FALSE(is_kept(data));
-  EXPECT_THAT(bytes_of(data.train), testing::Contains(7));
+  EXPECT_THAT(bytes_of(data, "x_train"), testing::Contains(7));
   EXPECT_TRUE(is_kept(read()));
 
   fs::rename(images_ / "train/dog/b.png", images_ / "train/dog/c.png");
   EXPECT_FALSE(is_kept(read()));
   write("train/cat/new.png", 8);
-  EXPECT_EQ(read().train.count, 5u);
+  EXPECT_EQ(array(read(), "y_train").shape.front(), 5);
   EXPECT_FALSE(is_kept(read({.resize = ImageSize{4, 4}})));
   EXPECT_TRUE(is_kept(read({.resize = ImageSize{4, 4}})));
   EXPECT_TRUE(is_kept(read()));
@@ -153,7 +159,7 @@ TEST_F(CachedImages, OneFolderIsKeptOnceHoweverItsPathIsWritten) {
   for (const fs::path& path :
        {folder_ / "link", folder_ / "images/", folder_ / "images/../link/.", fs::relative(plain)}) {
     images_ = path;
-    const RawData data = read();
+    const DataArrays data = read();
     EXPECT_TRUE(is_kept(data)) << path;
     // Paths are told as they were asked for.
     EXPECT_EQ(data.files.at(0).path, path);
@@ -175,15 +181,15 @@ TEST_F(CachedImages, AreDecodedInPiecesOfABoundedSize) {
       write(name, value(i));
   }
   ReadOptions options{.resize = ImageSize{1024, 1024}};
-  const RawData found = read(options), again = read(options);
+  const DataArrays found = read(options), again = read(options);
   EXPECT_TRUE(is_kept(again));
   options.grayscale = true;
-  const RawData expected = read_image_folder(std::span(&images_, 1), options);
-  EXPECT_EQ(found.train.classes, expected.train.classes);
+  const DataArrays expected = read_image_folder(std::span(&images_, 1), options);
+  EXPECT_TRUE(array(found, "y_train").values == array(expected, "y_train").values);
   EXPECT_EQ(found.files.at(0).sha256, expected.files.at(0).sha256);
-  EXPECT_TRUE(bytes_of(found.train) == bytes_of(expected.train));
-  EXPECT_TRUE(bytes_of(again.train) == bytes_of(expected.train));
-  EXPECT_TRUE(bytes_of(*again.test) == bytes_of(*expected.test));
+  EXPECT_TRUE(bytes_of(found, "x_train") == bytes_of(expected, "x_train"));
+  EXPECT_TRUE(bytes_of(again, "x_train") == bytes_of(expected, "x_train"));
+  EXPECT_TRUE(bytes_of(again, "x_test") == bytes_of(expected, "x_test"));
   EXPECT_EQ(found.skipped.size(), 6u);
 }
 
@@ -194,12 +200,14 @@ TEST_F(CachedImages, DamageIsDetectedAndDecodedAgain) {
   ASSERT_TRUE(is_kept(read()));
   const auto is_refused = [&](const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
-    const RawData data = read();
-    return !is_kept(data) && data.train.count == 4 && read_file(file) == right;
+    const DataArrays data = read();
+    return !is_kept(data) && array(data, "y_train").shape.front() == 4 && read_file(file) == right;
   };
-  // Magic, sizes, digest, and both ends of the description.
-  for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{25}, std::size_t{40},
-                               right.find("{\"key\""), right.size() - 1}) {
+  ASSERT_NE(right.find("{\"class_names\""), std::string::npos);
+  // The header's length, its padding, the key, a shape, the digest, and both ends of the description.
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{4000}, right.find("\"key\"") + 9, right.find("\"shape\":[") + 9,
+        right.find("\"sha256\"") + 12, right.find("{\"class_names\""), right.size() - 1}) {
     std::string damaged = right;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
     EXPECT_TRUE(is_refused(damaged)) << at;

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/sha256.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/tar_files.h"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/data/data_from_arrays.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
@@ -35,21 +36,23 @@ void write_cifar10(const TemporaryDirectory& directory, const std::string& folde
   directory.write(folder + "batches.meta.txt", kNames);
 }
 
-RawData read(const fs::path& path) { return read_cifar10(std::span(&path, 1), {}); }
+Dataset read(const fs::path& path) {
+  return data_from_arrays(read_cifar10(std::span(&path, 1), {}), {}, path.string());
+}
 
 TEST(Cifar, ReadsTheFiveBatchesAndTheTestBatch) {
   const TemporaryDirectory directory;
   write_cifar10(directory);
-  const RawData data = read(directory.path());
+  const Dataset data = read(directory.path());
   EXPECT_EQ(data.shape, (Shape{3, 32, 32}));
   EXPECT_EQ(data.class_names[3], "cat");
-  EXPECT_THAT(data.train.classes, ElementsAre(1, 9, 2, 9, 3, 9, 4, 9, 5, 9));
-  const auto& bytes = std::get<std::vector<std::uint8_t>>(data.train.samples);
+  EXPECT_THAT(data.train.labels(), ElementsAre(1, 9, 2, 9, 3, 9, 4, 9, 5, 9));
+  const auto bytes = data.train.set->pixels();
   EXPECT_EQ(bytes[0], '1');
   EXPECT_EQ(bytes[2 * 3072], '2');
   EXPECT_EQ(bytes[1024], 'g');
   EXPECT_EQ(bytes[3071], 'b');
-  EXPECT_THAT(data.test.value().classes, ElementsAre(3));
+  EXPECT_THAT(data.test.labels(), ElementsAre(3));
   EXPECT_EQ(data.files.size(), 6u);
   EXPECT_EQ(data.files[5].path, directory / "test_batch.bin");
   EXPECT_TRUE(is_cifar10(directory.path()));
@@ -67,7 +70,7 @@ TEST(Cifar, ReadsCompressedBatches) {
   const TemporaryDirectory directory;
   write_cifar10(directory);
   directory.write("data_batch_2.bin", test::gzip(record(2, 'z')));
-  EXPECT_THAT(read(directory.path()).train.classes, ElementsAre(1, 9, 2, 3, 9, 4, 9, 5, 9));
+  EXPECT_THAT(read(directory.path()).train.labels(), ElementsAre(1, 9, 2, 3, 9, 4, 9, 5, 9));
 }
 
 TEST(Cifar, ReadsTheFineLabelsOfCifar100) {
@@ -75,9 +78,9 @@ TEST(Cifar, ReadsTheFineLabelsOfCifar100) {
   directory.write("train.bin", '\x05' + record(99, 'r') + '\x01' + record(0, 'r'));
   directory.write("test.bin", '\x05' + record(7, 'r'));
   const fs::path path = directory.path();
-  const RawData data = read_cifar100(std::span(&path, 1), {});
-  EXPECT_THAT(data.train.classes, ElementsAre(99, 0));
-  EXPECT_THAT(data.test.value().classes, ElementsAre(7));
+  const Dataset data = data_from_arrays(read_cifar100(std::span(&path, 1), {}), {}, path.string());
+  EXPECT_THAT(data.train.labels(), ElementsAre(99, 0));
+  EXPECT_THAT(data.test.labels(), ElementsAre(7));
   EXPECT_EQ(data.class_names.size(), 100u);
   EXPECT_EQ(data.class_names[42], "42");
   EXPECT_TRUE(is_cifar100(directory.path()));

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/data/data_from_arrays.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
@@ -22,23 +23,26 @@ using test::TemporaryDirectory;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-RawData parse(const std::string& content, const ReadOptions& options = {}) {
+Dataset parse(const std::string& content, const ReadOptions& options = {}, DatasetSpec spec = {}) {
   std::istringstream in(content);
   InputFile file(in, "FILE");
   InputFile* files[] = {&file};
-  return read_csv_files(files, options);
+  spec.missing = options.missing;
+  return data_from_arrays(read_csv_files(files, options), spec, "FILE");
 }
 
-std::vector<float> samples(const RawPart& part) { return std::get<std::vector<float>>(part.samples); }
+std::vector<float> samples(const Samples& part) {
+  return {part.set->floats().begin(), part.set->floats().end()};
+}
 
 TEST(Csv, ReadsNumbersAndClasses) {
-  const RawData data = parse("width,height,label\n1.5,2,dog\n-3e2,+4,cat\n5,6,dog\n");
+  const Dataset data = parse("width,height,label\n1.5,2,dog\n-3e2,+4,cat\n5,6,dog\n");
   EXPECT_EQ(data.shape, (Shape{2}));
   EXPECT_THAT(data.feature_names, ElementsAre("width", "height"));
   EXPECT_THAT(data.class_names, ElementsAre("cat", "dog"));
-  EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 1));
+  EXPECT_THAT(data.train.labels(), ElementsAre(1, 0, 1));
   EXPECT_THAT(samples(data.train), ElementsAre(1.5f, 2, -300, 4, 5, 6));
-  EXPECT_FALSE(data.test.has_value());
+  EXPECT_EQ(data.test.count, 0u);
 }
 
 TEST(Csv, SortsWholeNumbersAsLabelsByValue) {
@@ -56,16 +60,16 @@ TEST(Csv, TakesNoneForAClassIfTheLabelIsCategorical) {
 }
 
 TEST(Csv, ReadsValuesToPredict) {
-  const RawData data = parse("x,target\n1,0.5\n2,-7\n");
-  EXPECT_THAT(data.value_names, ElementsAre("target"));
-  EXPECT_THAT(data.train.values, ElementsAre(0.5f, -7));
-  const RawData two = parse("b,x,a\n1,2,3\n4,5,6\n", {.targets = {"a", "b"}});
-  EXPECT_THAT(two.train.values, ElementsAre(3, 1, 6, 4));
+  const Dataset data = parse("x,target\n1,0.5\n2,-7\n");
+  EXPECT_THAT(data.target_names, ElementsAre("target"));
+  EXPECT_THAT(data.train.numbers(), ElementsAre(0.5f, -7));
+  const Dataset two = parse("b,x,a\n1,2,3\n4,5,6\n", {.targets = {"a", "b"}});
+  EXPECT_THAT(two.train.numbers(), ElementsAre(3, 1, 6, 4));
   EXPECT_THAT(samples(two.train), ElementsAre(2, 5));
 }
 
 TEST(Csv, ReadsQuotesAsInRfc4180) {
-  const RawData data = parse("\"a \"\"big\"\" one\",label\r\n\"1\",\"two\r\nlines\"\r\n2,\"x,y\"\r\n");
+  const Dataset data = parse("\"a \"\"big\"\" one\",label\r\n\"1\",\"two\r\nlines\"\r\n2,\"x,y\"\r\n");
   EXPECT_THAT(data.feature_names, ElementsAre("a \"big\" one"));
   EXPECT_THAT(data.class_names, ElementsAre("two\r\nlines", "x,y"));
 }
@@ -81,25 +85,25 @@ TEST(Csv, FindsTheSeparator) {
 }
 
 TEST(Csv, MakesAFeatureOfEachCategory) {
-  const RawData data = parse("colour,x,label\nred,1,a\ngreen,2,b\nred,3,a\n");
+  const Dataset data = parse("colour,x,label\nred,1,a\ngreen,2,b\nred,3,a\n");
   EXPECT_THAT(data.feature_names, ElementsAre("colour=green", "colour=red", "x"));
   EXPECT_THAT(samples(data.train), ElementsAre(0, 1, 1, 1, 0, 2, 0, 1, 3));
 }
 
 TEST(Csv, MakesOneFeatureOfCategoriesInOrder) {
-  const RawData data = parse("colour,x,label\nred,1,a\ngreen,2,b\n", {.categories = Categories::kOrdinal});
+  const Dataset data = parse("colour,x,label\nred,1,a\ngreen,2,b\n", {.categories = Categories::kOrdinal});
   EXPECT_THAT(data.feature_names, ElementsAre("colour", "x"));
   EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2));
 }
 
 TEST(Csv, TakesNumbersAsCategoriesIfTold) {
-  const RawData data = parse("zip,label\n200,a\n30,b\n", {.categorical = {"zip"}});
+  const Dataset data = parse("zip,label\n200,a\n30,b\n", {.categorical = {"zip"}});
   EXPECT_THAT(data.feature_names, ElementsAre("zip=30", "zip=200"));
 }
 
 TEST(Csv, LeavesOutColumns) {
   EXPECT_THAT(parse("id,x,label\n1,2,a\n", {.ignore = {"id"}}).feature_names, ElementsAre("x"));
-  const RawData pandas = parse(",x,label\n0,2,a\n1,3,a\n");
+  const Dataset pandas = parse(",x,label\n0,2,a\n1,3,a\n");
   EXPECT_THAT(pandas.feature_names, ElementsAre("x"));
   EXPECT_THAT(pandas.notes,
               ElementsAre("FILE: column 1 has no name and is ignored, as row numbers that pandas writes"));
@@ -111,13 +115,13 @@ TEST(Csv, NotesConstantColumns) {
 }
 
 TEST(Csv, KeepsMissingValuesForTheTrainingMean) {
-  RawData data = parse("x,c,label\n1,u,a\nNA,,b\n 4 ,v,a\n100,u,b\n", {.missing = MissingValues::kMean});
-  fill_missing(data.train, data.shape, channel_statistics(data.train, data.shape, 3).mean);
+  const Dataset data = parse("x,c,label\n1,u,a\nNA,,b\n 4 ,v,a\n100,u,b\n", {.missing = MissingValues::kMean},
+                             {.validation = std::size_t{1}});
   EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2.5f, 0.5f, 0.5f, 4, 0, 1, 100, 1, 0));
 }
 
 TEST(Csv, TakesADecimalCommaBetweenSemicolons) {
-  const RawData data = parse("x;n;price;label\n7,4;1;2.5;a\n-0,25;2;3;b\n8;3;4;a\n");
+  const Dataset data = parse("x;n;price;label\n7,4;1;2.5;a\n-0,25;2;3;b\n8;3;4;a\n");
   EXPECT_THAT(data.feature_names, ElementsAre("x", "n", "price"));
   EXPECT_THAT(samples(data.train), ElementsAre(7.4f, 1, 2.5f, -0.25f, 2, 3, 8, 3, 4));
   EXPECT_THAT(
@@ -159,7 +163,7 @@ TEST(Csv, RefusesIdsDatesAndFreeTextByName) {
 }
 
 TEST(Csv, ReadsLatin1AndUtf16) {
-  const RawData latin = parse(
+  const Dataset latin = parse(
       "gr\xf6\xdf"
       "e,label\n1,\xe4\n",
       {.encoding = TextEncoding::kLatin1});
@@ -185,10 +189,10 @@ TEST(Csv, ReadsLatin1AndUtf16) {
 }
 
 TEST(Csv, DividesRowsByAColumn) {
-  const RawData data = parse("x,split,label\n1,train,a\n2,test,b\n3,train,b\n4,val,a\n");
+  const Dataset data = parse("x,split,label\n1,train,a\n2,test,b\n3,train,b\n4,val,a\n");
   EXPECT_THAT(samples(data.train), ElementsAre(1, 3));
-  EXPECT_THAT(samples(data.test.value()), ElementsAre(2));
-  EXPECT_THAT(data.validation.value().classes, ElementsAre(0));
+  EXPECT_THAT(samples(data.test), ElementsAre(2));
+  EXPECT_THAT(data.validation.labels(), ElementsAre(0));
 }
 
 TEST(Csv, ReadsAFolderWithFilesForEachPart) {
@@ -200,9 +204,9 @@ TEST(Csv, ReadsAFolderWithFilesForEachPart) {
   const fs::path path = directory.path();
   EXPECT_TRUE(is_csv(path));
   EXPECT_FALSE(is_tsv(path));
-  const RawData data = read_csv(std::span(&path, 1), {});
+  const Dataset data = data_from_arrays(read_csv(std::span(&path, 1), {}), {}, "FOLDER");
   EXPECT_THAT(samples(data.train), ElementsAre(1, 2));
-  EXPECT_THAT(data.test.value().classes, ElementsAre(1));
+  EXPECT_THAT(data.test.labels(), ElementsAre(1));
   ASSERT_EQ(data.files.size(), 3u);
   EXPECT_EQ(data.files[1].path, directory / "train-1.csv");
   EXPECT_EQ(data.files[1].sha256.size(), 64u);
@@ -222,7 +226,7 @@ TEST(Csv, ReadsRowsThatCrossTheBuffer) {
   std::string content = "x,label\n";
   for (int i = 0; i < 60'000; ++i)
     content += std::to_string(i) + ",\"class\n" + std::to_string(i % 3) + "\"\n";
-  const RawData data = parse(content);
+  const Dataset data = parse(content);
   ASSERT_EQ(data.train.count, 60'000u);
   EXPECT_EQ(data.class_names.size(), 3u);
   for (int i = 0; i < 60'000; ++i) {

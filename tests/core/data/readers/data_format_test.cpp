@@ -27,7 +27,7 @@ std::string_view format_of(const fs::path& path) {
   return format == nullptr ? "none" : format->name;
 }
 
-RawData read(const std::string& source, std::string_view format = "") {
+DataArrays read(const std::string& source, std::string_view format = "") {
   const std::vector<fs::path> paths = expand_source(source);
   return choose_format(data_formats(), format, paths).read(paths, {});
 }
@@ -54,6 +54,7 @@ TEST(DataFormat, IsRecognisedByContent) {
   EXPECT_EQ(format_of(directory.write("two", test::zip_file({{"x.npy", "", true}}))), "npz");
   EXPECT_EQ(format_of(directory.write("three", "x\tlabel\n1\ta\n")), "tsv");
   EXPECT_EQ(format_of(directory.write("four", "hello")), "none");
+  EXPECT_EQ(format_of(directory.write("six", std::string("\0\0\x08\x03", 4))), "idx");
   EXPECT_EQ(format_of(directory.write("five", test::safetensors_file("{}", ""))), "safetensors");
   EXPECT_EQ(format_of(directory.path()), "none");
   EXPECT_EQ(format_of(directory / "nowhere"), "none");
@@ -64,11 +65,11 @@ TEST(DataFormat, ReadsAPathOrAPattern) {
   directory.write("part-1.csv", "x,label\n1,a\n");
   directory.write("part-2.csv", "x,label\n2,b\n");
   const auto count = [&](const std::string& name, std::string_view format) {
-    return read((directory / name).string(), format).train.count;
+    return read((directory / name).string(), format).arrays.front().shape.front();
   };
-  EXPECT_EQ(count("part-1.csv", ""), 1u);
-  EXPECT_EQ(count("part-*.csv", ""), 2u);
-  EXPECT_EQ(count("", "csv"), 2u);
+  EXPECT_EQ(count("part-1.csv", ""), 1);
+  EXPECT_EQ(count("part-*.csv", ""), 2);
+  EXPECT_EQ(count("", "csv"), 2);
 }
 
 TEST(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
@@ -100,26 +101,19 @@ TEST(DataFormat, RefusesFormatsThatItDoesNotKnow) {
             "\"npz\", \"safetensors\", \"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");
 }
 
-TEST(CheckRawData, RefusesWhatItsCommentsRuleOut) {
-  RawData good;
-  good.shape = {2};
-  good.class_names = {"a", "b"};
-  good.train = {2, std::vector<float>{1, 2, 3, 4}, {0, 1}, {}};
-  EXPECT_NO_THROW(check_raw_data(good, "X"));
-  const auto error = [&](auto change) {
-    RawData bad = good;
-    change(bad);
-    return message_of<DataError>([&] { check_raw_data(bad, "X"); });
-  };
-  EXPECT_THAT(error([](RawData& d) { d.train.count = 0; }), HasSubstr("holds no samples"));
-  EXPECT_THAT(error([](RawData& d) { d.train.count = 3; }), HasSubstr("need 6 values, found 4"));
-  EXPECT_THAT(error([](RawData& d) { d.train.classes = {0}; }), HasSubstr("holds 1 targets for 2 samples"));
-  EXPECT_THAT(error([](RawData& d) { d.train.classes = {0, 2}; }), HasSubstr("class 2 is out of range"));
-  EXPECT_THAT(error([](RawData& d) { d.class_names.clear(); }), HasSubstr("either classes or values"));
-  EXPECT_THAT(error([](RawData& d) {
-                d.test = {1, std::vector<std::uint8_t>{1, 2}, {0}, {}};
+TEST(CheckMemory, RefusesWhatDoesNotFit) {
+  EXPECT_NO_THROW(check_memory(2, {1, 2, 2}, 1, "X"));
+  constexpr std::uint64_t kMany = std::uint64_t{1} << 60;
+  EXPECT_THAT(
+      message_of<DataError>([] {
+        check_memory(kMany, {1, 2, 2}, 1, "X");
+      }),
+      HasSubstr(
+          "X: 1152921504606846976 samples of shape [1, 2, 2] need 4611686018427387904 bytes; at most "));
+  EXPECT_THAT(message_of<DataError>([] {
+                check_memory(kMany, {4, 4}, 4, "X");
               }),
-              HasSubstr("one part holds bytes, another floats"));
+              HasSubstr("need more than 2^64 bytes; at most "));
 }
 
 }  // namespace

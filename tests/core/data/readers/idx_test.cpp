@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/data/readers/content_reader.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
@@ -24,9 +23,17 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+struct IdxFile {
+  Shape extents;
+  std::vector<std::uint8_t> values;
+  std::string sha256;
+};
+
 IdxFile parse(const std::string& content, std::size_t dimensions) {
   std::istringstream in(content);
-  return read_idx(in, "FILE", dimensions);
+  InputFile file(in, "FILE");
+  NamedArray array = read_idx(file, dimensions);
+  return {array.shape, std::get<0>(array.values), file.sha256()};
 }
 
 std::string parse_error(const std::string& content, std::size_t dimensions) {
@@ -98,26 +105,26 @@ TEST(ReadIdx, SaysWhatIsWrong) {
   EXPECT_THAT(parse_error(std::string("\0\0\x77\x03", 4), 3),
               HasSubstr("wrong magic number 00 00 77 03, expected 00 00 08 03"));
   EXPECT_EQ(parse_error(idx({2, 3, 4}, "").substr(0, 13), 3),
-            "FILE: too short: its content ends after 13 bytes, the header alone has 16");
-  EXPECT_EQ(parse_error(idx({3}, "ab"), 1),
-            "FILE: too short: its header promises [3] = 3 bytes of data, but its content ends after 10 of 11 "
-            "bytes");
+            "FILE: is cut short: its content ends after 13 bytes, the header alone has 16");
+  EXPECT_EQ(parse_error(gzip(idx({3}, "ab")), 1),
+            "FILE: is cut short: its header promises [3] = 3 values of 1 bytes");
+  EXPECT_EQ(parse_error(idx({30}, "ab"), 1),
+            "FILE: is cut short: its header promises [30] values of 1 bytes, which a file of this size "
+            "cannot hold");
   EXPECT_THAT(parse_error(idx({60000, 28, 28}, "ab"), 3),
-              HasSubstr("its header promises [60000, 28, 28] = 47040000 bytes of data, which a file of this "
-                        "size cannot hold"));
-  EXPECT_EQ(
-      parse_error(idx({3}, "abcd"), 1),
-      "FILE: too long: its header promises [3] = 3 bytes of data, but more than those 11 bytes are there");
-  EXPECT_EQ(parse_error(idx({0, 28, 28}, ""), 3), "FILE: holds nothing: its header says [0, 28, 28]");
-  EXPECT_EQ(parse_error(idx({5, 0, 28}, ""), 3), "FILE: holds nothing: its header says [5, 0, 28]");
+              HasSubstr("its header promises [60000, 28, 28] values of 1 bytes, which a file of this size "
+                        "cannot hold"));
+  EXPECT_EQ(parse_error(idx({3}, "abcd"), 1), "FILE: is too long: more follows the 3 values of its header");
+  EXPECT_EQ(parse_error(idx({0, 28, 28}, ""), 3), "FILE: holds nothing: its shape is [0, 28, 28]");
+  EXPECT_EQ(parse_error(idx({5, 0, 28}, ""), 3), "FILE: holds nothing: its shape is [5, 0, 28]");
   EXPECT_THAT(parse_error(gzip(idx({3}, "abc")) + "x", 1), HasSubstr("something that is not gzip follows"));
 }
 
 TEST(ReadIdx, TakesNoMemoryForAnImpossibleHeader) {
   // 2^96 and 2^62 bytes: an allocation would throw bad_alloc, not DataError.
-  EXPECT_THAT(parse_error(idx({0xffffffff, 0xffffffff, 0xffffffff}, "abc"), 3), HasSubstr("too short"));
-  EXPECT_THAT(parse_error(idx({0x80000000, 0x40000000, 2}, "abc"), 3), HasSubstr("too short"));
-  EXPECT_THAT(parse_error(gzip(idx({0xffffffff, 0xffffffff, 1}, "abc")), 3), HasSubstr("too short"));
+  EXPECT_THAT(parse_error(idx({0xffffffff, 0xffffffff, 0xffffffff}, "abc"), 3), HasSubstr("is cut short"));
+  EXPECT_THAT(parse_error(idx({0x80000000, 0x40000000, 2}, "abc"), 3), HasSubstr("is cut short"));
+  EXPECT_THAT(parse_error(gzip(idx({0xffffffff, 0xffffffff, 1}, "abc")), 3), HasSubstr("is cut short"));
 }
 
 TEST(ReadIdx, RefusesAFileCutAnywhere) {
@@ -162,28 +169,40 @@ TEST(ReadIdx, NeverCrashesOnFlippedBytesOfThePlainFile) {
   }
 }
 
-TEST(ReadIdx, NamesAFileThatCannotBeOpened) {
+TEST(ReadIdxDataset, NamesAFileThatCannotBeOpened) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() / "nowhere";
-  EXPECT_EQ(message_of<DataError>([&] { read_idx(path, 3); }),
+  EXPECT_EQ(message_of<DataError>([&] { read_idx_dataset(std::span(&path, 1), {}); }),
             path.string() + ": cannot open: No such file or directory");
-  EXPECT_EQ(message_of<DataError>([&] { read_idx(directory.path(), 3); }),
-            directory.path().string() + ": is not a regular file");
 }
 
-TEST(ReadIdx, DoesNotWaitForAPipe) {
+TEST(ReadIdxDataset, DoesNotWaitForAPipe) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_THAT(message_of<DataError>([&] { read_idx(path, 3); }), HasSubstr("is not a regular file"));
+  EXPECT_THAT(message_of<DataError>([&] { read_idx_dataset(std::span(&path, 1), {}); }),
+              HasSubstr("is not a regular file"));
+}
+
+TEST(ReadIdxDataset, ReadsAFileOfImagesAlone) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path path = directory.write("new", idx({2, 1, 3}, "abcdef"));
+  EXPECT_TRUE(is_idx(path));
+  EXPECT_FALSE(is_idx(directory.write("labels", idx({3}, "abc"))));
+  const DataArrays data = read_idx_dataset(std::span(&path, 1), {});
+  ASSERT_EQ(data.arrays.size(), 1u);
+  EXPECT_EQ(data.arrays[0].name, "images");
 }
 
 TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {
   // 200 kB that do not shrink, and a header that promises as much as they could be expanded to.
   const std::string file = test::gzip(test::idx({200, 1000, 1000}, test::some_bytes(200'000)));
   std::istringstream in(file);
-  EXPECT_THAT(message_of<DataError>([&] { read_idx(in, "small.gz", 3); }),
-              HasSubstr("times the size of the file; unpack it first if that is right"));
+  EXPECT_THAT(message_of<DataError>([&] {
+                InputFile small(in, "small.gz");
+                read_idx(small, 3);
+              }),
+              HasSubstr("which a file of this size cannot hold"));
 }
 
 }  // namespace

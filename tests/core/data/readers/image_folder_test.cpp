@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/data/data_from_arrays.h"
 #include "tests/support/image_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
@@ -27,20 +28,19 @@ std::string gray_png(std::uint8_t value, std::uint32_t size = 2) {
   return png_file(flat_pixels(size, size, {value}));
 }
 
-RawData read(const fs::path& path, ReadOptions options = {}) {
+Dataset read(const fs::path& path, ReadOptions options = {}) {
   options.grayscale = true;
-  return read_image_folder(std::span(&path, 1), options);
+  return data_from_arrays(read_image_folder(std::span(&path, 1), options), {}, path.string());
 }
 
 // The first pixel of each sample: what gray_png() was given.
-std::vector<int> values(const RawPart& part, const Shape& shape) {
+std::vector<int> values(const Samples& part, const Shape& shape) {
   std::vector<int> all;
-  const auto& bytes = std::get<std::vector<std::uint8_t>>(part.samples);
-  for (std::size_t i = 0; i < part.count; ++i) all.push_back(bytes[i * element_count(shape)]);
+  for (std::size_t i = 0; i < part.count; ++i) all.push_back(part.set->pixels()[i * element_count(shape)]);
   return all;
 }
 
-std::vector<std::string> skipped(const RawData& data, const fs::path& root) {
+std::vector<std::string> skipped(const Dataset& data, const fs::path& root) {
   std::vector<std::string> lines;
   for (const SkippedFile& file : data.skipped) {
     lines.push_back(file.path.lexically_relative(root).string() + " " + file.reason);
@@ -55,12 +55,12 @@ TEST(ImageFolder, ReadsAFolderPerClassInOrder) {
   directory.write("cat/z.png", gray_png(2));
   directory.write("cat/inner/y.png", gray_png(1));
   for (const unsigned threads : {1u, 3u}) {
-    const RawData data = read(directory.path(), {.threads = threads});
+    const Dataset data = read(directory.path(), {.threads = threads});
     EXPECT_THAT(data.class_names, ElementsAre("cat", "dog"));
     EXPECT_EQ(data.shape, (Shape{1, 2, 2}));
     EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2, 3, 4));
-    EXPECT_THAT(data.train.classes, ElementsAre(0, 0, 1, 1));
-    EXPECT_FALSE(data.test.has_value());
+    EXPECT_THAT(data.train.labels(), ElementsAre(0, 0, 1, 1));
+    EXPECT_EQ(data.test.count, 0u);
     EXPECT_THAT(data.skipped, testing::IsEmpty());
     ASSERT_EQ(data.files.size(), 1u);
     EXPECT_EQ(data.files[0].path, directory.path());
@@ -74,10 +74,10 @@ TEST(ImageFolder, ReadsPartsInFoldersOfTheirOwn) {
   directory.write("train/b/2.png", gray_png(2));
   directory.write("val/b/3.png", gray_png(3));
   directory.write("test/a/4.png", gray_png(4));
-  const RawData data = read(directory.path());
-  EXPECT_THAT(data.train.classes, ElementsAre(0, 1));
-  EXPECT_THAT(data.validation.value().classes, ElementsAre(1));
-  EXPECT_THAT(values(data.test.value(), data.shape), ElementsAre(4));
+  const Dataset data = read(directory.path());
+  EXPECT_THAT(data.train.labels(), ElementsAre(0, 1));
+  EXPECT_THAT(data.validation.labels(), ElementsAre(1));
+  EXPECT_THAT(values(data.test, data.shape), ElementsAre(4));
   EXPECT_TRUE(is_image_folder(directory.path()));
 }
 
@@ -112,9 +112,9 @@ TEST(ImageFolder, SkipsAndListsWhatCannotBeRead) {
   fs::create_directory_symlink(directory.path(), directory / "b/up");
   fs::create_symlink("nowhere", directory / "b/dangling.png");
   fs::create_symlink("itself", directory / "b/itself");
-  const RawData data = read(directory.path());
+  const Dataset data = read(directory.path());
   EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 5, 6));
-  EXPECT_THAT(data.train.classes, ElementsAre(0, 0, 1));
+  EXPECT_THAT(data.train.labels(), ElementsAre(0, 0, 1));
   EXPECT_THAT(
       skipped(data, directory.path()),
       testing::UnorderedElementsAre(
@@ -143,7 +143,7 @@ TEST(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
   EXPECT_EQ(message_of<DataError>([&] { read(directory.path()); }),
             (directory / "b/2.png").string() +
                 ": has 5 x 5 pixels, others have 2 x 2 pixels; give \"resize\": [height, width]");
-  const RawData data = read(directory.path(), {.resize = ImageSize{4, 3}});
+  const Dataset data = read(directory.path(), {.resize = ImageSize{4, 3}});
   EXPECT_EQ(data.shape, (Shape{1, 4, 3}));
   EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2));
 }
@@ -171,14 +171,6 @@ TEST(ImageFolder, RefusesFoldersWhereNothingCanBeDecoded) {
   directory.write("b/2.png", "text");
   EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
               HasSubstr("none of its 2 files can be decoded; the first: "));
-}
-
-TEST(ImageFolder, ChecksMemoryBeforeItIsTaken) {
-  const TemporaryDirectory directory;
-  directory.write("a/1.png", gray_png(1));
-  directory.write("b/2.png", gray_png(2));
-  EXPECT_THAT(message_of<DataError>([&] { read(directory.path(), {.most_bytes = 7}); }),
-              HasSubstr("2 samples of shape [1, 2, 2] need 8 bytes; at most 7 are allowed"));
 }
 
 TEST(ImageFolder, ChangesItsDigestWithAnyImage) {

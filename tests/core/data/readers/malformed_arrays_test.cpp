@@ -24,15 +24,14 @@ using testing::HasSubstr;
 std::string npy_error(const std::string& content) {
   std::istringstream in(content);
   InputFile file(in, "FILE");
-  return message_of<DataError>([&] {
-    read_npy({[&](std::span<std::uint8_t> out) { return file.read(out); }, file.most_content(), "FILE"}, {});
-  });
+  return message_of<DataError>([&] { read_npy(source_of(file)); });
 }
 
 std::string npz_error(const std::string& content) {
   const test::TemporaryDirectory folder;
-  const std::string path = folder.write("x.npz", content);
-  const std::string message = message_of<DataError>([&] { read_npz_arrays(path, {}); });
+  const std::filesystem::path file = folder.write("x.npz", content);
+  const std::string path = file.string();
+  const std::string message = message_of<DataError>([&] { read_npz(std::span(&file, 1), {}); });
   return message.starts_with(path) ? "FILE" + message.substr(path.size()) : message;
 }
 
@@ -116,7 +115,8 @@ TEST(MalformedNpz, RefusesOrReadsFlippedBytes) {
     flipped[i] = static_cast<char>(flipped[i] ^ 0xff);
     const test::TemporaryDirectory folder;
     try {
-      read_npz_arrays(folder.write("x.npz", flipped), {});
+      const std::filesystem::path path = folder.write("x.npz", flipped);
+      read_npz(std::span(&path, 1), {});
     } catch (const DataError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("x.npz: ")) << i;
     }

@@ -126,7 +126,6 @@ TEST(MalformedCsv, RefusesBombs) {
   for (int i = 0; i < 20; ++i) row += row;
   for (int i = 0; i < 5; ++i) rows += row;
   const std::string packed = test::gzip(rows);
-  EXPECT_THAT(error_of(packed, {.most_bytes = 1 << 20}), HasSubstr("are allowed"));
   EXPECT_THAT(error_of(packed), HasSubstr("refused as a decompression bomb"));
 }
 

@@ -23,8 +23,7 @@ using testing::ElementsAre;
 NamedArray parse(const std::string& content) {
   std::istringstream in(content);
   InputFile file(in, "FILE");
-  return read_npy({[&](std::span<std::uint8_t> out) { return file.read(out); }, file.most_content(), "FILE"},
-                  {});
+  return read_npy(source_of(file));
 }
 
 std::vector<float> floats(const NamedArray& array) { return std::get<std::vector<float>>(array.values); }
@@ -109,7 +108,7 @@ TEST(ReadNpz, ReadsStoredAndDeflatedMembers) {
   const auto path =
       folder.write("x.npz", test::zip_file({{"x.npy", npy_file("<f4", "(500, 100)", bytes_of(values)), true},
                                             {"y.npy", npy_file("|u1", "(2,)", "ab"), false}}));
-  const std::vector<NamedArray> arrays = read_npz_arrays(path, {});
+  const std::vector<NamedArray> arrays = read_npz(std::span(&path, 1), {}).arrays;
   ASSERT_EQ(arrays.size(), 2u);
   EXPECT_EQ(arrays[0].name, "x");
   EXPECT_EQ(floats(arrays[0]), values);
@@ -131,7 +130,8 @@ TEST(ReadNpz, ReadsLargeArchives) {
   file[entry + 30] = static_cast<char>(field.size());
   file.insert(end, field);
   const test::TemporaryDirectory folder;
-  EXPECT_THAT(bytes(read_npz_arrays(folder.write("x.npz", file), {})[0]), ElementsAre('a', 'b'));
+  const std::filesystem::path path = folder.write("x.npz", file);
+  EXPECT_THAT(bytes(read_npz(std::span(&path, 1), {}).arrays[0]), ElementsAre('a', 'b'));
 }
 
 }  // namespace

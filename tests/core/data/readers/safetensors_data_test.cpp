@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/data/data_from_arrays.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
@@ -39,10 +40,10 @@ std::string file_of(const std::vector<Tensor>& tensors) {
   return safetensors_file(header + "}", data);
 }
 
-std::vector<NamedArray> parse(const std::string& content, const ReadOptions& options = {}) {
+std::vector<NamedArray> parse(const std::string& content) {
   std::istringstream in(content);
   InputFile file(in, "FILE");
-  return read_safetensors_arrays(file, options);
+  return read_safetensors_arrays(file);
 }
 
 std::string error_of(const std::string& content) {
@@ -83,17 +84,18 @@ TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
   for (const std::string& name : {std::string("plain"), std::string("packed")}) {
     const fs::path path = directory.write(name, name == "plain" ? content : test::gzip(content));
     EXPECT_TRUE(is_safetensors(path)) << name;
-    const RawData data = read_safetensors_data(std::span(&path, 1), {});
+    const Dataset data = data_from_arrays(read_safetensors_data(std::span(&path, 1), {}), {}, path.string());
     EXPECT_EQ(data.shape, (Shape{2}));
-    EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 2));
-    EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(data.train.labels(), ElementsAre(1, 0, 2));
+    EXPECT_THAT(data.train.set->floats(), ElementsAre(1, 2, 3, 4, 5, 6));
     EXPECT_THAT(data.notes, ElementsAre(path.string() + ": array \"more\" is not used"));
     ASSERT_EQ(data.files.size(), 1u);
     EXPECT_EQ(data.files[0].sha256, read_safetensors_data(std::span(&plain, 1), {}).files[0].sha256);
   }
-  ReadOptions options;
-  options.targets = {"more"};
-  EXPECT_THAT(message_of<DataError>([&] { read_safetensors_data(std::span(&plain, 1), options); }),
+  EXPECT_THAT(message_of<DataError>([&] {
+                data_from_arrays(read_safetensors_data(std::span(&plain, 1), {}), {.targets = {"more"}},
+                                 "FILE");
+              }),
               HasSubstr("\"features\" holds 3 samples, but \"more\" holds 1 targets"));
 }
 
@@ -135,10 +137,6 @@ TEST(SafetensorsData, SaysWhatIsWrong) {
               HasSubstr("which a file of this size cannot hold"));
   EXPECT_THAT(error_of(safetensors_file(std::string((1 << 20) + 1, '{'), "")),
               HasSubstr("its header has 1048577 bytes; that of a data set has at most 1048576"));
-  EXPECT_THAT(message_of<DataError>([] {
-                parse(file_of({{"x", "U8", "[4]", "abcd"}}), {.most_bytes = 3});
-              }),
-              HasSubstr("at most 3 are allowed"));
 }
 
 }  // namespace

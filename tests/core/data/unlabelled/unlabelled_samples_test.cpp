@@ -28,14 +28,14 @@ Outcome read(const std::vector<fs::path>& files, const SampleFormat& format, con
   };
   read_unlabelled(
       files, format, 2,
-      [&](UnlabelledSamples samples) {
+      [&](const SampleArray& samples, const std::vector<std::string>& names) {
         ++outcome.calls;
-        for (const std::string& name : samples.names) outcome.names.push_back(without_folder(name));
+        for (const std::string& name : names) outcome.names.push_back(without_folder(name));
         std::visit(
             [&](const auto& values) {
               for (const auto value : values) outcome.values.push_back(static_cast<float>(value));
             },
-            samples.values);
+            samples);
       },
       [&](const SkippedFile& file) {
         outcome.skipped.push_back(without_folder(file.path.string()) + ": " + file.reason);

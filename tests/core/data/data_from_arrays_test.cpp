@@ -1,5 +1,5 @@
 // Arrays by name become a data set.
-#include "core/data/readers/named_arrays.h"
+#include "core/data/data_from_arrays.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/data/readers/npy.h"
 #include "core/data/readers/npz.h"
 #include "tests/support/array_files.h"
 #include "tests/support/message_of.h"
@@ -34,64 +35,64 @@ NamedArray bytes(const std::string& name, const Shape& shape, const std::vector<
   return {name, shape, values};
 }
 
-std::string error_of(const std::vector<NamedArray>& arrays, const ReadOptions& options = {}) {
-  return message_of<DataError>([&] { data_from_arrays(arrays, options, "FILE"); });
+Dataset made(std::vector<NamedArray> arrays, const DatasetSpec& spec = {}) {
+  return data_from_arrays({std::move(arrays)}, spec, "FILE");
+}
+
+std::string error_of(const std::vector<NamedArray>& arrays, const DatasetSpec& spec = {}) {
+  return message_of<DataError>([&] { made(arrays, spec); });
 }
 
 TEST(DataFromArrays, ReadsFeaturesAndLabels) {
-  const RawData data = data_from_arrays(
-      {labels("labels", {1, 0, 2}), floats("features", {3, 2}, {1, 2, 3, 4, 5, 6})}, {}, "FILE");
+  const Dataset data = made({labels("labels", {1, 0, 2}), floats("features", {3, 2}, {1, 2, 3, 4, 5, 6})});
   EXPECT_EQ(data.shape, (Shape{2}));
   EXPECT_THAT(data.class_names, ElementsAre("0", "1", "2"));
-  EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 2));
-  EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(data.train.labels(), ElementsAre(1, 0, 2));
+  EXPECT_THAT(data.train.set->floats(), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
 TEST(DataFromArrays, ReadsParts) {
-  const RawData data = data_from_arrays(
-      {bytes("X_train", {2, 1}, {1, 2}), labels("y_train", {0, 1}), bytes("x_test", {1, 1}, {3}),
-       labels("y_test", {1}), bytes("val_x", {1, 1}, {4}), labels("val_y", {0})},
-      {}, "FILE");
-  EXPECT_THAT(std::get<std::vector<std::uint8_t>>(data.test.value().samples), ElementsAre(3));
-  EXPECT_THAT(data.validation.value().classes, ElementsAre(0));
+  const Dataset data =
+      made({bytes("X_train", {2, 1}, {1, 2}), labels("y_train", {0, 1}), bytes("x_test", {1, 1}, {3}),
+            labels("y_test", {1}), bytes("val_x", {1, 1}, {4}), labels("val_y", {0})},
+           {});
+  EXPECT_THAT(data.test.set->pixels(), ElementsAre(3));
+  EXPECT_THAT(data.validation.labels(), ElementsAre(0));
 }
 
 TEST(DataFromArrays, TakesFloatsAsValues) {
-  const RawData one =
-      data_from_arrays({floats("x", {2, 1}, {1, 2}), floats("y", {2}, {0.5f, 3})}, {}, "FILE");
-  EXPECT_THAT(one.value_names, ElementsAre("y"));
-  EXPECT_THAT(one.train.values, ElementsAre(0.5f, 3));
-  const RawData two =
-      data_from_arrays({floats("x", {1, 1}, {1}), floats("y", {1, 2}, {0.5f, 3})}, {}, "FILE");
-  EXPECT_THAT(two.value_names, ElementsAre("y 0", "y 1"));
+  const Dataset one = made({floats("x", {2, 1}, {1, 2}), floats("y", {2}, {0.5f, 3})});
+  EXPECT_THAT(one.target_names, ElementsAre("y"));
+  EXPECT_THAT(one.train.numbers(), ElementsAre(0.5f, 3));
+  const Dataset two = made({floats("x", {1, 1}, {1}), floats("y", {1, 2}, {0.5f, 3})});
+  EXPECT_THAT(two.target_names, ElementsAre("y 0", "y 1"));
 }
 
 TEST(DataFromArrays, FollowsTheNamesInTheOptions) {
   const std::vector<NamedArray> arrays = {floats("x", {2, 1}, {1, 2}), labels("kind", {0, 1}),
                                           labels("age", {70, 3})};
-  const RawData classes = data_from_arrays(arrays, {.label = "kind"}, "FILE");
+  const Dataset classes = made(arrays, {.label = "kind"});
   EXPECT_EQ(classes.class_names.size(), 2u);
   EXPECT_THAT(classes.notes, ElementsAre("FILE: array \"age\" is not used"));
-  EXPECT_THAT(data_from_arrays(arrays, {.targets = {"age"}}, "FILE").train.values, ElementsAre(70, 3));
+  EXPECT_THAT(made(arrays, {.targets = {"age"}}).train.numbers(), ElementsAre(70, 3));
 }
 
 TEST(DataFromArrays, TakesFloatsAsValuesWhateverTheirName) {
-  const RawData data =
-      data_from_arrays({floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0})}, {}, "FILE");
-  EXPECT_THAT(data.train.values, ElementsAre(1, 0));
+  const Dataset data = made({floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0})});
+  EXPECT_THAT(data.train.numbers(), ElementsAre(1, 0));
   EXPECT_THAT(data.notes, ElementsAre(HasSubstr("\"label\": \"labels\" makes whole numbers classes")));
 }
 
 TEST(DataFromArrays, TakesWholeFloatsAsClassesIfTheOptionsNameThem) {
   const std::vector<NamedArray> arrays = {floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0})};
-  EXPECT_THAT(data_from_arrays(arrays, {.label = "labels"}, "FILE").train.classes, ElementsAre(1, 0));
+  EXPECT_THAT(made(arrays, {.label = "labels"}).train.labels(), ElementsAre(1, 0));
 }
 
 TEST(DataFromArrays, NeverCutsALabel) {
   std::vector<NamedArray> arrays = {floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0}),
                                     floats("x_test", {3, 1}, {1, 2, 3}),
                                     floats("labels_test", {3}, {0.6f, 1.9f, 0.2f})};
-  EXPECT_THAT(data_from_arrays(arrays, {}, "FILE").test.value().values, ElementsAre(0.6f, 1.9f, 0.2f));
+  EXPECT_THAT(made(arrays).test.numbers(), ElementsAre(0.6f, 1.9f, 0.2f));
   EXPECT_THAT(
       error_of(arrays, {.label = "labels"}),
       HasSubstr("array \"labels_test\": the label 0.600000 of sample 0 (from 0) is not a whole number"));
@@ -105,16 +106,15 @@ TEST(DataFromArrays, NeverCutsALabel) {
 }
 
 TEST(DataFromArrays, GivesImagesAChannel) {
-  EXPECT_EQ(data_from_arrays({bytes("x", {1, 2, 3}, {1, 2, 3, 4, 5, 6}), labels("y", {0})}, {}, "FILE").shape,
-            (Shape{1, 2, 3}));
+  EXPECT_EQ(made({bytes("x", {1, 2, 3}, {1, 2, 3, 4, 5, 6}), labels("y", {0})}).shape, (Shape{1, 2, 3}));
 }
 
 TEST(DataFromArrays, MovesChannelsToTheFront) {
   std::vector<std::uint8_t> values(4 * 5 * 3);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i);
-  const RawData data = data_from_arrays({bytes("x", {1, 4, 5, 3}, values), labels("y", {0})}, {}, "FILE");
+  const Dataset data = made({bytes("x", {1, 4, 5, 3}, values), labels("y", {0})});
   EXPECT_EQ(data.shape, (Shape{3, 4, 5}));
-  const auto& moved = std::get<std::vector<std::uint8_t>>(data.train.samples);
+  const auto& moved = data.train.set->pixels();
   EXPECT_EQ(moved[0], 0);
   EXPECT_EQ(moved[1], 3);
   EXPECT_EQ(moved[20], 1);
@@ -128,20 +128,24 @@ TEST(DataFromArrays, AsksWhereTheChannelsAreIfTheShapeDoesNotSay) {
   EXPECT_EQ(error_of(arrays),
             "FILE: array \"x\" has shape [8, 6, 7, 2]: it does not say where the channels are; "
             "\"channels\": \"first\" means [6, 7, 2], \"last\" [2, 6, 7]");
-  EXPECT_EQ(data_from_arrays(arrays, {.channels = ChannelOrder::kFirst}, "FILE").shape, (Shape{6, 7, 2}));
-  EXPECT_EQ(data_from_arrays(arrays, {.channels = ChannelOrder::kLast}, "FILE").shape, (Shape{2, 6, 7}));
+  EXPECT_EQ(made(arrays, {.channels = ChannelOrder::kFirst}).shape, (Shape{6, 7, 2}));
+  EXPECT_EQ(made(arrays, {.channels = ChannelOrder::kLast}).shape, (Shape{2, 6, 7}));
   for (const Shape& clear : {Shape{1, 64, 7, 7}, Shape{1, 2, 9, 5}, Shape{1, 4, 9, 2}, Shape{1, 3, 32, 1}}) {
     const std::vector<std::uint8_t> one(element_count(clear));
-    EXPECT_EQ(data_from_arrays({bytes("x", clear, one), labels("y", {0})}, {}, "FILE").shape,
-              (Shape{clear[1], clear[2], clear[3]}));
+    EXPECT_EQ(made({bytes("x", clear, one), labels("y", {0})}).shape, (Shape{clear[1], clear[2], clear[3]}));
   }
 }
 
 TEST(SamplesFromArrays, FindTheChannelsByTheNetworksShape) {
-  const NamedArray array = bytes("x", {1, 6, 5, 2}, std::vector<std::uint8_t>(60));
-  EXPECT_EQ(samples_from_arrays({array}, {}, {2, 6, 5}, "FILE").shape, (Shape{2, 6, 5}));
-  EXPECT_EQ(samples_from_arrays({array}, {}, {6, 5, 2}, "FILE").shape, (Shape{6, 5, 2}));
-  EXPECT_THROW(samples_from_arrays({array}, {}, {5, 6, 2}, "FILE"), DataError);
+  std::vector<std::uint8_t> values(60);
+  values[1] = 7;
+  const NamedArray array = bytes("x", {1, 6, 5, 2}, values);
+  const auto pixel = [&](const Shape& wanted, std::size_t i) {
+    return std::get<0>(samples_from_arrays({array}, MissingValues::kError, wanted, "FILE"))[i];
+  };
+  EXPECT_EQ(pixel({6, 5, 2}, 1), 7);
+  EXPECT_EQ(pixel({2, 6, 5}, 30), 7) << "the second channel";
+  EXPECT_THROW(pixel({5, 6, 2}, 0), DataError);
 }
 
 TEST(DataFromArrays, RefusesWhatDoesNotFitTogether) {
@@ -160,20 +164,27 @@ TEST(DataFromArrays, RefusesWhatDoesNotFitTogether) {
               HasSubstr("array \"x_test\" has shape [1, 1], but \"x\" has [1, 2]"));
 }
 
+TEST(DataFromArrays, RefusesArraysOfAnotherSizeOrType) {
+  EXPECT_EQ(error_of({floats("x", {2, 2}, {1, 2, 3}), labels("y", {0, 1})}),
+            "FILE: array \"x\" has shape [2, 2], but holds 3 values");
+  EXPECT_THAT(error_of({floats("x", {0, 2}, {}), labels("y", {0})}), HasSubstr("holds no samples"));
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {0}), bytes("x_test", {1, 1}, {1}),
+                        labels("y_test", {0})}),
+              HasSubstr("one part holds bytes, another floats"));
+}
+
 TEST(DataFromArrays, RefusesLabelsOutOfRange) {
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {-1})}),
               HasSubstr("array \"y\": label -1 of sample 0 (from 0) is out of range"));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {0}), floats("x_test", {1, 1}, {1}),
                         labels("y_test", {3})}),
-              HasSubstr("class 3 is out of range: there are 1 classes"));
+              HasSubstr("array \"y_test\": label 3 of sample 0 (from 0) is out of range: 0 to 0"));
 }
 
 TEST(DataFromArrays, RefusesNanUnlessItMeansMissing) {
   const std::vector<NamedArray> arrays = {floats("x", {3, 1}, {1, NAN, 5}), labels("y", {0, 0, 1})};
   EXPECT_THAT(error_of(arrays), HasSubstr("array \"x\" holds NaN in sample 1 (from 0)"));
-  RawData data = data_from_arrays(arrays, {.missing = MissingValues::kMean}, "FILE");
-  fill_missing(data.train, data.shape, channel_statistics(data.train, data.shape, 3).mean);
-  EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 3, 5));
+  EXPECT_THAT(made(arrays, {.missing = MissingValues::kMean}).train.set->floats(), ElementsAre(1, 3, 5));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {INFINITY}), labels("y", {0})}),
               HasSubstr("holds infinity in sample 0"));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), floats("y", {1}, {NAN})}),
@@ -187,8 +198,8 @@ TEST(ReadNpyFiles, ReadsAFolderOfArrays) {
   const fs::path path = directory.path();
   EXPECT_TRUE(is_npy(path));
   EXPECT_TRUE(is_npy(path / "features.npy"));
-  const RawData data = read_npy_files(std::span(&path, 1), {});
-  EXPECT_THAT(data.train.classes, ElementsAre(1, 0));
+  const Dataset data = data_from_arrays(read_npy_files(std::span(&path, 1), {}), {}, "FOLDER");
+  EXPECT_THAT(data.train.labels(), ElementsAre(1, 0));
   ASSERT_EQ(data.files.size(), 2u);
   EXPECT_EQ(data.files[0].sha256.size(), 64u);
 }
@@ -199,8 +210,8 @@ TEST(ReadNpz, ReadsAnArchive) {
       "set.npz", test::zip_file({{"x.npy", npy_file("<f4", "(2, 1)", bytes_of<float>({1, 2})), true},
                                  {"y.npy", npy_file("<f4", "(2,)", bytes_of<float>({1, 0})), true}}));
   EXPECT_TRUE(is_npz(path));
-  const RawData data = read_npz(std::span(&path, 1), {});
-  EXPECT_THAT(data.train.values, ElementsAre(1, 0));
+  const Dataset data = data_from_arrays(read_npz(std::span(&path, 1), {}), {}, "ARCHIVE");
+  EXPECT_THAT(data.train.numbers(), ElementsAre(1, 0));
   EXPECT_EQ(data.files[0].sha256.size(), 64u);
 }
 

@@ -1,0 +1,115 @@
+#include "core/data/channel_statistics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace sweep {
+namespace {
+
+ChannelStatistics float_statistics(const SampleSet& set, std::span<const std::uint32_t> rows) {
+  const Shape& shape = set.shape;
+  const std::span<const float> values = set.floats();
+  const auto channels = static_cast<std::size_t>(shape.front());
+  const std::size_t plane = element_count(shape) / channels;
+  ChannelStatistics statistics{std::vector<double>(channels), std::vector<double>(channels)};
+  std::vector<std::size_t> counts(channels);
+  std::vector<double> smallest(channels, std::numeric_limits<double>::infinity()),
+      largest(channels, -smallest[0]);
+  // Calls add(channel, value) for every value that is not missing.
+  const auto for_each = [&](const auto& add) {
+    for (const std::uint32_t row : rows) {
+      const std::span<const float> sample = values.subspan(row * channels * plane, channels * plane);
+      for (std::size_t i = 0; i < sample.size(); ++i) {
+        const auto value = static_cast<double>(sample[i]);
+        if (!std::isnan(value)) add(i / plane, value);
+      }
+    }
+  };
+  for_each([&](std::size_t c, double value) {
+    statistics.mean[c] += value;
+    ++counts[c];
+    smallest[c] = std::min(smallest[c], value);
+    largest[c] = std::max(largest[c], value);
+  });
+  const auto divide = [&](std::vector<double>& sums) {
+    for (std::size_t c = 0; c < channels; ++c)
+      sums[c] /= static_cast<double>(std::max(counts[c], std::size_t{1}));
+  };
+  divide(statistics.mean);
+  // In a second pass: the difference of two large sums would lose the digits of a small deviation.
+  for_each([&](std::size_t c, double value) {
+    statistics.deviation[c] += (value - statistics.mean[c]) * (value - statistics.mean[c]);
+  });
+  divide(statistics.deviation);
+  for (std::size_t c = 0; c < channels; ++c) {
+    // The mean of a constant is rounded, too, and the constant would seem to vary by the rounding.
+    statistics.deviation[c] = smallest[c] < largest[c] ? std::sqrt(statistics.deviation[c]) : 0;
+  }
+  return statistics;
+}
+
+// How often each byte occurs in each channel, which is all that their statistics depend on.
+class ByteCounts {
+ public:
+  explicit ByteCounts(const Shape& shape)
+      : plane_(element_count(shape) / static_cast<std::size_t>(shape.front())),
+        counts_(static_cast<std::size_t>(shape.front())) {}
+
+  // Whole samples, [channels, plane] each.
+  void add(std::span<const std::uint8_t> bytes) {
+    for (std::size_t begin = 0, c = 0; begin < bytes.size(); begin += plane_, c = (c + 1) % counts_.size()) {
+      for (const std::uint8_t byte : bytes.subspan(begin, plane_)) ++counts_[c][byte];
+    }
+  }
+
+  ChannelStatistics statistics() const {
+    ChannelStatistics statistics;
+    for (const auto& counts : counts_) {
+      // Whole numbers are summed exactly; the mean is rounded once.
+      std::uint64_t count = 0, sum = 0;
+      for (std::size_t v = 0; v < counts.size(); ++v) {
+        count += counts[v];
+        sum += v * counts[v];
+      }
+      const auto samples = static_cast<double>(std::max<std::uint64_t>(count, 1));
+      const double mean = static_cast<double>(sum) / samples;
+      double squares = 0;
+      for (std::size_t v = 0; v < counts.size(); ++v) {
+        const double difference = static_cast<double>(v) - mean;
+        squares += static_cast<double>(counts[v]) * difference * difference;
+      }
+      const bool is_constant = std::ranges::count_if(counts, [](std::uint64_t n) { return n > 0; }) < 2;
+      statistics.mean.push_back(mean / 255);
+      statistics.deviation.push_back(is_constant ? 0 : std::sqrt(squares / samples) / 255);
+    }
+    return statistics;
+  }
+
+ private:
+  std::size_t plane_;
+  std::vector<std::array<std::uint64_t, 256>> counts_;  // [channels]
+};
+
+}  // namespace
+
+ChannelStatistics channel_statistics(const SampleSet& set, std::span<const std::uint32_t> rows) {
+  if (set.samples.index() == 1) return float_statistics(set, rows);
+  // As they lie in a file, which may be larger than memory.
+  std::vector<std::uint32_t> sorted(rows.begin(), rows.end());
+  std::ranges::sort(sorted);
+  ByteCounts counts(set.shape);
+  for (const std::uint32_t row : sorted) counts.add(std::get<0>(set.sample(row)));
+  return counts.statistics();
+}
+
+void fill_missing(SampleSet& set, const std::vector<double>& means) {
+  const std::size_t plane = element_count(set.shape) / means.size();
+  std::vector<float>& values = std::get<1>(set.samples).edit();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) values[i] = static_cast<float>(means[i / plane % means.size()]);
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,26 @@
+// Mean and deviation of the channels of samples, and what stands for their missing values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/data/sample_set.h"
+
+namespace sweep {
+
+/// Of each feature for samples of [features], of the first extent otherwise.
+struct ChannelStatistics {
+  std::vector<double> mean, deviation;  // [channels]; the deviation divides by the count
+};
+
+/// The statistics of samples `rows` of `set`, of floats or of byte / 255. NaN, a missing value, is left out;
+/// a channel without any value has mean and deviation 0. Those of bytes are counted first, and so do not
+/// depend on the order of the rows.
+ChannelStatistics channel_statistics(const SampleSet& set, std::span<const std::uint32_t> rows);
+
+/// Replaces each NaN among the samples of `set`, floats, by the mean of its channel. `means` must come from
+/// the samples that a network is trained on, so that nothing of the others reaches it.
+void fill_missing(SampleSet& set, const std::vector<double>& means);
+
+}  // namespace sweep

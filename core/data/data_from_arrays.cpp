@@ -1,0 +1,388 @@
+#include "core/data/data_from_arrays.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/data/dataset_parts.h"
+#include "core/data/readers/input_file.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::int64_t kMaxClasses = 65536;
+constexpr float kLargestWhole = 1 << 24;  // all whole numbers up to this are exact as floats
+
+enum Part { kTrain, kValidation, kTest };
+constexpr std::array<const char*, 3> kPartNames = {"training", "validation", "test"};
+
+constexpr std::pair<std::string_view, Part> kPartWords[] = {{"train", kTrain},
+                                                            {"validation", kValidation},
+                                                            {"valid", kValidation},
+                                                            {"val", kValidation},
+                                                            {"test", kTest}};
+constexpr std::string_view kSampleNames[] = {"features", "x", "data", "images", "inputs"};
+constexpr std::string_view kTargetNames[] = {"labels", "y", "targets", "classes"};
+
+std::string lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// "x_train" or "train_x" -> ("x", kTrain); "x" -> ("x", no part).
+std::pair<std::string, std::optional<Part>> split_name(const std::string& name) {
+  for (const auto& [word, part] : kPartWords) {
+    const std::string suffix = "_" + std::string(word), prefix = std::string(word) + "_";
+    if (name.size() > suffix.size() && name.ends_with(suffix)) {
+      return {name.substr(0, name.size() - suffix.size()), part};
+    }
+    if (name.size() > prefix.size() && name.starts_with(prefix)) return {name.substr(prefix.size()), part};
+  }
+  return {name, std::nullopt};
+}
+
+// What messages about an array begin with, before a verb or before the problem, and how others mention it.
+std::string where(const NamedArray& array, const std::string& name) {
+  return array.where.empty() ? name + ": array " + quoted_name(array.name) : array.where + ":";
+}
+std::string place(const NamedArray& array, const std::string& name) {
+  return where(array, name) + (array.where.empty() ? ": " : " ");
+}
+std::string mention(const NamedArray& array) {
+  return array.where.empty() ? quoted_name(array.name) : array.where;
+}
+
+struct ArrayPair {
+  NamedArray* samples = nullptr;
+  NamedArray* targets = nullptr;
+};
+
+// Puts the channels of [count, height, width, channels] before the height.
+template <typename T>
+void move_channels(std::vector<T>& values, const Shape& shape) {
+  const auto pixels = static_cast<std::size_t>(shape[1] * shape[2]);
+  const auto channels = static_cast<std::size_t>(shape[3]);
+  std::vector<T> sample(pixels * channels);
+  for (std::size_t at = 0; at < values.size(); at += sample.size()) {
+    for (std::size_t p = 0; p < pixels; ++p) {
+      for (std::size_t c = 0; c < channels; ++c) sample[c * pixels + p] = values[at + p * channels + c];
+    }
+    std::copy(sample.begin(), sample.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
+
+// Whether the channels of [count, a, b, c] come last, and have to be moved.
+bool channels_are_last(const NamedArray& array, ChannelOrder order, const std::string& name) {
+  const Shape& shape = array.shape;
+  if (shape.size() != 4 || order == ChannelOrder::kFirst) return false;
+  const std::int64_t a = shape[1], b = shape[2], c = shape[3];
+  if (order == ChannelOrder::kLast || ((c == 1 || c == 3) && a > 3 && b > 3)) return true;
+  // Few channels in front, or a square image after them, are channels first.
+  const bool looks_last = a > 4 && (c < std::min(a, b) || (a == b && b != c));
+  if (!looks_last) return false;
+  throw DataError(where(array, name) + " has shape " + to_string(shape) +
+                  ": it does not say where the channels are; \"channels\": \"first\" means " +
+                  to_string(Shape{a, b, c}) + ", \"last\" " + to_string(Shape{c, a, b}));
+}
+
+Shape sample_shape(const NamedArray& array, bool channels_last, const std::string& name) {
+  const Shape& s = array.shape;
+  switch (s.size()) {
+    case 1:
+      return {1};
+    case 2:
+      return {s[1]};
+    case 3:
+      return {1, s[1], s[2]};
+    case 4:
+      return channels_last ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
+    default:
+      throw DataError(where(array, name) + " has shape " + to_string(s) +
+                      "; samples have 1 to 3 dimensions beside their number");
+  }
+}
+
+SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels_last,
+                         const std::string& name) {
+  if (auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values))
+    return std::vector<float>(integers->begin(), integers->end());
+  if (auto* mapped = std::get_if<MaybeOwnedArray<std::uint8_t>>(&array.values)) return std::move(*mapped);
+  if (auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
+    if (channels_last) move_channels(*bytes, array.shape);
+    return std::move(*bytes);
+  }
+  auto& floats = std::get<std::vector<float>>(array.values);
+  const auto wrong = std::find_if(floats.begin(), floats.end(), [&](float value) {
+    return std::isinf(value) || (std::isnan(value) && missing == MissingValues::kError);
+  });
+  if (wrong != floats.end()) {
+    const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
+    const bool infinite = std::isinf(*wrong);
+    throw DataError(where(array, name) + " holds " + (infinite ? "infinity" : "NaN") + " in sample " +
+                    std::to_string(static_cast<std::size_t>(wrong - floats.begin()) / per_sample) +
+                    " (from 0)" +
+                    (infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature"));
+  }
+  if (channels_last) move_channels(floats, array.shape);
+  return std::move(floats);
+}
+
+bool are_bytes(const NamedArray& array) { return array.values.index() == 0 || array.values.index() == 3; }
+bool are_floats(const NamedArray& array) { return std::holds_alternative<std::vector<float>>(array.values); }
+
+// True if the targets are classes: integers, one per sample, unless the options say what they are.
+bool holds_classes(const NamedArray& array, const DatasetSpec& spec, const std::string& name) {
+  if (!spec.targets.empty()) return false;
+  const bool one_value = element_count(array.shape) == static_cast<std::size_t>(array.shape[0]);
+  if (!spec.label.empty() && !one_value) {
+    throw DataError(where(array, name) + " has shape " + to_string(array.shape) +
+                    ", but classes are one number per sample; numbers are named by \"target\"");
+  }
+  return one_value && (!spec.label.empty() || !are_floats(array));
+}
+
+// Classes from 0 to `count` - 1.
+std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t count, const std::string& name) {
+  std::vector<std::int32_t> classes;
+  const auto add = [&](auto value) {
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      if (!(std::abs(value) <= kLargestWhole) || value != std::trunc(value)) {
+        throw DataError(place(array, name) + "the label " + std::to_string(value) + " of sample " +
+                        std::to_string(classes.size()) +
+                        " (from 0) is not a whole number; numbers to be predicted are named by \"target\"");
+      }
+    }
+    if (value < 0 || static_cast<std::int64_t>(value) >= count) {
+      throw DataError(place(array, name) + "label " + std::to_string(static_cast<std::int64_t>(value)) +
+                      " of sample " + std::to_string(classes.size()) + " (from 0) is out of range: 0 to " +
+                      std::to_string(count - 1));
+    }
+    classes.push_back(static_cast<std::int32_t>(value));
+  };
+  std::visit([&](const auto& values) { std::for_each(values.begin(), values.end(), add); }, array.values);
+  return classes;
+}
+
+std::vector<float> take_values(NamedArray& array, const std::string& name) {
+  std::vector<float> floats = std::visit(
+      [](const auto& values) { return std::vector<float>(values.begin(), values.end()); }, array.values);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    if (std::isfinite(floats[i])) continue;
+    const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
+    throw DataError(place(array, name) + "the target of sample " + std::to_string(i / per_sample) +
+                    " (from 0) is not a finite number");
+  }
+  return floats;
+}
+
+std::string names_of(const std::vector<NamedArray>& arrays) {
+  std::string text;
+  for (const NamedArray& array : arrays) text += (text.empty() ? "" : ", ") + quoted_name(array.name);
+  return text;
+}
+
+void check_same_form(const ArrayPair& train, const ArrayPair& other, const DatasetSpec& spec,
+                     const std::string& name) {
+  const auto same = [](const NamedArray& a, const NamedArray& b) {
+    return std::equal(a.shape.begin() + 1, a.shape.end(), b.shape.begin() + 1, b.shape.end());
+  };
+  for (const auto& [a, b] :
+       {std::pair(train.samples, other.samples), std::pair(train.targets, other.targets)}) {
+    if (!same(*a, *b)) {
+      throw DataError(where(*b, name) + " has shape " + to_string(b->shape) + ", but " + mention(*a) +
+                      " has " + to_string(a->shape));
+    }
+  }
+  if (are_bytes(*train.samples) != are_bytes(*other.samples)) {
+    throw DataError(where(*other.samples, name) + " and " + mention(*train.samples) +
+                    ": one part holds bytes, another floats");
+  }
+  const bool type_decides = spec.label.empty() && spec.targets.empty();
+  if (type_decides && are_floats(*train.targets) != are_floats(*other.targets)) {
+    const bool floats = are_floats(*other.targets);
+    throw DataError(where(*other.targets, name) + " holds " + (floats ? "floats" : "integers") + ", but " +
+                    mention(*train.targets) + " holds " + (floats ? "integers" : "floats") +
+                    "; \"label\" or \"target\" says whether they are classes or numbers");
+  }
+}
+
+void check_array(const NamedArray& array, const std::string& name) {
+  const bool is_positive = std::ranges::all_of(array.shape, [](std::int64_t extent) { return extent >= 1; });
+  if (array.shape.empty() || !is_positive)
+    throw DataError(where(array, name) + " holds no samples: its shape is " + to_string(array.shape));
+  const std::size_t values = std::visit([](const auto& of_type) { return of_type.size(); }, array.values);
+  if (values == element_count(array.shape)) return;
+  throw DataError(where(array, name) + " has shape " + to_string(array.shape) + ", but holds " +
+                  std::to_string(values) + " values");
+}
+
+// The arrays of the parts, by their names.
+struct FoundArrays {
+  std::array<ArrayPair, 3> parts;
+  std::string target_name;
+};
+
+FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::string& name) {
+  FoundArrays found{{}, wanted};
+  for (NamedArray& array : data.arrays) {
+    const std::string full_name = lower(array.name);
+    auto [base, part] = split_name(full_name);
+    if (full_name == wanted) {
+      base = wanted;
+      part.reset();
+    }
+    ArrayPair& pair = found.parts[part.value_or(kTrain)];
+    NamedArray** slot = nullptr;
+    const bool is_target = wanted.empty() ? std::ranges::count(kTargetNames, base) > 0 : base == wanted;
+    if (is_target) {
+      slot = &pair.targets;
+      if (found.target_name.empty()) found.target_name = base;
+    } else if (std::ranges::count(kSampleNames, base) > 0) {
+      slot = &pair.samples;
+    } else {
+      data.notes.push_back(where(array, name) + " is not used");
+      continue;
+    }
+    if (*slot != nullptr) {
+      throw DataError(name + ": both " + quoted_name((*slot)->name) + " and " + quoted_name(array.name) +
+                      " could be the " + (is_target ? "targets" : "samples"));
+    }
+    *slot = &array;
+    check_array(array, name);
+  }
+  const ArrayPair& train = found.parts[kTrain];
+  if (train.samples == nullptr || train.targets == nullptr) {
+    const bool samples = train.samples == nullptr;
+    throw DataError(name + ": has no array of " + (samples ? "samples" : "targets") + ", called " +
+                    (samples          ? "\"features\", \"x\" or \"x_train\""
+                     : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
+                                      : quoted_name(wanted)) +
+                    "; there are: " + (data.arrays.empty() ? "none" : names_of(data.arrays)));
+  }
+  return found;
+}
+
+void name_targets(const ArrayPair& train, const std::string& target_name, bool classes,
+                  const std::string& name, Dataset& dataset) {
+  if (classes) {
+    if (!dataset.class_names.empty()) return;
+    const std::vector<std::int32_t> labels = take_classes(*train.targets, kMaxClasses, name);
+    for (std::int32_t c = 0; c <= std::ranges::max(labels); ++c)
+      dataset.class_names.push_back(std::to_string(c));
+    return;
+  }
+  const Shape& shape = train.targets->shape;
+  const std::size_t count = element_count(shape) / static_cast<std::size_t>(shape.front());
+  const bool is_named = !dataset.target_names.empty();
+  for (std::size_t i = 0; !is_named && i < count; ++i)
+    dataset.target_names.push_back(count == 1 ? target_name : target_name + " " + std::to_string(i));
+  if (dataset.target_names.size() == count) return;
+  throw DataError(where(*train.targets, name) + " has " + std::to_string(count) +
+                  " numbers per sample, but " + std::to_string(dataset.target_names.size()) + " names");
+}
+
+// `dataset` has the shape of a sample and the names of its classes.
+SampleSet make_set(const ArrayPair& pair, bool classes, bool channels_last, const DatasetSpec& spec,
+                   const std::string& name, const Dataset& dataset) {
+  if (pair.targets->shape.front() != pair.samples->shape.front()) {
+    throw DataError(where(*pair.samples, name) + " holds " + std::to_string(pair.samples->shape.front()) +
+                    " samples, but " + mention(*pair.targets) + " holds " +
+                    std::to_string(pair.targets->shape.front()) + " targets");
+  }
+  SampleSet set;
+  set.shape = dataset.shape;
+  if (classes) {
+    set.targets = take_classes(*pair.targets, static_cast<std::int64_t>(dataset.class_names.size()), name);
+  } else {
+    set.targets = take_values(*pair.targets, name);
+  }
+  set.samples = take_samples(*pair.samples, spec.missing, channels_last, name);
+  return set;
+}
+
+}  // namespace
+
+Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name) {
+  if (spec.targets.size() > 1) {
+    throw ConfigError("arrays have one target, which may hold several values per sample; " +
+                      std::to_string(spec.targets.size()) + " are named");
+  }
+  const FoundArrays found =
+      find_arrays(data, lower(spec.targets.empty() ? spec.label : spec.targets.front()), name);
+  const ArrayPair& train = found.parts[kTrain];
+  const bool channels_last = channels_are_last(*train.samples, spec.channels, name);
+  const bool classes = holds_classes(*train.targets, spec, name);
+  Dataset dataset;
+  dataset.name = spec.name;
+  dataset.shape = sample_shape(*train.samples, channels_last, name);
+  (classes ? dataset.class_names : dataset.target_names) =
+      std::move(classes ? data.class_names : data.target_names);
+  name_targets(train, found.target_name, classes, name, dataset);
+  if (!classes && spec.targets.empty() && (found.target_name == "labels" || found.target_name == "classes")) {
+    data.notes.push_back(where(*train.targets, name) +
+                         " holds floats, which are numbers to be predicted; \"label\": " +
+                         quoted_name(found.target_name) + " makes whole numbers classes");
+  }
+  dataset.columns = std::move(data.columns);
+  for (const FeatureColumn& column : dataset.columns)
+    std::ranges::move(column.feature_names(), std::back_inserter(dataset.feature_names));
+  dataset.encoding = spec.encoding;
+  dataset.unknown = spec.unknown;
+  dataset.files = std::move(data.files);
+  dataset.skipped = std::move(data.skipped);
+  dataset.notes = std::move(data.notes);
+
+  std::array<std::optional<SampleSet>, 3> sets;
+  for (const Part p : {kTrain, kValidation, kTest}) {
+    const ArrayPair& pair = found.parts[p];
+    if (pair.samples == nullptr && pair.targets == nullptr) continue;
+    if (pair.samples == nullptr || pair.targets == nullptr) {
+      throw DataError(name + ": has only " + (pair.samples == nullptr ? "targets" : "samples") + " of the " +
+                      kPartNames[p] + " part");
+    }
+    check_same_form(train, pair, spec, name);
+    sets[p] = make_set(pair, classes, channels_last, spec, name, dataset);
+    sets[p]->file = data.mapping;
+  }
+  split_parts({std::move(*sets[kTrain]), std::move(sets[kValidation]), std::move(sets[kTest])}, spec,
+              dataset);
+  return dataset;
+}
+
+SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues missing, const Shape& wanted,
+                                const std::string& name) {
+  NamedArray* found = arrays.size() == 1 ? &arrays.front() : nullptr;
+  for (NamedArray& array : arrays) {
+    if (&array == found || std::ranges::count(kSampleNames, split_name(lower(array.name)).first) == 0)
+      continue;
+    if (found != nullptr) {
+      throw DataError(name + ": both " + quoted_name(found->name) + " and " + quoted_name(array.name) +
+                      " could be the samples");
+    }
+    found = &array;
+  }
+  if (found == nullptr) {
+    throw DataError(name + ": has no array of samples, called \"features\" or \"x\"; there are: " +
+                    (arrays.empty() ? "none" : names_of(arrays)));
+  }
+  check_array(*found, name);
+  // The network's shape says where the channels are.
+  Shape shape = sample_shape(*found, false, name);
+  const bool channels_last = found->shape.size() == 4 && shape != wanted;
+  if (channels_last) shape = sample_shape(*found, true, name);
+  if (shape != wanted) {
+    throw DataError(name + ": its samples are " + to_string(shape) +
+                    ", those that the network was trained on " + to_string(wanted));
+  }
+  return take_samples(*found, missing, channels_last, name);
+}
+
+}  // namespace sweep

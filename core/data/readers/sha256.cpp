@@ -1,0 +1,39 @@
+#include "core/data/readers/sha256.h"
+
+#include <nettle/sha2.h>
+
+#include <array>
+
+namespace sweep {
+
+// Uses nettle because it does not allocate: libcrypto 3 crashes if an allocation fails.
+struct Sha256::Context {
+  sha256_ctx state;
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) { sha256_init(&context_->state); }
+
+Sha256::~Sha256() = default;
+
+void Sha256::update(std::span<const std::uint8_t> bytes) {
+  sha256_update(&context_->state, bytes.size(), bytes.data());
+}
+
+std::string Sha256::finish() {
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest;
+  sha256_digest(&context_->state, digest.size(), digest.data());
+  return hexadecimal(digest);
+}
+
+std::string hexadecimal(std::span<const std::uint8_t> bytes, std::string_view separator) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    if (!text.empty()) text += separator;
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace sweep

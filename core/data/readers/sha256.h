@@ -1,0 +1,30 @@
+// SHA-256 of what comes piece by piece.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace sweep {
+
+/// Computes SHA-256 incrementally. Not thread-safe.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+  void update(std::span<const std::uint8_t> bytes);
+  /// Returns 64 lower-case hexadecimal digits. Call once, after the last update().
+  std::string finish();
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+/// "00 9f": the bytes as hexadecimal numbers with `separator` between them.
+std::string hexadecimal(std::span<const std::uint8_t> bytes, std::string_view separator = "");
+
+}  // namespace sweep
