@@ -20,8 +20,11 @@ namespace {
 constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
 
 std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
-  return run.origins.find(key).value_or(fmt::format("{}: {}", file.string(), key));
+  const std::optional<std::string> place = run.where ? run.where(key) : std::nullopt;
+  return place.value_or(fmt::format("{}: {}", file.string(), key));
 }
+
+bool is_given(const RunConfig& run, const std::string& key) { return run.where && run.where(key); }
 
 // Returns the path of the first layer that does not fit, "2" or "2.layers.0", or nothing if each of them
 // fits. `shape` is the input of layers[0]. Each layer is built as a network of its own, on the output of the
@@ -149,17 +152,17 @@ std::string metric_problem(const std::string& metric, bool given, const DataSize
 void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                 Problems& problems) {
   if (!run.stop) return;
-  const bool given = run.origins.contains("stop.metric");
-  const std::string problem = metric_problem(run.stop->metric, given, sizes);
-  if (!problem.empty())
-    problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"), problem));
+  if (metric_problem(run.stop->metric, true, sizes).empty()) return;
+  const bool given = is_given(run, "stop.metric");
+  problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"),
+                                   metric_problem(run.stop->metric, given, sizes)));
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
 // those of the default size where the set is smaller: each is the whole set.
 bool may_have_short_batches(const RunConfig& run) {
-  const bool is_of_file = run.origins.common() != nullptr;  // a program that makes runs gives all it wants
-  return (is_of_file && !run.origins.contains("batch_size")) ||
+  const bool is_of_file = run.where != nullptr;  // a program that makes runs gives all it wants
+  return (is_of_file && !is_given(run, "batch_size")) ||
          (run.dataset.limit > 0 && run.dataset.limit < run.batch_size);
 }
 
@@ -228,9 +231,9 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
                                            origin(run, file, "dataset.augment"), to_string(sizes.shape)));
   }
   if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
-    problems.add_message(fmt::format(
-        "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
-        run.origins.contains("loss") ? "" : " (the default)", losses_of_numbers()));
+    problems.add_message(fmt::format("{}: got {}{}, but the targets are numbers, want {}",
+                                     origin(run, file, "loss"), run.loss.type,
+                                     is_given(run, "loss") ? "" : " (the default)", losses_of_numbers()));
   }
   check_stop(run, file, sizes, problems);
   if (run.evaluate_first && sizes.validation == 0) {

@@ -9,7 +9,7 @@
 #include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/sweep/run_scheduler.h"
-#include "runmanager/sweepfile/parallel_reader.h"
+#include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -26,39 +26,25 @@ class Shapes {
     const auto append = [this](const auto& value) {
       key_.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
-    append(reinterpret_cast<std::uintptr_t>(&*run.network));
     append(data);
-    append(run.batch_size);
-    append(run.num_workers);
-    append(run.shuffle);
-    append(run.deterministic);
-    append(run.placement);
     append(device.index);
+    key_ += device.name();
     append(keeps_best(run));
     append(run.clip_norm > 0);
-    append(run.accumulate);
-    key_ += parallel_text(run.parallel);
-    for_each_log_option(run.log, [&](const char*, const auto& option) { append(option); });
-    append_spec(run.optimizer);
-    append_spec(run.schedule);
-    append_spec(run.loss);
-    for (const AugmentStep& step : run.augment) {
-      append(step.kind);
-      append(step.amount);
+    // Runs of a sweep share the values that they have in common.
+    static constexpr std::string_view kNotOfShape[] = {"lr",        "seed",      "repeat", "epochs",
+                                                       "clip_norm", "stop",      "init",   "evaluate_first",
+                                                       "device",    "checkpoint"};
+    for (const Setting* setting : run_settings()) {
+      if (std::ranges::find(kNotOfShape, setting->name) == std::end(kNotOfShape))
+        append(run.resolved.find(setting->name).get());
     }
-    key_ += device.name();
     std::shared_ptr<RunCost>& cost = costs_[key_];
     if (cost == nullptr) cost = make_cost(run, device, datasets_[data].second);
     return cost;
   }
 
  private:
-  template <typename Spec>
-  void append_spec(const Spec& spec) {
-    key_ += spec.type;
-    for (const auto& [name, value] : spec.arguments) key_ += name + "=" + to_string(value) + ",";
-  }
-
   std::size_t data_of(const DatasetSpec& spec) {
     const auto found = std::find_if(datasets_.begin(), datasets_.end(),
                                     [&](const auto& known) { return known.first == spec; });

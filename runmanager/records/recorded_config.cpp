@@ -51,8 +51,7 @@ RunConfig recorded_config(const RunRecord& record) {
     Problems problems;
     // The record names the device; whether it is here was checked when the run was prepared.
     const char* data = std::getenv("SWEEP_DATA");
-    const ReadContext context{.directory = {},
-                              .data_directory = data != nullptr ? data : "",
+    const ReadContext context{.data_directory = data != nullptr ? data : "",
                               .cuda_device_count = std::numeric_limits<int>::max()};
     const JsonNode tree = settings_tree(settings, fmt::format("configuration of {}", record.name));
     RunConfig config = read_run_config(tree, context, problems);
@@ -60,7 +59,7 @@ RunConfig recorded_config(const RunRecord& record) {
     config.repeat = repeat;
     config.name = record.name;
     config.params = record.params;
-    config.resolved = record.config;
+    config.resolved["repeat"] = repeat;
     return config;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: its configuration is not complete: {}", record.name, error.what()));
