@@ -117,16 +117,24 @@ void check_stages(const RunConfig& run, const std::filesystem::path& file, const
   }
 }
 
-bool has_metric(const Metric& metric, const DataSizes& sizes) {
+// Outputs of the run's network, which may be more than there are classes; the classes if it does not fit.
+std::size_t outputs_of(const RunConfig& run, const DataSizes& sizes) {
+  try {
+    return static_cast<std::size_t>(Network(run.network, sizes.shape).output()[0]);
+  } catch (const ConfigError&) {
+    return sizes.classes;
+  }
+}
+
+bool has_metric(const Metric& metric, const RunConfig& run, const DataSizes& sizes) {
   if (metric.part == MetricPart::kValidation && sizes.validation == 0) return false;
-  constexpr std::size_t kTop = 5, kManyClasses = 2 * kTop;
   switch (metric.targets) {
     case MetricTargets::kAny:
       return true;
     case MetricTargets::kClasses:
       return sizes.numbers == 0;
     case MetricTargets::kManyClasses:
-      return sizes.classes > kManyClasses;
+      return sizes.numbers == 0 && counts_top(outputs_of(run, sizes));
     case MetricTargets::kNumbers:
       return sizes.numbers > 0;
   }
@@ -134,12 +142,13 @@ bool has_metric(const Metric& metric, const DataSizes& sizes) {
 }
 
 // What is wrong with a metric that this data does not give, and which it gives; "" if it does.
-std::string metric_problem(const std::string& metric, bool given, const DataSizes& sizes) {
+std::string metric_problem(const std::string& metric, bool given, const RunConfig& run,
+                           const DataSizes& sizes) {
   const Metric& wanted = *metric_tagged(metric);
-  if (has_metric(wanted, sizes)) return "";
+  if (has_metric(wanted, run, sizes)) return "";
   std::vector<std::string> allowed;
   for (const Metric* candidate : watchable_metrics()) {
-    if (has_metric(*candidate, sizes)) allowed.emplace_back(candidate->tag);
+    if (has_metric(*candidate, run, sizes)) allowed.emplace_back(candidate->tag);
   }
   return fmt::format("got \"{}\"{}, which {}, want {}", metric, given ? "" : " (the default metric)",
                      wanted.part == MetricPart::kValidation && sizes.validation == 0
@@ -152,10 +161,10 @@ std::string metric_problem(const std::string& metric, bool given, const DataSize
 void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                 Problems& problems) {
   if (!run.stop) return;
-  if (metric_problem(run.stop->metric, true, sizes).empty()) return;
+  if (metric_problem(run.stop->metric, true, run, sizes).empty()) return;
   const bool given = is_given(run, "stop.metric");
   problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"),
-                                   metric_problem(run.stop->metric, given, sizes)));
+                                   metric_problem(run.stop->metric, given, run, sizes)));
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
@@ -248,8 +257,8 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
   checked_[&*run.network].push_back({run.network, run.loss, sizes, run.parallel, run.device});
 }
 
-void DataCheck::search(const SearchSpec& search, const DataSizes& sizes) {
-  const std::string problem = metric_problem(search.metric, search.metric_given, sizes);
+void DataCheck::search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes) {
+  const std::string problem = metric_problem(search.metric, search.metric_given, run, sizes);
   if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
 }
 
@@ -259,7 +268,7 @@ void check_against_data(const Sweep& sweep, const std::function<DataSizes(const 
   for (const RunConfig& run : sweep.runs) {
     const DataSizes sizes = sizes_of(run.dataset);
     check.run(run, sizes);
-    if (sweep.search) check.search(*sweep.search, sizes);
+    if (sweep.search) check.search(*sweep.search, run, sizes);
   }
   problems.throw_if_any();
 }

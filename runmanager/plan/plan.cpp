@@ -40,7 +40,7 @@ class Shapes {
         append(run.resolved.find(setting->name).get());
     }
     std::shared_ptr<RunCost>& cost = costs_[key_];
-    if (cost == nullptr) cost = make_cost(run, device, datasets_[data].second);
+    if (cost == nullptr) cost = make_cost(run, device, data);
     return cost;
   }
 
@@ -53,9 +53,11 @@ class Shapes {
     return datasets_.size() - 1;
   }
 
-  std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, const DataCost& data) const {
+  std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, std::size_t data_set) const {
+    const DataCost& data = datasets_[data_set].second;
     const Network network(run.network, data.sizes.shape);
-    RunCost cost{.train_samples = data.sizes.train,
+    RunCost cost{.data_set = data_set,
+                 .train_samples = data.sizes.train,
                  .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
                  .parameter_count = network.parameter_count(),
                  .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
@@ -119,20 +121,21 @@ std::optional<double> PlannedRun::seconds() const {
 
 std::optional<std::uint64_t> SweepPlan::memory_bytes() const {
   std::vector<std::uint64_t> own;
-  std::map<std::uint64_t, std::uint64_t> data;
-  std::uint64_t shared = 0;
+  std::map<std::size_t, std::uint64_t> data;
   for (const PlannedRun& run : runs) {
     if (!run.trains()) continue;
     if (!run.cost->memory) return std::nullopt;
     own.push_back(run.cost->memory->own());
-    shared = std::max(shared, run.cost->memory->data);
+    data[run.cost->data_set] = run.cost->memory->data;
   }
   if (own.empty()) return std::nullopt;
   const std::size_t at_once = std::min(own.size(), static_cast<std::size_t>(jobs));
   std::partial_sort(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(at_once), own.end(),
                     std::greater<>());
-  for (std::size_t i = 0; i < at_once; ++i) shared += own[i];
-  return shared;
+  std::uint64_t bytes = 0;
+  for (const auto& [number, of_data] : data) bytes += of_data;
+  for (std::size_t i = 0; i < at_once; ++i) bytes += own[i];
+  return bytes;
 }
 
 std::uint64_t SweepPlan::disk_bytes() const {

@@ -249,7 +249,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     const auto sizes = known_data_sizes(run.dataset);
     if (!sizes) continue;
     check.run(run, *sizes);
-    if (sweep.search) check.search(*sweep.search, *sizes);
+    if (sweep.search) check.search(*sweep.search, run, *sizes);
   }
   problems.throw_if_any();
   return sweep;
