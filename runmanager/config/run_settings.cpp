@@ -192,20 +192,20 @@ const CompleteSettings::Json& CompleteSettings::at(std::string_view key) const {
   return *value;
 }
 
+std::shared_ptr<const CompleteSettings::Json>& CompleteSettings::place_of(std::string_view key) {
+  const auto found = std::ranges::find_if(values_, [key](const auto& known) { return known.first == key; });
+  return found != values_.end() ? found->second : values_.emplace_back(key, nullptr).second;
+}
+
 CompleteSettings::Json& CompleteSettings::operator[](std::string_view key) {
-  const std::shared_ptr<const Json> before = find(key);
-  auto own = std::make_shared<Json>(before != nullptr ? *before : Json());
-  set(key, own);
+  std::shared_ptr<const Json>& value = place_of(key);
+  auto own = std::make_shared<Json>(value != nullptr ? *value : Json());
+  value = own;
   return *own;
 }
 
 void CompleteSettings::set(std::string_view key, std::shared_ptr<const Json> value) {
-  if (value != nullptr && value->is_null()) value = nullptr;
-  const auto found = std::ranges::find_if(values_, [key](const auto& known) { return known.first == key; });
-  if (found == values_.end())
-    values_.emplace_back(key, std::move(value));
-  else
-    found->second = std::move(value);
+  place_of(key) = value == nullptr || value->is_null() ? nullptr : std::move(value);
 }
 
 PutIntoRun read_setting(std::string_view key, const Json& value) {

@@ -51,6 +51,8 @@ class CompleteSettings {
   }
 
  private:
+  std::shared_ptr<const Json>& place_of(std::string_view key);
+
   // By key; a null pointer keeps the place of a value that this run does not have.
   std::vector<std::pair<std::string, std::shared_ptr<const Json>>> values_;
 };
