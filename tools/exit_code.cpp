@@ -1,8 +1,12 @@
 #include "tools/exit_code.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <system_error>
 
 #include "core/base/error.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 namespace {
@@ -41,6 +45,16 @@ int exit_code(const std::exception& error) {
     if (row.matches(error)) return row.code;
   }
   return kExitFailed;
+}
+
+std::string message_of(const std::exception& error) {
+  const auto* of_path = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
+  if (of_path == nullptr) return error.what();
+  constexpr std::size_t kMaxShownPath = 200;
+  const bool is_long = of_path->code() == std::errc::filename_too_long;
+  return fmt::format("{}: {}{}", shown_text(of_path->path1().string(), kMaxShownPath),
+                     of_path->code().message(),
+                     is_long ? ", want a path whose parts have at most 255 bytes each" : "");
 }
 
 }  // namespace sweep

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <span>
+#include <string>
 
 namespace sweep {
 
@@ -21,5 +22,9 @@ std::span<const ExitCode> exit_codes();
 
 /// The code for an error that ended the program: kExitFailed unless its type says more.
 int exit_code(const std::exception& error);
+
+/// What to tell of it: its own text, but of an error of the file system the path, what is wrong, and what is
+/// allowed if a name is too long.
+std::string message_of(const std::exception& error);
 
 }  // namespace sweep

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     std::cerr << kOutOfMemory;
     return kExitFailed;
   } catch (const std::exception& error) {
-    std::cerr << "sweep: " << printable(error.what()) << '\n';
+    std::cerr << "sweep: " << printable(message_of(error)) << '\n';
     return exit_code(error);
   }
 }

@@ -61,7 +61,13 @@ bool belongs_to(const std::string& setting, const std::string& key) {
 std::string machine_of(const RunRecord& run) {
   if (!run.provenance.is_object() || !run.provenance.contains("machine")) return "";
   const auto& machine = run.provenance.at("machine");
-  return machine.is_object() ? machine.value("host", "") + ", " + machine.value("processor", "") : "";
+  if (!machine.is_object()) return "";
+  // A record that somebody changed may have any value there.
+  const auto text = [&machine](const char* key) {
+    const auto found = machine.find(key);
+    return found != machine.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  return text("host") + ", " + text("processor");
 }
 
 std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {

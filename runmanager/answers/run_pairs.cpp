@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -33,16 +34,32 @@ std::string config_text(const Json& config, const std::string& key) {
   return value == nullptr ? "" : json_text(*value);
 }
 
-void add_once(std::vector<std::string>& list, const std::string& text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
-}
+// A list without repeats, in the order in which its texts were added.
+class DistinctTexts {
+ public:
+  void add(const std::string& text) {
+    if (seen_.insert(text).second) list_.push_back(text);
+  }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::unordered_set<std::string> seen_;
+  std::vector<std::string> list_;
+};
 
 std::vector<std::string> values_of(const std::vector<SourceRun>& runs, const std::string& key) {
-  std::vector<std::string> values;
+  DistinctTexts values;
   for (const SourceRun& run : runs) {
-    if (is_completed(run)) add_once(values, setting_text(run, key));
+    if (is_completed(run)) values.add(setting_text(run, key));
   }
-  return values;
+  return values.list();
+}
+
+bool has_two_values(const std::vector<SourceRun>& runs, const std::string& key) {
+  const auto first = std::ranges::find_if(runs, is_completed);
+  return first != runs.end() && std::any_of(first, runs.end(), [&](const SourceRun& run) {
+           return is_completed(run) && setting_text(run, key) != setting_text(*first, key);
+         });
 }
 
 std::string chosen_key(const std::vector<SourceRun>& runs, const std::string& asked) {
@@ -96,13 +113,15 @@ std::string setting_text(const SourceRun& run, const std::string& key) {
 }
 
 std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs) {
-  std::vector<std::string> keys = {"device"};
+  DistinctTexts names;
+  names.add("device");
   for (const SourceRun& run : runs) {
-    for (const auto& [name, value] : run.record.params) add_once(keys, name);
+    for (const auto& [name, value] : run.record.params) names.add(name);
   }
-  add_once(keys, "repeat");
-  add_once(keys, std::string(kSweepKey));
-  std::erase_if(keys, [&](const std::string& key) { return values_of(runs, key).size() < 2; });
+  names.add("repeat");
+  names.add(std::string(kSweepKey));
+  std::vector<std::string> keys = names.list();
+  std::erase_if(keys, [&](const std::string& key) { return !has_two_values(runs, key); });
   return keys;
 }
 

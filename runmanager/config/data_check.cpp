@@ -20,8 +20,11 @@ namespace {
 constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
 
 std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
-  return run.origins.find(key).value_or(fmt::format("{}: {}", file.string(), key));
+  const std::optional<std::string> place = run.where ? run.where(key) : std::nullopt;
+  return place.value_or(fmt::format("{}: {}", file.string(), key));
 }
+
+bool is_given(const RunConfig& run, const std::string& key) { return run.where && run.where(key); }
 
 // Returns the path of the first layer that does not fit, "2" or "2.layers.0", or nothing if each of them
 // fits. `shape` is the input of layers[0]. Each layer is built as a network of its own, on the output of the
@@ -114,16 +117,24 @@ void check_stages(const RunConfig& run, const std::filesystem::path& file, const
   }
 }
 
-bool has_metric(const Metric& metric, const DataSizes& sizes) {
+// Outputs of the run's network, which may be more than there are classes; the classes if it does not fit.
+std::size_t outputs_of(const RunConfig& run, const DataSizes& sizes) {
+  try {
+    return static_cast<std::size_t>(Network(run.network, sizes.shape).output()[0]);
+  } catch (const ConfigError&) {
+    return sizes.classes;
+  }
+}
+
+bool has_metric(const Metric& metric, const RunConfig& run, const DataSizes& sizes) {
   if (metric.part == MetricPart::kValidation && sizes.validation == 0) return false;
-  constexpr std::size_t kTop = 5, kManyClasses = 2 * kTop;
   switch (metric.targets) {
     case MetricTargets::kAny:
       return true;
     case MetricTargets::kClasses:
       return sizes.numbers == 0;
     case MetricTargets::kManyClasses:
-      return sizes.classes > kManyClasses;
+      return sizes.numbers == 0 && counts_top(outputs_of(run, sizes));
     case MetricTargets::kNumbers:
       return sizes.numbers > 0;
   }
@@ -131,12 +142,13 @@ bool has_metric(const Metric& metric, const DataSizes& sizes) {
 }
 
 // What is wrong with a metric that this data does not give, and which it gives; "" if it does.
-std::string metric_problem(const std::string& metric, bool given, const DataSizes& sizes) {
+std::string metric_problem(const std::string& metric, bool given, const RunConfig& run,
+                           const DataSizes& sizes) {
   const Metric& wanted = *metric_tagged(metric);
-  if (has_metric(wanted, sizes)) return "";
+  if (has_metric(wanted, run, sizes)) return "";
   std::vector<std::string> allowed;
   for (const Metric* candidate : watchable_metrics()) {
-    if (has_metric(*candidate, sizes)) allowed.emplace_back(candidate->tag);
+    if (has_metric(*candidate, run, sizes)) allowed.emplace_back(candidate->tag);
   }
   return fmt::format("got \"{}\"{}, which {}, want {}", metric, given ? "" : " (the default metric)",
                      wanted.part == MetricPart::kValidation && sizes.validation == 0
@@ -149,17 +161,17 @@ std::string metric_problem(const std::string& metric, bool given, const DataSize
 void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                 Problems& problems) {
   if (!run.stop) return;
-  const bool given = run.origins.contains("stop.metric");
-  const std::string problem = metric_problem(run.stop->metric, given, sizes);
-  if (!problem.empty())
-    problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"), problem));
+  if (metric_problem(run.stop->metric, true, run, sizes).empty()) return;
+  const bool given = is_given(run, "stop.metric");
+  problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"),
+                                   metric_problem(run.stop->metric, given, run, sizes)));
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
 // those of the default size where the set is smaller: each is the whole set.
 bool may_have_short_batches(const RunConfig& run) {
-  const bool is_of_file = run.origins.common() != nullptr;  // a program that makes runs gives all it wants
-  return (is_of_file && !run.origins.contains("batch_size")) ||
+  const bool is_of_file = run.where != nullptr;  // a program that makes runs gives all it wants
+  return (is_of_file && !is_given(run, "batch_size")) ||
          (run.dataset.limit > 0 && run.dataset.limit < run.batch_size);
 }
 
@@ -228,9 +240,9 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
                                            origin(run, file, "dataset.augment"), to_string(sizes.shape)));
   }
   if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
-    problems.add_message(fmt::format(
-        "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
-        run.origins.contains("loss") ? "" : " (the default)", losses_of_numbers()));
+    problems.add_message(fmt::format("{}: got {}{}, but the targets are numbers, want {}",
+                                     origin(run, file, "loss"), run.loss.type,
+                                     is_given(run, "loss") ? "" : " (the default)", losses_of_numbers()));
   }
   check_stop(run, file, sizes, problems);
   if (run.evaluate_first && sizes.validation == 0) {
@@ -245,8 +257,8 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
   checked_[&*run.network].push_back({run.network, run.loss, sizes, run.parallel, run.device});
 }
 
-void DataCheck::search(const SearchSpec& search, const DataSizes& sizes) {
-  const std::string problem = metric_problem(search.metric, search.metric_given, sizes);
+void DataCheck::search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes) {
+  const std::string problem = metric_problem(search.metric, search.metric_given, run, sizes);
   if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
 }
 
@@ -256,7 +268,7 @@ void check_against_data(const Sweep& sweep, const std::function<DataSizes(const 
   for (const RunConfig& run : sweep.runs) {
     const DataSizes sizes = sizes_of(run.dataset);
     check.run(run, sizes);
-    if (sweep.search) check.search(*sweep.search, sizes);
+    if (sweep.search) check.search(*sweep.search, run, sizes);
   }
   problems.throw_if_any();
 }

@@ -32,7 +32,7 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 
 /// Reports a batch larger than the training set, layers that do not fit a sample, a loss or a number of
 /// outputs that does not fit the targets, stages that the network does not have, and a normalization for
-/// another number of channels. Each message starts with the location that the run's `origins` have for the
+/// another number of channels. Each message starts with the location that the run's `where` has for the
 /// key, or with `file`, the sweep file, where the key was not given. A network that runs share is checked
 /// once.
 class DataCheck {
@@ -41,8 +41,8 @@ class DataCheck {
   DataCheck(const std::filesystem::path& file, Problems& problems) : file_(file), problems_(problems) {}
 
   void run(const RunConfig& run, const DataSizes& sizes);
-  /// Reports a metric that this data does not give.
-  void search(const SearchSpec& search, const DataSizes& sizes);
+  /// Reports a metric that the run does not give on this data.
+  void search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes);
 
  private:
   // What the check of a network depends on.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,9 +20,8 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/parallel.h"
 #include "core/spec/schedule.h"
-#include "runmanager/config/origins.h"
 #include "runmanager/config/params.h"
-#include "runmanager/config/resolved_settings.h"
+#include "runmanager/config/run_settings.h"
 #include "runmanager/config/search_spec.h"
 #include "runmanager/config/shared_value.h"
 
@@ -40,22 +40,6 @@ struct LogOptions {
   int batches = 0;             // Loss/batch and Accuracy/batch every so many batches; 0: never
   int validation_batches = 0;  // with them, the same over so many batches of the validation set; 0: none
 };
-
-/// Calls visit(key, field) for each key of "log". Used to read and to write, so that none is read and not
-/// written.
-template <typename Options, typename Visit>
-void for_each_log_option(Options& log, const Visit& visit) {
-  visit("images", log.images);
-  visit("image_labels", log.image_labels);
-  visit("graph", log.graph);
-  visit("histograms", log.histograms);
-  visit("hparams", log.hparams);
-  visit("text", log.text);
-  visit("layout", log.layout);
-  visit("predictions", log.predictions);
-  visit("batches", log.batches);
-  visit("validation_batches", log.validation_batches);
-}
 
 /// When a run ends before its last epoch; the sweep file's "stop".
 struct StopSpec {
@@ -99,8 +83,11 @@ struct RunConfig {
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
 
-  Origins origins;            // where settings stand in the file, for errors that are found later
-  ResolvedSettings resolved;  // the sweep file as this run sees it: swept keys replaced by their values
+  CompleteSettings
+      resolved;  // the sweep file as this run sees it, with every default: what the above is read of
+  /// Where a setting, "network.layers.2", stands, for errors that are found later: "FILE:LINE:COLUMN:
+  /// key.path"; nothing for one that was not given. Empty in a run that is not of a file.
+  std::function<std::optional<std::string>(const std::string& path)> where;
 };
 
 /// Whether the run leaves the weights of its best epoch.

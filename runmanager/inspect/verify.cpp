@@ -51,10 +51,13 @@ RunConfig config_without_logs(const RunRecord& record) {
   resolve_paths(config, record);
   config.device = record.device;
   // Workers are sent only `resolved`, so it has to say the same.
-  for_each_log_option(config.log, [&config](const char* key, auto& option) {
-    option = {};
-    config.resolved["log"][key] = option;
-  });
+  for (auto& option : config.resolved["log"]) {
+    if (option.is_boolean())
+      option = false;
+    else
+      option = 0;
+  }
+  read_setting("log", config.resolved["log"])(config);
   config.resolved["device"] = record.device;
   config.resolved["dataset"]["path"] = config.dataset.path.string();
   if (config.dataset.path.empty()) config.resolved["dataset"].erase("path");

@@ -9,7 +9,7 @@
 #include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/sweep/run_scheduler.h"
-#include "runmanager/sweepfile/parallel_reader.h"
+#include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -26,39 +26,25 @@ class Shapes {
     const auto append = [this](const auto& value) {
       key_.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
-    append(reinterpret_cast<std::uintptr_t>(&*run.network));
     append(data);
-    append(run.batch_size);
-    append(run.num_workers);
-    append(run.shuffle);
-    append(run.deterministic);
-    append(run.placement);
     append(device.index);
+    key_ += device.name();
     append(keeps_best(run));
     append(run.clip_norm > 0);
-    append(run.accumulate);
-    key_ += parallel_text(run.parallel);
-    for_each_log_option(run.log, [&](const char*, const auto& option) { append(option); });
-    append_spec(run.optimizer);
-    append_spec(run.schedule);
-    append_spec(run.loss);
-    for (const AugmentStep& step : run.augment) {
-      append(step.kind);
-      append(step.amount);
+    // Runs of a sweep share the values that they have in common.
+    static constexpr std::string_view kNotOfShape[] = {"lr",        "seed",      "repeat", "epochs",
+                                                       "clip_norm", "stop",      "init",   "evaluate_first",
+                                                       "device",    "checkpoint"};
+    for (const Setting* setting : run_settings()) {
+      if (std::ranges::find(kNotOfShape, setting->name) == std::end(kNotOfShape))
+        append(run.resolved.find(setting->name).get());
     }
-    key_ += device.name();
     std::shared_ptr<RunCost>& cost = costs_[key_];
-    if (cost == nullptr) cost = make_cost(run, device, datasets_[data].second);
+    if (cost == nullptr) cost = make_cost(run, device, data);
     return cost;
   }
 
  private:
-  template <typename Spec>
-  void append_spec(const Spec& spec) {
-    key_ += spec.type;
-    for (const auto& [name, value] : spec.arguments) key_ += name + "=" + to_string(value) + ",";
-  }
-
   std::size_t data_of(const DatasetSpec& spec) {
     const auto found = std::find_if(datasets_.begin(), datasets_.end(),
                                     [&](const auto& known) { return known.first == spec; });
@@ -67,9 +53,11 @@ class Shapes {
     return datasets_.size() - 1;
   }
 
-  std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, const DataCost& data) const {
+  std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, std::size_t data_set) const {
+    const DataCost& data = datasets_[data_set].second;
     const Network network(run.network, data.sizes.shape);
-    RunCost cost{.train_samples = data.sizes.train,
+    RunCost cost{.data_set = data_set,
+                 .train_samples = data.sizes.train,
                  .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
                  .parameter_count = network.parameter_count(),
                  .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
@@ -133,20 +121,21 @@ std::optional<double> PlannedRun::seconds() const {
 
 std::optional<std::uint64_t> SweepPlan::memory_bytes() const {
   std::vector<std::uint64_t> own;
-  std::map<std::uint64_t, std::uint64_t> data;
-  std::uint64_t shared = 0;
+  std::map<std::size_t, std::uint64_t> data;
   for (const PlannedRun& run : runs) {
     if (!run.trains()) continue;
     if (!run.cost->memory) return std::nullopt;
     own.push_back(run.cost->memory->own());
-    shared = std::max(shared, run.cost->memory->data);
+    data[run.cost->data_set] = run.cost->memory->data;
   }
   if (own.empty()) return std::nullopt;
   const std::size_t at_once = std::min(own.size(), static_cast<std::size_t>(jobs));
   std::partial_sort(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(at_once), own.end(),
                     std::greater<>());
-  for (std::size_t i = 0; i < at_once; ++i) shared += own[i];
-  return shared;
+  std::uint64_t bytes = 0;
+  for (const auto& [number, of_data] : data) bytes += of_data;
+  for (std::size_t i = 0; i < at_once; ++i) bytes += own[i];
+  return bytes;
 }
 
 std::uint64_t SweepPlan::disk_bytes() const {

@@ -20,6 +20,7 @@ namespace sweep {
 
 /// What runs of one shape have in common: they differ in numbers such as lr and seed only.
 struct RunCost {
+  std::size_t data_set = 0;              // its number: shapes with the same one share their data
   std::size_t train_samples = 0;         // per epoch
   std::size_t steps_per_epoch = 0;       // optimizer steps
   std::size_t parameter_count = 0;       // floats
@@ -68,8 +69,8 @@ struct SweepPlan {
   int jobs = 1, threads = 1;
   std::optional<std::uint64_t> disk_free;
 
-  /// Peak memory of the runs that are at once in memory, the largest ones, and of the data, once; nothing if
-  /// one of them is not known or nothing is trained.
+  /// Peak memory of the runs that are at once in memory, the largest ones, and of all their data sets, each
+  /// once; nothing if one of them is not known or nothing is trained.
   std::optional<std::uint64_t> memory_bytes() const;
   std::uint64_t disk_bytes() const;
   /// From the first run's start to the last one's end; nothing without a pilot.

@@ -5,11 +5,11 @@
 #include <array>
 #include <set>
 #include <unordered_map>
-#include <utility>
 
 #include "runmanager/config/run_name.h"
 #include "runmanager/plan/plan.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
@@ -231,45 +231,57 @@ std::string costs_text(const SweepPlan& plan) {
   return text;
 }
 
-std::string json_string(std::string_view text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string params_json(const Params& params, const char* indent) {
-  std::string text = "{";
-  for (const auto& [key, value] : params) {
-    text += text.size() > 1 ? ",\n" : "\n";
-    text += indent;
-    text += "  ";
-    text += json_string(key);
-    text += ": ";
-    if (const auto* string = std::get_if<std::string>(&value))
-      text += json_string(*string);
-    else
-      std::visit([&](const auto& v) { text += Json(v).dump(); }, value);
-  }
-  return params.empty() ? "{}" : text + "\n" + indent + "}";
-}
-
 template <typename Value>
-std::string or_null(const std::optional<Value>& value) {
-  return value ? Json(*value).dump() : "null";
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
 }
 
-// The members of a run that all runs of its shape share.
-std::string cost_json(const RunCost& cost) {
-  std::string text = fmt::format(
-      "      \"train_samples\": {},\n      \"steps_per_epoch\": {},\n      \"parameters\": {},\n"
-      "      \"training_flops\": {},\n",
-      cost.train_samples, cost.steps_per_epoch, cost.parameter_count, Json(cost.training_flops).dump());
-  if (!cost.memory) return text + "      \"memory_bytes\": null,\n";
-  const MemoryEstimate& memory = *cost.memory;
-  return text + fmt::format(
-                    "      \"memory_bytes\": {},\n      \"memory\": {{\n        \"process\": {},\n"
-                    "        \"engine\": {},\n        \"loader\": {},\n        \"results\": {},\n"
-                    "        \"data\": {}\n      }},\n",
-                    memory.total(), memory.process, memory.engine, memory.loader, memory.results,
-                    memory.data);
+Json params_json(const Params& params) {
+  Json json = Json::object();
+  for (const auto& [key, value] : params) std::visit([&](const auto& v) { json[key] = v; }, value);
+  return json;
+}
+
+Json run_json(const PlannedRun& run) {
+  const RunCost& cost = *run.cost;
+  Json json = {{"name", run.config->name},
+               {"params", params_json(run.config->params)},
+               {"device", run.device},
+               {"skip", run.skip != nullptr ? Json(*run.skip) : Json()},
+               {"fate", run.fate}};
+  if (!run.note.empty()) json["note"] = run.note;
+  json["train_samples"] = cost.train_samples;
+  json["steps_per_epoch"] = cost.steps_per_epoch;
+  json["parameters"] = cost.parameter_count;
+  json["training_flops"] = cost.training_flops;
+  json["memory_bytes"] = cost.memory ? Json(cost.memory->total()) : Json();
+  if (cost.memory)
+    json["memory"] = {{"process", cost.memory->process},
+                      {"engine", cost.memory->engine},
+                      {"loader", cost.memory->loader},
+                      {"results", cost.memory->results},
+                      {"data", cost.memory->data}};
+  json["disk_bytes"] = run.disk_bytes();
+  json["seconds"] = or_null(run.seconds());
+  return json;
+}
+
+Json excluded_json(const ExcludedRun& run) {
+  return {{"name", run_name(run.params)}, {"params", params_json(run.params)}, {"reason", run.reason}};
+}
+
+// Writes the list one element after the other: there may be 100,000 of them.
+template <typename Element>
+void write_list(const std::vector<Element>& list, Json (*json_of)(const Element&), std::ostream& out) {
+  const char* before = "[\n    ";
+  for (const Element& element : list) {
+    std::string text = json_of(element).dump(2, ' ', false, Json::error_handler_t::replace);
+    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; ++at)
+      text.insert(at + 1, 4, ' ');
+    out << before << text;
+    before = ",\n    ";
+  }
+  out << (list.empty() ? "[]" : "\n  ]");
 }
 
 }  // namespace
@@ -307,43 +319,17 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
 }
 
 void write_plan_json(const SweepPlan& plan, std::ostream& out) {
-  std::unordered_map<const RunCost*, std::string> shapes;
-  std::string text = fmt::format("{{\n  \"sweep\": {},\n  \"runs\": [", json_string(plan.sweep->name));
-  const char* comma = "\n";
-  for (const PlannedRun& run : plan.runs) {
-    text += comma;
-    comma = ",\n";
-    text += "    {\n      \"name\": " + json_string(run.config->name);
-    text += ",\n      \"params\": " + params_json(run.config->params, "      ");
-    text += ",\n      \"device\": \"" + run.device + "\",\n      \"skip\": ";
-    text += run.skip != nullptr ? json_string(*run.skip) : "null";
-    text += ",\n      \"fate\": \"";
-    text += run.fate;
-    text += "\",\n";
-    if (!run.note.empty()) text += "      \"note\": " + json_string(run.note) + ",\n";
-    std::string& shape = shapes[run.cost.get()];
-    if (shape.empty()) shape = cost_json(*run.cost);
-    text += shape;
-    text += "      \"disk_bytes\": " + std::to_string(run.disk_bytes());
-    text += ",\n      \"seconds\": " + or_null(run.seconds()) + "\n    }";
-    constexpr std::size_t kPart = 1 << 20;
-    if (text.size() > kPart) out << std::exchange(text, {});
-  }
-  text += plan.runs.empty() ? "],\n" : "\n  ],\n";
-  text += "  \"excluded\": [";
-  comma = "\n";
-  for (const ExcludedRun& run : plan.sweep->excluded) {
-    text += fmt::format("{}    {{\n      \"name\": {},\n      \"params\": {},\n      \"reason\": {}\n    }}",
-                        comma, json_string(run_name(run.params)), params_json(run.params, "      "),
-                        json_string(run.reason));
-    comma = ",\n";
-  }
-  text += plan.sweep->excluded.empty() ? "],\n" : "\n  ],\n";
-  text += fmt::format("  \"jobs\": {},\n  \"threads\": {},\n  \"memory_bytes\": {},\n  \"disk_bytes\": {},\n",
-                      plan.jobs, plan.threads, or_null(plan.memory_bytes()), plan.disk_bytes());
-  text += fmt::format("  \"disk_free_bytes\": {},\n  \"seconds\": {}\n}}\n", or_null(plan.disk_free),
-                      or_null(plan.seconds()));
-  out << text;
+  const Json totals = {{"jobs", plan.jobs},
+                       {"threads", plan.threads},
+                       {"memory_bytes", or_null(plan.memory_bytes())},
+                       {"disk_bytes", plan.disk_bytes()},
+                       {"disk_free_bytes", or_null(plan.disk_free)},
+                       {"seconds", or_null(plan.seconds())}};
+  out << "{\n  \"sweep\": " << compact_json_text(plan.sweep->name) << ",\n  \"runs\": ";
+  write_list(plan.runs, run_json, out);
+  out << ",\n  \"excluded\": ";
+  write_list(plan.sweep->excluded, excluded_json, out);
+  out << "," << json_text(totals).substr(1);
 }
 
 }  // namespace sweep

@@ -4,15 +4,26 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
+
+#include "runmanager/sweepfile/key_path.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys whose effect alone counts: the device it became, and the epochs there are.
-bool is_compared_by_itself(std::string_view key) { return key == "device" || key == "epochs"; }
+// Those of `object` that change the numbers of a training.
+Json settings_of(const Json& object, std::span<const Setting> keys) {
+  Json settings = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    const Setting* setting = find_setting(keys, key);
+    if (setting == nullptr || setting->changes == Changes::kNumbers) settings[key] = value;
+  }
+  return settings;
+}
 
 // One text for 1 and 1.0: a file may spell a number either way. Integers that no double holds stay exact.
 std::string number_text(const Json& number) {
@@ -74,37 +85,34 @@ std::string spanning_schedule(const Json& schedule) {
 }
 
 Json without_names(const Json& config, RunIdentity& identity) {
-  Json settings = Json::object();
-  for (const auto& [key, value] : config.items()) {
-    if (!is_compared_by_itself(key) && !changes_only_times(key)) settings[key] = value;
-  }
+  Json settings = settings_of(config, file_settings());
   if (settings.contains("dataset") && settings["dataset"].is_object()) {
-    Json kept = Json::object();
-    for (const auto& [key, value] : settings["dataset"].items()) {
-      if (key == "name") identity.source = value.dump();
-      if (key != "name" && key != "path" && !changes_only_times("dataset." + key)) kept[key] = value;
-    }
-    settings["dataset"] = std::move(kept);
+    if (settings["dataset"].contains("name")) identity.source = settings["dataset"]["name"].dump();
+    settings["dataset"] = settings_of(settings["dataset"], dataset_settings());
   }
   if (settings.contains("network") && settings["network"].is_object()) {
     settings["network"].erase("name");
     if (settings["network"].contains("layers"))
       take_names(settings["network"]["layers"], "", identity.layers);
   }
-  settings.erase("init");  // Its content is what counts.
-  // Records of versions that did not know it are of batches that were trained as a whole.
-  if (settings.value("accumulate", Json()) == 1) settings.erase("accumulate");
-  // Earlier versions also had "bf16".
-  if (settings.value("precision", Json()) == "fp32") settings.erase("precision");
   return settings;
+}
+
+// Whether a run without the key, as versions left it that did not know it, is one with this value.
+bool is_default(const std::string& key, const std::string& value) {
+  const std::optional<Setting> setting = setting_at(key_path(key));
+  return setting && setting->default_value &&
+         std::visit([](const auto& v) { return value_text(v); }, *setting->default_value) == value;
 }
 
 }  // namespace
 
 bool changes_only_times(std::string_view key) {
-  return key == "num_workers" || key == "dataset.placement" || key == "evaluate_first" ||
-         key == "checkpoint" || key == "parallel" || key.starts_with("parallel.") || key == "log" ||
-         key.starts_with("log.");
+  const KeyPath path = key_path(key);
+  const Setting* top = find_setting(file_settings(), path[0]);
+  if (top != nullptr && top->changes == Changes::kTimes) return true;
+  const std::optional<Setting> setting = setting_at(path);
+  return setting && setting->changes == Changes::kTimes;
 }
 
 RunIdentity identity_of(const Json& config, const std::string& device, const Json& provenance) {
@@ -130,10 +138,10 @@ std::vector<SettingDifference> differences(const RunIdentity& before, const RunI
   auto a = before.settings.begin(), b = now.settings.begin();
   while (a != before.settings.end() || b != now.settings.end()) {
     if (b == now.settings.end() || (a != before.settings.end() && a->first < b->first)) {
-      found.push_back({a->first, a->second, kNothing});
+      if (!is_default(a->first, a->second)) found.push_back({a->first, a->second, kNothing});
       ++a;
     } else if (a == before.settings.end() || b->first < a->first) {
-      found.push_back({b->first, kNothing, b->second});
+      if (!is_default(b->first, b->second)) found.push_back({b->first, kNothing, b->second});
       ++b;
     } else {
       if (a->second != b->second) found.push_back({a->first, a->second, b->second});

@@ -259,7 +259,8 @@ SearchSpace read_search_space(const JsonNode& root, Problems& problems) {
   space.exclude = read_exclude(root, problems);
   space.when = read_when(root, space.grids, problems);
   check_cycles(space.when, problems);
-  space.repeats = static_cast<int>(SettingReader(&root, file_settings(), problems).integer("repeats"));
+  const Setting& repeats = *find_setting(file_settings(), "repeats");
+  space.repeats = complete_value(repeats, {root.find("repeats"), root, {}, {}, problems}).get<int>();
   return space;
 }
 

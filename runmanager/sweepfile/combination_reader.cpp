@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runmanager/config/run_settings.h"
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/sweepfile/parallel_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -19,10 +19,9 @@ ParamValue param_of(const JsonNode& node, const KeyPath& path) {
   }
   if (path == KeyPath{"parallel"}) {
     Problems ignored;  // Those of the file are found when the run is read.
-    JsonNode tree;
-    tree.kind = JsonKind::kObject;
-    tree.members.push_back({"parallel", node.location, node});
-    return parallel_text(read_parallel(tree, ignored));
+    const ReadContext context;
+    const Json nothing = Json::object();
+    return parallel_text(parallel_of(complete_parallel({&node, node, nothing, context, ignored})));
   }
   if (node.is(JsonKind::kBoolean)) return node.boolean;
   if (node.is(JsonKind::kString)) return node.text;
@@ -53,88 +52,77 @@ JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles
   return tree;
 }
 
-// What sets values at or below the top-level key `key`: the command line, then the combination. Null: of all
-// keys.
-std::vector<Assignment> CombinationReader::values_of(const Combination& combination, const char* key) const {
-  std::vector<Assignment> values;
-  for (const Assignment& assignment : plain_) {
-    if (key == nullptr || assignment.path[0] == key) values.push_back(assignment);
-  }
-  for (const AxisValue& value : combination.values) {
-    const Axis& axis = *value.axis;
-    if (key == nullptr || axis.path[0] == key)
-      values.push_back({axis.key, axis.path, axis.location, value.value()});
-  }
-  return values;
-}
-
-// The file with nothing but the top-level key `key`.
-JsonNode CombinationReader::tree_of(const char* key) const {
+// The file of a run with nothing but the top-level key `key`; "": with all.
+JsonNode CombinationReader::tree_with(const Combination& combination, const std::string& key,
+                                      Problems& problems) {
   JsonNode tree;
   tree.kind = JsonKind::kObject;
   tree.location = tree_.location;
-  if (const JsonMember* member = tree_.find_member(key)) tree.members.push_back(*member);
-  return tree;
+  for (const JsonMember& member : tree_.members) {
+    if (key.empty() || member.key == key) tree.members.push_back(member);
+  }
+  std::vector<Assignment> values;
+  for (const Assignment& assignment : plain_) {
+    if (key.empty() || assignment.path[0] == key) values.push_back(assignment);
+  }
+  for (const AxisValue& value : combination.values) {
+    const Axis& axis = *value.axis;
+    if (key.empty() || axis.path[0] == key)
+      values.push_back({axis.key, axis.path, axis.location, value.value()});
+  }
+  return with_values(std::move(tree), std::move(values), files_, problems);
 }
 
-// Keys that an axis of the combination changes are read for each run from now on.
+// Keys that an axis of the combination changes are completed for each run from now on.
 void CombinationReader::note_keys_of(const Combination& combination) {
   for (const AxisValue& value : combination.values) {
-    const auto part = std::ranges::find_if(
-        run_parts(), [&](const RunPart& candidate) { return value.axis->path[0] == candidate.key; });
-    if (part != run_parts().end() && std::ranges::find(swept_, &*part) == swept_.end())
-      swept_.push_back(&*part);
+    const Setting* setting = find_setting(file_settings(), value.axis->path[0]);
+    if (std::ranges::find(swept_, setting) == swept_.end()) swept_.push_back(setting);
   }
 }
 
-void CombinationReader::read_common(const Combination& combination) {
-  common_ = read_run_config(with_values(tree_, values_of(combination, nullptr), files_, problems_), context_,
-                            problems_);
-  // What is wrong cannot be resolved, and is never asked for.
-  if (problems_.empty()) common_json_ = std::make_shared<const Json>(resolved_json(*common_));
-}
-
-const CombinationReader::PartValue& CombinationReader::part_value(const Combination& combination,
-                                                                  const RunPart& part) {
+const CombinationReader::Section& CombinationReader::section_of(const Combination& combination,
+                                                                const Setting& setting, Problems& problems) {
   std::vector<Choice> choices;
   for (const AxisValue& value : combination.values) {
-    if (value.axis->path[0] == part.key) choices.emplace_back(value.axis, value.index);
+    if (value.axis->path[0] == setting.name) choices.emplace_back(value.axis, value.index);
   }
-  const auto [found, is_new] = parts_.try_emplace({&part, std::move(choices)});
-  PartValue& value = found->second;
-  if (!is_new) return value;
-  const JsonNode tree = with_values(tree_of(part.key), values_of(combination, part.key), files_, problems_);
-  value.put = part.read(tree, context_, problems_);
-  value.origins = std::make_shared<const Origins::Locations>(origins_of(tree));
-  if (!problems_.empty()) return value;
-  RunConfig config;
-  value.put(config);
-  value.json = std::make_shared<const Json>(part.json(config));
-  return value;
+  const auto [found, is_new] = sections_.try_emplace({&setting, std::move(choices)});
+  Section& section = found->second;
+  if (!is_new) return section;
+  const JsonNode tree = tree_with(combination, setting.name, problems);
+  const Json none = Json::object();
+  section.json = std::make_shared<const Json>(
+      complete_value(setting, {tree.find(setting.name), tree, none, context_, problems}));
+  section.put = problems.empty() ? read_setting(setting.name, *section.json) : [](RunConfig&) {};
+  return section;
 }
 
-RunConfig CombinationReader::read(const Combination& combination) {
+std::optional<std::string> CombinationReader::place_of(const Combination& combination,
+                                                       const std::string& path) {
+  Problems ignored;
+  const KeyPath parts = key_path(path);
+  const JsonNode tree = tree_with(combination, parts[0], ignored);
+  const JsonNode* node = find_path(tree, parts);
+  return node != nullptr && node->location != nullptr ? std::optional(to_string(*node->location))
+                                                      : std::nullopt;
+}
+
+RunConfig CombinationReader::read(const Combination& combination, Problems& problems) {
   note_keys_of(combination);
-  if (!common_) read_common(combination);
+  if (!common_) common_ = read_run_config(tree_with(combination, "", problems), context_, problems);
   RunConfig config = *common_;
+  for (const Setting* setting : swept_) {
+    const Section& section = section_of(combination, *setting, problems);
+    section.put(config);
+    config.resolved.set(setting->name, section.json);
+  }
   config.repeat = static_cast<std::uint32_t>(combination.repeat);
-  std::vector<ResolvedSettings::Part> resolved;
-  std::vector<Origins::Part> origins;
-  resolved.reserve(swept_.size() + 1);
-  origins.reserve(swept_.size());
-  for (const RunPart* part : swept_) {
-    const PartValue& value = part_value(combination, *part);
-    value.put(config);
-    resolved.emplace_back(part->key, value.json);
-    origins.emplace_back(part->key, value.origins);
-  }
-  if (combination.repeat > 0) {
-    while (repeats_.size() <= config.repeat)
-      repeats_.push_back(std::make_shared<const Json>(static_cast<std::uint32_t>(repeats_.size())));
-    resolved.emplace_back("repeat", repeats_[config.repeat]);
-  }
-  config.resolved = ResolvedSettings(common_json_, std::move(resolved));
-  config.origins = Origins(common_->origins.common(), std::move(origins));
+  while (repeats_.size() <= config.repeat) repeats_.push_back(std::make_shared<const Json>(repeats_.size()));
+  config.resolved.set("repeat", repeats_[config.repeat]);
+  config.where = [self = shared_from_this(), combination](const std::string& path) {
+    return self->place_of(combination, path);
+  };
   // Layers that name their devices say what kind of device the run needs.
   if (config.device == "auto" && !config.parallel.model.empty())
     config.device =

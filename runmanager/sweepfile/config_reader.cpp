@@ -1,320 +1,15 @@
 #include "runmanager/sweepfile/config_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <memory>
 #include <string_view>
-#include <type_traits>
 
-#include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "runmanager/config/metrics.h"
-#include "runmanager/sweepfile/dataset_reader.h"
-#include "runmanager/sweepfile/parallel_reader.h"
-#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
-namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// A name from `types`, or an object with that name and arguments; without a name the arguments are those of
-// spec.type. Returns whether it is good.
-template <typename Spec>
-bool read_named(const JsonNode& node, std::span<const NamedType> types,
-                std::span<const std::string> reserved_keys, Spec& spec, Problems& problems) {
-  const std::vector<std::string> names = type_names(types);
-  if (!node.is(JsonKind::kString) && !node.is(JsonKind::kObject)) {
-    problems.add_value(node, listed(names) + ", or an object with that \"name\" and arguments");
-    return false;
-  }
-  const JsonNode* name = node.is(JsonKind::kObject) ? node.find("name") : &node;
-  if (name != nullptr) {
-    if (!name->is(JsonKind::kString) || find_type(types, name->text) == nullptr) {
-      problems.add_value(*name, listed(names),
-                         name->is(JsonKind::kString) ? nearest_name(name->text, names) : "");
-      return false;
-    }
-    spec.type = name->text;
-  }
-  const std::size_t problems_before = problems.size();
-  spec.arguments = read_arguments(node, *find_type(types, spec.type), reserved_keys, problems);
-  return problems.size() == problems_before;
-}
-
-// Reports arguments that are good alone, but not together: nesterov without momentum.
-template <typename Resolve>
-void check_combination(const JsonNode& node, const std::string& key, const Resolve& resolve,
-                       Problems& problems) {
-  try {
-    resolve();
-  } catch (const ConfigError& error) {
-    std::string_view message = error.what();
-    if (message.starts_with(key + ": "))
-      message.remove_prefix(key.size() + 2);  // The location says so already.
-    problems.add(*node.location, message);
-  }
-}
-
-OptimizerSpec read_optimizer(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  static const std::string reserved_keys[] = {"name"};
-  OptimizerSpec optimizer;
-  const JsonNode* node = tree.find("optimizer");
-  if (node != nullptr && read_named(*node, optimizer_types(), reserved_keys, optimizer, problems))
-    check_combination(
-        *node, "optimizer", [&] { resolve_optimizer(optimizer); }, problems);
-  return optimizer;
-}
-
-LossSpec read_loss(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  static const std::string reserved_keys[] = {"name"};
-  LossSpec loss;
-  if (const JsonNode* node = tree.find("loss"))
-    read_named(*node, loss_types(), reserved_keys, loss, problems);
-  return loss;
-}
-
-ScheduleSpec read_schedule(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  static const std::string reserved_keys[] = {"name"}, warmup_keys[] = {"name", "then"};
-  ScheduleSpec schedule;
-  const JsonNode* node = tree.find("schedule");
-  if (node == nullptr) return schedule;
-  const JsonNode *name = node->find("name"), *then = node->find("then");
-  const bool warmup = name != nullptr && name->is(JsonKind::kString) && name->text == "warmup";
-  bool good =
-      read_named(*node, schedule_types(), warmup ? std::span<const std::string>(warmup_keys) : reserved_keys,
-                 schedule, problems);
-  if (warmup && then != nullptr) {
-    std::vector<NamedType> followers;
-    for (const NamedType& type : schedule_types()) {
-      if (can_follow_warmup(type.name)) followers.push_back(type);
-    }
-    good = read_named(*then, followers, reserved_keys, schedule.then.emplace_back(), problems) && good;
-  }
-  if (good)
-    check_combination(
-        *node, "schedule", [&] { resolve_schedule(schedule); }, problems);
-  return schedule;
-}
-
-// The value of a key as the type of its field.
-template <typename Field>
-void assign(Field& field, const ArgumentValue& value) {
-  if constexpr (std::is_same_v<Field, bool>)
-    field = std::get<bool>(value);
-  else if constexpr (std::is_floating_point_v<Field>)
-    field = std::get<double>(value);
-  else if constexpr (std::is_integral_v<Field>)
-    field = static_cast<Field>(std::get<std::int64_t>(value));
-  else
-    field = std::get<std::string>(value);
-}
-
-// The object at `key`, whose keys are `settings`; nullptr if it is not given, or is no object.
-const JsonNode* find_object(const JsonNode& tree, const char* key, std::span<const Setting> settings,
-                            Problems& problems) {
-  const JsonNode* node = tree.find(key);
-  if (node == nullptr) return nullptr;
-  if (!node->is(JsonKind::kObject)) {
-    problems.add_value(*node,
-                       fmt::format("an object with any of: {}", fmt::join(setting_names(settings), ", ")));
-    return nullptr;
-  }
-  check_keys(*node, settings, problems);
-  return node;
-}
-
-std::optional<StopSpec> read_stop(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  const JsonNode* node = find_object(tree, "stop", stop_settings(), problems);
-  if (node == nullptr) return std::nullopt;
-  const SettingReader reader(node, stop_settings(), problems);
-  StopSpec stop;
-  stop.metric = reader.text("metric");
-  const JsonNode* mode = reader.find("mode");
-  stop.largest_is_best = mode != nullptr ? mode->text == "max" : metric_tagged(stop.metric)->larger_is_better;
-  stop.patience = static_cast<int>(reader.integer("patience"));
-  stop.min_delta = reader.number("min_delta");
-  stop.restore_best = reader.boolean("restore_best");
-  return stop;
-}
-
-LogOptions read_log(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  const JsonNode* node = find_object(tree, "log", log_settings(), problems);
-  const SettingReader reader(node, log_settings(), problems);
-  LogOptions log;
-  for_each_log_option(log, [&](const char* key, auto& field) {
-    const JsonNode* given = node != nullptr ? node->find(key) : nullptr;
-    if (given != nullptr && given->is(JsonKind::kBoolean) && std::string_view(key) == "images") {
-      if (!given->boolean) field = 0;  // true is the default.
-    } else {
-      assign(field, reader.value(key));
-    }
-  });
-  return log;
-}
-
-// "cuda:7" on a machine with one CUDA device is a mistake. Any CUDA device on a machine without one is not:
-// the file may come from another machine, and the run is skipped.
-void check_device_index(const JsonNode& node, int count, Problems& problems) {
-  const Device device = parse_device(node.text);
-  if (!node.text.starts_with("cuda:")) return;
-  if (count == 0 || device.index < count) return;
-  const std::string found =
-      count == 1 ? "this machine has one CUDA device, want cuda or cuda:0"
-                 : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
-  problems.add(*node.location, fmt::format("got {}, but {}", describe(node), found));
-}
-
-std::string read_device(const JsonNode& tree, const ReadContext& context, Problems& problems) {
-  const SettingReader reader(&tree, file_settings(), problems);
-  const JsonNode* device = reader.find("device");
-  if (device != nullptr) check_device_index(*device, context.cuda_device_count, problems);
-  return reader.text("device");
-}
-
-double read_clip_norm(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  const JsonNode* length = SettingReader(&tree, file_settings(), problems).find("clip_norm");
-  return length != nullptr ? length->number : 0;
-}
-
-fs::path read_init(const JsonNode& tree, const ReadContext& context, Problems& problems) {
-  const JsonNode* init = SettingReader(&tree, file_settings(), problems).find("init");
-  return init != nullptr ? resolved_path(*init, context.directory) : fs::path();
-}
-
-SharedValue<NetworkSpec> read_network_key(const JsonNode& tree, const ReadContext&, Problems& problems) {
-  const JsonNode* network = tree.find("network");
-  if (network == nullptr) {
-    problems.add(*tree.location, "\"network\" is missing, want the name of a network file, or an object");
-  } else if (!network->is(JsonKind::kNull)) {
-    return read_network(*network, problems);
-  } else if (problems.empty()) {
-    // Null is also what stands where a file could not be read, which was reported.
-    problems.add_value(*network, "the name of a network file, or an object");
-  }
-  return {};
-}
-
-void record_origins(const JsonNode& node, const std::string& path, Origins::Locations& origins) {
-  if (node.location != nullptr && !path.empty()) origins[path] = node.location;
-  for (const JsonMember& member : node.members) {
-    record_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
-  }
-  // Errors found later point into lists only for layers.
-  if (!path.starts_with("network.") || (!path.ends_with(".layers") && !path.ends_with(".shortcut"))) return;
-  for (std::size_t i = 0; i < node.elements.size(); ++i) {
-    record_origins(node.elements[i], path + "." + std::to_string(i), origins);
-  }
-}
-
-Json arguments_json(const Arguments& arguments, const NamedType& type) {
-  auto json = Json::object();
-  for (const ArgumentType& argument : type.arguments) {  // In the table's order; Arguments is sorted by name.
-    const auto found = arguments.find(argument.name);
-    if (found != arguments.end())
-      std::visit([&](const auto& value) { json[argument.name] = value; }, found->second);
-  }
-  return json;
-}
-
-Json layers_json(const std::vector<LayerSpec>& layers) {
-  auto json = Json::array();
-  for (const LayerSpec& layer : layers) {
-    Json entry = {{"name", layer.name}, {"type", layer.type}};
-    const NamedType& type = *find_type(layer_types(), layer.type);
-    entry.update(arguments_json(complete_arguments(type, layer.arguments, layer.name), type));
-    if (!layer.layers.empty()) entry["layers"] = layers_json(layer.layers);
-    if (!layer.shortcut.empty()) entry["shortcut"] = layers_json(layer.shortcut);
-    json.push_back(std::move(entry));
-  }
-  return json;
-}
-
-Json network_json(const NetworkSpec& network) {
-  return {{"name", network.name}, {"layers", layers_json(network.layers)}};
-}
-
-template <typename Spec>
-Json named_json(const Spec& spec, std::span<const NamedType> types) {
-  Json json = {{"name", spec.type}};
-  const NamedType& type = *find_type(types, spec.type);
-  json.update(arguments_json(complete_arguments(type, spec.arguments, spec.type), type));
-  return json;
-}
-
-Json log_json(const LogOptions& options) {
-  // A member of null would be made where an object is half-made if memory runs out, which ends the program.
-  Json log = Json::object();
-  for_each_log_option(options, [&](const char* key, auto field) { log[key] = field; });
-  return log;
-}
-
-Json schedule_json(const ScheduleSpec& schedule) {
-  Json json = named_json(schedule, schedule_types());
-  if (!schedule.then.empty()) json["then"] = named_json(schedule.then.front(), schedule_types());
-  return json;
-}
-
-Json stop_json(const std::optional<StopSpec>& stop) {
-  if (!stop) return nullptr;
-  return {{"metric", stop->metric},
-          {"mode", stop->largest_is_best ? "max" : "min"},
-          {"patience", stop->patience},
-          {"min_delta", stop->min_delta},
-          {"restore_best", stop->restore_best}};
-}
-
-// A key that is one field of a run. `read` gives its value, `write` that as JSON.
-template <typename Field, typename Read, typename Write>
-RunPart part(const char* key, Field RunConfig::*field, Read read, Write write) {
-  return {key,
-          [field, read](const JsonNode& tree, const ReadContext& context, Problems& problems) -> PutIntoRun {
-            return
-                [field, value = Field(read(tree, context, problems))](RunConfig& run) { run.*field = value; };
-          },
-          [field, write](const RunConfig& run) -> Json { return write(run.*field); }};
-}
-
-// One with a simple value and a default.
-template <typename Field>
-RunPart simple(const char* key, Field RunConfig::*field) {
-  const auto read = [key](const JsonNode& tree, const ReadContext&, Problems& problems) {
-    Field value{};
-    assign(value, SettingReader(&tree, file_settings(), problems).value(key));
-    return value;
-  };
-  return part(key, field, read, [](const Field& value) { return Json(value); });
-}
-
-// A key of earlier versions, which also had "bf16". It is accepted as long as it changes nothing, and not
-// recorded.
-RunPart precision_part() {
-  return {"precision",
-          [](const JsonNode& tree, const ReadContext&, Problems& problems) -> PutIntoRun {
-            const JsonNode* node = tree.find("precision");
-            if (node != nullptr && (!node->is(JsonKind::kString) || node->text != "fp32"))
-              problems.add_value(*node, "fp32: bf16 was no faster and is gone; leave the key out");
-            return [](RunConfig&) {};
-          },
-          [](const RunConfig&) { return Json(); }};
-}
-
-RunPart dataset_part() {
-  return {"dataset",
-          [](const JsonNode& tree, const ReadContext& context, Problems& problems) -> PutIntoRun {
-            return
-                [dataset = read_dataset(tree, context, problems), placement = read_placement(tree, problems),
-                 augment = read_augment(tree, problems)](RunConfig& run) {
-                  run.dataset = dataset;
-                  run.placement = placement;
-                  run.augment = augment;
-                };
-          },
-          [](const RunConfig& run) { return dataset_json(run.dataset, run.placement, run.augment); }};
-}
-
-}  // namespace
 
 fs::path nearest_file(const fs::path& missing) {
   constexpr std::size_t kMaxFiles = 1000;  // Larger directories take too long for a guess.
@@ -331,64 +26,33 @@ fs::path nearest_file(const fs::path& missing) {
   return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
 }
 
-std::span<const RunPart> run_parts() {
-  // In the order of run.json.
-  static const std::vector<RunPart> parts = {
-      dataset_part(),
-      part("network", &RunConfig::network, read_network_key,
-           [](const NetworkSpec& network) { return network_json(network); }),
-      part("optimizer", &RunConfig::optimizer, read_optimizer,
-           [](const OptimizerSpec& optimizer) { return named_json(optimizer, optimizer_types()); }),
-      part("schedule", &RunConfig::schedule, read_schedule, schedule_json),
-      part("loss", &RunConfig::loss, read_loss,
-           [](const LossSpec& loss) { return named_json(loss, loss_types()); }),
-      part(
-          "parallel", &RunConfig::parallel,
-          [](const JsonNode& tree, const ReadContext&, Problems& problems) {
-            return read_parallel(tree, problems);
-          },
-          parallel_json),
-      // No key of the file, which has "repeats".
-      part(
-          "repeat", &RunConfig::repeat,
-          [](const JsonNode&, const ReadContext&, Problems&) { return std::uint32_t{0}; },
-          [](std::uint32_t repeat) { return Json(repeat); }),
-      simple("epochs", &RunConfig::epochs), simple("evaluate_first", &RunConfig::evaluate_first),
-      simple("seed", &RunConfig::seed), simple("lr", &RunConfig::lr),
-      simple("batch_size", &RunConfig::batch_size), simple("shuffle", &RunConfig::shuffle),
-      simple("num_workers", &RunConfig::num_workers),
-      part("device", &RunConfig::device, read_device, [](const std::string& device) { return Json(device); }),
-      precision_part(), simple("deterministic", &RunConfig::deterministic),
-      simple("checkpoint", &RunConfig::checkpoint),
-      part("clip_norm", &RunConfig::clip_norm, read_clip_norm,
-           [](double length) { return length > 0 ? Json(length) : Json(); }),
-      simple("accumulate", &RunConfig::accumulate), part("stop", &RunConfig::stop, read_stop, stop_json),
-      part("init", &RunConfig::init, read_init,
-           [](const fs::path& init) { return init.empty() ? Json() : Json(init.string()); }),
-      part("log", &RunConfig::log, read_log, log_json)};
-  return parts;
-}
-
-Origins::Locations origins_of(const JsonNode& tree) {
-  Origins::Locations locations;
-  record_origins(tree, "", locations);
-  return locations;
+std::span<const Setting* const> run_settings() {
+  static const std::vector<const Setting*> settings = [] {
+    std::vector<const Setting*> rows;
+    for (const Setting& setting : file_settings()) {
+      if (setting.sweepable) rows.push_back(&setting);
+    }
+    return rows;
+  }();
+  return settings;
 }
 
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
   check_keys(tree, file_settings(), problems);
   RunConfig config;
-  for (const RunPart& part : run_parts()) part.read(tree, context, problems)(config);
-  config.origins = Origins(std::make_shared<const Origins::Locations>(origins_of(tree)));
-  return config;
-}
-
-Json resolved_json(const RunConfig& config) {
-  Json json = Json::object();
-  for (const RunPart& part : run_parts()) {
-    if (Json value = part.json(config); !value.is_null()) json[part.key] = std::move(value);
+  const Json none = Json::object();
+  for (const Setting* setting : run_settings()) {
+    config.resolved.set(setting->name,
+                        std::make_shared<const Json>(complete_value(
+                            *setting, {tree.find(setting->name), tree, none, context, problems})));
   }
-  return json;
+  config.resolved.set("repeat", std::make_shared<const Json>(0));  // no key of the file, which has "repeats"
+  if (!problems.empty()) return config;  // What is wrong cannot be read, and is never asked for.
+  for (const Setting* setting : run_settings()) {
+    const auto value = config.resolved.find(setting->name);
+    read_setting(setting->name, value != nullptr ? *value : Json())(config);
+  }
+  return config;
 }
 
 }  // namespace sweep

@@ -12,16 +12,6 @@
 namespace sweep {
 namespace {
 
-KeyPath split(std::string_view key) {
-  KeyPath parts;
-  for (std::size_t start = 0; start <= key.size();) {
-    const std::size_t dot = std::min(key.find('.', start), key.size());
-    parts.emplace_back(key.substr(start, dot - start));
-    start = dot + 1;
-  }
-  return parts;
-}
-
 std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name) {
   for (const NamedType& type : types) {
     if (const ArgumentType* argument = find_argument(type, name)) return Setting{*argument};
@@ -139,6 +129,18 @@ bool make_object(JsonNode& node, const std::string& key) {
   return true;
 }
 
+}  // namespace
+
+KeyPath key_path(std::string_view key) {
+  KeyPath parts;
+  for (std::size_t start = 0; start <= key.size();) {
+    const std::size_t dot = std::min(key.find('.', start), key.size());
+    parts.emplace_back(key.substr(start, dot - start));
+    start = dot + 1;
+  }
+  return parts;
+}
+
 const JsonNode* find_path(const JsonNode& root, const KeyPath& path) {
   const JsonNode* node = &root;
   for (const std::string& part : path) {
@@ -158,13 +160,11 @@ const JsonNode* find_path(const JsonNode& root, const KeyPath& path) {
   return node;
 }
 
-}  // namespace
-
 std::string joined(const KeyPath& path) { return fmt::format("{}", fmt::join(path, ".")); }
 
 std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& location, bool for_axis,
                                    Problems& problems) {
-  KeyPath path = split(key);
+  KeyPath path = key_path(key);
   if (path.size() > 1 && path[0] == "params") path.erase(path.begin());
   const bool complete =
       std::none_of(path.begin(), path.end(), [](const std::string& part) { return part.empty(); });

@@ -16,6 +16,9 @@ namespace sweep {
 /// Parts of a dotted key: {"network", "layers", "0", "out_channels"}.
 using KeyPath = std::vector<std::string>;
 
+/// Splits "optimizer.momentum" at its dots.
+KeyPath key_path(std::string_view key);
+
 /// Resolves `key`, which stands at `location`, to the path of what it sets: an optimizer's argument may be
 /// given bare, and "params.lr" is "lr". Adds a problem and returns nothing if the sweep file has no such key,
 /// or if it cannot be swept and `for_axis` is set. Parts below "network" are checked by set_value().
@@ -26,6 +29,10 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& l
 std::optional<Setting> setting_at(const KeyPath& path);
 
 std::string joined(const KeyPath& path);
+
+/// Returns what stands at `path`, where elements of lists go by index or by their "name"; null if nothing
+/// does.
+const JsonNode* find_path(const JsonNode& root, const KeyPath& path);
 
 /// Sets the value at `path`. A name that stands where an object is needed ("optimizer": "sgd") becomes one
 /// with that name; elements of lists are found by index or by their "name". Adds a problem where there is no

@@ -15,6 +15,7 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxLayerNameLength = 64;
 
@@ -45,40 +46,40 @@ std::vector<std::string> reserved_keys(const std::string& type) {
   return keys;
 }
 
-std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems);
+Json complete_layers(const JsonNode& list, Problems& problems);
 
-// Reads the layers inside a sequential or residual.
-void read_inner_layers(const JsonNode& node, LayerSpec& layer, Problems& problems) {
+// Completes the layers inside a sequential or residual.
+void complete_inner_layers(const JsonNode& node, const std::string& type, Json& layer, Problems& problems) {
   const JsonNode* layers = node.find("layers");
   if (layers == nullptr) {
-    problems.add(*node.location, fmt::format("{} needs \"layers\", a list of layers", layer.type));
+    problems.add(*node.location, fmt::format("{} needs \"layers\", a list of layers", type));
   } else if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
     problems.add_value(*layers, "a list with at least one layer");
   } else {
-    layer.layers = read_layers(*layers, problems);
+    layer["layers"] = complete_layers(*layers, problems);
   }
-  const JsonNode* shortcut = layer.type == "residual" ? node.find("shortcut") : nullptr;
+  const JsonNode* shortcut = type == "residual" ? node.find("shortcut") : nullptr;
   if (shortcut == nullptr) return;
   if (!shortcut->is(JsonKind::kArray)) return problems.add_value(*shortcut, "a list of layers");
-  layer.shortcut = read_layers(*shortcut, problems);
-  for (std::size_t i = 0; i < layer.layers.size(); ++i) {
-    if (layer.layers[i].name != "shortcut") continue;
+  if (!shortcut->elements.empty()) layer["shortcut"] = complete_layers(*shortcut, problems);
+  if (!layer.contains("layers")) return;
+  for (std::size_t i = 0; i < layer["layers"].size(); ++i) {
+    if (layer["layers"][i]["name"] != "shortcut") continue;
     problems.add(*layers->elements[i].location,
                  "a layer is called \"shortcut\", which is what the residual's shortcut is called, want "
                  "another name");
   }
 }
 
-LayerSpec read_layer(const JsonNode& node, std::size_t index, Problems& problems) {
-  LayerSpec layer;
-  layer.name = std::to_string(index);  // As in torch.nn.Sequential.
+Json complete_layer(const JsonNode& node, std::size_t index, Problems& problems) {
+  Json layer = {{"name", std::to_string(index)}};  // As in torch.nn.Sequential.
   if (!node.is(JsonKind::kObject)) {
     problems.add_value(node, "an object: a layer with a \"type\"");
     return layer;
   }
   if (const JsonNode* name = node.find("name")) {
     check_layer_name(*name, index, problems);
-    layer.name = name->text;
+    layer["name"] = name->text;
   }
   const std::vector<std::string> types = type_names(layer_types());
   const JsonNode* type_node = node.find("type");
@@ -93,20 +94,21 @@ LayerSpec read_layer(const JsonNode& node, std::size_t index, Problems& problems
                        type_node->is(JsonKind::kString) ? nearest_name(type_node->text, types) : "");
     return layer;
   }
-  layer.type = type->name;
-  layer.arguments = read_arguments(node, *type, reserved_keys(layer.type), problems);
-  if (has_inner_layers(layer.type)) read_inner_layers(node, layer, problems);
+  layer["type"] = type->name;
+  complete_arguments(node, *type, reserved_keys(type->name), layer, problems);
+  if (has_inner_layers(type->name)) complete_inner_layers(node, type->name, layer, problems);
   return layer;
 }
 
-std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems) {
-  std::vector<LayerSpec> layers;
+Json complete_layers(const JsonNode& list, Problems& problems) {
+  Json layers = Json::array();
   std::set<std::string> names;
   for (std::size_t i = 0; i < list.elements.size(); ++i) {
-    layers.push_back(read_layer(list.elements[i], i, problems));
-    if (names.insert(layers.back().name).second) continue;
-    problems.add(*list.elements[i].location, fmt::format("a second layer is called {}, want different names",
-                                                         in_quotes(layers.back().name)));
+    layers.push_back(complete_layer(list.elements[i], i, problems));
+    const std::string name = layers.back()["name"];
+    if (names.insert(name).second) continue;
+    problems.add(*list.elements[i].location,
+                 fmt::format("a second layer is called {}, want different names", in_quotes(name)));
   }
   return layers;
 }
@@ -157,38 +159,9 @@ JsonNode NetworkFiles::read(const JsonNode& name, Problems& problems) {
   return nothing;
 }
 
-Arguments read_arguments(const JsonNode& object, const NamedType& type,
-                         std::span<const std::string> reserved_keys, Problems& problems) {
-  Arguments arguments;
-  std::vector<std::string> names;
-  for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
-  for (const std::string& key : reserved_keys) {
-    if (key != "name" && key != "type") names.push_back(key);
-  }
-  for (const JsonMember& member : object.members) {
-    if (std::find(reserved_keys.begin(), reserved_keys.end(), member.key) != reserved_keys.end()) continue;
-    const ArgumentType* argument = find_argument(type, member.key);
-    if (argument == nullptr) {
-      problems.add(
-          *member.key_location,
-          fmt::format("{} has no argument {}, {}{}", type.name, in_quotes(member.key),
-                      names.empty() ? "it takes none" : fmt::format("allowed: {}", fmt::join(names, ", ")),
-                      suggestion(member.key, names)));
-    } else if (auto value = read_value(member.value, *argument, problems)) {
-      arguments[argument->name] = std::move(*value);
-    }
-  }
-  for (const ArgumentType& argument : type.arguments) {
-    if (argument.default_value || argument.optional || object.find(argument.name) != nullptr) continue;
-    problems.add(*object.location,
-                 fmt::format("{} needs {}, {}", type.name, in_quotes(argument.name), allowed_text(argument)));
-  }
-  return arguments;
-}
-
-NetworkSpec read_network(const JsonNode& node, Problems& problems) {
+Json complete_network(const JsonNode& node, Problems& problems) {
   static const std::string keys[] = {"name", "layers"};
-  NetworkSpec network{"network", {}};
+  Json network = {{"name", "network"}, {"layers", Json::array()}};
   if (!node.is(JsonKind::kObject)) {
     problems.add_value(node, "the name of a network file, or an object with \"layers\"");
     return network;
@@ -199,19 +172,30 @@ NetworkSpec read_network(const JsonNode& node, Problems& problems) {
   }
   if (const JsonNode* name = node.find("name")) {
     if (!name->is(JsonKind::kString) || name->text.empty()) problems.add_value(*name, "a name, a string");
-    if (!name->text.empty()) network.name = name->text;
+    if (!name->text.empty()) network["name"] = name->text;
   }
   const JsonNode* layers = node.find("layers");
   if (layers == nullptr) {
     problems.add(*node.location, "a network needs \"layers\", a list of objects");
-    return network;
-  }
-  if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
+  } else if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
     problems.add_value(*layers, "a list with at least one layer");
-    return network;
+  } else {
+    network["layers"] = complete_layers(*layers, problems);
   }
-  network.layers = read_layers(*layers, problems);
   return network;
+}
+
+Json complete_network(const Given& given) {
+  if (given.value == nullptr) {
+    given.problems.add(*given.object.location,
+                       "\"network\" is missing, want the name of a network file, or an object");
+  } else if (!given.value->is(JsonKind::kNull)) {
+    return complete_network(*given.value, given.problems);
+  } else if (given.problems.empty()) {
+    // Null is also what stands where a file could not be read, which was reported.
+    given.problems.add_value(*given.value, "the name of a network file, or an object");
+  }
+  return nullptr;
 }
 
 }  // namespace sweep

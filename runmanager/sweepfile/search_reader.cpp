@@ -21,26 +21,20 @@ const Axis* find_axis(const SearchSpace& space, const std::function<bool(const A
   return nullptr;
 }
 
-SearchSpec read_values(const JsonNode& node, Problems& problems) {
-  const SettingReader reader(&node, search_settings(), problems);
+SearchSpec search_of(const nlohmann::ordered_json& json) {
+  const std::string method = json.at("method");
   SearchSpec search;
-  const std::span<const std::string> methods = search_method_names();
-  const auto method = std::ranges::find(methods, reader.text("method"));
-  search.method = static_cast<SearchMethod>(method - methods.begin());
-  search.trials = static_cast<std::size_t>(reader.integer("trials"));
-  search.metric = reader.text("metric");
-  const JsonNode* mode = reader.find("mode");
-  search.largest_is_best =
-      mode != nullptr ? mode->text == "max" : metric_tagged(search.metric)->larger_is_better;
-  search.seed = static_cast<std::uint64_t>(reader.integer("seed"));
-  search.at_once = static_cast<std::size_t>(reader.integer("at_once"));
-  search.min_epochs = static_cast<int>(reader.integer("min_epochs"));
-  search.reduction = static_cast<int>(reader.integer("reduction"));
-  if (const JsonNode* target = reader.find("target")) search.target = target->number;
-  if (const JsonNode* seconds = reader.find("seconds")) search.seconds = seconds->number;
-  const JsonNode* metric = node.find("metric");
-  search.metric_given = metric != nullptr;
-  search.origin = to_string(metric != nullptr ? *metric->location : *node.location);
+  search.method = static_cast<SearchMethod>(std::ranges::find(search_method_names(), method) -
+                                            search_method_names().begin());
+  search.trials = json.at("trials");
+  search.metric = json.at("metric");
+  search.largest_is_best = json.at("mode") == "max";
+  search.seed = json.at("seed");
+  search.at_once = json.at("at_once");
+  search.min_epochs = json.at("min_epochs");
+  search.reduction = json.at("reduction");
+  if (json.contains("target")) search.target = json.at("target");
+  if (json.contains("seconds")) search.seconds = json.at("seconds");
   return search;
 }
 
@@ -109,13 +103,12 @@ std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& s
   const std::size_t problems_before = problems.size();
   std::optional<SearchSpec> search;
   if (node != nullptr) {
-    if (!node->is(JsonKind::kObject)) {
-      problems.add_value(
-          *node, fmt::format("an object with any of: {}", fmt::join(setting_names(search_settings()), ", ")));
-      return std::nullopt;
-    }
-    check_keys(*node, search_settings(), problems);
-    search = read_values(*node, problems);
+    const auto json = complete_object(node, search_settings(), {}, problems);
+    if (!node->is(JsonKind::kObject)) return std::nullopt;
+    search = search_of(json);
+    const JsonNode* metric = node->find("metric");
+    search->metric_given = metric != nullptr;
+    search->origin = to_string(metric != nullptr ? *metric->location : *node->location);
     if (problems.empty()) check_space(root, *node, *search, space, problems);
   }
   if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {

@@ -148,40 +148,31 @@ int cuda_device_count(const LoadOptions& options) {
   return count;
 }
 
-// What the runs of a file have in common.
-struct FileParts {
-  const JsonNode& run_tree;  // without axes and rules
-  const JsonNode& base;      // with what the command line sets
-  const std::vector<Assignment>& plain;
-  NetworkFiles& files;
-  const ReadContext& context;
-};
+// Reads the run of every combination into `sweep`. Reports every mistake. `root` is the file with what the
+// command line sets in it.
+void read_combinations(const std::shared_ptr<const Space>& space, const JsonNode& root,
+                       CombinationReader& reader, Sweep& sweep, Problems& problems) {
+  const std::vector<Combination> combinations = combinations_of(*space, root, problems);
+  sweep.keys = space->keys();
 
-// Reads the run of every combination. Reports every mistake.
-void read_combinations(const Space& space, const JsonNode& root, const FileParts& file, Sweep& sweep,
-                       Problems& problems) {
-  const std::vector<Combination> combinations = combinations_of(space, root, problems);
-  sweep.keys = space.keys();
-
-  CombinationReader reader(file.run_tree, file.plain, file.files, file.context, problems);
   std::map<const ExcludeRule*, std::string> reasons;
-  for (const ExcludeRule& rule : space.exclude()) reasons[&rule] = exclusion_reason(rule);
+  for (const ExcludeRule& rule : space->exclude()) reasons[&rule] = exclusion_reason(rule);
   std::vector<Params> params;
   sweep.runs.reserve(combinations.size());
   params.reserve(combinations.size());
   for (const Combination& combination : combinations) {
     if (combination.excluded != nullptr) {
       sweep.excluded.push_back(
-          {reader.params_of(combination, space.has_repeats()), reasons.at(combination.excluded)});
+          {reader.params_of(combination, space->has_repeats()), reasons.at(combination.excluded)});
       continue;
     }
     if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
-    RunConfig config = reader.read(combination);
+    RunConfig config = reader.read(combination, problems);
     config.index = sweep.runs.size();
-    params.push_back(reader.params_of(combination, space.has_repeats()));
+    params.push_back(reader.params_of(combination, space->has_repeats()));
     sweep.runs.push_back(std::move(config));
   }
-  if (combinations.empty()) read_run_config(file.base, file.context, problems);
+  if (combinations.empty()) reader.read({}, problems);
   problems.throw_if_any();
 
   shorten_paths(combinations, params, sweep.excluded);
@@ -195,7 +186,8 @@ void read_combinations(const Space& space, const JsonNode& root, const FileParts
 
 int epochs_of(const JsonNode& base) {
   Problems ignored;
-  return static_cast<int>(SettingReader(&base, file_settings(), ignored).integer("epochs"));
+  const Setting& epochs = *find_setting(file_settings(), "epochs");
+  return complete_value(epochs, {base.find("epochs"), base, {}, {}, ignored}).get<int>();
 }
 
 // Trials that are ended early have to have epochs left.
@@ -222,7 +214,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   sweep.name = sweep_name(root, file, problems);
   const SearchSpace space = read_search_space(root, problems);
   const char* data = std::getenv("SWEEP_DATA");
-  const ReadContext context{file.parent_path(), data != nullptr ? data : "", cuda_device_count(options)};
+  const ReadContext context{data != nullptr ? data : "", cuda_device_count(options)};
 
   const JsonNode run_tree = without_structure(root);
   // Values as they are where no axis changes them; what is missing here may still come from an axis.
@@ -245,8 +237,10 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     if (sweep.runs.empty()) problems.add(*root.location, "every point is excluded, want at least one");
   } else {
     if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
-    read_combinations(Space(space, rule_base), rule_base, {run_tree, base, plain, files, context}, sweep,
-                      problems);
+    const auto points = std::make_shared<const Space>(space, rule_base);
+    const auto reader =
+        std::make_shared<CombinationReader>(run_tree, std::move(plain), std::move(files), context, points);
+    read_combinations(points, rule_base, *reader, sweep, problems);
   }
   problems.throw_if_any();
   sweep.resolved = expanded_json(sweep.name, root, base);
@@ -255,7 +249,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     const auto sizes = known_data_sizes(run.dataset);
     if (!sizes) continue;
     check.run(run, *sizes);
-    if (sweep.search) check.search(*sweep.search, *sizes);
+    if (sweep.search) check.search(*sweep.search, run, *sizes);
   }
   problems.throw_if_any();
   return sweep;

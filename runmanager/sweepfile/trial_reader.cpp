@@ -25,21 +25,19 @@ std::string lower_case(std::string text) {
 TrialReader::TrialReader(const SearchSpace& space, JsonNode rule_base, JsonNode tree,
                          std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
     : space_(std::make_shared<const Space>(space, std::move(rule_base))),
-      axes_(space.grids.at(0).axes),
-      tree_(std::move(tree)),
-      files_(std::move(files)),
-      context_(std::move(context)),
-      reader_(tree_, std::move(plain), files_, context_, problems_) {
-  for (const Axis& axis : axes_) {
+      axes_(std::make_shared<std::vector<Axis>>(space.grids.at(0).axes)),
+      reader_(std::make_shared<CombinationReader>(std::move(tree), std::move(plain), std::move(files),
+                                                  std::move(context), axes_)) {
+  for (const Axis& axis : *axes_) {
     for (std::size_t i = 0; i < axis.values.size(); ++i) {
       choice_combinations_.push_back({.values = {{&axis, i}}});
-      choices_.push_back({.params = reader_.params_of(choice_combinations_.back(), false), .reason = ""});
+      choices_.push_back({.params = reader_->params_of(choice_combinations_.back(), false), .reason = ""});
     }
   }
 }
 
 void TrialReader::check_ranges(Problems& problems) const {
-  for (const Axis& axis : axes_) {
+  for (const Axis& axis : *axes_) {
     const std::optional<Setting> setting = setting_at(axis.path);
     if (!axis.range || !setting) continue;
     const bool is_integer = has_integers(axis.range->kind);
@@ -53,15 +51,15 @@ void TrialReader::check_ranges(Problems& problems) const {
 
 std::vector<std::string> TrialReader::keys() const {
   std::vector<std::string> keys;
-  for (const Axis& axis : axes_) keys.push_back(axis.key);
+  for (const Axis& axis : *axes_) keys.push_back(axis.key);
   return keys;
 }
 
 Combination TrialReader::combination_of(const SearchPoint& point) {
   Combination combination;
-  for (std::size_t i = 0; i < axes_.size(); ++i) {
+  for (std::size_t i = 0; i < axes_->size(); ++i) {
     if (!point[i]) continue;
-    Axis& axis = axes_[i];
+    Axis& axis = (*axes_)[i];
     std::size_t index = static_cast<std::size_t>(*point[i]);
     if (axis.range) {
       index = axis.values.size();
@@ -74,9 +72,10 @@ Combination TrialReader::combination_of(const SearchPoint& point) {
 
 RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
   const Combination combination = combination_of(point);
-  RunConfig config = reader_.read(combination);
-  problems_.throw_if_any();
-  std::vector<Params> params = {reader_.params_of(combination, false)};
+  Problems problems;
+  RunConfig config = reader_->read(combination, problems);
+  problems.throw_if_any();
+  std::vector<Params> params = {reader_->params_of(combination, false)};
   std::vector<ExcludedRun> choices = choices_;
   shorten_paths(choice_combinations_, params, choices);
   unify_types(keys(), params, choices);

@@ -38,12 +38,8 @@ class TrialReader {
   Combination combination_of(const SearchPoint& point);
 
   std::shared_ptr<const Space> space_;
-  std::vector<Axis> axes_;  // ranges with the values that were drawn
-  JsonNode tree_;
-  NetworkFiles files_;
-  ReadContext context_;
-  Problems problems_;
-  CombinationReader reader_;          // refers to the five above
+  std::shared_ptr<std::vector<Axis>> axes_;  // ranges with the values that were drawn
+  std::shared_ptr<CombinationReader> reader_;
   std::vector<ExcludedRun> choices_;  // a run for each value of a list, by which names and types are chosen
   std::vector<Combination> choice_combinations_;
   std::set<std::string> names_;  // of earlier trials, in lower case

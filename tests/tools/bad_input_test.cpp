@@ -83,6 +83,11 @@ TEST_F(BadInput, MissingFile) {
   expect_words_refused({"sweeps/fashon.json"},
                        "sweeps/fashon.json: no such file, did you mean \"sweeps/fashion.json\"?");
 }
+TEST_F(BadInput, ALogDirectoryWhoseNameIsTooLong) {
+  expect_refused(sweep_on(mnist_images(), mnist_labels()),
+                 "…: File name too long, want a path whose parts have at most 255 bytes each",
+                 {"--logdir", std::string(300, 'x')}, 3);
+}
 TEST_F(BadInput, EmptyFile) { expect_refused("", "s.json:1:1: the file is empty"); }
 TEST_F(BadInput, Directory) { expect_words_refused({folder_.path().string()}, "is not a regular file"); }
 TEST_F(BadInput, CutFile) {

@@ -44,9 +44,9 @@ Samples random_samples(const Case& c, std::int64_t classes) {
 Network load_network(const Case& c) {
   Problems problems;
   const JsonNode file = parse_json(read_file(c.network), c.network.string());
-  NetworkSpec spec = read_network(file, problems);
+  const auto network = complete_network(file, problems);
   problems.throw_if_any();
-  return Network(std::move(spec), c.input);
+  return Network(network_of(network), c.input);
 }
 
 // FLOP/s count every operation of the layers' formulas, even those that kernels avoid.

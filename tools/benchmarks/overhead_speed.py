@@ -5,11 +5,13 @@
 
 PATH.md and PATH.json are written; without --results the table is printed only. tools/bench --overhead does all that.
 
-Three things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
-cost), and one run of many epochs of one batch (whether an epoch costs more when there were many before it).
+Four things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
+cost), one run of many epochs of one batch (whether an epoch costs more when there were many before it), and the plan of as many
+runs as a sweep may have.
 """
 import argparse
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -31,6 +33,8 @@ FIGURES = {
     "logging_told": ("the same as the program prints it, of completed runs", "%", 1),
     "early": ("logs and checkpoints per epoch of one batch, the first tenth of the epochs", "ms", None),
     "late": ("... and the last tenth", "ms", None),
+    "plan": ("sweep plan of 100,000 runs", "s", 10),
+    "plan_memory": ("... and its memory", "MB", 1000),
 }
 UNITS = {"µs": 1e-3, "ms": 1, "s": 1000}
 
@@ -93,12 +97,25 @@ def many_epochs(arguments, work):
     return {"early": overhead_per_epoch(epochs[:count]), "late": overhead_per_epoch(epochs[-count:])}
 
 
+def plan(arguments, work):
+    sweep = write_sweep_file(work, "plan", network=str(ROOT / "sweeps/networks/fashion-cnn.json"),
+                             params={"optimizer": ["sgd", "adam"], "lr": {"linspace": [0.001, 0.1, 500]},
+                                     "seed": {"range": [1, 100, 1]}})
+    start = time.perf_counter()
+    process = subprocess.Popen([arguments.sweep, "plan", sweep, "--json"], stdout=subprocess.DEVNULL, cwd=work)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"sweep plan ended with {os.waitstatus_to_exitcode(status)}")
+    return {"plan": time.perf_counter() - start, "plan_memory": usage.ru_maxrss * 1024 / 1e6}
+
+
 def measure(arguments):
     figures = {name: [] for name in FIGURES}
     with tempfile.TemporaryDirectory() as work:
         for number in range(arguments.rounds):
             print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
-            for found in (many_runs(arguments, work), fashion(arguments, work), many_epochs(arguments, work)):
+            for found in (many_runs(arguments, work), fashion(arguments, work), many_epochs(arguments, work),
+                          plan(arguments, work)):
                 for name, value in found.items():
                     figures[name].append(value)
     return figures

@@ -17,8 +17,9 @@
 #include "core/data/fetch/fetch_dataset.h"
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/config/run_settings.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/sweepfile/dataset_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
@@ -107,7 +108,7 @@ int get(const std::string& name) {
   return kExitDone;
 }
 
-Json to_json(const Dataset& dataset, const DatasetSpec& spec) {
+Json to_json(const Dataset& dataset, const Json& settings) {
   Json json = {{"name", dataset.name},
                {"source", dataset.source.string()},
                {"format", dataset.format},
@@ -115,7 +116,7 @@ Json to_json(const Dataset& dataset, const DatasetSpec& spec) {
                {"type", dataset.train.set->samples.index() == 0 ? "uint8" : "float32"},
                {"memory_bytes", memory_bytes(dataset)},
                {"parts", dataset_balance(dataset)},
-               {"dataset", dataset_json(spec, Placement::kAuto, {})}};
+               {"dataset", settings}};
   const Json provenance = dataset_provenance(dataset);
   for (const auto& [key, value] : provenance.items()) {
     if (key == "features" || key == "normalize" || key == "files") json[key] = value;
@@ -193,38 +194,39 @@ void add_key(Json& dataset, const std::string& word) {
   dataset[key] = value.is_discarded() ? Json(text) : std::move(value);
 }
 
-// The data sets of a sweep file, or of a name or path with keys of "dataset".
-std::vector<DatasetSpec> specs_of(const std::vector<std::string>& words) {
+// "dataset", complete, of each data set of a sweep file, or of a name or path with keys of "dataset".
+std::vector<Json> settings_of(const std::vector<std::string>& words) {
   const std::string& source = words.front();
   if (is_sweep_file(source)) {
     std::vector<DatasetSpec> specs;
+    std::vector<Json> settings;
     const std::vector<std::string> overrides(words.begin() + 1, words.end());
-    for (const RunConfig& run : load_sweep(source, overrides).runs) {
-      if (std::ranges::find(specs, run.dataset) == specs.end()) specs.push_back(run.dataset);
+    const Sweep sweep = load_sweep(source, overrides);
+    for (const RunConfig& run : sweep.runs) {
+      if (std::ranges::find(specs, run.dataset) != specs.end()) continue;
+      specs.push_back(run.dataset);
+      settings.push_back(run.resolved.at("dataset"));
     }
-    return specs;
+    return settings;
   }
   std::error_code ignored;
   const bool is_name = find_known_dataset(source) != nullptr && !fs::exists(source, ignored);
   Json dataset = {{is_name ? "name" : "path", source}};
   for (const std::string& word : std::span(words).subspan(1)) add_key(dataset, word);
-  // The paths of a command line are relative to the working directory, and its values have no lines.
   const JsonNode tree = parse_json(Json{{"dataset", std::move(dataset)}}.dump(), "data", /*has_lines=*/false);
-  ReadContext context;
-  context.directory = fs::current_path();
   Problems problems;
-  const DatasetSpec spec = read_dataset(tree, context, problems);
+  const Json complete = complete_dataset({tree.find("dataset"), tree, {}, {}, problems});
   problems.throw_if_any();
-  return {spec};
+  return {complete};
 }
 
 int describe(const DataOptions& options) {
   Json list = Json::array();
   bool is_first = true;
-  for (const DatasetSpec& spec : specs_of(options.words)) {
-    const Dataset dataset = load_dataset(spec);
+  for (const Json& settings : settings_of(options.words)) {
+    const Dataset dataset = load_dataset(dataset_of(settings));
     if (options.json) {
-      list.push_back(to_json(dataset, spec));
+      list.push_back(to_json(dataset, settings));
     } else {
       if (!is_first) std::cout << '\n';
       print_text(dataset);

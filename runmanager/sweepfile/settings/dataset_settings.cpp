@@ -1,4 +1,10 @@
 // The tables of the keys of "dataset".
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/base/suggest.h"
 #include "core/data/augment.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
@@ -43,46 +49,206 @@ std::vector<std::string> data_format_names() {
   return names;
 }
 
+namespace fs = std::filesystem;
+
+bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
+  const auto known = dataset_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  std::error_code ignored;
+  const bool plain = !name.empty() && name != "." && name != ".." &&
+                     name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+  return plain && !data_directory.empty() && fs::is_directory(data_directory / name, ignored);
+}
+
+void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& context, Problems& problems) {
+  if (node.is(JsonKind::kString)) {
+    if (has_path ? !node.text.empty() : is_known_dataset(node.text, context.data_directory)) return;
+  }
+  problems.add_value(node, listed(dataset_names()) + ", or an object with \"name\" and \"path\" for another",
+                     node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
+}
+
+// What a data set in `path` is called that has no name: "wine" for "data/wine.csv".
+std::string name_of_path(const fs::path& path) {
+  const std::string stem = (path.has_filename() ? path : path.parent_path()).filename().stem().string();
+  const bool is_pattern = stem.find_first_of("*?[") != std::string::npos;
+  return stem.empty() || is_pattern ? "data" : stem;
+}
+
+Json complete_name(const Given& given) {
+  const JsonNode* path = given.object.find("path");
+  if (given.value != nullptr) {
+    check_dataset_name(*given.value, path != nullptr, given.context, given.problems);
+    return given.value->text;
+  }
+  if (path != nullptr && path->is(JsonKind::kString) && !path->text.empty()) return name_of_path(path->text);
+  given.problems.add(*given.object.location,
+                     fmt::format("\"name\" is missing, want {}, or a \"path\"", listed(dataset_names())));
+  return nullptr;
+}
+
+// A set that is known by its name has one format.
+Json complete_format(const Given& given) {
+  const KnownDataset* known = find_known_dataset(given.before.value("name", ""));
+  Json format = complete_plain(*find_setting(dataset_settings(), "format"), given);
+  if (format.is_null() && known != nullptr) format = known->format;
+  return format;
+}
+
+Json complete_normalize(const Given& given) {
+  if (given.value == nullptr) return nullptr;
+  const JsonNode& node = *given.value;
+  Problems& problems = given.problems;
+  if (node.is(JsonKind::kString) && (node.text == "train" || node.text == "none")) return node.text;
+  if (!node.is(JsonKind::kObject)) {
+    problems.add_value(node, "train, none, or an object with \"mean\" and \"std\", a list each");
+    return nullptr;
+  }
+  Json json = complete_object(&node, normalize_settings(), given.context, problems);
+  const JsonNode *mean = node.find("mean"), *std = node.find("std");
+  if (mean == nullptr || std == nullptr) {
+    problems.add(*node.location,
+                 fmt::format("{} is missing, want both \"mean\" and \"std\"", mean ? "\"std\"" : "\"mean\""));
+    return nullptr;
+  }
+  // Samples are floats, and so is what they are normalized with.
+  for (Json& list : json) list = list.get<std::vector<float>>();
+  const std::size_t means = json.value("mean", Json()).size(), deviations = json.value("std", Json()).size();
+  if (means != deviations)
+    problems.add(*node.location,
+                 fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both", means,
+                             deviations));
+  return json;
+}
+
+constexpr std::int64_t kMaxAugmentPixels = 8192;
+
+// "horizontal_flip", or {"random_crop": {"padding": 4}}; null if it is wrong.
+Json complete_change(const JsonNode& node, Problems& problems) {
+  std::vector<std::string> names, forms;
+  for (const AugmentType& type : augment_types()) {
+    names.emplace_back(type.name);
+    forms.push_back(type.argument.empty()
+                        ? in_quotes(type.name)
+                        : fmt::format("{{\"{}\": {{\"{}\": N}}}}", type.name, type.argument));
+  }
+  const bool is_named = node.is(JsonKind::kObject) && node.members.size() == 1;
+  const std::string& name = is_named ? node.members.front().key : node.text;
+  const auto type = std::ranges::find(augment_types(), name, &AugmentType::name);
+  if ((!is_named && !node.is(JsonKind::kString)) || type == augment_types().end()) {
+    problems.add_value(node, listed(forms), nearest_name(name, names));
+    return nullptr;
+  }
+  if (type->argument.empty()) {
+    // An object without arguments is the long form of the name.
+    const bool is_plain = !is_named || (node.members.front().value.is(JsonKind::kObject) &&
+                                        node.members.front().value.members.empty());
+    if (!is_plain) problems.add_value(node.members.front().value, "no arguments: " + in_quotes(name));
+    return name;
+  }
+  const JsonNode* arguments = is_named ? &node.members.front().value : nullptr;
+  const JsonNode* amount = arguments != nullptr ? arguments->find(type->argument) : nullptr;
+  if (amount == nullptr || arguments->members.size() != 1) {
+    problems.add_value(arguments != nullptr ? *arguments : node,
+                       fmt::format("{{\"{}\": {{\"{}\": N}}}}", name, type->argument));
+    return nullptr;
+  }
+  if (!amount->is(JsonKind::kInteger) || amount->integer < 1 || amount->integer > kMaxAugmentPixels) {
+    problems.add_value(*amount, fmt::format("an integer from 1 to {}", kMaxAugmentPixels));
+    return nullptr;
+  }
+  return {{name, {{std::string(type->argument), amount->integer}}}};
+}
+
+Json complete_augment(const Given& given) {
+  if (given.value == nullptr) return nullptr;
+  const JsonNode& list = *given.value;
+  if (!list.is(JsonKind::kArray)) {
+    given.problems.add_value(list, R"(a list such as [{"random_crop": {"padding": 4}}, "horizontal_flip"])");
+    return nullptr;
+  }
+  Json changes = Json::array();
+  for (const JsonNode& node : list.elements) changes.push_back(complete_change(node, given.problems));
+  if (list.elements.size() > kMostAugmentSteps)
+    given.problems.add(*list.location, fmt::format("got {} changes, want at most {}", list.elements.size(),
+                                                   kMostAugmentSteps));
+  return changes.empty() ? Json() : changes;
+}
+
 }  // namespace
+
+Json complete_dataset(const Given& given) {
+  const JsonNode* node = given.value;
+  if (node == nullptr) {
+    given.problems.add(*given.object.location,
+                       fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
+    return nullptr;
+  }
+  JsonNode named;
+  if (node->is(JsonKind::kString)) {
+    named.kind = JsonKind::kObject;
+    named.location = node->location;
+    named.members.push_back({"name", node->location, *node});
+    node = &named;
+  } else if (!node->is(JsonKind::kObject)) {
+    given.problems.add_value(*node, listed(dataset_names()) + ", or an object");
+    return nullptr;
+  }
+  Json json = complete_object(node, dataset_settings(), given.context, given.problems);
+  if (json.contains("label") && json.contains("target"))
+    given.problems.add(*node->find("target")->location,
+                       "samples have either a \"label\" or a \"target\", not both");
+  return json;
+}
 
 std::span<const Setting> dataset_settings() {
   static const std::vector<Setting> settings = {
-      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's",
-                     true),
-      path("path", "folder, file or pattern of files, relative to this file"),
-      choice("format", data_format_names(), std::nullopt, "how the files are written; default: by content"),
+      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's", true)
+          .completed_by(complete_name)
+          .compared_apart(),
+      path("path", "folder, file or pattern of files, relative to this file").compared_apart(),
+      choice("format", data_format_names(), std::nullopt, "how the files are written; default: by content")
+          .completed_by(complete_format),
       count_or_fraction("validation",
                         "samples, or fraction, of the training set that is kept for validation"),
-      count_or_fraction("test", "the same for a test set, of data that has none"),
+      count_or_fraction("test", "the same for a test set, of data that has none").unless_default(),
       choice("split", {split_method_names().begin(), split_method_names().end()},
              split_method_name(SplitMethod::kAuto),
              "which samples these are: the last ones, any, or the same part of every class; auto: stratified "
-             "for a folder of images, else end"),
+             "for a folder of images, else end")
+          .unless_default(),
       integer("split_seed", 0, kMaxExactInteger, 0,
-              "start of the random numbers of split; the runs' seed does not change it"),
+              "start of the random numbers of split; the runs' seed does not change it")
+          .unless_default(),
       integer("limit", 0, kMaxCount, 0, "use only the first so many samples; 0: all"),
       extents("resize",
               "[height, width] that images of a folder are brought to; default: they have one size"),
-      boolean("grayscale", false, "images of a folder become one channel instead of three"),
+      boolean("grayscale", false, "images of a folder become one channel instead of three").unless_default(),
       column("label", "the column of a table, or the array, with the classes; default: by its name"),
       columns("target", "the columns, or the array, of numbers to be predicted instead of classes"),
       choice("missing", {"error", "mean"}, "error",
              "values that are missing in a table or NaN in an array: the file is refused, or they become the "
              "mean "
-             "of the training samples"),
+             "of the training samples")
+          .unless_default(),
       choice("categories", {"one_hot", "ordinal"}, "one_hot",
-             "columns of text: a feature of 0 and 1 per category, or one feature with its number"),
+             "columns of text: a feature of 0 and 1 per category, or one feature with its number")
+          .unless_default(),
       choice("decimal", {"auto", ".", ","}, "auto",
              "the mark before the fraction of a table's numbers; auto: a comma in columns that have it, if "
-             "semicolons or tabs separate them"),
+             "semicolons or tabs separate them")
+          .unless_default(),
       choice("encoding", {"utf-8", "latin-1"}, "utf-8",
-             "of a table's text; UTF-16 is known by the mark that it begins with"),
+             "of a table's text; UTF-16 is known by the mark that it begins with")
+          .unless_default(),
       choice(
           "unknown", {"error", "zeros"}, "error",
           "a category that was not there in training: predictions refuse its row, or have 0 in all features "
-          "of its column"),
+          "of its column")
+          .unless_default(),
       choice("channels", {"auto", "first", "last"}, "auto",
-             "where arrays of N×A×B×C have their channels; auto: by the shape, if it says so"),
+             "where arrays of N×A×B×C have their channels; auto: by the shape, if it says so")
+          .unless_default(),
       columns(
           "categorical",
           "columns of numbers that are names, such as postcodes; or the label's, if a class is called None"),
@@ -91,16 +257,19 @@ std::span<const Setting> dataset_settings() {
       choice("placement", {placement_names().begin(), placement_names().end()},
              placement_name(Placement::kAuto),
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "
-             "and copy; auto: its own if they fit. The same on the CPU"),
+             "and copy; auto: its own if they fit. The same on the CPU")
+          .of_times(),
       custom("normalize",
              "mean and std per channel, or per feature of a table: x = (v - mean) / std, where v is byte / "
              "255 or "
              "a float; train: those of the training samples, as tables have it by default; none: x = v",
-             true, {.settings = normalize_settings}),
+             true, {.settings = normalize_settings})
+          .completed_by(complete_normalize),
       custom("augment",
              "random changes of the training images, new ones in each epoch: random_crop, horizontal_flip, "
              "cutout",
-             true, {.allowed = "a list of changes", .schema = augment_schema()}),
+             true, {.allowed = "a list of changes", .schema = augment_schema()})
+          .completed_by(complete_augment),
   };
   return settings;
 }

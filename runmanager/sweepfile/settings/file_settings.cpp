@@ -1,4 +1,12 @@
 // The tables themselves: one row per key of the file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/engine/device.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
@@ -12,6 +20,82 @@ namespace sweep {
 using namespace rows;  // NOLINT(google-build-using-namespace): a table of nothing but rows.
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+// Reports values that are good alone, but not together: nesterov without momentum.
+template <typename Resolve>
+void check_combination(const JsonNode& node, const std::string& key, const Resolve& resolve,
+                       Problems& problems) {
+  try {
+    resolve();
+  } catch (const ConfigError& error) {
+    std::string_view message = error.what();
+    if (message.starts_with(key + ": "))
+      message.remove_prefix(key.size() + 2);  // The location says so already.
+    problems.add(*node.location, message);
+  }
+}
+
+Json complete_optimizer(const Given& given) {
+  const Json json = complete_plain(*find_setting(file_settings(), "optimizer"), given);
+  if (given.value != nullptr && !json.is_null())
+    check_combination(
+        *given.value, "optimizer",
+        [&] { resolve_optimizer(named_of<OptimizerSpec>(json, optimizer_types())); }, given.problems);
+  return json;
+}
+
+Json complete_schedule(const Given& given) {
+  static const std::string warmup_keys[] = {"name", "then"};
+  const JsonNode* name = given.value != nullptr ? given.value->find("name") : nullptr;
+  const bool is_warmup = name != nullptr && name->is(JsonKind::kString) && name->text == "warmup";
+  const std::string type = ScheduleSpec{}.type;
+  Json json = is_warmup ? complete_named(*given.value, schedule_types(), type, warmup_keys, given.problems)
+                        : complete_plain(*find_setting(file_settings(), "schedule"), given);
+  if (const JsonNode* then = is_warmup ? given.value->find("then") : nullptr) {
+    std::vector<NamedType> followers;
+    std::ranges::copy_if(schedule_types(), std::back_inserter(followers),
+                         [](const NamedType& follower) { return can_follow_warmup(follower.name); });
+    const Json next = complete_named(*then, followers, type, std::span(warmup_keys, 1), given.problems);
+    if (!json.is_null()) json = next.is_null() ? Json() : (json["then"] = next, json);
+  }
+  if (given.value != nullptr && !json.is_null())
+    check_combination(
+        *given.value, "schedule", [&] { resolve_schedule(schedule_of(json)); }, given.problems);
+  return json;
+}
+
+// "cuda:7" on a machine with one CUDA device is a mistake. Any CUDA device on a machine without one is not:
+// the file may come from another machine, and the run is skipped.
+Json complete_device(const Given& given) {
+  const Json device = complete_plain(*find_setting(file_settings(), "device"), given);
+  const int count = given.context.cuda_device_count;
+  if (given.value == nullptr || device != given.value->text || !given.value->text.starts_with("cuda:") ||
+      count == 0 || parse_device(given.value->text).index < count)
+    return device;
+  const std::string found =
+      count == 1 ? "this machine has one CUDA device, want cuda or cuda:0"
+                 : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
+  given.problems.add(*given.value->location, fmt::format("got {}, but {}", describe(*given.value), found));
+  return device;
+}
+
+// A key of earlier versions, which also had "bf16". It is accepted as long as it changes nothing, and not
+// recorded.
+Json complete_precision(const Given& given) {
+  if (given.value != nullptr && (!given.value->is(JsonKind::kString) || given.value->text != "fp32"))
+    given.problems.add_value(*given.value, "fp32: bf16 was no faster and is gone; leave the key out");
+  return nullptr;
+}
+
+// Without the key no run is ended early.
+Json complete_stop(const Given& given) {
+  if (given.value == nullptr) return nullptr;
+  return complete_plain(*find_setting(file_settings(), "stop"), given);
+}
+
+}  // namespace
+
 std::span<const Setting> file_settings() {
   static const std::vector<Setting> settings = {
       directory_name("name", "directory of the sweep below the log directory; default: the file's name",
@@ -20,23 +104,28 @@ std::span<const Setting> file_settings() {
              {.schema = definition("dataset"),
               .has_parts = true,
               .short_form = true,
-              .settings = dataset_settings}),
+              .settings = dataset_settings})
+          .completed_by(complete_dataset),
       custom("network", "a network file, relative to this one, or an object with layers", true,
              {.schema = {{"anyOf",
                           Json::array({Json{{"type", "string"}, {"minLength", 1}}, definition("network")})}},
-              .has_parts = true}),
+              .has_parts = true})
+          .completed_by(complete_network),
       named("optimizer", optimizer_types, OptimizerSpec{}.type,
-            "a name, or an object with a name and PyTorch's arguments"),
+            "a name, or an object with a name and PyTorch's arguments")
+          .completed_by(complete_optimizer),
       named("schedule", schedule_types, ScheduleSpec{}.type,
-            "how lr changes while training: a name, or an object with a name and PyTorch's arguments"),
+            "how lr changes while training: a name, or an object with a name and PyTorch's arguments")
+          .completed_by(complete_schedule),
       named("loss", loss_types, LossSpec{}.type,
             "what training makes small: a name, or an object with a name and PyTorch's arguments"),
-      number("clip_norm", std::nullopt, false,
-             "gradients longer than this, all parameters as one vector, are shortened to it; 0, the default: "
-             "never"),
-      integer("epochs", 1, kMaxCount, 1, "passes over the training set"),
+      number("clip_norm", 0.0, false,
+             "gradients longer than this, all parameters as one vector, are shortened to it; 0: never")
+          .unless_default(),
+      integer("epochs", 1, kMaxCount, 1, "passes over the training set").compared_apart(),
       boolean("evaluate_first", false,
-              "whether the validation set is measured before training, too: epoch 0, the untrained network"),
+              "whether the validation set is measured before training, too: epoch 0, the untrained network")
+          .of_times(),
       integer("seed", 0, kMaxExactInteger, 0,
               "start of all random numbers: initial weights and sample order"),
       integer("repeats", 1, kMaxCount, 1,
@@ -47,10 +136,13 @@ std::span<const Setting> file_settings() {
               "if there "
               "are fewer"),
       boolean("shuffle", true, "whether every epoch visits the samples in a new order"),
-      integer("num_workers", 0, 1024, 0,
-              "threads that prepare batches ahead; 0: the training thread does it"),
-      device("device", "auto", "where to train; auto: CUDA if there is one, else the CPU"),
-      choice("precision", {"fp32"}, "fp32", "of earlier versions; leave it out"),
+      integer("num_workers", 0, 1024, 0, "threads that prepare batches ahead; 0: the training thread does it")
+          .of_times(),
+      device("device", "auto", "where to train; auto: CUDA if there is one, else the CPU")
+          .compared_apart()
+          .completed_by(complete_device),
+      choice("precision", {"fp32"}, "fp32", "of earlier versions; leave it out")
+          .completed_by(complete_precision),
       boolean(
           "deterministic", true,
           "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "
@@ -58,19 +150,24 @@ std::span<const Setting> file_settings() {
       custom("parallel", "none, or how several devices train one network", true,
              {.schema = {{"anyOf", Json::array({Json{{"const", "none"}}, definition("parallel")})}},
               .has_parts = true,
-              .settings = parallel_settings}),
+              .settings = parallel_settings})
+          .of_times()
+          .completed_by(complete_parallel),
       integer(
           "accumulate", 1, kMaxCount, 1,
           "parts that each batch is trained in, one after another, to take less memory; the optimizer takes "
           "one step with their mean"),
       custom("stop", "when a run ends before its last epoch: early stopping", true,
-             {.schema = definition("stop"), .has_parts = true, .settings = stop_settings}),
+             {.schema = definition("stop"), .has_parts = true, .settings = stop_settings})
+          .completed_by(complete_stop),
       choice("checkpoint", {kKeepLast, kKeepBest}, kKeepLast,
              "best: the weights of the best epoch are kept, too, in best.safetensors; by the metric of stop, "
-             "else by the loss"),
-      path("init", "safetensors file of weights to start from, relative to this file"),
+             "else by the loss")
+          .of_times(),
+      path("init", "safetensors file of weights to start from, relative to this file").compared_apart(),
       custom("log", "what is logged besides the scalars", true,
-             {.schema = definition("log"), .has_parts = true, .settings = log_settings}),
+             {.schema = definition("log"), .has_parts = true, .settings = log_settings})
+          .of_times(),
       custom("params", "the axes: key, and the list of values to try", false, {.schema = definition("axes")}),
       custom("search", "which of the points are trained, how long, and when the sweep has found enough",
              false, {.schema = definition("search"), .has_parts = true, .settings = search_settings}),

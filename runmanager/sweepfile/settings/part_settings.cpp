@@ -1,4 +1,10 @@
 // The tables of the keys of the file's other objects.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/engine/device.h"
 #include "core/spec/parallel.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
@@ -16,14 +22,96 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMaxTrials = 100000;  // Each is a directory.
 
+// What is best of the metric, if the file does not say.
+Json complete_mode(const Given& given) {
+  const Json mode = complete_plain(*find_setting(stop_settings(), "mode"), given);
+  if (!mode.is_null()) return mode;
+  return metric_tagged(given.before.at("metric").get<std::string>())->larger_is_better ? "max" : "min";
+}
+
+// "cpu:1" of a stage; "auto" says nothing there.
+bool is_stage_device(const std::string& text) {
+  try {
+    parse_device(text);
+    return text != "auto";
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+Json complete_model(const Given& given) {
+  if (given.value == nullptr) return nullptr;
+  const JsonNode& node = *given.value;
+  Problems& problems = given.problems;
+  if (!node.is(JsonKind::kObject) || node.members.empty()) {
+    problems.add_value(node,
+                       "an object of layers and devices, such as {\"conv*\": \"cpu:0\", \"fc*\": \"cpu:1\"}");
+    return nullptr;
+  }
+  Json model = Json::object();
+  for (const JsonMember& member : node.members) {
+    if (!member.value.is(JsonKind::kString) || !is_stage_device(member.value.text)) {
+      problems.add_value(member.value, "cpu, cuda, cuda:N or cpu:N (N is a device number from 0)");
+      continue;
+    }
+    const Device device = parse_device(member.value.text);
+    model[member.key] = device.name();
+    const std::string first = model.front();
+    if (parse_device(first).type != device.type)
+      problems.add(*member.value.location, fmt::format("got {}, but {} is on {}, want devices of one kind",
+                                                       device.name(), model.begin().key(), first));
+  }
+  return model;
+}
+
+Json complete_stages(const Given& given) {
+  if (given.value == nullptr) return nullptr;
+  const JsonNode& node = *given.value;
+  const auto is_name = [](const JsonNode& e) { return e.is(JsonKind::kString) && !e.text.empty(); };
+  const bool is_count = node.is(JsonKind::kInteger) && node.number >= 1 && node.number <= kMaxReplicas;
+  const bool are_names =
+      node.is(JsonKind::kArray) && !node.elements.empty() && std::ranges::all_of(node.elements, is_name);
+  if (is_count || are_names) return to_json(node);
+  given.problems.add_value(node,
+                           fmt::format("an integer >= 1 and <= {}, or a list of layer names", kMaxReplicas));
+  return nullptr;
+}
+
+Json complete_pipeline(const Given& given) {
+  if (given.value == nullptr) return nullptr;
+  const JsonNode& node = *given.value;
+  const JsonNode* stages = node.find("stages");
+  const bool has_model = given.object.find("model") != nullptr;
+  if (stages != nullptr && has_model) {
+    given.problems.add(*stages->location,
+                       "stages are those of \"model\", which names their devices; want one of both");
+  } else if (node.is(JsonKind::kObject) && stages == nullptr && !has_model) {
+    given.problems.add(*node.location, "\"stages\" is missing, want how many, or the layers they begin with");
+  }
+  return complete_object(&node, pipeline_settings(), given.context, given.problems);
+}
+
 }  // namespace
+
+Json complete_parallel(const Given& given) {
+  const JsonNode* node = given.value;
+  const Json none = "none";
+  if (node == nullptr || (node->is(JsonKind::kString) && node->text == "none")) return none;
+  if (!node->is(JsonKind::kObject)) {
+    given.problems.add_value(*node, "none, or an object with any of: data, model, pipeline");
+    return none;
+  }
+  const Json json = complete_object(node, parallel_settings(), given.context, given.problems);
+  return json.empty() ? none : json;
+}
 
 std::span<const Setting> stop_settings() {
   static const std::vector<Setting> settings = {
       choice("metric", watchable_tags(), StopSpec().metric, "the metric that has to improve"),
       choice("mode", {"min", "max"}, std::nullopt,
              "whether the smallest or the largest value is the best; default: max for accuracies, Number "
-             "Correct and R2"),
+             "Correct and R2")
+          .completed_by(complete_mode),
       integer("patience", 1, kMaxCount, StopSpec().patience,
               "epochs without an improvement after which the run ends"),
       number("min_delta", StopSpec().min_delta, false, "an improvement is more than this"),
@@ -45,7 +133,8 @@ std::span<const Setting> search_settings() {
              "what is best, at the last epoch of a trial; at its best epoch where that is kept"),
       choice("mode", {"min", "max"}, std::nullopt,
              "whether the smallest or the largest value is the best; default: max for accuracies, Number "
-             "Correct and R2"),
+             "Correct and R2")
+          .completed_by(complete_mode),
       integer("seed", 0, kMaxExactInteger, 0, "start of the random numbers of the search"),
       integer(
           "at_once", 1, 1024, static_cast<std::int64_t>(SearchSpec().at_once),
@@ -83,7 +172,7 @@ std::span<const Setting> log_settings() {
 
 std::span<const Setting> parallel_settings() {
   static const std::vector<Setting> settings = {
-      integer("data", 1, kMaxReplicas, 1, "devices, or sets of them, that share each batch"),
+      integer("data", 1, kMaxReplicas, 1, "devices, or sets of them, that share each batch").unless_default(),
       custom(
           "model",
           "layers and the device that computes them: names or patterns such as \"conv*\", the first that "
@@ -93,9 +182,11 @@ std::span<const Setting> parallel_settings() {
            .schema = {{"type", "object"},
                       {"minProperties", 1},
                       {"additionalProperties", {{"type", "string"}, {"pattern", "^(cpu|cuda)(:[0-9]+)?$"}}}},
-           .has_parts = true}),
+           .has_parts = true})
+          .completed_by(complete_model),
       custom("pipeline", "layers in a row are a stage, and stages work on different parts of a batch", true,
-             {.schema = definition("pipeline"), .has_parts = true, .settings = pipeline_settings}),
+             {.schema = definition("pipeline"), .has_parts = true, .settings = pipeline_settings})
+          .completed_by(complete_pipeline),
   };
   return settings;
 }
@@ -108,7 +199,8 @@ std::span<const Setting> pipeline_settings() {
              "default: the devices of model",
              true,
              {.allowed = "an integer >= 1, or a list of layer names",
-              .schema = {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 1}}, names})}}}),
+              .schema = {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 1}}, names})}}})
+          .completed_by(complete_stages),
       integer("micro_batches", 1, kMaxCount, PipelineOptions().micro_batches, "parts of a batch"),
       choice(
           "schedule", {pipeline_schedule_names().begin(), pipeline_schedule_names().end()},

@@ -21,6 +21,21 @@ Setting setting(ArgumentType type, std::optional<SettingFormat> format = std::nu
   return result;
 }
 
+// One name becomes a list of one.
+template <auto kCheck>
+Json complete_names(const Given& given) {
+  if (given.value == nullptr || !kCheck(*given.value, given.problems)) return nullptr;
+  return given.value->is(JsonKind::kString) ? Json::array({given.value->text}) : to_json(*given.value);
+}
+
+// true is the default, and false none.
+Json complete_image_count(const Given& given) {
+  const Setting& plain = *find_setting(log_settings(), "images");
+  const Json value = complete_plain(plain, given);
+  if (!value.is_boolean()) return value;
+  return value == true ? Json(std::get<std::int64_t>(*plain.default_value)) : Json(0);
+}
+
 }  // namespace
 
 Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
@@ -115,19 +130,21 @@ Setting column(std::string name, std::string help) {
 
 Setting ignored_columns(std::string name, std::string help) {
   const Json list = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
-  return {{.name = std::move(name), .help = std::move(help)},
-          SettingFormat{.allowed = "the name of a column, or a list of such names",
-                        .schema = {{"anyOf", Json::array({{{"type", "string"}}, list})}},
-                        .check = check_ignored_columns}};
+  return setting({.name = std::move(name), .help = std::move(help)},
+                 SettingFormat{.allowed = "the name of a column, or a list of such names",
+                               .schema = {{"anyOf", Json::array({{{"type", "string"}}, list})}},
+                               .check = check_ignored_columns})
+      .completed_by(complete_names<check_ignored_columns>);
 }
 
 Setting columns(std::string name, std::string help) {
   const Json text = {{"type", "string"}, {"minLength", 1}};
   const Json list = {{"type", "array"}, {"items", text}, {"minItems", 1}};
-  return {{.name = std::move(name), .help = std::move(help)},
-          SettingFormat{.allowed = "the name of a column, or a list of such names",
-                        .schema = {{"anyOf", Json::array({text, list})}},
-                        .check = check_column_names}};
+  return setting({.name = std::move(name), .help = std::move(help)},
+                 SettingFormat{.allowed = "the name of a column, or a list of such names",
+                               .schema = {{"anyOf", Json::array({text, list})}},
+                               .check = check_column_names})
+      .completed_by(complete_names<check_column_names>);
 }
 
 Setting device(std::string name, std::string value, std::string help) {
@@ -144,7 +161,8 @@ Setting image_count(std::string name, std::int64_t value, std::string help) {
                   .help = std::move(help)},
                  SettingFormat{.allowed = "",
                                .schema = {{"anyOf", Json::array({count, Json{{"type", "boolean"}}})}},
-                               .check = check_image_count});
+                               .check = check_image_count})
+      .completed_by(complete_image_count);
 }
 
 Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }

@@ -1,16 +1,18 @@
 // The keys of a sweep file in tables: names, types, limits, defaults and help. Checks, defaults, the schema
 // and --help all come from here.
 //
-// To add a key: a row in file_settings.cpp, a field in run_config.h, and its row in run_parts() of
-// config_reader.cpp.
+// To add a key: a row in file_settings.cpp or dataset_settings.cpp. Where a run's training depends on it,
+// also a field in run_config.h and its line in run_settings.cpp.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/spec/arguments.h"
@@ -21,13 +23,28 @@ namespace sweep {
 
 struct Setting;
 
+/// What the checks need to know besides the file.
+struct ReadContext {
+  std::filesystem::path data_directory;  // $SWEEP_DATA: data sets in it are known by name, too; may be empty
+  int cuda_device_count = 0;
+};
+
+/// What is given for a key, from which its value is completed.
+struct Given {
+  const JsonNode* value;                 // null: nothing
+  const JsonNode& object;                // that the key is one of
+  const nlohmann::ordered_json& before;  // of the object: the keys of earlier rows, complete
+  const ReadContext& context;
+  Problems& problems;
+};
+
 /// The form of a value that an ArgumentType does not describe: text with rules of its own, an object or a
 /// list.
 struct SettingFormat {
   std::string allowed{};            // for messages: "a directory name"; empty: as ArgumentType says
   nlohmann::ordered_json schema{};  // of the value, without help and default; null: anything
-  /// Checks a value, adds a problem if it is bad, and returns whether it is good. nullptr: a reader of its
-  /// own checks it later.
+  /// Checks a value, adds a problem if it is bad, and returns whether it is good. nullptr: what
+  /// completes it does.
   bool (*check)(const JsonNode& node, Problems& problems) = nullptr;
   bool has_parts = false;   // dotted keys such as "log.images" reach into the object
   bool short_form = false;  // a string stands for an object with that "name"
@@ -38,11 +55,48 @@ struct SettingFormat {
   std::string default_type{};  // of `types`: what is used where no name is given
 };
 
+/// When a run's complete settings have a key.
+enum class Recorded {
+  kAlways,        // if it has a value or a default
+  kUnlessDefault  // keys that earlier versions did not have, so that runs of those stay the same runs
+};
+
+/// What a key changes.
+enum class Changes {
+  kNumbers,  // the numbers that a training gives: it is a part of the run's identity
+  kTimes,    // only how long a run takes, or what is shown of it
+  kApart     // what it names is compared instead: a device, epochs, the content of files
+};
+
 /// One key. Without a format its value is simple, and the ArgumentType describes it like an argument of a
 /// layer. With a format, `kind` only says what the value is closest to.
 struct Setting : ArgumentType {
   std::optional<SettingFormat> format{};
   bool sweepable = true;  // may be an axis
+  Recorded recorded = Recorded::kAlways;
+  Changes changes = Changes::kNumbers;
+  /// Checks what is given and returns it complete, in its one spelling; null: the key is not recorded.
+  /// nullptr: complete_value() does what the rest of the row says.
+  using Complete = nlohmann::ordered_json (*)(const Given& given);
+  Complete complete = nullptr;
+
+  // The row with something else about it.
+  Setting unless_default() && {
+    recorded = Recorded::kUnlessDefault;
+    return std::move(*this);
+  }
+  Setting of_times() && {
+    changes = Changes::kTimes;
+    return std::move(*this);
+  }
+  Setting compared_apart() && {
+    changes = Changes::kApart;
+    return std::move(*this);
+  }
+  Setting completed_by(Complete function) && {
+    complete = function;
+    return std::move(*this);
+  }
 };
 
 /// Keys of the sweep file itself, in the order in which people write them.
@@ -62,6 +116,14 @@ std::span<const Setting> pipeline_settings();
 /// Keys of "log".
 std::span<const Setting> log_settings();
 
+/// Complete "dataset", "network" and "parallel".
+nlohmann::ordered_json complete_dataset(const Given& given);
+nlohmann::ordered_json complete_network(const Given& given);
+nlohmann::ordered_json complete_parallel(const Given& given);
+
+/// Completes a network: the object itself, without its place in a sweep file. Reports every mistake.
+nlohmann::ordered_json complete_network(const JsonNode& node, Problems& problems);
+
 /// Names of data sets that are found without a path.
 std::span<const std::string> dataset_names();
 
@@ -80,14 +142,6 @@ std::span<const NamedType> named_types(const Setting& setting);
 /// Returns what the value may be, for messages: "an integer >= 1".
 std::string allowed_text(const Setting& setting);
 
-/// Returns the node's value: two integers in brackets as a pair, other numbers in brackets as a list. Returns
-/// nothing for null, objects, and lists of anything but numbers.
-std::optional<ArgumentValue> argument_value(const JsonNode& node);
-
-/// Checks the value of an argument; returns it as checked_value() does. Adds a problem, and returns nothing,
-/// if it is not allowed.
-std::optional<ArgumentValue> read_value(const JsonNode& node, const ArgumentType& type, Problems& problems);
-
 /// Checks the value of a key as far as its table says. Returns whether it is good; if not, a problem was
 /// added.
 bool check_value(const JsonNode& node, const Setting& setting, Problems& problems);
@@ -95,29 +149,28 @@ bool check_value(const JsonNode& node, const Setting& setting, Problems& problem
 /// Reports members of `object` that `settings` does not have.
 void check_keys(const JsonNode& object, std::span<const Setting> settings, Problems& problems);
 
-/// Reads the settings of one object: checks each against its row of the table, and falls back to the row's
-/// default. Names must be those of rows.
-class SettingReader {
- public:
-  /// `object` may be nullptr: then everything is default. Refers to all three; keep them alive.
-  SettingReader(const JsonNode* object, std::span<const Setting> settings, Problems& problems)
-      : object_(object), settings_(settings), problems_(problems) {}
+/// complete_value() of a row without `complete`.
+nlohmann::ordered_json complete_plain(const Setting& setting, const Given& given);
 
-  /// Whether there is a value, good or bad.
-  bool given(std::string_view name) const { return object_ != nullptr && object_->find(name) != nullptr; }
-  /// The given value if it is good, else nullptr.
-  const JsonNode* find(std::string_view name) const;
-  /// The given value if it is good, else the default, which the row must have.
-  ArgumentValue value(std::string_view name) const;
-  bool boolean(std::string_view name) const { return std::get<bool>(value(name)); }
-  std::int64_t integer(std::string_view name) const { return std::get<std::int64_t>(value(name)); }
-  double number(std::string_view name) const { return std::get<double>(value(name)); }
-  std::string text(std::string_view name) const { return std::get<std::string>(value(name)); }
+/// Returns the value of a key: what is given in its one spelling, else its default; null if it has none or is
+/// not recorded. Reports every mistake.
+nlohmann::ordered_json complete_value(const Setting& setting, const Given& given);
 
- private:
-  const JsonNode* object_;
-  std::span<const Setting> settings_;
-  Problems& problems_;
-};
+/// Returns every key of an object that is recorded, in the order of `settings`. Reports every mistake, also
+/// unknown keys. `object` may be nullptr: then everything is default.
+nlohmann::ordered_json complete_object(const JsonNode* object, std::span<const Setting> settings,
+                                       const ReadContext& context, Problems& problems);
+
+/// Adds to `json` the arguments of a layer or optimizer that are members of `object`, except those in
+/// `reserved_keys`, and the defaults of the others, in the order of `type`. Reports every mistake.
+void complete_arguments(const JsonNode& object, const NamedType& type,
+                        std::span<const std::string> reserved_keys, nlohmann::ordered_json& json,
+                        Problems& problems);
+
+/// Returns one of `types`, given by its name or as an object with that name and arguments; without a name the
+/// arguments are those of `default_type`. Null, and a problem, if it is wrong.
+nlohmann::ordered_json complete_named(const JsonNode& node, std::span<const NamedType> types,
+                                      const std::string& default_type,
+                                      std::span<const std::string> reserved_keys, Problems& problems);
 
 }  // namespace sweep

@@ -14,6 +14,8 @@
 namespace sweep {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr int kSecondsPerMinute = 60;
 constexpr std::size_t kMaxShownWord = 60;
 // The controller looks for jobs at their limit every half a minute, so that a warning may come that much
@@ -22,28 +24,33 @@ constexpr int kSlackSeconds = 30;
 
 bool is_task_object(const std::string& key) { return key == "cpu" || key == "cuda"; }
 
-std::vector<std::string> lines_of(const JsonNode& node) {
-  if (node.is(JsonKind::kString)) return {node.text};
-  std::vector<std::string> lines;
-  for (const JsonNode& line : node.elements) lines.push_back(line.text);
-  return lines;
-}
-
-// Replaces in `tasks` what `object` says. `gives_gres`: whether its "gres" is meant for them.
-void read_tasks(const JsonNode& object, std::span<const Setting> settings, bool gives_gres, SlurmTasks& tasks,
-                Problems& problems) {
-  const SettingReader reader(&object, settings, problems);
-  const std::pair<const char*, std::string*> words[] = {
-      {"partition", &tasks.partition},     {"account", &tasks.account}, {"qos", &tasks.qos},
-      {"reservation", &tasks.reservation}, {"time", &tasks.time},       {"memory", &tasks.memory},
-      {"constraint", &tasks.constraint},   {"exclude", &tasks.exclude}};
-  for (const auto& [key, field] : words) {
-    if (const JsonNode* node = reader.find(key)) *field = node->text;
+// What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", and over them those of its
+// object `key`. GPUs are for runs on CUDA, where it does not say so itself.
+SlurmTasks tasks_of(const JsonNode& slurm, const std::string& key, Problems& problems) {
+  JsonNode asked = slurm;
+  std::erase_if(asked.members, [&](const JsonMember& member) {
+    return find_setting(slurm_task_settings(), member.key) == nullptr ||
+           (key == "cpu" && member.key == "gres");
+  });
+  if (const JsonNode* own = slurm.find(key)) {
+    for (const JsonMember& member : own->members) {
+      std::erase_if(asked.members, [&](const JsonMember& shared) { return shared.key == member.key; });
+      asked.members.push_back(member);
+    }
   }
-  if (const JsonNode* gres = reader.find("gres"); gres != nullptr && gives_gres) tasks.gres = gres->text;
-  if (const JsonNode* cpus = reader.find("cpus")) tasks.cpus = static_cast<int>(cpus->integer);
-  if (const JsonNode* options = reader.find("options")) tasks.options = lines_of(*options);
-  if (const JsonNode* setup = reader.find("setup")) tasks.setup = lines_of(*setup);
+  const Json json = complete_object(&asked, slurm_task_settings(), {}, problems);
+  return {.partition = json.value("partition", ""),
+          .account = json.value("account", ""),
+          .qos = json.value("qos", ""),
+          .reservation = json.value("reservation", ""),
+          .time = json.value("time", ""),
+          .memory = json.value("memory", ""),
+          .gres = json.value("gres", ""),
+          .constraint = json.value("constraint", ""),
+          .exclude = json.value("exclude", ""),
+          .cpus = json.value("cpus", 0),
+          .options = json.value("options", std::vector<std::string>()),
+          .setup = json.value("setup", std::vector<std::string>())};
 }
 
 // The task has to be warned before its end, and to have some time before the warning.
@@ -136,31 +143,16 @@ SlurmSpec read_slurm(const JsonNode& root, Problems& problems) {
   SlurmSpec spec;
   const JsonNode* node = root.find("slurm");
   if (node == nullptr) return spec;
-  if (!node->is(JsonKind::kObject)) {
-    problems.add_value(
-        *node, fmt::format("an object with any of: {}", fmt::join(setting_names(slurm_settings()), ", ")));
-    return spec;
-  }
-  check_keys(*node, slurm_settings(), problems);
-  const SettingReader reader(node, slurm_settings(), problems);
-  spec.tasks = static_cast<int>(reader.integer("tasks"));
-  spec.runs_per_task = static_cast<int>(reader.integer("runs_per_task"));
-  spec.max_restarts = static_cast<int>(reader.integer("max_restarts"));
-  spec.warning_seconds = static_cast<int>(reader.integer("warning_seconds"));
-  spec.report = reader.boolean("report");
-  if (const JsonNode* program = reader.find("program")) spec.program = program->text;
+  const Json json = complete_object(node, slurm_settings(), {}, problems);
+  spec.tasks = json.at("tasks");
+  spec.runs_per_task = json.at("runs_per_task");
+  spec.max_restarts = json.at("max_restarts");
+  spec.warning_seconds = json.at("warning_seconds");
+  spec.report = json.at("report");
+  spec.program = json.value("program", "");
   for (const auto& [key, tasks] : {std::pair("cpu", &spec.cpu), std::pair("cuda", &spec.cuda)}) {
-    read_tasks(*node, slurm_settings(), tasks == &spec.cuda, *tasks, problems);
+    *tasks = tasks_of(*node, key, problems);
     const JsonNode* own = node->find(key);
-    if (own != nullptr && !own->is(JsonKind::kObject)) {
-      problems.add_value(*own, fmt::format("an object with any of: {}",
-                                           fmt::join(setting_names(slurm_task_settings()), ", ")));
-      continue;
-    }
-    if (own != nullptr) {
-      check_keys(*own, slurm_task_settings(), problems);
-      read_tasks(*own, slurm_task_settings(), true, *tasks, problems);
-    }
     check_time(own != nullptr && own->find("time") != nullptr ? *own : *node, tasks->time,
                spec.warning_seconds, problems);
   }

@@ -91,6 +91,12 @@ bool check_setup(const JsonNode& node, Problems& problems) {
   return true;
 }
 
+// One line becomes a list of one.
+Json complete_setup(const Given& given) {
+  if (given.value == nullptr || !check_setup(*given.value, given.problems)) return nullptr;
+  return given.value->is(JsonKind::kString) ? Json::array({given.value->text}) : to_json(*given.value);
+}
+
 // Options of sbatch that the program sets itself, or that would change what its answer means.
 constexpr std::array kOwnOptions = {
     "--array",     "--chdir",   "--comment", "--dependency", "--job-name", "--no-requeue",
@@ -151,6 +157,7 @@ Setting task_object(std::string name, std::string help) {
   setting.sweepable = false;
   setting.format.emplace();
   setting.format->schema = {{"$ref", "#/$defs/slurm_tasks"}};
+  setting.format->settings = slurm_task_settings;
   return setting;
 }
 
@@ -179,7 +186,7 @@ std::span<const Setting> slurm_task_settings() {
                       "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives",
                       false),
         lines("options", "further options of sbatch, each one word", kOptions, check_options),
-        std::move(setup)};
+        std::move(setup).completed_by(complete_setup)};
   }();
   return settings;
 }

@@ -52,6 +52,14 @@ TEST(Comparison, TheFirstEpochIsApart) {
   EXPECT_EQ(pair.first_epoch_base, 100);
 }
 
+TEST(Comparison, AMachineThatIsNotDescribedByTextsHasNoName) {
+  std::vector<SourceRun> runs = grid();
+  runs[0].record.provenance = {{"machine", {{"host", "a"}, {"processor", 3}}}};
+  runs[1].record.provenance = {{"machine", {{"host", nullptr}, {"processor", "p"}}}};
+  EXPECT_THAT(compare_runs(runs, "device", "").values[0].pairs[0].notes,
+              ElementsAre("on other machines: a, ; , p"));
+}
+
 TEST(Comparison, OtherMetricsAreSubtracted) {
   const Comparison comparison = compare_runs(grid(), "device", "loss");
   ASSERT_TRUE(comparison.values[0].difference);

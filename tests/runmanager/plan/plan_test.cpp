@@ -123,6 +123,12 @@ TEST(Plan, RunsAtOnceNeedMemoryTogetherAndTheDataOnce) {
   EXPECT_EQ(planned.plan.memory_bytes(), own(1) + own(2) + 1050 * 788);
 }
 
+TEST(Plan, EveryDataSetIsInMemoryFromTheStart) {
+  const SweepFolder folder;
+  const Planned planned(folder, R"("params": {"dataset": ["fashion-mnist", "mnist"], "lr": [0.1, 0.2]})");
+  EXPECT_EQ(planned.plan.memory_bytes(), planned.plan.runs.at(0).cost->memory->own() + 2 * 1050 * 788);
+}
+
 TEST(Plan, TimeIsThatOfTheSlotThatEndsLast) {
   const SweepFolder folder;
   PlanEnvironment two = environment();

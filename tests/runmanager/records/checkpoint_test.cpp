@@ -216,8 +216,8 @@ TEST(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
   const TensorFile file = read_safetensors(path);
   ASSERT_NE(file.find("bn.num_batches_tracked"), nullptr);
   Problems problems;
-  const Network network(read_network(parse_json(file.metadata.at("network"), "network"), problems),
-                        {1, 6, 6});
+  const Network network(
+      network_of(complete_network(parse_json(file.metadata.at("network"), "network"), problems)), {1, 6, 6});
   ASSERT_TRUE(problems.empty());
   const Weights weights = load_weights(path, network);
   const auto engine = make_engine(network, {.device = {}, .batch_size = 2, .optimizer = {}, .transform = {}});

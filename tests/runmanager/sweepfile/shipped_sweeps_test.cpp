@@ -77,7 +77,7 @@ TEST(ShippedSweeps, AllFitTheirData) {
 NetworkSpec shipped_network(const std::string& name) {
   const std::string file = shipped("networks/" + name).string();
   Problems problems;
-  NetworkSpec network = read_network(parse_json(read_file(file), file), problems);
+  NetworkSpec network = network_of(complete_network(parse_json(read_file(file), file), problems));
   problems.throw_if_any();
   return network;
 }

@@ -45,6 +45,11 @@ TEST(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
   EXPECT_EQ(error(R"("stop": {"metric": "Top-5 Accuracy/train"})", alone),
             "s.json:2:20: stop.metric: got \"Top-5 Accuracy/train\", which is not measured for such targets, "
             "want Loss/train, Accuracy/train or Number Correct/train");
+  EXPECT_EQ(error(R"("stop": {"metric": "Top-5 Accuracy/train"},
+                      "params": {"network.layers.out.out_features": [12]})",
+                  alone),
+            "")
+      << "the engine counts them where the network has many outputs, however many classes there are";
   EXPECT_EQ(error(R"("evaluate_first": true)", alone),
             "s.json:2:19: evaluate_first: there is no validation set to measure before training, want "
             "dataset.validation, or false");

@@ -1,0 +1,303 @@
+#include "runmanager/config/run_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/spec/optimizer.h"
+#include "core/spec/schedule.h"
+#include "runmanager/config/run_config.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+ArgumentValue argument_of(const Json& json, ArgumentKind kind) {
+  switch (kind) {
+    case ArgumentKind::kBoolean:
+      return json.get<bool>();
+    case ArgumentKind::kInteger:
+      return json.get<std::int64_t>();
+    case ArgumentKind::kIntegerPair:
+      return json.get<std::array<std::int64_t, 2>>();
+    case ArgumentKind::kNumber:
+      return json.get<double>();
+    case ArgumentKind::kNumberPair:
+      return json.get<std::array<double, 2>>();
+    case ArgumentKind::kNumberList:
+      return json.get<std::vector<double>>();
+    case ArgumentKind::kCountOrFraction:
+      return json.is_number_integer() ? ArgumentValue(json.get<std::int64_t>()) : json.get<double>();
+    default:
+      return json.get<std::string>();
+  }
+}
+
+Arguments arguments_of(const Json& json, const NamedType& type) {
+  Arguments arguments;
+  for (const ArgumentType& argument : type.arguments) {
+    if (json.contains(argument.name))
+      arguments[argument.name] = argument_of(json.at(argument.name), argument.kind);
+  }
+  return arguments;
+}
+
+std::vector<LayerSpec> layers_of(const Json& list) {
+  std::vector<LayerSpec> layers;
+  for (const Json& json : list) {
+    LayerSpec& layer = layers.emplace_back();
+    layer.name = json.at("name");
+    layer.type = json.at("type");
+    layer.arguments = arguments_of(json, require_type(layer_types(), layer.type, "layer"));
+    layer.layers = layers_of(json.value("layers", Json::array()));
+    layer.shortcut = layers_of(json.value("shortcut", Json::array()));
+  }
+  return layers;
+}
+
+// What the enumeration calls the word at `key`: the one of `words` with the value's position.
+template <typename Enum>
+Enum choice_of(const Json& json, const char* key, std::initializer_list<std::string_view> words) {
+  const auto* const word = std::ranges::find(words, json.value(key, std::string(*words.begin())));
+  return static_cast<Enum>(word - words.begin());
+}
+
+std::variant<std::size_t, double> size_of(const Json& json, const char* key) {
+  if (!json.contains(key)) return std::size_t{0};
+  if (json.at(key).is_number_integer()) return json.at(key).get<std::size_t>();
+  return json.at(key).get<double>();
+}
+
+std::vector<AugmentStep> augment_of(const Json& dataset) {
+  std::vector<AugmentStep> steps;
+  for (const Json& json : dataset.value("augment", Json::array())) {
+    const std::string name = json.is_string() ? json.get<std::string>() : json.items().begin().key();
+    const auto type = std::ranges::find(augment_types(), name, &AugmentType::name);
+    const std::int64_t amount = json.is_string() ? 0 : json.front().front().get<std::int64_t>();
+    steps.push_back({type->kind, amount});
+  }
+  return steps;
+}
+
+LogOptions log_of(const Json& json) {
+  LogOptions log;
+  log.images = json.at("images");
+  log.image_labels = json.at("image_labels");
+  log.graph = json.at("graph");
+  log.histograms = json.at("histograms");
+  log.hparams = json.at("hparams");
+  log.text = json.at("text");
+  log.layout = json.at("layout");
+  log.predictions = json.at("predictions");
+  log.batches = json.at("batches");
+  log.validation_batches = json.at("validation_batches");
+  return log;
+}
+
+std::optional<StopSpec> stop_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return StopSpec{.metric = json.at("metric"),
+                  .largest_is_best = json.at("mode") == "max",
+                  .patience = json.at("patience"),
+                  .min_delta = json.at("min_delta"),
+                  .restore_best = json.at("restore_best")};
+}
+
+PutIntoRun put_dataset(const Json& json) {
+  return [dataset = dataset_of(json), placement = parse_placement(json.at("placement").get<std::string>()),
+          augment = augment_of(json)](RunConfig& run) {
+    run.dataset = dataset;
+    run.placement = placement;
+    run.augment = augment;
+  };
+}
+
+using Reader = PutIntoRun (*)(const Json& value);
+
+// A key that is one member of a run, which is this where the run does not have the key.
+template <auto kMember>
+PutIntoRun put(const Json& json) {
+  using Value = std::remove_cvref_t<decltype(RunConfig().*kMember)>;
+  Value value = json.is_null() ? RunConfig().*kMember : json.get<Value>();
+  return [value = std::move(value)](RunConfig& run) { run.*kMember = value; };
+}
+
+// The same, of a value that is more than a word or a number.
+template <auto kMember, auto kRead>
+PutIntoRun put_read(const Json& json) {
+  using Value = std::remove_cvref_t<decltype(RunConfig().*kMember)>;
+  return [value = Value(kRead(json))](RunConfig& run) { run.*kMember = value; };
+}
+
+const std::map<std::string_view, Reader>& readers() {
+  static const std::map<std::string_view, Reader> table = {
+      {"dataset", put_dataset},
+      {"network", put_read<&RunConfig::network, network_of>},
+      {"optimizer",
+       put_read<&RunConfig::optimizer,
+                [](const Json& json) { return named_of<OptimizerSpec>(json, optimizer_types()); }>},
+      {"schedule", put_read<&RunConfig::schedule, schedule_of>},
+      {"loss",
+       put_read<&RunConfig::loss, [](const Json& json) { return named_of<LossSpec>(json, loss_types()); }>},
+      {"clip_norm", put<&RunConfig::clip_norm>},
+      {"epochs", put<&RunConfig::epochs>},
+      {"evaluate_first", put<&RunConfig::evaluate_first>},
+      {"seed", put<&RunConfig::seed>},
+      {"repeat", put<&RunConfig::repeat>},
+      {"lr", put<&RunConfig::lr>},
+      {"batch_size", put<&RunConfig::batch_size>},
+      {"shuffle", put<&RunConfig::shuffle>},
+      {"num_workers", put<&RunConfig::num_workers>},
+      {"device", put<&RunConfig::device>},
+      {"deterministic", put<&RunConfig::deterministic>},
+      {"parallel", put_read<&RunConfig::parallel, parallel_of>},
+      {"accumulate", put<&RunConfig::accumulate>},
+      {"stop", put_read<&RunConfig::stop, stop_of>},
+      {"checkpoint", put<&RunConfig::checkpoint>},
+      {"init",
+       put_read<&RunConfig::init,
+                [](const Json& json) { return json.is_null() ? std::string() : json.get<std::string>(); }>},
+      {"log", put_read<&RunConfig::log, log_of>},
+  };
+  return table;
+}
+
+}  // namespace
+
+CompleteSettings::CompleteSettings(const Json& object) {
+  for (const auto& [key, value] : object.items()) set(key, std::make_shared<const Json>(value));
+}
+
+CompleteSettings::Json CompleteSettings::json() const {
+  Json object;
+  for (const auto& [key, value] : values_) {
+    if (value != nullptr) object[key] = *value;
+  }
+  return object;
+}
+
+std::shared_ptr<const CompleteSettings::Json> CompleteSettings::find(std::string_view key) const {
+  const auto found = std::ranges::find_if(values_, [key](const auto& value) { return value.first == key; });
+  return found == values_.end() ? nullptr : found->second;
+}
+
+const CompleteSettings::Json& CompleteSettings::at(std::string_view key) const {
+  const std::shared_ptr<const Json> value = find(key);
+  if (value == nullptr) throw ConfigError(fmt::format("the settings have no {}", key));
+  return *value;
+}
+
+std::shared_ptr<const CompleteSettings::Json>& CompleteSettings::place_of(std::string_view key) {
+  const auto found = std::ranges::find_if(values_, [key](const auto& known) { return known.first == key; });
+  return found != values_.end() ? found->second : values_.emplace_back(key, nullptr).second;
+}
+
+CompleteSettings::Json& CompleteSettings::operator[](std::string_view key) {
+  std::shared_ptr<const Json>& value = place_of(key);
+  auto own = std::make_shared<Json>(value != nullptr ? *value : Json());
+  value = own;
+  return *own;
+}
+
+void CompleteSettings::set(std::string_view key, std::shared_ptr<const Json> value) {
+  place_of(key) = value == nullptr || value->is_null() ? nullptr : std::move(value);
+}
+
+PutIntoRun read_setting(std::string_view key, const Json& value) {
+  const auto reader = readers().find(key);
+  return reader != readers().end() ? reader->second(value) : [](RunConfig&) {};
+}
+
+template <typename Spec>
+Spec named_of(const Json& json, std::span<const NamedType> types) {
+  Spec spec;
+  spec.type = json.at("name");
+  spec.arguments = arguments_of(json, require_type(types, spec.type, "name"));
+  return spec;
+}
+template OptimizerSpec named_of(const Json& json, std::span<const NamedType> types);
+template ScheduleSpec named_of(const Json& json, std::span<const NamedType> types);
+template LossSpec named_of(const Json& json, std::span<const NamedType> types);
+
+ScheduleSpec schedule_of(const Json& json) {
+  auto schedule = named_of<ScheduleSpec>(json, schedule_types());
+  if (json.contains("then")) schedule.then = {named_of<ScheduleSpec>(json.at("then"), schedule_types())};
+  return schedule;
+}
+
+DatasetSpec dataset_of(const Json& json) {
+  DatasetSpec spec;
+  spec.name = json.at("name");
+  spec.path = json.value("path", "");
+  spec.format = json.value("format", "");
+  spec.validation = size_of(json, "validation");
+  spec.test = size_of(json, "test");
+  spec.split = parse_split_method(json.value("split", split_method_name(SplitMethod::kAuto)));
+  spec.split_seed = json.value("split_seed", spec.split_seed);
+  spec.limit = json.value("limit", spec.limit);
+  if (json.contains("resize")) spec.resize = json.at("resize").get<std::array<std::int64_t, 2>>();
+  spec.grayscale = json.value("grayscale", false);
+  spec.label = json.value("label", "");
+  spec.targets = json.value("target", spec.targets);
+  spec.missing = choice_of<MissingValues>(json, "missing", {"error", "mean"});
+  spec.categories = choice_of<Categories>(json, "categories", {"one_hot", "ordinal"});
+  spec.decimal = choice_of<DecimalMark>(json, "decimal", {"auto", ".", ","});
+  spec.encoding = choice_of<TextEncoding>(json, "encoding", {"utf-8", "latin-1"});
+  spec.unknown = choice_of<UnknownCategory>(json, "unknown", {"error", "zeros"});
+  spec.channels = choice_of<ChannelOrder>(json, "channels", {"auto", "first", "last"});
+  spec.categorical = json.value("categorical", spec.categorical);
+  spec.ignore = json.value("ignore", spec.ignore);
+  const Json normalize = json.value("normalize", Json());
+  if (normalize == "train") spec.normalization = Normalization::kTrain;
+  if (normalize == "none") spec.normalization = Normalization::kNone;
+  if (normalize.is_object())
+    spec.transform = {normalize.at("mean").get<std::vector<float>>(),
+                      normalize.at("std").get<std::vector<float>>()};
+  return spec;
+}
+
+NetworkSpec network_of(const Json& json) { return {json.at("name"), layers_of(json.at("layers"))}; }
+
+ParallelOptions parallel_of(const Json& json) {
+  ParallelOptions options;
+  if (!json.is_object()) return options;  // "none"
+  options.data = json.value("data", options.data);
+  if (json.contains("model")) {
+    for (const auto& [layers, device] : json.at("model").items()) options.model.push_back({layers, device});
+  }
+  if (!json.contains("pipeline")) return options;
+  const Json& pipeline = json.at("pipeline");
+  PipelineOptions& stages = options.pipeline.emplace();
+  const Json given = pipeline.value("stages", Json());
+  if (given.is_number()) stages.stages = given;
+  if (given.is_array()) stages.first_layers = given.get<std::vector<std::string>>();
+  stages.micro_batches = pipeline.at("micro_batches");
+  stages.schedule = parse_pipeline_schedule(pipeline.at("schedule").get<std::string>());
+  return options;
+}
+
+std::string parallel_text(const ParallelOptions& options) {
+  if (!options.is_parallel()) return "none";
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
+  if (options.data > 1) add(fmt::format("data-{}", options.data));
+  for (const LayerPlacement& placement : options.model) {
+    std::string device = placement.device;
+    std::replace(device.begin(), device.end(), ':', '.');  // A ':' would be escaped in the names of runs.
+    add(fmt::format("{}-{}", placement.layers, device));
+  }
+  if (const auto& pipeline = options.pipeline) {
+    std::string stages = fmt::format("{}", fmt::join(pipeline->first_layers, "."));
+    if (pipeline->stages > 0) stages = std::to_string(pipeline->stages);
+    add(fmt::format("pipeline-{}{}{}{}", stages, stages.empty() ? "" : "x", pipeline->micro_batches,
+                    pipeline->schedule == PipelineSchedule::kGpipe ? "" : "-1f1b"));
+  }
+  return text;
+}
+
+}  // namespace sweep
