@@ -107,7 +107,6 @@ ReadOptions read_options(const DatasetSpec& spec) {
   options.targets = spec.targets;
   options.missing = spec.missing;
   options.categories = spec.categories;
-  options.channels = spec.channels;
   options.decimal = spec.decimal;
   options.encoding = spec.encoding;
   options.categorical = spec.categorical;

@@ -26,7 +26,6 @@ struct ReadOptions {
   Categories categories = Categories::kOneHot;
   DecimalMark decimal = DecimalMark::kAuto;
   TextEncoding encoding = TextEncoding::kUtf8;
-  ChannelOrder channels = ChannelOrder::kAuto;
   MissingValues missing = MissingValues::kError;
 
   // All formats.
