@@ -156,7 +156,7 @@ std::vector<Kind> kinds_of_damage() {
        idx_images([] { return flipped(test::gzip(images()), 900); }, ".gz"),
        "data/train-images-idx3-ubyte.gz: the compressed data is damaged: "},
       {"TrailingJunk", Fate::kRefused, idx_images([] { return images() + "junk"; }),
-       "data/train-images-idx3-ubyte: too long: its header promises [60, 8, 8] = 3840 bytes of data"},
+       "data/train-images-idx3-ubyte: is too long: more follows the 3840 values of its header"},
       {"TrailingJunkBehindGzip", Fate::kRefused,
        idx_images([] { return test::gzip(images()) + "junk"; }, ".gz"),
        "data/train-images-idx3-ubyte.gz: something that is not gzip follows the end of the compressed data"},
@@ -165,10 +165,10 @@ std::vector<Kind> kinds_of_damage() {
       {"WrongSizes", Fate::kRefused, idx_images([] {
          return test::idx({60, 8, 9}, test::some_bytes(60 * 64));
        }),
-       "data/train-images-idx3-ubyte: too short: its header promises [60, 8, 9] = 4320 bytes of data"},
+       "data/train-images-idx3-ubyte: is cut short: its header promises [60, 8, 9] values of 1 bytes"},
       {"OtherNumberOfLabels", Fate::kRefused,
        [](const SweepFolder& folder) { write_idx(folder, images(), labels(59)); },
-       "data/train-images-idx3-ubyte: holds 60 images, but "},
+       "data/train-images-idx3-ubyte: holds 60 samples, but "},
       {.name = "LabelsOutOfRange",
        .fate = Fate::kRefused,
        .write =
@@ -188,8 +188,8 @@ std::vector<Kind> kinds_of_damage() {
                                          test::DeflateFormat::kGzip);
            },
            ".gz"),
-       "data/train-images-idx3-ubyte.gz: its header promises [100000, 28, 28] = 78400000 bytes of data, "
-       "which is "},
+       "data/train-images-idx3-ubyte.gz: is cut short: its header promises [100000, 28, 28] values of 1 "
+       "bytes"},
 
       // CIFAR's batches.
       {"CutCifarBatch", Fate::kRefused,

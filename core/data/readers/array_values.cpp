@@ -150,7 +150,9 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   if (layout.shape.empty()) fail(source, "holds a single number, expected an array");
   if (too_many || count > source.max_bytes / layout.bytes) {
     fail(source, "is cut short: its header promises " + to_string(layout.shape) + " values of " +
-                     std::to_string(layout.bytes) + " bytes, which a file of this size cannot hold");
+                     std::to_string(layout.bytes) +
+                     " bytes, which a file of this size cannot hold; compressed data may expand to 100 times "
+                     "its size");
   }
   const auto per_sample = count / static_cast<std::uint64_t>(layout.shape.front());
   const bool bytes = layout.kind == ValueKind::kUnsigned && layout.bytes == 1;

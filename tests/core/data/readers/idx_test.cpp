@@ -110,7 +110,7 @@ TEST(ReadIdx, SaysWhatIsWrong) {
             "FILE: is cut short: its header promises [3] = 3 values of 1 bytes");
   EXPECT_EQ(parse_error(idx({30}, "ab"), 1),
             "FILE: is cut short: its header promises [30] values of 1 bytes, which a file of this size "
-            "cannot hold");
+            "cannot hold; compressed data may expand to 100 times its size");
   EXPECT_THAT(parse_error(idx({60000, 28, 28}, "ab"), 3),
               HasSubstr("its header promises [60000, 28, 28] values of 1 bytes, which a file of this size "
                         "cannot hold"));

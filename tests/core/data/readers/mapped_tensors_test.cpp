@@ -22,6 +22,11 @@ void write_array(TensorWriter& writer, const std::string& name, TensorType type,
   writer.end({static_cast<std::int64_t>(values.size())});
 }
 
+template <typename T>
+std::vector<T> values_of(const MaybeOwnedArray<T>& array) {
+  return {array.begin(), array.end()};
+}
+
 class MappedTensorsTest : public testing::Test {
  protected:
   MappedTensorsTest() {
@@ -44,12 +49,12 @@ TEST_F(MappedTensorsTest, AreAlignedAndOutliveTheirReader) {
   {
     const MappedTensors tensors = opened();
     EXPECT_EQ(tensors.metadata().at("key"), "value");
-    EXPECT_THAT(tensors.array<std::uint8_t>("bytes"), ElementsAre(1, 2, 3));
+    EXPECT_THAT(values_of(tensors.array<std::uint8_t>("bytes")), ElementsAre(1, 2, 3));
     labels = tensors.array<std::int32_t>("labels");
     floats = tensors.array<float>("floats");
   }
-  EXPECT_THAT(labels, ElementsAre(-4, 5));
-  EXPECT_THAT(floats, ElementsAre(0.5f));
+  EXPECT_THAT(values_of(labels), ElementsAre(-4, 5));
+  EXPECT_THAT(values_of(floats), ElementsAre(0.5f));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(labels.data()) % 64, 0u);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(floats.data()) % 64, 0u);
 }
