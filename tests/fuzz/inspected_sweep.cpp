@@ -16,7 +16,7 @@
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/results.h"
-#include "runmanager/sweep/requested_runs.h"
+#include "runmanager/kinds/network/requested_runs.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_table.h"

@@ -16,7 +16,7 @@
 #include "runmanager/config/data_check.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
-#include "runmanager/sweep/requested_runs.h"
+#include "runmanager/kinds/network/requested_runs.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
