@@ -55,6 +55,8 @@ class RunKind {
   /// The work of one epoch, in a unit that is the same for all runs: the display estimates the time left by
   /// it.
   virtual double work_per_epoch(const RunConfig& config) = 0;
+  /// Whether it can only be done in worker processes.
+  virtual bool needs_workers() const { return false; }
   /// Seconds in which a run must stop when it is asked to.
   virtual double stop_seconds(const RunConfig& config) const = 0;
 

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
@@ -55,7 +57,8 @@ RunConfig recorded_config(const RunRecord& record) {
                               .data_directory = data != nullptr ? data : "",
                               .cuda_device_count = std::numeric_limits<int>::max()};
     const JsonNode tree = settings_tree(settings, fmt::format("configuration of {}", record.name));
-    RunConfig config = read_run_config(tree, context, problems);
+    RunConfig config = is_command_file(tree) ? read_command_config(tree, problems)
+                                             : read_run_config(tree, context, problems);
     problems.throw_if_any();
     config.repeat = repeat;
     config.name = record.name;

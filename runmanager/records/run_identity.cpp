@@ -53,8 +53,9 @@ void take_names(Json& layers, const std::string& prefix, std::vector<std::string
 }
 
 std::optional<std::string> data_digests(const Json& provenance) {
-  if (!provenance.is_object() || !provenance.contains("dataset")) return std::nullopt;
-  const Json& dataset = provenance["dataset"];
+  if (!provenance.is_object()) return std::nullopt;
+  const Json dataset = provenance.contains("inputs") ? Json{{"files", provenance["inputs"]}}
+                                                     : provenance.value("dataset", Json());
   if (!dataset.is_object() || !dataset.contains("files") || !dataset["files"].is_array()) return std::nullopt;
   std::string digests;
   for (const Json& file : dataset["files"]) {
@@ -75,6 +76,12 @@ std::string spanning_schedule(const Json& schedule) {
 
 Json without_names(const Json& config, RunIdentity& identity) {
   Json settings = Json::object();
+  if (config.contains("command")) {
+    for (const char* key : {"command", "shell", "params", "repeat"}) {
+      if (config.contains(key)) settings[key] = config[key];
+    }
+    return settings;
+  }
   for (const auto& [key, value] : config.items()) {
     if (!is_compared_by_itself(key) && !changes_only_times(key)) settings[key] = value;
   }

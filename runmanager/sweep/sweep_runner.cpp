@@ -89,6 +89,8 @@ std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
 void SweepRunner::check_options() const {
   check_can_be_joined(sweep_, options_);
   if (!environment_.worker_command.empty()) return;
+  if (kind_->needs_workers())
+    throw ConfigError("a command needs worker processes, which ranks of MPI do not have");
   if (options_.jobs > 1) throw ConfigError("several runs at once need worker processes");
   if (options_.timeout > 0) throw ConfigError("ending a run that takes too long needs worker processes");
 }

@@ -42,7 +42,7 @@ void SweepRunner::train_runs() {
                           .json = options_.json,
                           .total_runs = growing_ ? sweep_.search->trials : 0,
                           .work = total_work,
-                          .goal = sweep_.search ? std::optional(goal_of(*sweep_.search)) : std::nullopt,
+                          .goal = goal_of(sweep_),
                           .replaces = replaced_runs(),
                           .refresh = refresh()},
                          sweep_.runs, std::move(records_));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/parallel_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -113,7 +114,27 @@ const CombinationReader::PartValue& CombinationReader::part_value(const Combinat
   return value;
 }
 
+// Every parameter is the program's; the rest is read once.
+RunConfig CombinationReader::read_command_run(const Combination& combination) {
+  if (!common_) {
+    common_ = read_command_config(tree_, problems_);
+    common_json_ = std::make_shared<const Json>(common_->resolved.json());
+  }
+  RunConfig config = *common_;
+  config.repeat = static_cast<std::uint32_t>(combination.repeat);
+  Json params = Json::object();
+  for (const AxisValue& value : combination.values) {
+    params[value.axis->key] = to_json(value.value());
+    if (value.axis->key == "device") config.device = value.value().text;
+  }
+  config.resolved =
+      ResolvedSettings(common_json_, {{"params", std::make_shared<const Json>(std::move(params))},
+                                      {"repeat", std::make_shared<const Json>(config.repeat)}});
+  return config;
+}
+
 RunConfig CombinationReader::read(const Combination& combination) {
+  if (is_command_file(tree_)) return read_command_run(combination);
   note_keys_of(combination);
   if (!common_) read_common(combination);
   RunConfig config = *common_;

@@ -48,6 +48,7 @@ class CombinationReader {
   };
   using Choice = std::pair<const Axis*, std::size_t>;  // an axis and the index of its value
 
+  RunConfig read_command_run(const Combination& combination);
   void note_keys_of(const Combination& combination);
   void read_common(const Combination& combination);
   const PartValue& part_value(const Combination& combination, const RunPart& part);

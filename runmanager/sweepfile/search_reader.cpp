@@ -21,8 +21,8 @@ const Axis* find_axis(const SearchSpace& space, const std::function<bool(const A
   return nullptr;
 }
 
-SearchSpec read_values(const JsonNode& node, Problems& problems) {
-  const SettingReader reader(&node, search_settings(), problems);
+SearchSpec read_values(const JsonNode& node, std::span<const Setting> settings, Problems& problems) {
+  const SettingReader reader(&node, settings, problems);
   SearchSpec search;
   const std::span<const std::string> methods = search_method_names();
   const auto method = std::ranges::find(methods, reader.text("method"));
@@ -31,7 +31,7 @@ SearchSpec read_values(const JsonNode& node, Problems& problems) {
   search.metric = reader.text("metric");
   const JsonNode* mode = reader.find("mode");
   search.largest_is_best =
-      mode != nullptr ? mode->text == "max" : metric_tagged(search.metric)->larger_is_better;
+      mode != nullptr ? mode->text == "max" : metric_called(search.metric).larger_is_better;
   search.seed = static_cast<std::uint64_t>(reader.integer("seed"));
   search.at_once = static_cast<std::size_t>(reader.integer("at_once"));
   search.min_epochs = static_cast<int>(reader.integer("min_epochs"));
@@ -106,6 +106,8 @@ bool draws_points(const SearchSpec& search, const SearchSpace& space) {
 
 std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems) {
   const JsonNode* node = root.find("search");
+  const std::span<const Setting> settings =
+      is_command_file(root) ? command_search_settings() : search_settings();
   const std::size_t problems_before = problems.size();
   std::optional<SearchSpec> search;
   if (node != nullptr) {
@@ -114,8 +116,8 @@ std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& s
           *node, fmt::format("an object with any of: {}", fmt::join(setting_names(search_settings()), ", ")));
       return std::nullopt;
     }
-    check_keys(*node, search_settings(), problems);
-    search = read_values(*node, problems);
+    check_keys(*node, settings, problems);
+    search = read_values(*node, settings, problems);
     if (problems.empty()) check_space(root, *node, *search, space, problems);
   }
   if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {

@@ -97,7 +97,7 @@ std::vector<SettingDifference> swept_differences(const RunRecord& record, const 
   for (const auto& [key, value] : swept) {
     if (!changes_only_times(key)) continue;
     const auto *before = find_at(record.config, key), *now = find_at(config.resolved, key);
-    if (before != nullptr && now != nullptr && *before == *now) continue;
+    if (before == now || (before != nullptr && now != nullptr && *before == *now)) continue;
     const auto text = [](const nlohmann::ordered_json* json) { return json ? json->dump() : "nothing"; };
     differences.push_back({key, text(before), text(now)});
   }
