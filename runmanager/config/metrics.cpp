@@ -90,6 +90,7 @@ const Metric& metric_named(std::string_view key) {
     Metric& metric = found->second;
     metric.key = metric.tag = metric.title = metric.brief = metric.name = found->first;
     metric.importance = 550;
+    metric.line_importance = 2;
     // As far as a name tells.
     metric.larger_is_better = key.ends_with("accuracy") || key.ends_with("r2");
     if (key.ends_with("accuracy")) metric.unit = kShare;

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 std::string absolute(const std::string& path, const fs::path& directory) {
-  return fs::absolute(directory / path).lexically_normal().string();
+  return (fs::current_path() / directory / path).lexically_normal().string();
 }
 
 // The texts of a list; reports what is none.

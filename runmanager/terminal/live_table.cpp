@@ -90,8 +90,7 @@ void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
     add_column(table, runs, {.title = "run", .right_aligned = false, .leads = true},
                [](const LiveRun& run) { return run.name; });
   add_column(table, runs, {.title = "epoch", .leads = true}, [](const LiveRun& run) {
-    return run.has_begun ? fmt::format("{}/{}", std::min(run.finished_epochs + 1, run.epochs), run.epochs)
-                         : "";
+    return run.has_begun ? fmt::format("{}{}", run.current_epoch(), run.of_epochs()) : "";
   });
 }
 

@@ -19,6 +19,7 @@
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
+#include "tools/commands/plan_program.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
 
@@ -102,6 +103,11 @@ void run_pilots(SweepPlan& plan, DatasetCache& data) {
 
 int print_plan(const PlanOptions& options) {
   const Sweep sweep = load_sweep(options.sweep);
+  if (sweep.runs.front().command) {
+    return print_program_plan(
+        sweep,
+        {.logdir = options.logdir, .fresh = options.fresh, .replace = options.replace, .json = options.json});
+  }
   DatasetCache data(load_dataset);
   std::vector<ExistingRun> existing(sweep.runs.size());
   if (options.fresh) {

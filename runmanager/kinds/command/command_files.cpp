@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kAttemptFile = ".attempt", *kLockFile = ".lock";
+constexpr const char *kAttemptFile = ".attempt", *kProgramLock = ".program.lock";
 // TensorBoard's page of hyperparameters breaks at larger steps.
 constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
 
@@ -77,11 +77,11 @@ void CommandFiles::open() {
 void CommandFiles::lock() {
   std::error_code error;
   fs::create_directories(directory_, error);
-  lock_.emplace(open_output_file(directory_ / kLockFile, OutputMode::kUpdate).release());
+  lock_.emplace(open_output_file(directory_ / kProgramLock, OutputMode::kUpdate).release());
   constexpr int kTries = 3000;  // 10 ms each
   for (int tries = 0; ::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++tries) {
     if (tries == kTries)
-      throw IoError((directory_ / kLockFile).string() +
+      throw IoError((directory_ / kProgramLock).string() +
                     ": is held by a program that an earlier attempt has started");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

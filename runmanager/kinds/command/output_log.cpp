@@ -33,6 +33,8 @@ OutputLog::OutputLog(const std::filesystem::path& path, std::uint64_t kept)
 
 void OutputLog::write(std::string_view text) {
   if (text.empty()) return;
+  // The lines of LogFile are in the same file.
+  if (const off_t end = ::lseek(file_.get(), 0, SEEK_END); end >= 0) size_ = static_cast<std::uint64_t>(end);
   size_ += write_at(file_.get(), text, size_);
   last_ = text.back();
   // Three times, so that the end is moved only once per kept_ bytes.
