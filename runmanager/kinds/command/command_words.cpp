@@ -41,11 +41,12 @@ bool is_name(std::string_view text) {
 }
 
 // Calls use(text, name) for each part of the word: text, and then the name of a substitution, or "" at the
-// end. {{name}} is the text {name}; braces around anything else are text.
+// end. {{name}} is the text {name}; braces around anything else are text, and so is ${name}, a shell's own.
 void for_each_part(const std::string& word, const std::function<void(std::string, std::string)>& use) {
   std::string text;
   for (std::size_t i = 0; i < word.size(); ++i) {
-    const std::size_t end = word[i] == '{' ? word.find('}', i) : std::string::npos;
+    const bool is_brace = word[i] == '{' && (i == 0 || word[i - 1] != '$');
+    const std::size_t end = is_brace ? word.find('}', i) : std::string::npos;
     const bool is_doubled = word.compare(i, 2, "{{") == 0;
     const std::size_t begin = i + (is_doubled ? 2 : 1);
     if (end == std::string::npos || end <= begin || !is_name(word.substr(begin, end - begin)) ||

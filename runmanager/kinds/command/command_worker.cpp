@@ -137,6 +137,7 @@ class CommandRun {
       if (!end) check_deadlines(program);
     }
     splitter_.finish([this](std::string_view line) { read_line(line); });
+    look(true);
     history_.close();
     output_->end_line();
     return *end;

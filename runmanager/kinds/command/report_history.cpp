@@ -21,7 +21,7 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   }
   if (steps_.empty() || step > steps_.rbegin()->first) {
     close();
-    if (stride_ > 1 && count_ % stride_ != 0 && !steps_.empty()) steps_.erase(std::prev(steps_.end()));
+    if (stride_ > 1 && (count_ - 1) % stride_ != 0 && !steps_.empty()) steps_.erase(std::prev(steps_.end()));
     ++count_;
     if (steps_.size() > kMostSteps) thin_out();
     open_ = true;
@@ -48,7 +48,7 @@ void ReportHistory::close() {
 
 void ReportHistory::thin_out() {
   stride_ *= 2;
-  bool keeps = false;
+  bool keeps = true;
   for (auto at = steps_.begin(); at != steps_.end();) {
     at = std::exchange(keeps, !keeps) ? std::next(at) : steps_.erase(at);
   }
