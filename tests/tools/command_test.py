@@ -341,6 +341,29 @@ time.sleep(100)
         self.assertEqual(sorted((self.folder / "count").read_text().split()), ["1", "2", "3", "4"])
         self.assertEqual({record["status"] for record in self.runs().values()}, {"completed"})
 
+    def test_sweeps_of_a_program_and_of_a_network_are_paired_by_their_parameters(self):
+        rows = "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(60))
+        (self.folder / "table.csv").write_text("a,b,kind\n" + rows)
+        layers = [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 2}]
+        self.sweep(self.file("network", dataset={"name": "table", "path": "table.csv", "label": "kind"},
+                             network={"layers": layers}, device="cpu", params={"lr": [0.1, 0.01]}))
+        self.sweep(self.file("program", command=["python3", "train.py", "{lr}", "1", "0"], params={"lr": [0.1, 0.01]}))
+        pairs = json.loads(self.sweep("compare", "runs/program", "runs/network", "--by", "sweep", "--json").stdout)["pairs"]
+        self.assertEqual(len(pairs), 2)
+        self.assertIn("a program against a network", json.dumps(pairs))
+
+    def test_the_commit_of_the_working_directory_is_told_and_does_not_count(self):
+        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+        for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
+            subprocess.run([*git, *words], cwd=self.folder, check=True)
+        keys = {"command": ["sh", "-c", "echo once >> count"], "params": {"x": [1]}}
+        self.sweep(self.file(**keys))
+        (record,) = self.runs().values()
+        self.assertEqual(len(record["provenance"]["git"]["commit"]), 40)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "two"], cwd=self.folder, check=True)
+        self.sweep("s.json")
+        self.assertEqual((self.folder / "count").read_text(), "once\n")
+
     # Interruptions.
 
     def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):

@@ -134,6 +134,17 @@ void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
 }
 
+// TensorBoard has left our file behind once the program has written a later one.
+void CommandFiles::end_events(RunStatus status, const std::string& reason) {
+  const std::vector<std::string> files = tbwriter::list_event_files(directory_);
+  if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
+    events_->close(RunStatus::kInterrupted, "");
+    const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
+    events_ = std::make_unique<RunLog>(directory_, run, kMaxStep + 1, attempt_.empty());
+  }
+  events_->close(status, reason);
+}
+
 RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, RunStatus status, const std::string& reason,
                             const std::string& stop, double seconds) {
   check_owner();
@@ -141,7 +152,7 @@ RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, RunStatus status, c
   record_.epochs = std::move(epochs);
   record_.stop_reason = stop;
   if (!reason.empty()) record_.error = reason;
-  events_->close(status, reason);
+  end_events(status, reason);
   record_.event_files = event_file_sizes(directory_);
   record_.run_seconds = earlier_seconds_ + seconds;
   record_.ended = utc_time();

@@ -48,6 +48,7 @@ class CommandFiles {
  private:
   void lock();
   void open_events();
+  void end_events(RunStatus status, const std::string& reason);
   void remove_own_events() const;
 
   const WorkerTask& task_;

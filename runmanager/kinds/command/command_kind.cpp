@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/base/file.h"
 #include "core/data/readers/content_reader.h"
 #include "runmanager/kinds/command/command_words.h"
+#include "runmanager/records/provenance.h"
 
 namespace sweep {
 namespace {
@@ -82,6 +84,25 @@ bool is_found(const CommandSpec& spec) {
   return false;
 }
 
+// What the program prints, without the newline at its end; nothing if it fails.
+std::optional<std::string> output_of(const std::vector<std::string>& words) {
+  FILE* const pipe = ::popen((shell_command(words) + " 2>/dev/null").c_str(), "re");
+  if (pipe == nullptr) return std::nullopt;
+  std::string text;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
+  if (::pclose(pipe) != 0) return std::nullopt;
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// The commit of the directory, and whether files differ from it; null outside of git.
+Json git_state(const std::string& directory) {
+  const auto commit = output_of({"git", "-C", directory, "rev-parse", "HEAD"});
+  if (!commit) return nullptr;
+  const auto changes = output_of({"git", "-C", directory, "status", "--porcelain", "--untracked-files=no"});
+  return {{"commit", *commit}, {"changed", changes && !changes->empty()}};
+}
+
 }  // namespace
 
 CommandKind::CommandKind(Json program,
@@ -127,6 +148,11 @@ PreparedRun CommandKind::prepare(const RunConfig& config) {
   if (!run.unavailable) run.devices = {run.device};
   run.provenance = program_;
   run.provenance["inputs"] = input_files(config);
+  if (config.command->cwd != kRunCwd) {
+    const auto [at, is_new] = git_.try_emplace(config.command->cwd.string());
+    if (is_new) at->second = git_state(at->first);
+    if (!at->second.is_null()) run.provenance["git"] = at->second;
+  }
   return run;
 }
 

@@ -31,6 +31,7 @@ class CommandKind final : public RunKind {
   const nlohmann::ordered_json program_;
   const std::function<std::optional<std::string>(const Device&)> unavailable_reason_;
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
+  std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
 };
 
 }  // namespace sweep

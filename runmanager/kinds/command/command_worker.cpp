@@ -96,7 +96,7 @@ class CommandRun {
     history_.close();
     is_live_ = true;
     observer_.begin_run(plan());
-    trained_ = history_.size();
+    closed_ = history_.size();
   }
 
   RunPlan plan() const {
@@ -206,15 +206,17 @@ class CommandRun {
     watch_ = make_epoch_watch(task_.config, true);
     files_.rewrite_events([this](const auto& use) { history_.for_each(use); });
     observer_.begin_run(plan());
-    trained_ = history_.size();
+    closed_ = history_.size();
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {
     files_.write_events(step, values);
     EpochRecord epoch = history_.last();
-    epoch.epoch = static_cast<int>(++trained_);
+    epoch.epoch = static_cast<int>(++closed_);
     if (watch_) watch_->add(epoch);
-    if (is_live_) observer_.end_epoch(epoch);
+    if (!is_live_ || !history_.keeps_last()) return;
+    epoch.epoch = static_cast<int>(history_.size());
+    observer_.end_epoch(epoch);
   }
 
   void check_deadlines(Program& program) {
@@ -285,7 +287,7 @@ class CommandRun {
   std::vector<MetricReport> found_;  // in lines of the output, not yet in the file of metrics
   std::optional<Reason> reason_;     // why the program was ended
   std::array<bool, 2> is_open_ = {true, true};
-  std::size_t trained_ = 0;  // steps that the observer knows
+  std::size_t closed_ = 0;  // steps so far
   bool is_live_ = false;
   double begin_ = 0, last_sign_ = 0, last_report_ = 0;
   double ask_end_ = 0, next_look_ = 0, next_save_ = 0;

@@ -21,7 +21,7 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   }
   if (steps_.empty() || step > steps_.rbegin()->first) {
     close();
-    if (stride_ > 1 && (count_ - 1) % stride_ != 0 && !steps_.empty()) steps_.erase(std::prev(steps_.end()));
+    if (!steps_.empty() && !keeps_last()) steps_.erase(std::prev(steps_.end()));
     ++count_;
     if (steps_.size() > kMostSteps) thin_out();
     open_ = true;

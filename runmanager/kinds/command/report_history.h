@@ -46,6 +46,8 @@ class ReportHistory {
   /// The last one, without its number. There has to be one.
   const EpochRecord& last() const { return steps_.rbegin()->second.all; }
   std::size_t size() const { return steps_.size(); }
+  /// Whether the last one stays when a later one begins.
+  bool keeps_last() const { return (count_ - 1) % stride_ == 0; }
   /// Steps that are complete.
   std::size_t complete() const { return steps_.size() - (open_ ? 1 : 0); }
   /// Calls use(step, record) for every complete step, with the values that are not in the program's events.
