@@ -281,11 +281,8 @@ time.sleep(100)
     def test_exit_75_asks_to_be_run_again(self):
         record = self.run_of("sh", "-c", "test $SWEEP_ATTEMPT = 3 || exit 75")
         self.assertEqual(record["status"], "completed")
-        self.assertIn("asked 50 times", self.run_of_other("forever", "sh", "-c", "exit 75")["error"])
-
-    def run_of_other(self, name, *command):
-        self.sweep(self.file(name, command=list(command)), code=1)
-        return list(self.runs(name).values())[0]
+        self.sweep(self.file("forever", command=["sh", "-c", "exit 75"]), code=1)
+        self.assertIn("asked 50 times", self.runs("forever")["run"]["error"])
 
     # What it is.
 
@@ -348,7 +345,7 @@ time.sleep(100)
         self.sweep(self.file("network", dataset={"name": "table", "path": "table.csv", "label": "kind"},
                              network={"layers": layers}, device="cpu", params={"lr": [0.1, 0.01]}))
         self.sweep(self.file("program", command=["python3", "train.py", "{lr}", "1", "0"], params={"lr": [0.1, 0.01]}))
-        pairs = json.loads(self.sweep("compare", "runs/program", "runs/network", "--by", "sweep", "--json").stdout)["pairs"]
+        pairs = json.loads(self.sweep("compare", "runs/program", "runs/network", "--by", "sweep", "--json").stdout)["values"][0]["pairs"]
         self.assertEqual(len(pairs), 2)
         self.assertIn("a program against a network", json.dumps(pairs))
 
@@ -363,6 +360,27 @@ time.sleep(100)
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "two"], cwd=self.folder, check=True)
         self.sweep("s.json")
         self.assertEqual((self.folder / "count").read_text(), "once\n")
+
+    @unittest.skipUnless(subprocess.run(["python3", "-c", "import torch.utils.tensorboard"], capture_output=True,
+                                        check=False).returncode == 0, "python3 has no PyTorch with TensorBoard")
+    def test_the_pytorch_script_of_the_tutorial_is_interrupted_and_goes_on(self):
+        page = Path(__file__).resolve().parents[2] / "sweeps/tutorials/any-program"
+        chance = random.Random(1)
+        (self.folder / "train-images-idx3-ubyte").write_bytes(bytes(16) + chance.randbytes(200 * 784))
+        (self.folder / "train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes(i % 10 for i in range(200)))
+        words = [SWEEP, page / "torch.json", "lr=0.01", "--jobs", "2", "--quiet"]
+        env = {**os.environ, "FASHION_MNIST": str(self.folder)}
+        process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(60), (130, 0))
+        self.sweep(*words[1:], env=env)
+        self.assertEqual(len(self.runs("torch")), 4)
+        for record in self.runs("torch").values():
+            self.assertEqual(record["status"], "completed")
+            self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
+            self.assertTrue(all(0 <= e["accuracy"] <= 1 for e in record["epochs"]))
+        self.sweep("fsck", "runs/torch")
 
     # Interruptions.
 
