@@ -214,6 +214,11 @@ time.sleep(100)
         for part in ("bad.json:1:13: command", "metrics.a", "did you mean \"silence\"", "network"):
             self.assertIn(part, text)
 
+    def test_what_only_networks_have_is_refused(self):
+        self.sweep(self.file(command=["true"], params={"x": [1]}))
+        for words in (["lr-find", "s.json"], ["data", "s.json"], ["evaluate", "runs/s/x=1"]):
+            self.assertRegex(self.sweep(*words, code=2).stderr, "program")
+
     # Searches.
 
     def test_searches_choose_and_prune_trials_by_its_metrics(self):

@@ -200,6 +200,7 @@ std::vector<DatasetSpec> specs_of(const std::vector<std::string>& words) {
     std::vector<DatasetSpec> specs;
     const std::vector<std::string> overrides(words.begin() + 1, words.end());
     for (const RunConfig& run : load_sweep(source, overrides).runs) {
+      if (run.command) throw ConfigError(source + ": runs a program, so its data is not known");
       if (std::ranges::find(specs, run.dataset) == specs.end()) specs.push_back(run.dataset);
     }
     return specs;
