@@ -7,112 +7,20 @@ PROGRAM is the sweep program. SWEEP_TORTURE_ROUNDS is how often a sweep is kille
 """
 
 import json
-import math
 import os
 import random
-import shutil
 import signal
-import struct
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import uuid
 from pathlib import Path
 
-SWEEP = None  # the program
-
-# Reports an epoch every so often, and goes on after the last one of an earlier attempt.
-TRAIN = """
-import json, os, sys, time
-lr, epochs, pause = float(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-kept = os.path.join(os.environ["SWEEP_CHECKPOINT_DIR"], "epoch")
-first = int(open(kept).read()) + 1 if os.path.exists(kept) else 1
-for epoch in range(first, epochs + 1):
-    time.sleep(pause)
-    with open(os.environ["SWEEP_METRICS"], "a") as metrics:
-        metrics.write(json.dumps({"step": epoch, "loss": lr / epoch, "score": epoch * lr}) + "\\n")
-    with open(kept + ".new", "w") as file:
-        file.write(str(epoch))
-    os.replace(kept + ".new", kept)
-"""
+from program_runs import ProgramRuns, has_gone, processes_with, scalar_record
 
 
-def masked_crc(data):
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def scalar_record(tag, step, value):
-    """An event with one scalar, as TensorFlow and PyTorch write it."""
-    name = tag.encode()
-    entry = b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", value)
-    summary = b"\x0a" + bytes([len(entry)]) + entry
-    event = b"\x09" + struct.pack("<d", time.time()) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
-    length = struct.pack("<Q", len(event))
-    return length + struct.pack("<I", masked_crc(length)) + event + struct.pack("<I", masked_crc(event))
-
-
-def processes_with(text):
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            if text.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            pass
-    return found
-
-
-def has_gone(text, seconds=10):
-    end = time.monotonic() + seconds
-    while processes_with(text):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-class CommandTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        (self.folder / "train.py").write_text(TRAIN)
-
-    def sweep(self, *words, code=0, env=None):
-        done = subprocess.run([SWEEP, *map(str, words)], cwd=self.folder, capture_output=True, text=True, errors="replace",
-                              env={**os.environ, **(env or {})}, timeout=120, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
-
-    def file(self, name="s", **keys):
-        (self.folder / f"{name}.json").write_text(json.dumps({"name": name, **keys}))
-        return f"{name}.json"
-
-    def runs(self, name="s"):
-        records = [json.loads(path.read_text()) for path in (self.folder / "runs" / name).glob("*/run.json")]
-        return {record["name"]: record for record in records}
-
-    def run_of(self, *command, code=0, **keys):
-        """The record of the only run of a sweep."""
-        self.sweep(self.file(command=list(command), **keys), code=code)
-        (record,) = self.runs().values()
-        return record
-
-    def log(self, run, name="s"):
-        return (self.folder / "runs" / name / run / "log.txt").read_bytes()
-
+class CommandTest(ProgramRuns):
     # What it gets.
 
     def test_each_combination_gets_its_values_on_the_command_line_and_in_the_environment(self):
@@ -177,7 +85,7 @@ class CommandTest(unittest.TestCase):
                   if [ $SWEEP_ATTEMPT = 2 ] && {str(keeps).lower()} && [ $step -lt 3 ]; then continue; fi
                   echo "{{\\"step\\": $step, \\"loss\\": $SWEEP_ATTEMPT}}" >> $SWEEP_METRICS
                   if [ $SWEEP_ATTEMPT = 1 ] && [ $step = 2 ]; then exit 75; fi
-                done"""]))
+                done; sleep 0.5"""]))
             (record,) = self.runs(name).values()
             values = [1, 1, 2] if keeps else [2, 2, 2]
             self.assertEqual([e["loss"] for e in record["epochs"]], values)
@@ -268,7 +176,7 @@ if os.fork() == 0:
 time.sleep(100)
 """)
         for victim in ("sweep", "worker", "both"):
-            process = subprocess.Popen([SWEEP, "x=1", "--name", victim, "--quiet", "--", "python3", "daemon.py", mark],
+            process = subprocess.Popen([self.program, "x=1", "--name", victim, "--quiet", "--", "python3", "daemon.py", mark],
                                        cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while len(processes_with(f"daemon.py\0{mark}")) < 3:  # with the sweep itself
                 time.sleep(0.02)
@@ -281,11 +189,8 @@ time.sleep(100)
     def test_exit_75_asks_to_be_run_again(self):
         record = self.run_of("sh", "-c", "test $SWEEP_ATTEMPT = 3 || exit 75")
         self.assertEqual(record["status"], "completed")
-        self.assertIn("asked 50 times", self.run_of_other("forever", "sh", "-c", "exit 75")["error"])
-
-    def run_of_other(self, name, *command):
-        self.sweep(self.file(name, command=list(command)), code=1)
-        return list(self.runs(name).values())[0]
+        self.sweep(self.file("forever", command=["sh", "-c", "exit 75"]), code=1)
+        self.assertIn("asked 50 times", self.runs("forever")["run"]["error"])
 
     # What it is.
 
@@ -308,6 +213,11 @@ time.sleep(100)
         text = self.sweep("bad.json", code=2).stderr
         for part in ("bad.json:1:13: command", "metrics.a", "did you mean \"silence\"", "network"):
             self.assertIn(part, text)
+
+    def test_what_only_networks_have_is_refused(self):
+        self.sweep(self.file(command=["true"], params={"x": [1]}))
+        for words in (["lr-find", "s.json"], ["data", "s.json"], ["evaluate", "runs/s/x=1"]):
+            self.assertRegex(self.sweep(*words, code=2).stderr, "program")
 
     # Searches.
 
@@ -333,7 +243,7 @@ time.sleep(100)
         self.assertLess(len(record["epochs"]), 12)
 
     def test_two_processes_share_a_sweep(self):
-        words = [SWEEP, "x=1,2,3,4", "--join", "--name", "s", "--quiet", "--", "sh", "-c", "echo {x} >> count; sleep 0.3"]
+        words = [self.program, "x=1,2,3,4", "--join", "--name", "s", "--quiet", "--", "sh", "-c", "echo {x} >> count; sleep 0.3"]
         both = [subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
         for process in both:
             self.assertEqual(process.wait(60), 0, process.stderr.read())
@@ -348,7 +258,7 @@ time.sleep(100)
         self.sweep(self.file("network", dataset={"name": "table", "path": "table.csv", "label": "kind"},
                              network={"layers": layers}, device="cpu", params={"lr": [0.1, 0.01]}))
         self.sweep(self.file("program", command=["python3", "train.py", "{lr}", "1", "0"], params={"lr": [0.1, 0.01]}))
-        pairs = json.loads(self.sweep("compare", "runs/program", "runs/network", "--by", "sweep", "--json").stdout)["pairs"]
+        pairs = json.loads(self.sweep("compare", "runs/program", "runs/network", "--by", "sweep", "--json").stdout)["values"][0]["pairs"]
         self.assertEqual(len(pairs), 2)
         self.assertIn("a program against a network", json.dumps(pairs))
 
@@ -364,13 +274,34 @@ time.sleep(100)
         self.sweep("s.json")
         self.assertEqual((self.folder / "count").read_text(), "once\n")
 
+    @unittest.skipUnless(subprocess.run(["python3", "-c", "import torch.utils.tensorboard"], capture_output=True,
+                                        check=False).returncode == 0, "python3 has no PyTorch with TensorBoard")
+    def test_the_pytorch_script_of_the_tutorial_is_interrupted_and_goes_on(self):
+        page = Path(__file__).resolve().parents[2] / "sweeps/tutorials/any-program"
+        chance = random.Random(1)
+        (self.folder / "train-images-idx3-ubyte").write_bytes(bytes(16) + chance.randbytes(200 * 784))
+        (self.folder / "train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes(i % 10 for i in range(200)))
+        words = [self.program, page / "torch.json", "lr=0.01", "--jobs", "2", "--quiet"]
+        env = {**os.environ, "FASHION_MNIST": str(self.folder)}
+        process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(60), (130, 0))
+        self.sweep(*words[1:], env=env)
+        self.assertEqual(len(self.runs("torch")), 4)
+        for record in self.runs("torch").values():
+            self.assertEqual(record["status"], "completed")
+            self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
+            self.assertTrue(all(0 <= e["accuracy"] <= 1 for e in record["epochs"]))
+        self.sweep("fsck", "runs/torch")
+
     # Interruptions.
 
     def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):
         rounds = int(os.environ.get("SWEEP_TORTURE_ROUNDS", "6"))
         chance = random.Random(rounds)
         mark = str(uuid.uuid4())
-        words = [SWEEP, "lr=1,2,3", "--name", "s", "--jobs", "2", "--quiet", "--", "python3", "train.py", "{lr}", "8", "0.02",
+        words = [self.program, "lr=1,2,3", "--name", "s", "--jobs", "2", "--quiet", "--", "python3", "train.py", "{lr}", "8", "0.02",
                  mark]
         for _ in range(rounds):
             process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -390,5 +321,5 @@ time.sleep(100)
 
 
 if __name__ == "__main__":
-    SWEEP = os.path.abspath(sys.argv.pop(1))
+    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
     unittest.main()

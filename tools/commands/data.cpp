@@ -203,6 +203,7 @@ std::vector<Json> datasets_of(const std::vector<std::string>& words) {
     const std::vector<std::string> overrides(words.begin() + 1, words.end());
     const Sweep sweep = load_sweep(source, overrides);
     for (const RunConfig& run : sweep.runs) {
+      if (run.command) throw ConfigError(source + ": runs a program, so its data is not known");
       if (std::ranges::find(specs, run.dataset) != specs.end()) continue;
       specs.push_back(run.dataset);
       settings.push_back(run.resolved.at("dataset"));

@@ -27,6 +27,8 @@ namespace fs = std::filesystem;
 constexpr const char *kAttemptFile = ".attempt", *kProgramLock = ".program.lock";
 // TensorBoard's page of hyperparameters breaks at larger steps.
 constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
+// .program.lock does. A keeper would inherit a lock on the events, and hold it when they are written anew.
+constexpr bool kLocks = false;
 
 RunIdentity identity(const RunRecord& record) {
   return identity_of(record.config, record.device, record.provenance);
@@ -113,7 +115,7 @@ void CommandFiles::open_events() {
   events_.reset();
   remove_own_events();
   const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-  events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, attempt_.empty());
+  events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, kLocks);
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
@@ -140,7 +142,7 @@ void CommandFiles::end_events(RunStatus status, const std::string& reason) {
   if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
     events_->close(RunStatus::kInterrupted, "");
     const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-    events_ = std::make_unique<RunLog>(directory_, run, kMaxStep + 1, attempt_.empty());
+    events_ = std::make_unique<RunLog>(directory_, run, kMaxStep + 1, kLocks);
   }
   events_->close(status, reason);
 }
