@@ -20,6 +20,7 @@ constexpr const char* kShortHelp =
     "a sweep file is needed, or a command:\n"
     "  sweep SWEEP.json [key=v1,v2,... ...]   train every combination, or resume: sweep sweeps/fashion.json "
     "lr=0.1,0.01\n"
+    "  sweep lr=0.1,0.01 -- python3 train.py --lr={lr}   the same with a program of your own\n"
     "  sweep plan SWEEP.json                  print every run without training\n"
     "  sweep show runs/NAME                   print the results again\n"
     "\"sweep --help\" tells more.";
@@ -29,7 +30,9 @@ class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {
     if (app->get_parent() != nullptr) return CLI::Formatter::make_usage(app, "sweep " + app->get_name());
-    return "Usage: sweep SWEEP.json [key=v1,v2,... ...] [options]\n       sweep COMMAND ...\n";
+    return "Usage: sweep SWEEP.json [key=v1,v2,... ...] [options]\n"
+           "       sweep [key=v1,v2,... ...] [options] -- PROGRAM ARGUMENTS...\n"
+           "       sweep COMMAND ...\n";
   }
 };
 
@@ -54,6 +57,24 @@ void check_is_file(const std::string& word, const std::vector<std::string>& comm
   if (word.find_first_of("./=") != std::string::npos) return;  // A path: reading it reports the error.
   throw ConfigError(fmt::format("{}: no such file, and no command: {}{}", word, fmt::join(commands, ", "),
                                 suggestion(word, commands)));
+}
+
+// `sweep lr=0.1,0.01 -- python3 train.py {flags}`: what follows "--" is a person's own program, in the place
+// of a sweep file. Each of its words becomes an option, as it may begin like one.
+void replace_program(std::vector<std::string>& words, const std::vector<Command>& commands) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (end == words.end()) return;
+  std::vector<std::string> program(end + 1, words.end());
+  if (program.empty())
+    throw ConfigError("a program is needed after --: sweep lr=0.1,0.01 -- python3 train.py {flags}");
+  words.erase(end, words.end());
+  const std::vector<std::string> names = names_of(commands, Named::kAll);
+  if (words.empty() || std::find(names.begin(), names.end(), words.front()) == names.end())
+    words.insert(words.begin(), kDefaultCommand);
+  if (words.front() != kDefaultCommand && words.front() != "plan")
+    throw ConfigError("-- PROGRAM: is for sweep run and sweep plan");
+  words.insert(words.begin() + 1, kProgramWord);
+  for (const std::string& word : program) words.push_back(fmt::format("--program-word={}", word));
 }
 
 // Inserts kDefaultCommand where the line begins with a file or an option.
@@ -122,6 +143,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   std::vector<std::string> typed = {program};
   typed.insert(typed.end(), words.begin(), words.end());
   const std::vector<std::string> names = names_of(commands, Named::kAll);
+  replace_program(words, commands);
   insert_default_command(words, commands);
   replace_dry_run(words);
   // commands.size() if the first word is an option of the program itself.

@@ -73,7 +73,12 @@ std::string machine_of(const RunRecord& run) {
 std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {
   const RunRecord &base = pair.base->record, &other = pair.other->record;
   std::vector<std::string> notes;
-  if (base.config.is_object() && other.config.is_object()) {
+  const auto is_program = [](const RunRecord& run) {
+    return run.config.is_object() && run.config.contains("command");
+  };
+  if (is_program(base) != is_program(other)) {
+    notes.emplace_back(is_program(base) ? "a program against a network" : "a network against a program");
+  } else if (base.config.is_object() && other.config.is_object()) {
     std::vector<SettingDifference> differ =
         differences(identity_of(base.config, base.device, base.provenance),
                     identity_of(other.config, other.device, other.provenance));

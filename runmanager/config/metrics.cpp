@@ -20,7 +20,7 @@ using enum MetricTargets;
 constexpr bool kLarger = true, kSmaller = false;
 
 // key, tag, title, brief, name, unit, part, better, targets, column, importance in tables, lines, means
-constexpr std::array<Metric, 27> kMetrics = {
+constexpr std::array<Metric, 28> kMetrics = {
     {{"loss", "Loss/train", "loss", "loss", "training loss", kNumber, kTraining, kSmaller, kAny, 1, 700, 1,
       30},
      {"accuracy", "Accuracy/train", "accuracy", "acc", "training accuracy", kShare, kTraining, kLarger,
@@ -66,6 +66,7 @@ constexpr std::array<Metric, 27> kMetrics = {
       kSmaller, kAny, 33},
      {"communication_seconds", "Time/communication_seconds", "exchange", "exchange",
       "communication per epoch", kSeconds, kTime, kSmaller, kAny, 11},
+     {"step", "", "step", "step", "step of the program", kCount, kTime, kSmaller, kAny, 24},
      {"setup_seconds", "", "setup", "setup", "set-up time", kSeconds, kTime, kSmaller, kAny, 0, 90},
      {"run_seconds", "", "total", "total", "time of the run", kSeconds, kTime, kSmaller, kAny, 9, 100}}};
 
@@ -87,8 +88,9 @@ const Metric& metric_named(std::string_view key) {
   if (found == own.end()) {
     found = own.emplace(key, Metric{}).first;
     Metric& metric = found->second;
-    metric.key = metric.title = metric.brief = metric.name = found->first;
+    metric.key = metric.tag = metric.title = metric.brief = metric.name = found->first;
     metric.importance = 550;
+    metric.line_importance = 2;
     // As far as a name tells.
     metric.larger_is_better = key.ends_with("accuracy") || key.ends_with("r2");
     if (key.ends_with("accuracy")) metric.unit = kShare;
@@ -99,6 +101,11 @@ const Metric& metric_named(std::string_view key) {
 const Metric* metric_tagged(std::string_view tag) {
   const auto* const found = std::ranges::find(kMetrics, tag, &Metric::tag);
   return found == kMetrics.end() || tag.empty() ? nullptr : found;
+}
+
+const Metric& metric_called(std::string_view name) {
+  const Metric* const tagged = metric_tagged(name);
+  return tagged != nullptr ? *tagged : metric_named(name);
 }
 
 std::span<const Metric* const> epoch_metrics() {

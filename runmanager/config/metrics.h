@@ -48,6 +48,8 @@ const Metric* find_metric(std::string_view key);
 const Metric& metric_named(std::string_view key);
 /// The metric with this tag, or nullptr.
 const Metric* metric_tagged(std::string_view tag);
+/// The metric with this tag or key; a person's own if there is none.
+const Metric& metric_called(std::string_view name);
 /// Those that have values of epochs in files, in the order of Metric::column.
 std::span<const Metric* const> epoch_metrics();
 

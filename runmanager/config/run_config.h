@@ -20,6 +20,7 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/parallel.h"
 #include "core/spec/schedule.h"
+#include "runmanager/config/command_spec.h"
 #include "runmanager/config/params.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/config/search_spec.h"
@@ -82,6 +83,10 @@ struct RunConfig {
   std::string checkpoint = kKeepLast;      // kKeepBest: the weights of the best epoch are kept, too
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
+
+  /// A person's own program, which is run instead of training a network; null: none. `epochs` then are the
+  /// reports that a whole run makes, and `dataset` to `init` do not count.
+  std::shared_ptr<const CommandSpec> command;
 
   CompleteSettings
       resolved;  // the sweep file as this run sees it, with every default: what the above is read of

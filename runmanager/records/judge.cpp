@@ -11,19 +11,31 @@
 namespace sweep {
 
 Goal goal_of(const SearchSpec& search) {
-  return {metric_tagged(search.metric), search.largest_is_best, true};
+  return {&metric_called(search.metric), search.largest_is_best, true};
+}
+
+std::optional<Goal> goal_of(const Sweep& sweep) {
+  if (sweep.search) return goal_of(*sweep.search);
+  return recorded_goal(sweep.resolved);
 }
 
 std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep) {
-  const auto search = sweep.find("search");
-  if (search == sweep.end() || !search->is_object()) return std::nullopt;
-  const auto text = [&search](const char* key, const char* otherwise) {
-    const auto value = search->find(key);
-    return value != search->end() && value->is_string() ? value->get<std::string>() : otherwise;
+  const auto text_in = [](const nlohmann::ordered_json& object, const char* key) {
+    const auto value = object.find(key);
+    return value != object.end() && value->is_string() ? value->get<std::string>() : "";
   };
-  const Metric* const metric = metric_tagged(text("metric", "Loss/validation"));
-  if (metric == nullptr) return std::nullopt;
-  return Goal{metric, text("mode", metric->larger_is_better ? "max" : "min") == "max", true};
+  const auto goal = [&](const nlohmann::ordered_json& object, const std::string& name) {
+    const Metric& metric = metric_called(name);
+    const std::string mode = text_in(object, "mode");
+    return Goal{&metric, mode.empty() ? metric.larger_is_better : mode == "max", true};
+  };
+  if (!sweep.is_object()) return std::nullopt;
+  if (const auto search = sweep.find("search"); search != sweep.end() && search->is_object()) {
+    const std::string metric = text_in(*search, "metric");
+    return goal(*search, !metric.empty() ? metric : sweep.contains("command") ? "loss" : "Loss/validation");
+  }
+  const std::string objective = text_in(sweep, "objective");
+  return objective.empty() ? std::nullopt : std::optional(goal(sweep, objective));
 }
 
 std::string default_metric(const std::vector<const RunRecord*>& runs) {
@@ -31,7 +43,13 @@ std::string default_metric(const std::vector<const RunRecord*>& runs) {
     const auto has = [key](const RunRecord* run) { return run_metric(*run, key).has_value(); };
     if (std::ranges::any_of(runs, has)) return key;
   }
-  return "loss";
+  if (std::ranges::any_of(runs, [](const RunRecord* run) { return run_metric(*run, "loss").has_value(); }))
+    return "loss";
+  // What a person's own program measures, first.
+  const std::vector<std::string> names = metric_names(runs);
+  const auto own =
+      std::ranges::find_if(names, [](const std::string& name) { return find_metric(name) == nullptr; });
+  return own != names.end() ? *own : "loss";
 }
 
 Goal default_goal(const std::vector<RunRecord>& runs) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runmanager/config/metrics.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/config/search_spec.h"
 #include "runmanager/records/results.h"
 
@@ -24,7 +25,9 @@ struct Goal {
 };
 
 Goal goal_of(const SearchSpec& search);
-/// The goal of the search that a sweep.json, or a sweep file, has; none if it has no search.
+/// The goal of the sweep's search, or its "objective"; none if it has neither.
+std::optional<Goal> goal_of(const Sweep& sweep);
+/// The goal that a sweep.json, or a sweep file, has; none if it has neither "search" nor "objective".
 std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep);
 /// What tells how good a run is, if nobody says: the validation accuracy, or the first of those that come
 /// after it that any completed run has; if there are none, that any run has. The training loss at last.

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 
@@ -25,7 +27,8 @@ RunConfig recorded_config(const RunRecord& record) {
                               .cuda_device_count = std::numeric_limits<int>::max()};
     const JsonNode tree =
         parse_json(settings.dump(), fmt::format("configuration of {}", record.name), /*has_lines=*/false);
-    RunConfig config = read_run_config(tree, context, problems);
+    RunConfig config = is_command_file(tree) ? read_command_config(tree, problems)
+                                             : read_run_config(tree, context, problems);
     problems.throw_if_any();
     config.repeat = repeat;
     config.name = record.name;

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Those of `object` that change the numbers of a training.
-Json settings_of(const Json& object, std::span<const Setting> keys) {
+Json numbers_of(const Json& object, std::span<const Setting> keys) {
   Json settings = Json::object();
   for (const auto& [key, value] : object.items()) {
     const Setting* setting = find_setting(keys, key);
@@ -64,8 +64,9 @@ void take_names(Json& layers, const std::string& prefix, std::vector<std::string
 }
 
 std::optional<std::string> data_digests(const Json& provenance) {
-  if (!provenance.is_object() || !provenance.contains("dataset")) return std::nullopt;
-  const Json& dataset = provenance["dataset"];
+  if (!provenance.is_object()) return std::nullopt;
+  const Json dataset = provenance.contains("inputs") ? Json{{"files", provenance["inputs"]}}
+                                                     : provenance.value("dataset", Json());
   if (!dataset.is_object() || !dataset.contains("files") || !dataset["files"].is_array()) return std::nullopt;
   std::string digests;
   for (const Json& file : dataset["files"]) {
@@ -85,10 +86,17 @@ std::string spanning_schedule(const Json& schedule) {
 }
 
 Json without_names(const Json& config, RunIdentity& identity) {
-  Json settings = settings_of(config, file_settings());
+  if (config.contains("command")) {
+    Json settings = Json::object();
+    for (const char* key : {"command", "shell", "params", "repeat"}) {
+      if (config.contains(key)) settings[key] = config[key];
+    }
+    return settings;
+  }
+  Json settings = numbers_of(config, file_settings());
   if (settings.contains("dataset") && settings["dataset"].is_object()) {
     if (settings["dataset"].contains("name")) identity.source = settings["dataset"]["name"].dump();
-    settings["dataset"] = settings_of(settings["dataset"], dataset_settings());
+    settings["dataset"] = numbers_of(settings["dataset"], dataset_settings());
   }
   if (settings.contains("network") && settings["network"].is_object()) {
     settings["network"].erase("name");

@@ -35,7 +35,6 @@ EpochRecord epoch_from_json(const Json& json) {
   for (const Metric* metric : epoch_metrics()) {
     if (is_required(*metric)) json.at(std::string(metric->key));
   }
-  if (epoch.epoch > 0) number_from_json(json.at("loss"));  // Only the network before training has none.
   for (const auto& [key, value] : json.items()) {
     if (key == "epoch" || value.is_null()) continue;
     const Metric* const known = find_metric(key);

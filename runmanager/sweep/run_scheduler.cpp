@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/training/log_file.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {
@@ -27,25 +28,6 @@ constexpr double kIntervalsBeforeStall = 10;
 constexpr std::size_t kIntervalsKept = 100;
 // Before its first batch a run may compile kernels or measure them.
 constexpr double kStallFactorBeforeFirstBatch = 5;
-// How much of log.txt is in the error of a run that was lost.
-constexpr std::size_t kLogLinesShown = 3;
-
-// The last lines of the run's log, which tell what it did before it was lost.
-std::string log_tail(const std::filesystem::path& run_directory) {
-  std::string text;
-  try {
-    text = read_file(run_directory / kLogFile);
-  } catch (const DataError&) {
-    return "";
-  }
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::size_t begin = text.size();
-  for (std::size_t lines = 0; lines < kLogLinesShown && begin != std::string::npos && begin > 0; ++lines)
-    begin = text.rfind('\n', begin - 1);
-  begin = begin == std::string::npos ? 0 : begin;
-  return text.empty() ? "" : "\nlog.txt ends with:\n" + text.substr(begin + (text[begin] == '\n'));
-}
-
 std::string last_epoch_text(const RunRecord& record) {
   return record.epochs.empty() ? "before its first epoch was finished"
                                : fmt::format("after epoch {}", record.epochs.back().epoch);
@@ -264,7 +246,7 @@ class RunScheduler {
     RunRecord record = recorder_.record(run.run);
     record.status = slot.stop_requested ? RunStatus::kInterrupted : RunStatus::kFailed;
     record.error = fmt::format("{} {}{}", was_killed ? slot.kill_reason : reason, last_epoch_text(record),
-                               log_tail(recorder_.directory() / record.name));
+                               end_of_log(recorder_.directory() / record.name));
     record.run_seconds = options_.clock() - slot.begin;
     recorder_.record_lost_run(run.run, describe_run(*run.prepared.config, run.prepared.device, record.jobs),
                               std::move(record), run.claim ? run.claim->attempt() : "");

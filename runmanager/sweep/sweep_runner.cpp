@@ -12,6 +12,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/joined/joined_start.h"
+#include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 #include "runmanager/sweep/sweep_summary.h"
@@ -24,7 +25,13 @@ SweepRunner::SweepRunner(const Sweep& sweep, const RunnerOptions& options, Sweep
       sweep_(growing_ ? *growing_ : sweep),
       options_(options),
       environment_(std::move(environment)),
-      preparer_(environment_, program_provenance(options.command)) {
+      program_(program_provenance(options.command)),
+      kind_(make_run_kind(sweep_,
+                          {.load_dataset = environment_.load_dataset,
+                           .unavailable_reason = environment_.unavailable_reason,
+                           .parallel_missing_reason = environment_.parallel_missing_reason,
+                           .parse_device = environment_.parse_device},
+                          program_)) {
   if (!environment_.clock) {
     environment_.clock = [] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -62,7 +69,7 @@ void SweepRunner::set_up() {
   SweepDirectory::check(options_.logdir, sweep_.name, options_.fresh);
   // An existing directory is locked before it is read. A new one is made only when the sweep can start.
   if (!options_.fresh && std::filesystem::exists(options_.logdir / sweep_.name)) open_directory();
-  preparer_.load(sweep_);  // The data is part of what a run is.
+  kind_->load(sweep_);  // The data is part of what a run is.
   find_existing();
   prepare();
   if (!directory_) open_directory();
@@ -82,6 +89,8 @@ std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
 void SweepRunner::check_options() const {
   check_can_be_joined(sweep_, options_);
   if (!environment_.worker_command.empty()) return;
+  if (kind_->needs_workers())
+    throw ConfigError("a command needs worker processes, which ranks of MPI do not have");
   if (options_.jobs > 1) throw ConfigError("several runs at once need worker processes");
   if (options_.timeout > 0) throw ConfigError("ending a run that takes too long needs worker processes");
 }
@@ -103,7 +112,7 @@ void SweepRunner::find_existing() {
   make_records();
   if (!directory_) return;
   std::vector<RequestedRun> requests;
-  for (const RunConfig& config : sweep_.runs) requests.push_back(preparer_.request(config));
+  for (const RunConfig& config : sweep_.runs) requests.push_back(kind_->request(config));
   existing_ = find_existing_runs(directory_->path(), requests, options_.retry_failed);
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), requests, existing_);
   for (std::size_t i = 0; i < existing_.size(); ++i) {
@@ -135,20 +144,20 @@ void SweepRunner::prepare() {
   prepared_.resize(sweep_.runs.size());
   const bool all_kept = std::all_of(kept_.begin(), kept_.end(), [](bool kept) { return kept; });
   if (all_kept && !growing_) return;
-  preparer_.check(sweep_);
+  kind_->check(sweep_);
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
     if (!kept_[i]) prepare(i);
   }
 }
 
 void SweepRunner::prepare(std::size_t i) {
-  prepared_[i] = preparer_.prepare(sweep_.runs[i]);
+  prepared_[i] = kind_->prepare(sweep_.runs[i]);
   records_[i].device = prepared_[i].device.name();
   records_[i].provenance = prepared_[i].provenance;
 }
 
 void SweepRunner::write_sweep_file() {
-  write_file_atomically(directory_->path() / kSweepFile, sweep_file_text(sweep_, preparer_.program()));
+  write_file_atomically(directory_->path() / kSweepFile, sweep_file_text(sweep_, program_));
 }
 
 SweepOutcome SweepRunner::conclude() {

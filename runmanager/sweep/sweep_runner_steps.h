@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/kinds/run_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/joined/claimed_runs.h"
 #include "runmanager/sweep/joined/joined_sweep.h"
-#include "runmanager/sweep/run_preparer.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
@@ -96,7 +96,8 @@ class SweepRunner {
   const RunnerOptions& options_;
   SweepEnvironment environment_;
   std::optional<StopSignals> signals_;
-  RunPreparer preparer_;
+  const nlohmann::ordered_json program_;  // see program_provenance()
+  const std::unique_ptr<RunKind> kind_;
   std::optional<SweepDirectory> directory_;
   std::optional<JoinedSweep> joined_;  // together with other processes
   std::vector<ClaimedRuns*> claimed_;  // while they are trained

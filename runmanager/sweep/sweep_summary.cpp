@@ -59,12 +59,11 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
   if (options.json) {
     out << json_text(results_json(runs, summary.directory.filename().string()));
   } else {
-    out << results_table(
-        runs, summary.sweep.keys,
-        {.color = stdout_color(),
-         .unicode = stdout_unicode(),
-         .width = stdout_width(),
-         .goal = summary.sweep.search ? std::optional(goal_of(*summary.sweep.search)) : std::nullopt});
+    out << results_table(runs, summary.sweep.keys,
+                         {.color = stdout_color(),
+                          .unicode = stdout_unicode(),
+                          .width = stdout_width(),
+                          .goal = goal_of(summary.sweep)});
   }
   out.flush();
   // Lines with their ends, perhaps an empty one before them.

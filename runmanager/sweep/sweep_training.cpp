@@ -20,7 +20,7 @@ constexpr int kRetriesOfLostTrials = 2;
 
 double SweepRunner::work(const PreparedRun& run) {
   if (run.config == nullptr || run.unavailable) return 0;
-  return static_cast<double>(preparer_.training_samples(*run.config)) * run.config->epochs;
+  return kind_->work_per_epoch(*run.config) * run.config->epochs;
 }
 
 double SweepRunner::fraction_trained() const {
@@ -42,11 +42,11 @@ void SweepRunner::train_runs() {
                           .json = options_.json,
                           .total_runs = growing_ ? sweep_.search->trials : 0,
                           .work = total_work,
-                          .goal = sweep_.search ? std::optional(goal_of(*sweep_.search)) : std::nullopt,
+                          .goal = goal_of(sweep_),
                           .replaces = replaced_runs(),
                           .refresh = refresh()},
                          sweep_.runs, std::move(records_));
-  for (const std::string& remark : preparer_.remarks()) recorder.progress().message(remark);
+  for (const std::string& remark : kind_->remarks()) recorder.progress().message(remark);
   for (const std::string& change : changes_) recorder.progress().message(change);
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
   try {
@@ -105,7 +105,7 @@ std::deque<ScheduledRun> SweepRunner::runs_to_train() {
   std::deque<ScheduledRun> runs;
   for (std::size_t i = 0; i < prepared_.size(); ++i) {
     if (prepared_[i].config == nullptr || prepared_[i].unavailable) continue;
-    runs.push_back({i, std::move(prepared_[i]), preparer_.dataset_position(sweep_.runs[i])});
+    runs.push_back({i, std::move(prepared_[i]), kind_->dataset_position(sweep_.runs[i])});
   }
   prepared_.clear();
   return runs;
@@ -122,6 +122,7 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
           .fail_fast = options_.fail_fast,
           .timeout = options_.timeout,
           .stall_seconds = environment_.stall_seconds,
+          .stop_seconds = kind_->stop_seconds(sweep_.runs.front()),
           .clock = environment_.clock,
           .stop_requested = environment_.stop_requested,
           .check_directory = [this] { check_directory(); }};
@@ -157,7 +158,7 @@ void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& re
 
 std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
   const RunConfig& added = growing_->runs.emplace_back(std::move(config));
-  const RequestedRun request = preparer_.request(added);
+  const RequestedRun request = kind_->request(added);
   existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
   make_room(directory_->path(), {&added, 1}, existing_);
@@ -170,12 +171,12 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
   write_sweep_file();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
   try {
-    preparer_.check(added, sweep_.file);
-    PreparedRun run = preparer_.prepare(added);
+    kind_->check(added, sweep_.file);
+    PreparedRun run = kind_->prepare(added);
     record.device = run.device.name();
     record.provenance = run.provenance;
     recorder.add_run(std::move(record), existing_[0].fate == RunFate::kInTheWay);
-    if (!run.unavailable) return ScheduledRun{added.index, std::move(run), preparer_.dataset_position(added)};
+    if (!run.unavailable) return ScheduledRun{added.index, std::move(run), kind_->dataset_position(added)};
     skip(recorder, added.index, run);
   } catch (const ConfigError& error) {
     // A network that does not fit its data, say: the point is as bad as can be.
@@ -204,7 +205,7 @@ void SweepRunner::train_in_workers(RunSource& source, std::deque<ScheduledRun>& 
     run.prepared.network.reset();
     run.prepared.weights = {};
   }
-  const std::vector<SharedDataset> datasets = preparer_.share_datasets();
+  const std::vector<SharedDataset> datasets = kind_->share_datasets();
   const std::size_t slots = slots_for(most_at_once);
   // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
   WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,

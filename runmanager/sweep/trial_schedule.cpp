@@ -12,7 +12,7 @@ namespace sweep {
 namespace {
 
 std::optional<double> value_of(const EpochRecord& epoch, const SearchSpec& search) {
-  const std::optional<double> value = epoch[*metric_tagged(search.metric)];
+  const std::optional<double> value = epoch[metric_called(search.metric)];
   if (!value || !std::isfinite(*value)) return std::nullopt;
   return search.largest_is_best ? -*value : *value;
 }

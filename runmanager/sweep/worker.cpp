@@ -24,9 +24,10 @@
 #include "core/base/start_thread.h"
 #include "core/base/wait_until.h"
 #include "proto/worker.pb.h"
+#include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/recorded_config.h"
+#include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
-#include "runmanager/sweep/shared_dataset.h"
 #include "runmanager/sweep/wire_format.h"
 #include "runmanager/training/run_trainer.h"
 
@@ -214,7 +215,7 @@ proto::Failure wire_failure(RunFailure failure) {
   return proto::FAILURE_ERROR;
 }
 
-// Handles messages in the main thread: sets up the data sets once, then trains run after run.
+// Handles messages in the main thread: sets up the data sets once, then does run after run.
 class Worker {
  public:
   Worker(MessageSocket& socket, Inbox& inbox, const WorkerEnvironment& environment)
@@ -252,27 +253,21 @@ class Worker {
   }
 
   bool train(const proto::Train& train) {
-    const RunRecord record = decode_run(train.record(), kToWorker);
-    RunConfig config = recorded_config(record);
-    config.index = train.index();
-    PreparedRun run;
-    run.config = &config;
-    run.device = parse_device(record.device);
-    run.data = datasets_.at(train.dataset());
-    run.network = network_of(config, *run.data);
-    if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
-    run.provenance = record.provenance;
-    run.jobs = record.jobs;
-    run.until_epoch = train.until_epoch();
+    WorkerTask task{.config = {},
+                    .record = decode_run(train.record(), kToWorker),
+                    .dataset = train.dataset(),
+                    .until_epoch = train.until_epoch()};
+    task.config = recorded_config(task.record);
+    task.config.index = train.index();
+    if (!kind_) kind_ = make_kind_worker(task.config, datasets_);
     ProgressSender progress(socket_);
-    const TrainedRun trained = train_run(run, progress,
-                                         {.directory = directory_,
-                                          .make_engine = environment_.make_engine,
-                                          .clock = steady_seconds,
-                                          .stop_requested = [this] { return inbox_.stop_signal(); },
-                                          .threads = [this] { return inbox_.threads(); },
-                                          .image_grids = &image_grids_,
-                                          .claim = claim_of(train)});
+    const TrainedRun trained = kind_->run(task, progress,
+                                          {.directory = directory_,
+                                           .make_engine = environment_.make_engine,
+                                           .clock = steady_seconds,
+                                           .stop_requested = [this] { return inbox_.stop_signal(); },
+                                           .threads = [this] { return inbox_.threads(); },
+                                           .claim = claim_of(train)});
     proto::FromWorker message;
     message.mutable_end()->set_record(encode(trained.record));
     message.mutable_end()->set_failure(wire_failure(trained.failure));
@@ -280,24 +275,12 @@ class Worker {
     return trained.failure != RunFailure::kDevice;
   }
 
-  // The network of the last run again, if this run has the same one, as most runs of a sweep do.
-  std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data) {
-    std::string key = config.resolved.at("network").dump() + to_string(data.shape);
-    if (key != network_key_) {
-      network_ = std::make_shared<const Network>(config.network, data.shape);
-      network_key_ = std::move(key);
-    }
-    return network_;
-  }
-
   MessageSocket& socket_;
   Inbox& inbox_;
   const WorkerEnvironment& environment_;
   std::filesystem::path directory_;  // of the sweep
   std::vector<std::shared_ptr<const Dataset>> datasets_;
-  ImageGridCache image_grids_;
-  std::shared_ptr<const Network> network_;
-  std::string network_key_;
+  std::unique_ptr<KindWorker> kind_;  // of the first run: all are of one kind
 };
 
 // The engines of consecutive runs mostly allocate the same memory. If it went back to the kernel in between,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "proto/worker.pb.h"
+#include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/sweep/run_executor.h"
-#include "runmanager/sweep/shared_dataset.h"
 #include "runmanager/sweep/worker_process.h"
 
 namespace sweep {

@@ -8,7 +8,13 @@
 namespace sweep {
 namespace {
 
-std::vector<Axis> read_axes(const JsonNode& object, Problems& problems) {
+// The keys of a file with a "command" are those of its program.
+std::optional<KeyPath> path_of(const std::string& key, const JsonLocation& location, bool any_key,
+                               Problems& problems) {
+  return any_key ? program_parameter(key) : resolve_key(key, location, true, problems);
+}
+
+std::vector<Axis> read_axes(const JsonNode& object, bool any_key, Problems& problems) {
   std::vector<Axis> axes;
   if (!object.is(JsonKind::kObject)) {
     problems.add_value(object, "an object: keys, each with a list of values to try");
@@ -21,7 +27,7 @@ std::vector<Axis> read_axes(const JsonNode& object, Problems& problems) {
       range = axis_range(member.value, problems);
     else
       values = axis_values(member.value, problems);
-    std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, problems);
+    std::optional<KeyPath> path = path_of(member.key, *member.key_location, any_key, problems);
     if (!path || (values.empty() && !range)) continue;
     const auto duplicate =
         std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
@@ -50,9 +56,9 @@ std::vector<Axis> merged(std::vector<Axis> base, std::vector<Axis> more) {
   return base;
 }
 
-std::vector<Grid> read_grids(const JsonNode& root, Problems& problems) {
+std::vector<Grid> read_grids(const JsonNode& root, bool any_key, Problems& problems) {
   std::vector<Axis> base;
-  if (const JsonNode* params = root.find("params")) base = read_axes(*params, problems);
+  if (const JsonNode* params = root.find("params")) base = read_axes(*params, any_key, problems);
   const JsonNode* list = root.find("grids");
   if (list == nullptr) return {Grid{std::move(base), {}}};
   std::vector<Grid> grids;
@@ -60,7 +66,7 @@ std::vector<Grid> read_grids(const JsonNode& root, Problems& problems) {
     problems.add_value(*list, "a list of objects, each like \"params\"");
   } else {
     for (const JsonNode& element : list->elements)
-      grids.push_back({merged(base, read_axes(element, problems)), {}});
+      grids.push_back({merged(base, read_axes(element, any_key, problems)), {}});
   }
   if (grids.empty()) grids.push_back({std::move(base), {}});
   return grids;
@@ -85,8 +91,8 @@ std::vector<std::string> axis_keys(const std::vector<Grid>& grids) {
 
 // Resolves the key of an axis of any grid; adds a problem and returns nothing if there is no such axis.
 std::optional<KeyPath> resolve_axis(const std::string& key, const JsonLocation& location,
-                                    const std::vector<Grid>& grids, Problems& problems) {
-  std::optional<KeyPath> path = resolve_key(key, location, true, problems);
+                                    const std::vector<Grid>& grids, bool any_key, Problems& problems) {
+  std::optional<KeyPath> path = path_of(key, location, any_key, problems);
   if (!path || has_axis(grids, *path)) return path;
   const std::vector<std::string> keys = axis_keys(grids);
   problems.add(location, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key),
@@ -116,7 +122,7 @@ void add_zip_group(const JsonNode& group, const std::vector<KeyPath>& paths, Gri
   grid.zipped.push_back(std::move(indices));
 }
 
-void read_zip(const JsonNode& root, std::vector<Grid>& grids, Problems& problems) {
+void read_zip(const JsonNode& root, std::vector<Grid>& grids, bool any_key, Problems& problems) {
   const JsonNode* zip = root.find("zip");
   if (zip == nullptr) return;
   constexpr std::string_view kAllowed = "a list of lists of keys, such as [[\"lr\", \"batch_size\"]]";
@@ -133,7 +139,7 @@ void read_zip(const JsonNode& root, std::vector<Grid>& grids, Problems& problems
         problems.add_value(key, "the key of an axis, a string");
         continue;
       }
-      std::optional<KeyPath> path = resolve_axis(key.text, *key.location, grids, problems);
+      std::optional<KeyPath> path = resolve_axis(key.text, *key.location, grids, any_key, problems);
       if (!path) continue;
       if (!used.insert(*path).second)
         problems.add(*key.location, fmt::format("{} is zipped twice", in_quotes(key.text)));
@@ -159,14 +165,14 @@ std::vector<JsonNode> read_wanted_values(const JsonNode& node, const std::option
   return is_value && !has_lists ? std::vector<JsonNode>{node} : node.elements;
 }
 
-std::vector<Condition> read_conditions(const JsonNode& object, Problems& problems) {
+std::vector<Condition> read_conditions(const JsonNode& object, bool any_key, Problems& problems) {
   std::vector<Condition> conditions;
   if (!object.is(JsonKind::kObject) || object.members.empty()) {
     problems.add_value(object, "an object: keys, each with a value or a list of values");
     return conditions;
   }
   for (const JsonMember& member : object.members) {
-    std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, problems);
+    std::optional<KeyPath> path = path_of(member.key, *member.key_location, any_key, problems);
     if (!path) continue;
     const std::optional<Setting> setting = setting_at(*path);
     std::vector<JsonNode> values = read_wanted_values(member.value, setting, problems);
@@ -179,7 +185,7 @@ std::vector<Condition> read_conditions(const JsonNode& object, Problems& problem
   return conditions;
 }
 
-std::vector<ExcludeRule> read_exclude(const JsonNode& root, Problems& problems) {
+std::vector<ExcludeRule> read_exclude(const JsonNode& root, bool any_key, Problems& problems) {
   std::vector<ExcludeRule> rules;
   const JsonNode* list = root.find("exclude");
   if (list == nullptr) return rules;
@@ -188,13 +194,14 @@ std::vector<ExcludeRule> read_exclude(const JsonNode& root, Problems& problems) 
     return rules;
   }
   for (const JsonNode& element : list->elements) {
-    rules.push_back({element.location, read_conditions(element, problems)});
+    rules.push_back({element.location, read_conditions(element, any_key, problems)});
     if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
   }
   return rules;
 }
 
-std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& grids, Problems& problems) {
+std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& grids, bool any_key,
+                                Problems& problems) {
   std::vector<WhenRule> rules;
   const JsonNode* object = root.find("when");
   if (object == nullptr) return rules;
@@ -203,8 +210,8 @@ std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& g
     return rules;
   }
   for (const JsonMember& member : object->members) {
-    std::vector<Condition> conditions = read_conditions(member.value, problems);
-    std::optional<KeyPath> path = resolve_axis(member.key, *member.key_location, grids, problems);
+    std::vector<Condition> conditions = read_conditions(member.value, any_key, problems);
+    std::optional<KeyPath> path = resolve_axis(member.key, *member.key_location, grids, any_key, problems);
     if (path) rules.push_back({std::move(*path), member.key_location, std::move(conditions)});
   }
   return rules;
@@ -254,10 +261,11 @@ bool is_met(const Condition& condition, const JsonNode& value) {
 
 SearchSpace read_search_space(const JsonNode& root, Problems& problems) {
   SearchSpace space;
-  space.grids = read_grids(root, problems);
-  read_zip(root, space.grids, problems);
-  space.exclude = read_exclude(root, problems);
-  space.when = read_when(root, space.grids, problems);
+  const bool any_key = is_command_file(root);
+  space.grids = read_grids(root, any_key, problems);
+  read_zip(root, space.grids, any_key, problems);
+  space.exclude = read_exclude(root, any_key, problems);
+  space.when = read_when(root, space.grids, any_key, problems);
   check_cycles(space.when, problems);
   const Setting& repeats = *find_setting(file_settings(), "repeats");
   space.repeats = complete_value(repeats, {root.find("repeats"), root, {}, {}, problems}).get<int>();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "runmanager/config/run_settings.h"
+#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -108,7 +109,23 @@ std::optional<std::string> CombinationReader::place_of(const Combination& combin
                                                       : std::nullopt;
 }
 
+// Every parameter is the program's; the rest is read once.
+RunConfig CombinationReader::read_command_run(const Combination& combination, Problems& problems) {
+  if (!common_) common_ = read_command_config(tree_, problems);
+  RunConfig config = *common_;
+  config.repeat = static_cast<std::uint32_t>(combination.repeat);
+  Json params = Json::object();
+  for (const AxisValue& value : combination.values) {
+    params[value.axis->key] = to_json(value.value());
+    if (value.axis->key == "device") config.device = value.value().text;
+  }
+  config.resolved["params"] = std::move(params);
+  config.resolved["repeat"] = config.repeat;
+  return config;
+}
+
 RunConfig CombinationReader::read(const Combination& combination, Problems& problems) {
+  if (is_command_file(tree_)) return read_command_run(combination, problems);
   note_keys_of(combination);
   if (!common_) common_ = read_run_config(tree_with(combination, "", problems), context_, problems);
   RunConfig config = *common_;

@@ -52,6 +52,7 @@ class CombinationReader : public std::enable_shared_from_this<CombinationReader>
   };
   using Choice = std::pair<const Axis*, std::size_t>;  // an axis and the index of its value
 
+  RunConfig read_command_run(const Combination& combination, Problems& problems);
   void note_keys_of(const Combination& combination);
   const Section& section_of(const Combination& combination, const Setting& setting, Problems& problems);
   JsonNode tree_with(const Combination& combination, const std::string& key, Problems& problems);

@@ -198,6 +198,9 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& l
   return std::nullopt;
 }
 
+// No table has a row of this path, so the value may be anything.
+KeyPath program_parameter(const std::string& key) { return {"param", key}; }
+
 std::optional<Setting> setting_at(const KeyPath& path) {
   if (path.size() == 1) {
     const Setting* setting = find_setting(file_settings(), path[0]);

@@ -25,6 +25,9 @@ KeyPath key_path(std::string_view key);
 std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& location, bool for_axis,
                                    Problems& problems);
 
+/// The path of a parameter of a person's own program, which may have any key.
+KeyPath program_parameter(const std::string& key);
+
 /// Returns the table's row for the value at `path`, or nothing for a key that no table has.
 std::optional<Setting> setting_at(const KeyPath& path);
 

@@ -78,7 +78,20 @@ std::shared_ptr<const JsonLocation> location_of(const std::string& label, const 
       JsonLocation{std::make_shared<const std::string>(label), 0, 0, 0, key});
 }
 
-std::optional<Override> read_override(const std::string& text, const std::string& label, Problems& problems) {
+// The keys of a file with a "command" are those of its program, except what the file itself has.
+std::optional<KeyPath> path_of(const JsonNode& root, const std::string& key, const JsonLocation& location,
+                               bool for_axis, Problems& problems) {
+  if (!is_command_file(root)) return resolve_key(key, location, for_axis, problems);
+  const bool is_params = key.starts_with("params.");
+  const std::string top = key.substr(0, key.find('.'));
+  const Setting* const setting = is_params ? nullptr : find_setting(command_settings(), top);
+  if (setting == nullptr || (top != key && !(setting->format && setting->format->has_parts)))
+    return program_parameter(is_params ? key.substr(7) : key);
+  return top == key ? KeyPath{key} : KeyPath{top, key.substr(top.size() + 1)};
+}
+
+std::optional<Override> read_override(const JsonNode& root, const std::string& text, const std::string& label,
+                                      Problems& problems) {
   const std::size_t equals = text.find('=');
   Override override;
   override.location = location_of(label, "");
@@ -92,7 +105,7 @@ std::optional<Override> read_override(const std::string& text, const std::string
   }
   override.key = text.substr(0, equals);
   override.location = location_of(label, override.key);
-  std::optional<KeyPath> path = resolve_key(override.key, *override.location, false, problems);
+  std::optional<KeyPath> path = path_of(root, override.key, *override.location, false, problems);
   if (!path) return std::nullopt;
   override.path = std::move(*path);
   if (override.key.rfind("params.", 0) == 0) override.key = override.key.substr(7);
@@ -123,11 +136,12 @@ JsonNode axis_node(const Override& override) {
 }
 
 // Replaces the axis in one object of axes. Returns whether there was one.
-bool replace_axis(JsonNode* axes, const Override& override) {
+bool replace_axis(const JsonNode& root, JsonNode* axes, const Override& override) {
   if (axes == nullptr || !axes->is(JsonKind::kObject)) return false;
   Problems ignored;  // Mistakes in the file's own keys are reported when its axes are read.
   for (JsonMember& member : axes->members) {
-    const std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, ignored);
+    const std::optional<KeyPath> path =
+        path_of(root, "params." + member.key, *member.key_location, true, ignored);
     if (!path || *path != override.path) continue;
     member.value = axis_node(override);
     return true;
@@ -149,12 +163,13 @@ void add_axis(JsonNode& root, const Override& override) {
 }
 
 void apply(JsonNode& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
-  bool replaced = replace_axis(root.find("params"), override);
+  bool replaced = replace_axis(root, root.find("params"), override);
   if (JsonNode* grids = root.find("grids")) {
-    for (JsonNode& grid : grids->elements) replaced = replace_axis(&grid, override) || replaced;
+    for (JsonNode& grid : grids->elements) replaced = replace_axis(root, &grid, override) || replaced;
   }
   if (replaced) return;
-  const Setting* setting = find_setting(file_settings(), override.path[0]);
+  const bool is_parameter = is_command_file(root) && override.path == program_parameter(override.key);
+  const Setting* setting = is_parameter ? nullptr : find_setting(settings_of(root), override.path[0]);
   const bool several = override.values.size() > 1 || override.is_axis;
   if (setting != nullptr && !setting->sweepable && override.path.size() > 1 && !several) {
     set_value(root, override.path, override.values[0], override.location, problems);
@@ -166,7 +181,7 @@ void apply(JsonNode& root, const Override& override, std::vector<Assignment>& pl
       return;
     }
     set_value(root, override.path, override.values[0], override.location, problems);
-  } else if (several) {
+  } else if (several || is_parameter) {
     add_axis(root, override);
   } else {
     plain.push_back({override.key, override.path, override.location, override.values[0]});
@@ -193,7 +208,7 @@ std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::str
   std::vector<Assignment> plain;
   std::set<KeyPath> seen;
   for (const auto& [text, label] : texts) {
-    const std::optional<Override> override = read_override(text, label, problems);
+    const std::optional<Override> override = read_override(root, text, label, problems);
     if (!override) continue;
     if (!seen.insert(override->path).second) {
       problems.add(*override->location,

@@ -1,5 +1,7 @@
 #include "runmanager/sweepfile/schema.h"
 
+#include <tuple>
+
 #include "core/network/layer_spec.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
@@ -213,6 +215,42 @@ Json axes_schema() {
   return schema;
 }
 
+// A program of one's own has keys of its own beside those that both have, and parameters of any name.
+void add_programs(Json& schema) {
+  Json& properties = schema["properties"];
+  Json axes = {{"type", "object"}, {"additionalProperties", axis_schema(Json::object())}};
+  Json& definitions = schema["$defs"];
+  definitions["program_axes"] = std::move(axes);
+  definitions["program_search"] = object_with(properties_of(command_search_settings()));
+  definitions["program_stop"] = object_with(properties_of(command_stop_settings()));
+  definitions["timeout"] =
+      any_of({Json{{"type", "number"}, {"minimum", 0}}, object_with(properties_of(timeout_settings()))});
+  Json of_networks = Json::object(), of_programs = Json::object();
+  for (const Setting& setting : file_settings()) {
+    if (find_setting(command_settings(), setting.name) == nullptr) of_programs[setting.name] = false;
+  }
+  for (const Setting& setting : command_settings()) {
+    if (find_setting(file_settings(), setting.name) != nullptr) continue;
+    properties.update(properties_of(std::span(&setting, 1)));
+    if (setting.name != "command") schema["dependentRequired"][setting.name] = {"command"};
+  }
+  for (const auto& [key, network, program] :
+       {std::tuple("params", "axes", "program_axes"), std::tuple("search", "search", "program_search"),
+        std::tuple("stop", "stop", "program_stop")}) {
+    of_networks[key] = reference(network);
+    of_programs[key] = reference(program);
+    properties[key].erase("$ref");
+    properties[key]["anyOf"] = Json::array({reference(network), reference(program)});
+  }
+  of_networks["grids"] = list_of(reference("axes"), 1);
+  of_programs["grids"] = list_of(reference("program_axes"), 1);
+  properties["grids"]["items"] = any_of({reference("axes"), reference("program_axes")});
+  schema["allOf"] =
+      Json::array({Json{{"if", {{"required", {"command"}}}},
+                        {"then", {{"properties", std::move(of_programs)}}},
+                        {"else", {{"properties", std::move(of_networks)}, {"allOf", schema["allOf"]}}}}});
+}
+
 }  // namespace
 
 Json sweep_schema() {
@@ -259,6 +297,7 @@ Json sweep_schema() {
                       {"range", range_schema()},
                       {"axes", axes_schema()},
                       {"conditions", {{"type", "object"}, {"minProperties", 1}}}});
+  add_programs(schema);
   return schema;
 }
 

@@ -100,10 +100,12 @@ bool draws_points(const SearchSpec& search, const SearchSpace& space) {
 
 std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems) {
   const JsonNode* node = root.find("search");
+  const std::span<const Setting> settings =
+      is_command_file(root) ? command_search_settings() : search_settings();
   const std::size_t problems_before = problems.size();
   std::optional<SearchSpec> search;
   if (node != nullptr) {
-    const auto json = complete_object(node, search_settings(), {}, problems);
+    const auto json = complete_object(node, settings, {}, problems);
     if (!node->is(JsonKind::kObject)) return std::nullopt;
     search = search_of(json);
     const JsonNode* metric = node->find("metric");

@@ -16,6 +16,7 @@
 #include "runmanager/config/run_name.h"
 #include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/combination_reader.h"
+#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/overrides.h"
 #include "runmanager/sweepfile/param_values.h"
@@ -108,7 +109,7 @@ nlohmann::ordered_json axes_json(const JsonNode& object) {
 nlohmann::ordered_json expanded_json(const std::string& name, const JsonNode& root, const JsonNode& base) {
   nlohmann::ordered_json json = {{"name", name}};
   json.update(to_json(base));
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : settings_of(root)) {
     // The name is there; axes follow with their values written out.
     if (setting.sweepable || setting.name == "name" || setting.name == "params" || setting.name == "grids" ||
         setting.name[0] == '$')
@@ -172,10 +173,10 @@ void read_combinations(const std::shared_ptr<const Space>& space, const JsonNode
     params.push_back(reader.params_of(combination, space->has_repeats()));
     sweep.runs.push_back(std::move(config));
   }
-  if (combinations.empty()) reader.read({}, problems);
+  if (combinations.empty() && !is_command_file(root)) reader.read({}, problems);
   problems.throw_if_any();
 
-  shorten_paths(combinations, params, sweep.excluded);
+  if (!is_command_file(root)) shorten_paths(combinations, params, sweep.excluded);
   unify_types(sweep.keys, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
@@ -186,8 +187,8 @@ void read_combinations(const std::shared_ptr<const Space>& space, const JsonNode
 
 int epochs_of(const JsonNode& base) {
   Problems ignored;
-  const Setting& epochs = *find_setting(file_settings(), "epochs");
-  return complete_value(epochs, {base.find("epochs"), base, {}, {}, ignored}).get<int>();
+  const Setting& epochs = *find_setting(settings_of(base), is_command_file(base) ? "reports" : "epochs");
+  return complete_value(epochs, {base.find(epochs.name), base, {}, {}, ignored}).get<int>();
 }
 
 // Trials that are ended early have to have epochs left.
@@ -197,17 +198,17 @@ void check_epochs(const SearchSpec& search, const JsonNode& base, Problems& prob
                                    search.origin, search.min_epochs, epochs_of(base)));
 }
 
-}  // namespace
-
-Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, const LoadOptions& options) {
+Sweep expand_sweep(JsonNode root, const fs::path& file, std::span<const std::string> overrides,
+                   const LoadOptions& options) {
   Problems problems;
-  JsonNode root = read_root(file);
   remove_recorded_keys(root);
   std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
   apply_slurm_options(root, options.slurm, problems);
-  check_keys(root, file_settings(), problems);
+  check_keys(root, settings_of(root), problems);
   NetworkFiles files(file.parent_path());
-  make_self_contained(root, plain, file.parent_path(), files);
+  const bool is_command = is_command_file(root);
+  is_command ? make_command_self_contained(root, file.parent_path())
+             : make_self_contained(root, plain, file.parent_path(), files);
 
   Sweep sweep;
   sweep.file = file;
@@ -219,7 +220,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   const JsonNode run_tree = without_structure(root);
   // Values as they are where no axis changes them; what is missing here may still come from an axis.
   Problems base_problems;
-  const JsonNode base = with_values(run_tree, plain, files, base_problems);
+  const JsonNode base = is_command ? run_tree : with_values(run_tree, plain, files, base_problems);
   JsonNode rule_base = root;
   for (const JsonMember& member : base.members) {
     set_value(rule_base, {member.key}, member.value, member.key_location, base_problems);
@@ -244,6 +245,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   }
   problems.throw_if_any();
   sweep.resolved = expanded_json(sweep.name, root, base);
+  if (is_command) return sweep;
   DataCheck check(file, problems);
   for (const RunConfig& run : sweep.runs) {
     const auto sizes = known_data_sizes(run.dataset);
@@ -253,6 +255,21 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   }
   problems.throw_if_any();
   return sweep;
+}
+
+}  // namespace
+
+Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, const LoadOptions& options) {
+  return expand_sweep(read_root(file), file, overrides, options);
+}
+
+Sweep make_command_sweep(const std::string& name, std::span<const std::string> command,
+                         std::span<const std::string> overrides, const LoadOptions& options) {
+  const nlohmann::ordered_json root = {{"name", name}, {"command", command}};
+  const auto source = std::make_shared<const std::string>("command line");
+  const JsonLocation location{.source = source, .line = 0, .column = 0, .offset = 0, .path = ""};
+  return expand_sweep(from_json(root, std::make_shared<const JsonLocation>(location)),
+                      fs::current_path() / "command line", overrides, options);
 }
 
 }  // namespace sweep

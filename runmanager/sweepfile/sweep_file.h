@@ -24,4 +24,9 @@ inline constexpr const char* kStandardInput = "-";
 Sweep load_sweep(const std::filesystem::path& file, std::span<const std::string> overrides = {},
                  const LoadOptions& options = {});
 
+/// The sweep of a person's own program without a file: `command` as "command" of a file has it, and the
+/// parameters from `overrides`. It works in the current directory. Throws ConfigError as load_sweep().
+Sweep make_command_sweep(const std::string& name, std::span<const std::string> command,
+                         std::span<const std::string> overrides, const LoadOptions& options = {});
+
 }  // namespace sweep

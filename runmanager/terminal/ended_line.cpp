@@ -27,6 +27,10 @@ void for_each_piece(const EpochRecord& epoch, const Visit& visit) {
     if (value && metric.line_importance > 0 && is_told)
       visit(metric, fmt::format("{} {}", metric.brief, metric_text(metric, value)));
   }
+  for (const auto& [metric, value] : epoch.values) {
+    if (find_metric(metric->key) == nullptr)
+      visit(*metric, fmt::format("{} {}", metric->brief, metric_text(*metric, value)));
+  }
 }
 
 // The pieces of an ended run's line as a table of one row.

@@ -18,7 +18,7 @@ Json run_json(const LiveRun& run) {
           {"name", run.name},
           {"params", to_json(run.params)},
           {"begun", run.has_begun},
-          {"epoch", run.has_begun ? std::min(run.finished_epochs + 1, run.epochs) : 0},
+          {"epoch", run.has_begun ? run.current_epoch() : 0},
           {"epochs", run.epochs},
           {"trained_epochs", run.trained_epochs},
           {"finished_epochs", run.finished_epochs},

@@ -24,6 +24,12 @@ double LiveRun::epoch_fraction() const {
   return batches == 0 ? 0 : std::min(1.0, static_cast<double>(batch) / static_cast<double>(batches));
 }
 
+int LiveRun::current_epoch() const {
+  return epochs == 0 ? finished_epochs : std::min(finished_epochs + 1, epochs);
+}
+
+std::string LiveRun::of_epochs() const { return epochs == 0 ? "" : "/" + std::to_string(epochs); }
+
 double LiveRun::fraction() const {
   if (epochs == 0 || batches == 0) return 0;
   const double done = finished_epochs + static_cast<double>(batch) / static_cast<double>(batches);

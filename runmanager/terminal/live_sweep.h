@@ -34,6 +34,10 @@ struct LiveRun {
   std::string phase = {};  // what it does beside training for a while already: "validation"; or ""
   double seconds = 0;      // since it began in this start
 
+  /// The epoch that is trained, from 1; where it is not known how many there will be, the last finished one.
+  int current_epoch() const;
+  /// "/10" after the number of an epoch; "" where that is not known.
+  std::string of_epochs() const;
   /// The part of the epoch in work, in [0, 1].
   double epoch_fraction() const;
   /// The part of the run, epochs of earlier starts included, in [0, 1].

@@ -90,8 +90,7 @@ void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
     add_column(table, runs, {.title = "run", .right_aligned = false, .leads = true},
                [](const LiveRun& run) { return run.name; });
   add_column(table, runs, {.title = "epoch", .leads = true}, [](const LiveRun& run) {
-    return run.has_begun ? fmt::format("{}/{}", std::min(run.finished_epochs + 1, run.epochs), run.epochs)
-                         : "";
+    return run.has_begun ? fmt::format("{}{}", run.current_epoch(), run.of_epochs()) : "";
   });
 }
 
@@ -161,8 +160,9 @@ std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs,
       painted(terminal, kDim, line(titles, std::string(progress_width, ' '), ""))};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const LiveRun& run = *runs[i];
+    // Where it is not known how many epochs there will be, there is nothing to measure.
     const std::string progress =
-        run.phase.empty()
+        run.phase.empty() && run.epochs > 0
             ? bar(terminal, run.epoch_fraction(), bar_width) + " " + percent_text(run.epoch_fraction())
             : painted(terminal, kDim, padded(fit_width(run.phase, progress_width), progress_width));
     lines.push_back(line(table.rows[i], progress, kCyan));

@@ -29,12 +29,11 @@ void TerminalProgress::show_begin(const RunPlan&) {}
 
 void TerminalProgress::show_epoch(const LiveRun& run, const EpochRecord& epoch) {
   if (quiet_ || terminal().interactive) return;
-  const std::string line = fmt::format("[{}/{}] {}  epoch {}/{}  {}", run.number, state().runs,
-                                       printable(run.name), epoch.epoch, run.epochs, metrics_text(epoch));
-  write_line(epoch.epoch == 0
-                 ? line
-                 : fmt::format("{}  {}  {} img/s", line, human_seconds(epoch["epoch_seconds"].value_or(0)),
-                               human_count(epoch["images_per_second"].value_or(0))));
+  std::string line = fmt::format("[{}/{}] {}  epoch {}{}  {}", run.number, state().runs, printable(run.name),
+                                 epoch.epoch, run.of_epochs(), metrics_text(epoch));
+  if (const auto seconds = epoch["epoch_seconds"]) line += "  " + human_seconds(*seconds);
+  if (const auto rate = epoch["images_per_second"]) line += fmt::format("  {} img/s", human_count(*rate));
+  write_line(line);
 }
 
 void TerminalProgress::show_end(std::size_t number, const RunRecord& run) {

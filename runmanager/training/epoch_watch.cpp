@@ -10,7 +10,7 @@
 namespace sweep {
 
 bool EpochWatch::add(const EpochRecord& epoch) {
-  const std::optional<double> value = epoch[*metric_tagged(stop_.metric)];
+  const std::optional<double> value = epoch[metric_called(stop_.metric)];
   const bool measured = value && !std::isnan(*value);
   const double gain = !measured || !best_ ? 0 : stop_.largest_is_best ? *value - *best_ : *best_ - *value;
   if (!measured || (best_ && !(gain > stop_.min_delta))) {

@@ -7,6 +7,9 @@
 #include <chrono>
 #include <string>
 
+#include "core/base/error.h"
+#include "runmanager/records/run_files.h"
+
 namespace sweep {
 
 LogFile::LogFile(const std::filesystem::path& path, bool is_new)
@@ -24,6 +27,24 @@ void LogFile::write(std::string_view level, std::string_view text) {
     if (written <= 0) return;
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+std::string end_of_log(const std::filesystem::path& run_directory) {
+  std::string text;
+  try {
+    text = read_file(run_directory / kLogFile);
+  } catch (const DataError&) {
+    return "";
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  // A program may have written a long line.
+  constexpr std::size_t kLinesShown = 3, kMostShown = 2000;
+  if (text.size() > kMostShown) text = "…" + text.substr(text.size() - kMostShown);
+  std::size_t begin = text.size();
+  for (std::size_t lines = 0; lines < kLinesShown && begin != std::string::npos && begin > 0; ++lines)
+    begin = text.rfind('\n', begin - 1);
+  begin = begin == std::string::npos ? 0 : begin;
+  return text.empty() ? "" : "\nlog.txt ends with:\n" + text.substr(begin + (text[begin] == '\n'));
 }
 
 }  // namespace sweep

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -38,5 +39,9 @@ class LogFile {
 
   FileDescriptor file_;
 };
+
+/// The last lines of the log.txt in a run's directory, for an error that tells what the run did before it:
+/// "\nlog.txt ends with:\n…"; "" if there is none.
+std::string end_of_log(const std::filesystem::path& run_directory);
 
 }  // namespace sweep

@@ -193,11 +193,19 @@ TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   Called called;
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("unknown option --log-dir, allowed: "));
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("did you mean \"--logdir\"?"));
-  EXPECT_THAT(
-      called.error({"plan", "a.json", "--retry"}),
-      HasSubstr("unknown option --retry, allowed: --help, --epochs, --seed, --deterministic, "
-                "--no-deterministic, --logdir, --fresh, --replace, --jobs, --threads, --pilot, --json"));
+  EXPECT_THAT(called.error({"plan", "a.json", "--retry"}),
+              HasSubstr("unknown option --retry, allowed: --help, --name, --epochs, --seed, "
+                        "--deterministic, --no-deterministic, --logdir, --fresh, --replace, --jobs, "
+                        "--threads, --pilot, --json"));
   EXPECT_TRUE(called.command.empty());
+}
+
+TEST(CommandLine, WhatFollowsTwoDashesIsAProgramAndNoneOfItsWordsAnOption) {
+  Called called;
+  EXPECT_THAT(called.error({"lr=1,2", "--"}), HasSubstr("a program is needed after --"));
+  EXPECT_THAT(called.error({"show", "--", "true"}), HasSubstr("is for sweep run and sweep plan"));
+  EXPECT_THAT(called.error({"lr=1,2", "--jbos", "2", "--", "true", "--jbos"}),
+              HasSubstr("unknown option --jbos"));
 }
 
 TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {

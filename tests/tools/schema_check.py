@@ -57,6 +57,9 @@ accepted = [
     changed(params={"lr": [1, 2], "seed": [1, 2]}, zip=[["lr", "seed"]], exclude=[{"lr": 1}]),
     changed(params={"optimizer": ["sgd", "adam"], "momentum": [0, 0.9]}, when={"momentum": {"optimizer": "sgd"}}),
     changed(grids=[{"lr": [1]}, {"seed": {"range": [1, 3, 1]}}]),
+    {"command": ["true", "{flags}"], "params": {"any": [1], "lr": {"linspace": [0, 1, 3]}}, "timeout": {"silence": 3}},
+    {"command": "true {x}", "shell": True, "metrics": {"a": "a=(.)"}, "objective": "a", "params": {"x": [1, 2]}},
+    {"command": ["true"], "search": {"method": "tpe", "trials": 2, "metric": "own"}, "params": {"a": {"uniform": [0, 1]}}},
     changed(schedule="step", params={"schedule.step_size": [1, 2]}), changed(schedule="one_cycle"), changed(schedule={"name": "one_cycle", "anneal_strategy": "linear", "three_phase": True}),
     changed(params={"schedule": ["constant", "cosine", {"name": "step", "step_size": 2}]}), changed(schedule={}),
     changed(schedule={"name": "warmup", "total_iters": 2, "then": "cosine"}), changed(params={"schedule.eta_min": [0]}, schedule="cosine"),
@@ -78,6 +81,8 @@ accepted = [
     nested({"type": "residual", "layers": [{"type": "sequential", "layers": [{"type": "relu"}]}], "shortcut": [{"type": "tanh"}]}),
 ]
 rejected = [
+    {"command": ["true"], "network": network}, {"command": []}, {"command": ["true"], "timeout": {"slience": 1}},
+    changed(metrics={"a": "a=(.)"}), changed(params={"any": [1]}),
     [], {}, {"dataset": "mnist"}, changed(epoch=3), changed(epochs="3"), changed(epochs=0), changed(epochs=1.5),
     changed(lr=0), changed(lr=-1), changed(lr=[0.1]), changed(batch_size=0), changed(shuffle="true"), changed(num_workers=-1),
     changed(slurm=[]), changed(slurm={"partitoin": "a"}), changed(slurm={"time": "soon"}), changed(slurm={"time": 30}), changed(slurm={"memory": "8 G"}),

@@ -195,7 +195,7 @@ void add_key(Json& dataset, const std::string& word) {
 }
 
 // "dataset", complete, of each data set of a sweep file, or of a name or path with keys of "dataset".
-std::vector<Json> settings_of(const std::vector<std::string>& words) {
+std::vector<Json> datasets_of(const std::vector<std::string>& words) {
   const std::string& source = words.front();
   if (is_sweep_file(source)) {
     std::vector<DatasetSpec> specs;
@@ -203,6 +203,7 @@ std::vector<Json> settings_of(const std::vector<std::string>& words) {
     const std::vector<std::string> overrides(words.begin() + 1, words.end());
     const Sweep sweep = load_sweep(source, overrides);
     for (const RunConfig& run : sweep.runs) {
+      if (run.command) throw ConfigError(source + ": runs a program, so its data is not known");
       if (std::ranges::find(specs, run.dataset) != specs.end()) continue;
       specs.push_back(run.dataset);
       settings.push_back(run.resolved.at("dataset"));
@@ -223,7 +224,7 @@ std::vector<Json> settings_of(const std::vector<std::string>& words) {
 int describe(const DataOptions& options) {
   Json list = Json::array();
   bool is_first = true;
-  for (const Json& settings : settings_of(options.words)) {
+  for (const Json& settings : datasets_of(options.words)) {
     const Dataset dataset = load_dataset(dataset_of(settings));
     if (options.json) {
       list.push_back(to_json(dataset, settings));

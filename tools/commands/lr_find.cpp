@@ -49,7 +49,9 @@ std::string run_text(const Sweep& sweep, const RunConfig& run) {
 }
 
 int find(const LrFindArguments& arguments) {
-  const Sweep sweep = load_sweep(arguments.sweep.file, arguments.sweep.overrides, arguments.sweep.load);
+  const Sweep sweep = load_sweep(arguments.sweep);
+  if (sweep.runs.front().command)
+    throw ConfigError(sweep.file.string() + ": runs a program; the learning-rate test is for networks");
   const RunConfig& config = choose_run(sweep);
   PreparedRun run;
   run.config = &config;

@@ -14,11 +14,12 @@
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
+#include "runmanager/kinds/network/requested_runs.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
-#include "runmanager/sweep/requested_runs.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
+#include "tools/commands/plan_program.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
 
@@ -101,7 +102,12 @@ void run_pilots(SweepPlan& plan, DatasetCache& data) {
 }
 
 int print_plan(const PlanOptions& options) {
-  const Sweep sweep = load_sweep(options.sweep.file, options.sweep.overrides, options.sweep.load);
+  const Sweep sweep = load_sweep(options.sweep);
+  if (sweep.runs.front().command) {
+    return print_program_plan(
+        sweep,
+        {.logdir = options.logdir, .fresh = options.fresh, .replace = options.replace, .json = options.json});
+  }
   DatasetCache data(load_dataset);
   std::vector<ExistingRun> existing(sweep.runs.size());
   if (options.fresh) {

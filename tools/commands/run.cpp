@@ -23,9 +23,8 @@ Command run_command(MpiSession* session) {
               // Also a signal that comes while the file is read stops the sweep.
               std::optional<StopSignals> signals;
               if (options->launcher.launcher != "slurm") signals.emplace();
-              auto& [file, overrides, load] = options->sweep;
-              load.slurm = options->launcher.slurm;
-              const Sweep sweep = load_sweep(file, overrides, load);
+              options->sweep.load.slurm = options->launcher.slurm;
+              const Sweep sweep = load_sweep(options->sweep);
               options->runner.command = typed;
               return train_or_launch(sweep, options->runner, options->launcher, session);
             };

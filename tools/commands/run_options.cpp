@@ -54,7 +54,28 @@ CLI::Validator seconds_validator() {
       "");
 }
 
+// "train" of `python3 train.py --lr={lr}`: the first word that names a file of a script, or else the program.
+std::string program_name(const std::vector<std::string>& program) {
+  for (const std::string& word : program) {
+    const std::filesystem::path path = word;
+    if (word.front() != '-' && path.has_extension() && path.stem().string().front() != '.' &&
+        std::filesystem::exists(path))
+      return path.stem().string();
+  }
+  return std::filesystem::path(program.front()).stem().string();
+}
+
 }  // namespace
+
+Sweep load_sweep(const SweepArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (arguments.program.empty()) {
+    if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
+    return load_sweep(arguments.file, overrides, arguments.load);
+  }
+  const std::string name = arguments.name.empty() ? program_name(arguments.program) : arguments.name;
+  return make_command_sweep(name, arguments.program, overrides, arguments.load);
+}
 
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides) {
   app.add_option("overrides", overrides,
@@ -67,6 +88,9 @@ void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
       ->type_name("SWEEP.json")
       ->required();
   add_overrides(app, arguments.overrides);
+  app.add_option("--name", arguments.name, "name of the sweep; default: that of the file or the program")
+      ->type_name("NAME");
+  app.add_option("--program-word", arguments.program)->group("")->allow_extra_args(false);
   LoadOptions& load = arguments.load;
   app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
   app.add_option("--seed", load.seed, "seed of every run")->type_name("N");

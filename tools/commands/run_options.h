@@ -20,7 +20,12 @@ struct SweepArguments {
   std::filesystem::path file;
   std::vector<std::string> overrides;  // "lr=0.1,0.01"
   LoadOptions load;
+  std::vector<std::string> program;  // instead of a file: a person's own program and its arguments
+  std::string name;                  // of the sweep; empty: the file's, or that of the program
 };
+
+/// The sweep that the arguments ask for. Throws as load_sweep().
+Sweep load_sweep(const SweepArguments& arguments);
 
 struct RunOptions {
   SweepArguments sweep;

@@ -98,7 +98,7 @@ std::vector<SettingDifference> swept_differences(const RunRecord& record, const 
     if (!changes_only_times(key)) continue;
     const nlohmann::ordered_json settings = config.resolved;
     const auto *before = find_at(record.config, key), *now = find_at(settings, key);
-    if (before != nullptr && now != nullptr && *before == *now) continue;
+    if (before == now || (before != nullptr && now != nullptr && *before == *now)) continue;
     const auto text = [](const nlohmann::ordered_json* json) { return json ? json->dump() : "nothing"; };
     differences.push_back({key, text(before), text(now)});
   }

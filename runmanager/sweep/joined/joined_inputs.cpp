@@ -55,21 +55,21 @@ void add_differences(const Json& there, const Json& here, std::set<std::string>&
 
 }  // namespace
 
-void write_inputs(const fs::path& directory, const Sweep& sweep, RunPreparer& preparer) {
+void write_inputs(const fs::path& directory, const Sweep& sweep, RunKind& kind) {
   Json list = Json::array();
   for (const RunConfig* run : runs_with_own_inputs(sweep))
-    list.push_back({{"run", run->name}, {"files", preparer.input_files(*run)}});
+    list.push_back({{"run", run->name}, {"files", kind.input_files(*run)}});
   write_file_atomically(inputs_path(directory), json_text(list));
 }
 
-std::string differences_from_inputs(const fs::path& directory, const Sweep& sweep, RunPreparer& preparer) {
+std::string differences_from_inputs(const fs::path& directory, const Sweep& sweep, RunKind& kind) {
   std::error_code error;
   if (!fs::exists(inputs_path(directory), error)) return "";
   std::set<std::string> found;
   try {
     for (const Json& entry : read_json_file(inputs_path(directory))) {
       const auto run = std::ranges::find(sweep.runs, entry.at("run").get<std::string>(), &RunConfig::name);
-      if (run != sweep.runs.end()) add_differences(entry.at("files"), preparer.input_files(*run), found);
+      if (run != sweep.runs.end()) add_differences(entry.at("files"), kind.input_files(*run), found);
     }
   } catch (const Json::exception&) {
     return "";  // What a power cut has left of it.

@@ -6,18 +6,18 @@
 #include <string>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweep/run_preparer.h"
+#include "runmanager/kinds/run_kind.h"
 
 namespace sweep {
 
 /// Leaves the digests of what the runs read here in the sweep's folder of claims, for those who join later.
-/// `preparer` has loaded the data. Throws IoError; DataError if weights cannot be read.
-void write_inputs(const std::filesystem::path& directory, const Sweep& sweep, RunPreparer& preparer);
+/// `kind` has loaded the data. Throws IoError; DataError if weights cannot be read.
+void write_inputs(const std::filesystem::path& directory, const Sweep& sweep, RunKind& kind);
 
 /// Lines, each after a line break, with what the runs would read here otherwise than where write_inputs() was
 /// called; "" if nothing, or if that is not known. Paths need not be the same. Throws DataError if weights
 /// cannot be read.
 std::string differences_from_inputs(const std::filesystem::path& directory, const Sweep& sweep,
-                                    RunPreparer& preparer);
+                                    RunKind& kind);
 
 }  // namespace sweep

@@ -30,9 +30,9 @@ std::string missing_names(const Sweep& some, const Sweep& others, std::string_vi
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunPreparer& preparer) {
+std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunKind& kind) {
   if (theirs.epochs != ours.epochs) return fmt::format("epochs: {} -> {}", theirs.epochs, ours.epochs);
-  return to_string(differences(preparer.request(theirs).identity, preparer.request(ours).identity));
+  return to_string(differences(kind.request(theirs).identity, kind.request(ours).identity));
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options) {
 }
 
 std::string differences_from_sweep_file(const std::filesystem::path& directory, const Sweep& sweep,
-                                        RunPreparer& preparer) {
+                                        RunKind& kind) {
   const std::filesystem::path file = directory / kSweepFile;
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return "\n  there is no " + file.string();
@@ -75,7 +75,7 @@ std::string differences_from_sweep_file(const std::filesystem::path& directory, 
   std::size_t different = 0;
   for (std::size_t i = 0; i < sweep.runs.size() && different <= kMostNamed; ++i) {
     const auto run = std::ranges::find(theirs.runs, sweep.runs[i].name, &RunConfig::name);
-    const std::string difference = difference_of(*run, sweep.runs[i], preparer);
+    const std::string difference = difference_of(*run, sweep.runs[i], kind);
     if (!difference.empty() && ++different <= kMostNamed)
       text += fmt::format("\n  {}: {}", sweep.runs[i].name, difference);
   }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweep/run_preparer.h"
+#include "runmanager/kinds/run_kind.h"
 #include "runmanager/sweep/sweep_runner.h"
 
 namespace sweep {
@@ -17,6 +17,6 @@ void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options);
 /// What tells the runs of sweep.json in `directory` from those of `sweep`, by their names or by any setting
 /// that changes their numbers; "" if they are the same.
 std::string differences_from_sweep_file(const std::filesystem::path& directory, const Sweep& sweep,
-                                        RunPreparer& preparer);
+                                        RunKind& kind);
 
 }  // namespace sweep

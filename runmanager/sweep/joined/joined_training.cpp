@@ -19,8 +19,8 @@
 namespace sweep {
 
 SweepOutcome SweepRunner::run_joined() {
-  preparer_.load(sweep_);
-  preparer_.check(sweep_);
+  kind_->load(sweep_);
+  kind_->check(sweep_);
   directory_.emplace(SweepDirectory::join(options_.logdir, sweep_.name));
   joined_.emplace(directory_->path());
   make_records();
@@ -35,8 +35,8 @@ void SweepRunner::set_up_joined() {
   const bool retries = options_.retry_failed && joined_->is_first_of_job();
   Others others = joined_->others();
   if (others != Others::kNone) {
-    const std::string settings = differences_from_sweep_file(directory_->path(), sweep_, preparer_);
-    const std::string inputs = differences_from_inputs(directory_->path(), sweep_, preparer_);
+    const std::string settings = differences_from_sweep_file(directory_->path(), sweep_, *kind_);
+    const std::string inputs = differences_from_inputs(directory_->path(), sweep_, *kind_);
     const std::string differences = settings + inputs;
     // Those that failed are tried again by who comes when the others have gone.
     const bool may_stay_unknown = differences.empty() && !(retries && has_failed_runs());
@@ -69,7 +69,7 @@ void SweepRunner::set_up_joined() {
     if (retries || !ended_failed(name)) joined_->runs().reopen(name);
   }
   joined_->mark_job();
-  write_inputs(directory_->path(), sweep_, preparer_);
+  write_inputs(directory_->path(), sweep_, *kind_);
   write_sweep_file();
 }
 
@@ -132,7 +132,7 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
 
 std::optional<RunRecord> SweepRunner::finished_record(std::size_t run) {
   const RunConfig& config = sweep_.runs[run];
-  const RequestedRun request = preparer_.request(config);
+  const RequestedRun request = kind_->request(config);
   const ExistingRun existing = find_existing_run(directory_->path(), request, options_.retry_failed);
   refuse_runs_in_the_way(directory_->path(), {&request, 1}, {&existing, 1});
   return existing.fate == RunFate::kKept ? known_record(existing, config) : std::nullopt;

@@ -26,7 +26,7 @@ constexpr double kMaxTrials = 100000;  // Each is a directory.
 Json complete_mode(const Given& given) {
   const Json mode = complete_plain(*find_setting(stop_settings(), "mode"), given);
   if (!mode.is_null()) return mode;
-  return metric_tagged(given.before.at("metric").get<std::string>())->larger_is_better ? "max" : "min";
+  return metric_called(given.before.at("metric").get<std::string>()).larger_is_better ? "max" : "min";
 }
 
 // "cpu:1" of a stage; "auto" says nothing there.

@@ -101,6 +101,16 @@ struct Setting : ArgumentType {
 
 /// Keys of the sweep file itself, in the order in which people write them.
 std::span<const Setting> file_settings();
+/// Keys of a sweep file with a "command", whose parameters are the program's.
+std::span<const Setting> command_settings();
+/// Keys of its "search" and "stop", whose metrics are the program's.
+std::span<const Setting> command_search_settings();
+std::span<const Setting> command_stop_settings();
+/// Keys of its "timeout".
+std::span<const Setting> timeout_settings();
+/// Whether `root`, a sweep file, has a "command", and the table of its keys.
+bool is_command_file(const JsonNode& root);
+std::span<const Setting> settings_of(const JsonNode& root);
 /// Keys of "dataset" when it is an object.
 std::span<const Setting> dataset_settings();
 /// Keys of the dataset's "normalize".

@@ -1,6 +1,6 @@
 // Data sets that processes share: the same samples in the same order, whether they lie in memory or in a
 // file.
-#include "runmanager/sweep/shared_dataset.h"
+#include "runmanager/kinds/shared_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

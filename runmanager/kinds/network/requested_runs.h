@@ -11,8 +11,8 @@
 
 #include "core/engine/device.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/kinds/network/dataset_cache.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
-#include "runmanager/sweep/dataset_cache.h"
 
 namespace sweep {
 

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/run_preparer.h"
+#include "runmanager/kinds/network/network_kind.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,10 +12,10 @@
 
 namespace sweep {
 
-RunPreparer::RunPreparer(const SweepEnvironment& environment, nlohmann::ordered_json program)
-    : environment_(environment), program_(std::move(program)), cache_(environment.load_dataset) {}
+NetworkKind::NetworkKind(NetworkEnvironment environment, nlohmann::ordered_json program)
+    : environment_(std::move(environment)), program_(std::move(program)), cache_(environment_.load_dataset) {}
 
-void RunPreparer::load(const Sweep& sweep) {
+void NetworkKind::load(const Sweep& sweep) {
   error_ = load_datasets(sweep, cache_);
   for (const RunConfig& config : sweep.runs) {
     const auto loaded = cache_.find(config.dataset);
@@ -29,47 +29,47 @@ void RunPreparer::load(const Sweep& sweep) {
   }
 }
 
-std::vector<std::string> RunPreparer::remarks() const {
+std::vector<std::string> NetworkKind::remarks() const {
   std::vector<std::string> all;
   for (const Data& data : data_) all.insert(all.end(), data.remarks.begin(), data.remarks.end());
   return all;
 }
 
-RunPreparer::Data* RunPreparer::find(const DatasetSpec& spec) {
+NetworkKind::Data* NetworkKind::find(const DatasetSpec& spec) {
   const auto found = std::ranges::find(data_, spec, &Data::spec);
   return found == data_.end() ? nullptr : &*found;
 }
 
-RunPreparer::Data& RunPreparer::get(const DatasetSpec& spec) {
+NetworkKind::Data& NetworkKind::get(const DatasetSpec& spec) {
   if (Data* data = find(spec)) return *data;
   std::rethrow_exception(error_);
 }
 
-RequestedRun RunPreparer::request(const RunConfig& config) {
+RequestedRun NetworkKind::request(const RunConfig& config) {
   const Data* data = find(config.dataset);
   return requested_run(config, data != nullptr ? &data->provenance : nullptr, weights_,
                        environment_.parse_device);
 }
 
-void RunPreparer::check(const Sweep& sweep) {
+void NetworkKind::check(const Sweep& sweep) {
   if (error_) std::rethrow_exception(error_);
   check_against_data(sweep, [this](const DatasetSpec& spec) { return get(spec).sizes; });
 }
 
-void RunPreparer::check(const RunConfig& config, const std::filesystem::path& sweep_file) {
+void NetworkKind::check(const RunConfig& config, const std::filesystem::path& sweep_file) {
   Problems problems;
   DataCheck(sweep_file, problems).run(config, get(config.dataset).sizes);
   problems.throw_if_any();
 }
 
-void RunPreparer::describe(Data& data) {
+void NetworkKind::describe(Data& data) {
   if (!data.format.is_null()) return;
   const auto dataset = cache_.find(data.spec);
   data.balance = dataset_balance(*dataset);
   data.format = to_json(sample_format(*dataset));
 }
 
-PreparedRun RunPreparer::prepare(const RunConfig& config) {
+PreparedRun NetworkKind::prepare(const RunConfig& config) {
   Data& data = get(config.dataset);
   describe(data);
   PreparedRun run;
@@ -98,18 +98,21 @@ PreparedRun RunPreparer::prepare(const RunConfig& config) {
   return run;
 }
 
-nlohmann::ordered_json RunPreparer::input_files(const RunConfig& config) {
+nlohmann::ordered_json NetworkKind::input_files(const RunConfig& config) {
   nlohmann::ordered_json files = get(config.dataset).provenance.at("files");
   if (!config.init.empty())
     files.push_back({{"path", config.init.string()}, {"sha256", weights_.get(config.init)}});
   return files;
 }
 
-std::size_t RunPreparer::dataset_position(const RunConfig& config) {
+// A batch may be running; its checkpoint is that of the epoch before it.
+double NetworkKind::stop_seconds(const RunConfig&) const { return 4; }
+
+std::size_t NetworkKind::dataset_position(const RunConfig& config) {
   return static_cast<std::size_t>(&get(config.dataset) - data_.data());
 }
 
-std::vector<SharedDataset> RunPreparer::share_datasets() {
+std::vector<SharedDataset> NetworkKind::share_datasets() {
   for (Data& data : data_) describe(data);  // A later run may need it.
   shared_ = true;
   return cache_.move_to_shared_memory();

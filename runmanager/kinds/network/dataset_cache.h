@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/data/dataset.h"
-#include "runmanager/sweep/shared_dataset.h"
+#include "runmanager/kinds/shared_dataset.h"
 
 namespace sweep {
 

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/dataset_cache.h"
+#include "runmanager/kinds/network/dataset_cache.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/shared_dataset.h"
+#include "runmanager/kinds/shared_dataset.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/requested_runs.h"
+#include "runmanager/kinds/network/requested_runs.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,0 +1,24 @@
+// A person's own program as a run; the sweep file's "command" and the keys beside it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sweep {
+
+inline constexpr const char* kRunCwd = "run";  // of "cwd": the run's own directory
+
+struct CommandSpec {
+  std::vector<std::string> words;  // the program and its arguments, with substitutions; with a shell one text
+  bool shell = false;
+  std::filesystem::path cwd;                                 // absolute, or kRunCwd
+  std::vector<std::string> inputs;                           // absolute paths or patterns of files
+  std::vector<std::pair<std::string, std::string>> metrics;  // name and regular expression
+  bool dashes = true;                                        // {flags}: --batch-size, not --batch_size
+  double timeout = 0, silence = 0;                           // seconds; 0: none
+  double grace = 10;                                         // seconds from SIGTERM to SIGKILL
+};
+
+}  // namespace sweep

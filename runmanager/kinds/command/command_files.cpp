@@ -1,0 +1,166 @@
+#include "runmanager/kinds/command/command_files.h"
+
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <system_error>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/kinds/command/command_words.h"
+#include "runmanager/records/event_file_sizes.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/run_identity.h"
+#include "runmanager/records/run_record_json.h"
+#include "tbwriter/event_file_name.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kAttemptFile = ".attempt", *kProgramLock = ".program.lock";
+// TensorBoard's page of hyperparameters breaks at larger steps.
+constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
+// .program.lock does. A keeper would inherit a lock on the events, and hold it when they are written anew.
+constexpr bool kLocks = false;
+
+RunIdentity identity(const RunRecord& record) {
+  return identity_of(record.config, record.device, record.provenance);
+}
+
+}  // namespace
+
+CommandFiles::CommandFiles(const WorkerTask& task, const TrainerOptions& options)
+    : task_(task),
+      options_(options),
+      directory_(fs::absolute(options.directory / task.config.name)),
+      attempt_(options.claim ? options.claim->attempt() : ""),
+      record_(task.record) {}
+
+void CommandFiles::open() {
+  check_owner();
+  check_is_own_directory(directory_);
+  lock();
+  bool is_same = false;
+  try {
+    const RunRecord earlier = read_run_record(directory_ / kRunRecordFile);
+    is_same = differences(identity(earlier), identity(record_)).empty();
+    if (is_same) {
+      earlier_seconds_ = earlier.run_seconds.value_or(0);
+      record_.started = earlier.started;
+    }
+  } catch (const DataError&) {
+    // There is none, or it is damaged; the other files tell how far the run is.
+    is_same = fs::exists(directory_ / kMetricsFile) && !fs::exists(directory_ / kRunRecordFile);
+  }
+  if (!is_same) {
+    prepare_run_directory(directory_, [this] { check_owner(); });
+    std::error_code ignored;
+    for (const char* name : {kMetricsFile, kAttemptFile, kCheckpointFolder})
+      fs::remove_all(directory_ / name, ignored);
+  }
+  remove_temporaries(directory_);
+  std::error_code error;
+  fs::create_directories(directory_ / kCheckpointFolder, error);
+  if (error)
+    throw IoError((directory_ / kCheckpointFolder).string() +
+                  ": cannot make this directory: " + error.message());
+  if (record_.started.empty()) record_.started = utc_time();
+  open_events();
+}
+
+// Waits until the program of an attempt before is gone, whose worker was killed.
+void CommandFiles::lock() {
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  lock_.emplace(open_output_file(directory_ / kProgramLock, OutputMode::kUpdate).release());
+  constexpr int kTries = 3000;  // 10 ms each
+  for (int tries = 0; ::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++tries) {
+    if (tries == kTries)
+      throw IoError((directory_ / kProgramLock).string() +
+                    ": is held by a program that an earlier attempt has started");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+int CommandFiles::next_attempt() {
+  int number = 0;
+  try {
+    const std::string text = read_file(directory_ / kAttemptFile);
+    std::from_chars(text.data(), text.data() + text.size(), number);
+  } catch (const DataError&) {
+  }
+  write_file_atomically(directory_ / kAttemptFile, std::to_string(++number) + "\n", Survives::kKill);
+  return number;
+}
+
+void CommandFiles::check_owner() const {
+  if (options_.claim && !owns(*options_.claim)) throw RunTakenOver{};
+}
+
+void CommandFiles::remove_own_events() const {
+  for (const std::string& file : tbwriter::list_event_files(directory_)) {
+    std::error_code ignored;
+    if (tbwriter::is_event_file_name(file)) fs::remove(directory_ / file, ignored);
+  }
+}
+
+void CommandFiles::open_events() {
+  events_.reset();
+  remove_own_events();
+  const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
+  events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, kLocks);
+}
+
+void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
+  if (step >= 0 && step <= kMaxStep && !values.values.empty()) events_->epoch(values, std::nullopt, step);
+}
+
+void CommandFiles::rewrite_events(const std::function<void(const ReportHistory::Closed&)>& all) {
+  open_events();
+  all([this](std::int64_t step, const EpochRecord& values) { write_events(step, values); });
+}
+
+void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {
+  check_owner();
+  record_.status = RunStatus::kRunning;
+  record_.epochs = std::move(epochs);
+  record_.run_seconds = earlier_seconds_ + seconds;
+  events_->flush();
+  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
+}
+
+// TensorBoard has left our file behind once the program has written a later one.
+void CommandFiles::end_events(RunStatus status, const std::string& reason) {
+  const std::vector<std::string> files = tbwriter::list_event_files(directory_);
+  if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
+    events_->close(RunStatus::kInterrupted, "");
+    const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
+    events_ = std::make_unique<RunLog>(directory_, run, kMaxStep + 1, kLocks);
+  }
+  events_->close(status, reason);
+}
+
+RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, RunStatus status, const std::string& reason,
+                            const std::string& stop, double seconds) {
+  check_owner();
+  record_.status = status;
+  record_.epochs = std::move(epochs);
+  record_.stop_reason = stop;
+  if (!reason.empty()) record_.error = reason;
+  end_events(status, reason);
+  record_.event_files = event_file_sizes(directory_);
+  record_.run_seconds = earlier_seconds_ + seconds;
+  record_.ended = utc_time();
+  if (attempt_.empty() || status == RunStatus::kInterrupted)
+    write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
+  return std::move(record_);
+}
+
+}  // namespace sweep

@@ -1,0 +1,64 @@
+// The files that a worker keeps of a person's program: run.json and events for TensorBoard.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/file.h"
+#include "runmanager/kinds/command/report_history.h"
+#include "runmanager/kinds/run_kind.h"
+#include "runmanager/tensorboard/run_log.h"
+
+namespace sweep {
+
+struct RunTakenOver {};  // Thrown where the run is not this process's any more. No error of the run.
+
+/// Every call may throw IoError. Not thread-safe.
+class CommandFiles {
+ public:
+  CommandFiles(const WorkerTask& task, const TrainerOptions& options);
+
+  /// The run's, absolute.
+  const std::filesystem::path& directory() const { return directory_; }
+
+  /// Makes the directory, or takes it over: what another run has left there goes, what this one has left
+  /// stays, except the events, which are written anew.
+  void open();
+  /// The number of the next attempt, from 1 on.
+  int next_attempt();
+  /// Seconds of the starts before this one.
+  double earlier_seconds() const { return earlier_seconds_; }
+  /// Throws RunTakenOver if another process has taken the run over.
+  void check_owner() const;
+
+  void write_events(std::int64_t step, const EpochRecord& values);
+  /// Replaces the events by those that `all` passes on.
+  void rewrite_events(const std::function<void(const ReportHistory::Closed&)>& all);
+
+  /// Writes run.json of a run that goes on. `seconds`: of this start, here and below.
+  void save(std::vector<EpochRecord> epochs, double seconds);
+  /// Writes what is final, and returns the record.
+  RunRecord end(std::vector<EpochRecord> epochs, RunStatus status, const std::string& reason,
+                const std::string& stop, double seconds);
+
+ private:
+  void lock();
+  void open_events();
+  void end_events(RunStatus status, const std::string& reason);
+  void remove_own_events() const;
+
+  const WorkerTask& task_;
+  const TrainerOptions& options_;
+  const std::filesystem::path directory_;
+  const std::string attempt_;  // of this process, see CheckpointNames
+  RunRecord record_;
+  double earlier_seconds_ = 0;
+  std::optional<FileDescriptor> lock_;  // held by the program's keeper, too, as long as anything of it lives
+  std::unique_ptr<RunLog> events_;
+};
+
+}  // namespace sweep

@@ -1,0 +1,164 @@
+#include "runmanager/kinds/command/command_kind.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/data/readers/content_reader.h"
+#include "runmanager/kinds/command/command_words.h"
+#include "runmanager/records/provenance.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The device that "device" names as an axis; programs that mean something else by it are on the CPU.
+Device device_of(const RunConfig& config) {
+  try {
+    return parse_device(config.device);
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
+
+// The files of patterns, each once, in the order of their names. Throws DataError for a pattern without any.
+std::set<std::string> files_of(const std::vector<std::string>& patterns) {
+  std::set<std::string> files;
+  for (const std::string& pattern : patterns) {
+    glob_t found{};
+    const int error = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+    for (std::size_t i = 0; error == 0 && i < found.gl_pathc; ++i) {
+      const fs::path path = found.gl_pathv[i];
+      std::error_code failed;
+      if (!fs::is_directory(path, failed)) {
+        files.insert(path.string());
+        continue;
+      }
+      for (const auto& entry : fs::recursive_directory_iterator(path, failed)) {
+        if (entry.is_regular_file()) files.insert(entry.path().string());
+      }
+    }
+    ::globfree(&found);
+    if (error != 0) throw DataError(fmt::format("{}: no such file; \"inputs\" names it", pattern));
+  }
+  return files;
+}
+
+Json digests_of(const std::vector<std::string>& patterns) {
+  Json list = Json::array();
+  for (const std::string& file : files_of(patterns)) {
+    const std::string content = read_file(file);
+    Sha256 sha256;
+    sha256.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
+    list.push_back({{"path", file}, {"sha256", sha256.finish()}});
+  }
+  return list;
+}
+
+bool is_program(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// Whether the first word is a program, as execvp() looks for it.
+bool is_found(const CommandSpec& spec) {
+  const fs::path program = spec.words[0];
+  if (program.string().find('/') != std::string::npos)
+    return spec.cwd == kRunCwd || is_program(spec.cwd / program);
+  const char* const variable = std::getenv("PATH");
+  const std::string path = variable != nullptr ? variable : "/bin:/usr/bin";
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (is_program(fs::path(path.substr(begin, end - begin)) / program)) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+// What the program prints, without the newline at its end; nothing if it fails.
+std::optional<std::string> output_of(const std::vector<std::string>& words) {
+  FILE* const pipe = ::popen((shell_command(words) + " 2>/dev/null").c_str(), "re");
+  if (pipe == nullptr) return std::nullopt;
+  std::string text;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
+  if (::pclose(pipe) != 0) return std::nullopt;
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// The commit of the directory, and whether files differ from it; null outside of git.
+Json git_state(const std::string& directory) {
+  const auto commit = output_of({"git", "-C", directory, "rev-parse", "HEAD"});
+  if (!commit) return nullptr;
+  const auto changes = output_of({"git", "-C", directory, "status", "--porcelain", "--untracked-files=no"});
+  return {{"commit", *commit}, {"changed", changes && !changes->empty()}};
+}
+
+}  // namespace
+
+CommandKind::CommandKind(Json program,
+                         std::function<std::optional<std::string>(const Device&)> unavailable_reason)
+    : program_([&program] {
+        program.erase("numerics");  // They are those of this program's own engine.
+        return std::move(program);
+      }()),
+      unavailable_reason_(std::move(unavailable_reason)) {}
+
+void CommandKind::load(const Sweep& sweep) {
+  for (const RunConfig& run : sweep.runs) input_files(run);
+}
+
+Json CommandKind::input_files(const RunConfig& config) {
+  const std::vector<std::string>& patterns = config.command->inputs;
+  const auto [at, is_new] = inputs_.try_emplace(patterns);
+  if (is_new) at->second = digests_of(patterns);
+  return at->second;
+}
+
+RequestedRun CommandKind::request(const RunConfig& config) {
+  return {&config, identity_of(config.resolved, device_of(config).name(), {{"inputs", input_files(config)}})};
+}
+
+void CommandKind::check(const Sweep& sweep) {
+  const CommandSpec& spec = *sweep.runs.front().command;
+  check_substitutions(spec, sweep.keys);
+  std::error_code error;
+  if (spec.cwd != kRunCwd && !fs::is_directory(spec.cwd, error))
+    throw ConfigError(fmt::format("cwd: {} is no directory", spec.cwd.string()));
+  if (!spec.shell && spec.words[0].find('{') == std::string::npos && !is_found(spec))
+    throw ConfigError(fmt::format("command: {} is no program, neither a path nor in PATH", spec.words[0]));
+}
+
+void CommandKind::check(const RunConfig&, const fs::path&) {}
+
+PreparedRun CommandKind::prepare(const RunConfig& config) {
+  PreparedRun run;
+  run.config = &config;
+  run.device = device_of(config);
+  run.unavailable = unavailable_reason_(run.device);
+  if (!run.unavailable) run.devices = {run.device};
+  run.provenance = program_;
+  run.provenance["inputs"] = input_files(config);
+  if (config.command->cwd != kRunCwd) {
+    const auto [at, is_new] = git_.try_emplace(config.command->cwd.string());
+    if (is_new) at->second = git_state(at->first);
+    if (!at->second.is_null()) run.provenance["git"] = at->second;
+  }
+  return run;
+}
+
+double CommandKind::stop_seconds(const RunConfig& config) const {
+  constexpr double kToKill = 5;  // until a worker has killed a program that does not end by itself
+  return config.command->grace + kToKill;
+}
+
+}  // namespace sweep

@@ -1,0 +1,37 @@
+// Runs that are a person's own program.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runmanager/kinds/run_kind.h"
+
+namespace sweep {
+
+/// A run's identity is its command, its parameters and the content of its inputs.
+class CommandKind final : public RunKind {
+ public:
+  /// `program`: program_provenance(). `unavailable_reason`: why a device cannot be used here.
+  CommandKind(nlohmann::ordered_json program,
+              std::function<std::optional<std::string>(const Device&)> unavailable_reason);
+
+  void load(const Sweep& sweep) override;
+  RequestedRun request(const RunConfig& config) override;
+  void check(const Sweep& sweep) override;
+  void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
+  PreparedRun prepare(const RunConfig& config) override;
+  nlohmann::ordered_json input_files(const RunConfig& config) override;
+  bool needs_workers() const override { return true; }
+  double work_per_epoch(const RunConfig&) override { return 1; }
+  double stop_seconds(const RunConfig& config) const override;
+
+ private:
+  const nlohmann::ordered_json program_;
+  const std::function<std::optional<std::string>(const Device&)> unavailable_reason_;
+  std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
+  std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
+};
+
+}  // namespace sweep

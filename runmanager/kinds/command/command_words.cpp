@@ -1,0 +1,186 @@
+#include "runmanager/kinds/command/command_words.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "runmanager/config/problems.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
+
+namespace sweep {
+namespace {
+
+// What a substitution stands for; nothing: the program has no such parameter.
+using Values = std::function<std::optional<std::vector<std::string>>(const std::string& name)>;
+
+const std::vector<std::string>& own_names() {
+  static const std::vector<std::string> names = {"flags", "overrides", "params", "run_dir", "seed"};
+  return names;
+}
+
+// "'it'\\''s'": one word for a shell.
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) c == '\'' ? quoted += "'\\''" : quoted += c;
+  return quoted + "'";
+}
+
+bool is_name(std::string_view text) {
+  const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; };
+  return !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '_') &&
+         std::ranges::all_of(text, good);
+}
+
+// Calls use(text, name) for each part of the word: text, and then the name of a substitution, or "" at the
+// end. {{name}} is the text {name}; braces around anything else are text, and so is ${name}, a shell's own.
+void for_each_part(const std::string& word, const std::function<void(std::string, std::string)>& use) {
+  std::string text;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const bool is_brace = word[i] == '{' && (i == 0 || word[i - 1] != '$');
+    const std::size_t end = is_brace ? word.find('}', i) : std::string::npos;
+    const bool is_doubled = word.compare(i, 2, "{{") == 0;
+    const std::size_t begin = i + (is_doubled ? 2 : 1);
+    if (end == std::string::npos || end <= begin || !is_name(word.substr(begin, end - begin)) ||
+        (is_doubled && word.compare(end, 2, "}}") != 0)) {
+      text += word[i];
+      continue;
+    }
+    const std::string name = word.substr(begin, end - begin);
+    i = end;
+    if (is_doubled) {
+      text += "{" + name + "}";
+      ++i;
+    } else {
+      use(std::move(text), name);
+      text.clear();
+    }
+  }
+  use(std::move(text), "");
+}
+
+std::string joined(const std::vector<std::string>& words, bool quotes) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + (quotes ? shell_quoted(word) : word);
+  return text;
+}
+
+// The words that one word of the file stands for: a {flags} alone is several, a word with a parameter that
+// the run does not have none.
+std::vector<std::string> expanded(const std::string& word, bool shell, const Values& values) {
+  std::string text;
+  bool missing = false;
+  std::vector<std::string> several;
+  for_each_part(word, [&](const std::string& before, const std::string& name) {
+    text += before;
+    if (name.empty()) return;
+    const auto value = values(name);
+    missing = missing || !value;
+    if (value && !shell && word == "{" + name + "}" && (name == "flags" || name == "overrides"))
+      several = *value;
+    if (value) text += joined(*value, shell);
+  });
+  if (word == "{flags}" || word == "{overrides}") {
+    if (!shell) return several;
+  }
+  return missing && !shell ? std::vector<std::string>() : std::vector{text};
+}
+
+std::uint64_t seed_of(const CommandStart& start) {
+  const ParamValue* const seed = find_param(start.params, "seed");
+  const auto* const number = seed != nullptr ? std::get_if<std::int64_t>(seed) : nullptr;
+  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + start.repeat;
+}
+
+std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
+  std::vector<std::string> words;
+  for (const auto& [key, value] : start.params) {
+    if (key == kRepeatKey) continue;
+    std::string name = key;
+    if (as_flags && start.spec.dashes) std::ranges::replace(name, '_', '-');
+    words.push_back(fmt::format("{}{}={}", as_flags ? "--" : "", name, param_text(value)));
+  }
+  return words;
+}
+
+std::optional<std::vector<std::string>> value_of(const CommandStart& start, const std::string& name) {
+  if (const ParamValue* const value = find_param(start.params, name)) return std::vector{param_text(*value)};
+  if (name == "flags" || name == "overrides") return all_params(start, name == "flags");
+  if (name == "params") return std::vector{(start.run_directory / kParamsFile).string()};
+  if (name == "run_dir") return std::vector{start.run_directory.string()};
+  if (name == "seed") return std::vector{std::to_string(seed_of(start))};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> command_words(const CommandStart& start) {
+  const Values values = [&start](const std::string& name) { return value_of(start, name); };
+  std::vector<std::string> words;
+  if (start.spec.shell) words = {"/bin/sh", "-c"};
+  for (const std::string& word : start.spec.words) {
+    for (std::string& part : expanded(word, start.spec.shell, values)) words.push_back(std::move(part));
+  }
+  return words;
+}
+
+std::vector<std::string> command_environment(const CommandStart& start) {
+  std::map<std::string, std::string> own = {
+      {"SWEEP_RUN_DIR", start.run_directory.string()},
+      {"SWEEP_PARAMS", (start.run_directory / kParamsFile).string()},
+      {"SWEEP_SEED", std::to_string(seed_of(start))},
+      {"SWEEP_ATTEMPT", std::to_string(start.attempt)},
+      {"SWEEP_CHECKPOINT_DIR", (start.run_directory / kCheckpointFolder).string()},
+      {"SWEEP_METRICS", (start.run_directory / kMetricsFile).string()}};
+  const std::string threads = std::to_string(std::max(1, start.threads));
+  // Output that a program keeps for itself would come too late for metrics, and get lost with it.
+  for (const auto& [name, value] : {std::pair<const char*, std::string>("OMP_NUM_THREADS", threads),
+                                    {"MKL_NUM_THREADS", threads},
+                                    {"OPENBLAS_NUM_THREADS", threads},
+                                    {"PYTHONUNBUFFERED", "1"}})
+    if (std::getenv(name) == nullptr) own[name] = value;
+  const std::string device = param_text(start.params, "device");
+  if (device == "cpu") own["CUDA_VISIBLE_DEVICES"] = "";
+  if (device.starts_with("cuda:")) own["CUDA_VISIBLE_DEVICES"] = device.substr(device.find(':') + 1);
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!own.contains(std::string(text.substr(0, text.find('='))))) environment.emplace_back(text);
+  }
+  for (const auto& [name, value] : own) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+std::string params_text(const Params& params) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : params)
+    json[key] = is_json_text(value)
+                    ? nlohmann::ordered_json::parse(std::get<std::string>(value), nullptr, false)
+                    : to_json(value);
+  return json_text(json);
+}
+
+void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys) {
+  std::vector<std::string> names = keys;
+  names.insert(names.end(), own_names().begin(), own_names().end());
+  for (const std::string& word : spec.words) {
+    for_each_part(word, [&](const std::string&, const std::string& name) {
+      if (name.empty() || std::ranges::find(names, name) != names.end()) return;
+      throw ConfigError(
+          fmt::format("command: {{{}}} is no parameter, want one of: {}; {{{{{}}}}} stands for the text "
+                      "itself{}",
+                      name, fmt::join(names, ", "), name, suggestion(name, names)));
+    });
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,41 @@
+// What a person's program is started with: words, environment and parameters.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+
+namespace sweep {
+
+/// What the words and the environment of one start depend on.
+struct CommandStart {
+  const CommandSpec& spec;
+  const Params& params;
+  std::filesystem::path run_directory;  // absolute
+  std::uint32_t repeat = 0;
+  int attempt = 1;
+  int threads = 1;  // its share of the cores
+};
+
+inline constexpr const char* kParamsFile = "params.json";
+/// Reports as JSON lines: the program appends to it, and so does the worker, for reports of other sources.
+inline constexpr const char* kMetricsFile = "metrics.jsonl";
+inline constexpr const char* kCheckpointFolder = "checkpoint";
+
+/// The program and its arguments, with every substitution made; of a shell, the shell and its text. A word
+/// with a parameter that the run does not have is left out.
+std::vector<std::string> command_words(const CommandStart& start);
+
+/// The environment, as NAME=VALUE: this process's, with what the sweep tells its programs.
+std::vector<std::string> command_environment(const CommandStart& start);
+
+/// The content of kParamsFile.
+std::string params_text(const Params& params);
+
+/// Throws ConfigError if a word has a substitution that is none of those there are: parameters are `keys`.
+void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys);
+
+}  // namespace sweep

@@ -1,0 +1,308 @@
+#include "runmanager/kinds/command/command_worker.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/kinds/command/command_files.h"
+#include "runmanager/kinds/command/command_words.h"
+#include "runmanager/kinds/command/metric_sources.h"
+#include "runmanager/kinds/command/output_log.h"
+#include "runmanager/kinds/command/program.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/training/epoch_watch.h"
+#include "runmanager/training/log_file.h"
+#include "runmanager/training/stop_signals.h"
+
+namespace sweep {
+namespace {
+
+constexpr int kRunAgain = 75;    // EX_TEMPFAIL, as this program's own
+constexpr int kMostStarts = 50;  // of a program that asks for it
+constexpr double kSecondsBetweenLooks = 0.2, kSecondsBetweenSaves = 1;
+// In which a step is complete though no later one has begun.
+constexpr double kSecondsOfStep = 1;
+
+// Why a program is ended before it ends by itself.
+struct Reason {
+  RunStatus status = RunStatus::kFailed;
+  std::string text;
+  bool stops_early = false;  // by "stop": the run is complete
+};
+
+std::string end_text(const std::string& program, const ProgramEnd& end) {
+  if (end.kind == ProgramEnd::Kind::kExit)
+    return fmt::format("{} ended with exit code {}", program, end.value);
+  if (end.kind == ProgramEnd::Kind::kNotStarted)
+    return fmt::format("{} could not be started{}: {}", program, end.cwd ? " in its working directory" : "",
+                       std::strerror(end.value));
+  const char* const name = ::sigabbrev_np(end.value);
+  return fmt::format("{} was killed by {}", program,
+                     name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", end.value));
+}
+
+// Does one run; used once.
+class CommandRun {
+ public:
+  CommandRun(const WorkerTask& task, TrainingObserver& observer, const TrainerOptions& options)
+      : task_(task),
+        spec_(*task.config.command),
+        observer_(observer),
+        options_(options),
+        files_(task, options),
+        history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); }),
+        watch_(make_epoch_watch(task.config, true)),
+        lines_(spec_),
+        metrics_(files_.directory() / kMetricsFile),
+        events_(files_.directory()) {}
+
+  TrainedRun run() {
+    begin_ = options_.clock();
+    files_.open();
+    log_.emplace(files_.directory() / kLogFile, false);
+    output_.emplace(files_.directory() / kLogFile);
+    read_earlier();
+    std::optional<ProgramEnd> end;
+    for (int starts = 1; !reason_ && (!end || wants_again(*end)); ++starts) {
+      if (starts > kMostStarts) {
+        reason_ = Reason{
+            .text = fmt::format("asked {} times to be run again, by exit code {}", kMostStarts, kRunAgain)};
+        break;
+      }
+      end = run_once();
+    }
+    return conclude(end);
+  }
+
+ private:
+  static bool wants_again(const ProgramEnd& end) {
+    return end.kind == ProgramEnd::Kind::kExit && end.value == kRunAgain;
+  }
+
+  // What earlier starts have reported.
+  void read_earlier() {
+    const UseReport add = [this](const MetricReport& report) { history_.add(report, std::nullopt); };
+    metrics_.poll(add, [this] { history_.begin_attempt(); });
+    events_.poll(add);
+    history_.close();
+    is_live_ = true;
+    observer_.begin_run(plan());
+    closed_ = history_.size();
+  }
+
+  RunPlan plan() const {
+    return {.number = task_.config.index + 1,
+            .name = task_.config.name,
+            .epochs = task_.config.resolved.contains("reports") ? task_.config.epochs : 0,
+            .batches = 1,
+            .samples = 1,
+            .trained_epochs = static_cast<int>(history_.size()),
+            .finished_epochs = history_.epochs(),
+            .has_classes = false};
+  }
+
+  ProgramEnd run_once() {
+    const CommandStart start{.spec = spec_,
+                             .params = task_.config.params,
+                             .run_directory = files_.directory(),
+                             .repeat = task_.config.repeat,
+                             .attempt = files_.next_attempt(),
+                             .threads = options_.threads()};
+    write_file_atomically(files_.directory() / kParamsFile, params_text(start.params), Survives::kKill);
+    metrics_.append_attempt(start.attempt);
+    history_.begin_attempt();
+    lines_.begin_attempt();
+    events_.begin_attempt();
+    const std::vector<std::string> words = command_words(start);
+    log_->info("attempt {}: {}", start.attempt, shell_command(words));
+    Program program(words, command_environment(start), spec_.cwd == kRunCwd ? files_.directory() : spec_.cwd);
+    last_sign_ = options_.clock();
+    ask_end_ = next_look_ = next_save_ = 0;
+    std::optional<ProgramEnd> end;
+    while (!end) {
+      wait(program);
+      read_output(program);
+      end = program.end();
+      if (end) read_output(program);
+      look(end.has_value());
+      if (!end) check_deadlines(program);
+    }
+    splitter_.finish([this](std::string_view line) { read_line(line); });
+    look(true);
+    history_.close();
+    output_->end_line();
+    return *end;
+  }
+
+  void wait(Program& program) const {
+    std::array<pollfd, 3> ready = {{{is_open_[0] ? program.output() : -1, POLLIN, 0},
+                                    {is_open_[1] ? program.errors() : -1, POLLIN, 0},
+                                    {program.ended(), POLLIN, 0}}};
+    constexpr int kMilliseconds = 100;
+    ::poll(ready.data(), ready.size(), kMilliseconds);
+  }
+
+  void read_output(Program& program) {
+    std::array<char, 1 << 16> part;
+    for (const bool errors : {false, true}) {
+      // Not for ever, should the program be faster.
+      for (int parts = 0; parts < 64; ++parts) {
+        const ssize_t size = ::read(errors ? program.errors() : program.output(), part.data(), part.size());
+        if (size == 0) is_open_[errors] = false;
+        if (size <= 0) break;
+        const std::string_view text(part.data(), static_cast<std::size_t>(size));
+        last_sign_ = options_.clock();
+        output_->write(text);
+        if (!errors && !spec_.metrics.empty())
+          splitter_.add(text, [this](std::string_view line) { read_line(line); });
+      }
+    }
+  }
+
+  void read_line(std::string_view line) {
+    lines_.read(line, [this](const MetricReport& report) { found_.push_back(report); });
+  }
+
+  // Follows files and the clock, as often as is worth it.
+  void look(bool is_last) {
+    const double now = options_.clock();
+    if (!found_.empty()) keep_found();
+    if (now < next_look_ && !is_last) return;
+    next_look_ = now + kSecondsBetweenLooks;
+    metrics_.poll([this](const MetricReport& report) { add(report); }, [] {});
+    events_.poll([this](const MetricReport& report) { add(report); });
+    if (history_.has_open() && now - last_report_ > kSecondsOfStep) history_.close();
+    if (now < next_save_) return;
+    next_save_ = now + kSecondsBetweenSaves;
+    observer_.phase("running");
+    files_.save(history_.epochs(), now - begin_);
+  }
+
+  // What lines of the output say goes to the file of metrics first, from which it is read: it is there when
+  // the run goes on later.
+  void keep_found() {
+    std::string lines;
+    for (const MetricReport& report : std::exchange(found_, {})) lines += metric_line(report) + "\n";
+    lines.pop_back();
+    metrics_.append(lines);
+    next_look_ = 0;
+  }
+
+  void add(const MetricReport& report) {
+    const double now = options_.clock();
+    last_sign_ = last_report_ = now;
+    if (!history_.add(report, now - begin_ + files_.earlier_seconds())) return;
+    log_->info("starts over at step {}", report.step.value_or(1));
+    events_.set_aside_earlier();
+    watch_ = make_epoch_watch(task_.config, true);
+    files_.rewrite_events([this](const auto& use) { history_.for_each(use); });
+    observer_.begin_run(plan());
+    closed_ = history_.size();
+  }
+
+  void close_step(std::int64_t step, const EpochRecord& values) {
+    files_.write_events(step, values);
+    EpochRecord epoch = history_.last();
+    epoch.epoch = static_cast<int>(++closed_);
+    if (watch_) watch_->add(epoch);
+    if (!is_live_ || !history_.keeps_last()) return;
+    epoch.epoch = static_cast<int>(history_.size());
+    observer_.end_epoch(epoch);
+  }
+
+  void check_deadlines(Program& program) {
+    const double now = options_.clock();
+    files_.check_owner();
+    if (!reason_) reason_ = reason_to_end(now);
+    if (!reason_) return;
+    if (std::exchange(ask_end_, ask_end_ == 0 ? now : ask_end_) == 0) {
+      program.request_end();
+    } else if (now - ask_end_ >= spec_.grace) {
+      program.kill();
+    }
+  }
+
+  std::optional<Reason> reason_to_end(double now) const {
+    if (const int signal = options_.stop_requested(); signal != 0)
+      return Reason{.status = RunStatus::kInterrupted,
+                    .text = fmt::format("stopped by {}", signal_name(signal))};
+    if (task_.until_epoch > 0 && history_.complete() >= static_cast<std::size_t>(task_.until_epoch))
+      return Reason{.status = RunStatus::kInterrupted,
+                    .text = fmt::format("waits after epoch {}", task_.until_epoch)};
+    if (watch_ && watch_->has_ended())
+      return Reason{.status = RunStatus::kCompleted, .text = watch_->reason(), .stops_early = true};
+    if (spec_.timeout > 0 && now - begin_ > spec_.timeout)
+      return Reason{.text = fmt::format("timeout: it took longer than {:g} s and was ended", spec_.timeout)};
+    if (spec_.silence > 0 && now - last_sign_ > spec_.silence)
+      return Reason{
+          .text = fmt::format("silence: no output and no metric for {:g} s; it was ended", spec_.silence)};
+    return std::nullopt;
+  }
+
+  TrainedRun conclude(const std::optional<ProgramEnd>& end) {
+    RunStatus status = RunStatus::kCompleted;
+    std::string text, stop;
+    if (reason_ && reason_->stops_early) {
+      stop = reason_->text;
+    } else if (reason_) {
+      status = reason_->status;
+      text = reason_->text;
+    } else if (end->kind != ProgramEnd::Kind::kExit || end->value != 0) {
+      status = RunStatus::kFailed;
+      text = end_text(spec_.shell ? "the command" : spec_.words[0], *end);
+    }
+    if (status == RunStatus::kFailed) {
+      const std::size_t epochs = history_.size();
+      text += epochs == 0 ? " before its first report" : fmt::format(" after report {}", epochs);
+      text += end_of_log(files_.directory());
+    }
+    status == RunStatus::kFailed ? log_->error("failed: {}", text.substr(0, text.find('\n')))
+                                 : log_->info("{}{}", to_string(status), text.empty() ? "" : ": " + text);
+    return {.record = files_.end(history_.epochs(), status, text, stop, options_.clock() - begin_),
+            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone};
+  }
+
+  const WorkerTask& task_;
+  const CommandSpec& spec_;
+  TrainingObserver& observer_;
+  const TrainerOptions& options_;
+  CommandFiles files_;
+  ReportHistory history_;
+  std::optional<EpochWatch> watch_;
+  LineMetrics lines_;
+  MetricFile metrics_;
+  ProgramEvents events_;
+  std::optional<LogFile> log_;
+  std::optional<OutputLog> output_;
+  LineSplitter splitter_;
+  std::vector<MetricReport> found_;  // in lines of the output, not yet in the file of metrics
+  std::optional<Reason> reason_;     // why the program was ended
+  std::array<bool, 2> is_open_ = {true, true};
+  std::size_t closed_ = 0;  // steps so far
+  bool is_live_ = false;
+  double begin_ = 0, last_sign_ = 0, last_report_ = 0;
+  double ask_end_ = 0, next_look_ = 0, next_save_ = 0;
+};
+
+}  // namespace
+
+TrainedRun CommandWorker::run(const WorkerTask& task, TrainingObserver& observer,
+                              const TrainerOptions& options) {
+  CommandRun run(task, observer, options);
+  try {
+    return run.run();
+  } catch (const RunTakenOver&) {
+    return {.record = task.record, .failure = RunFailure::kTakenOver};
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,32 @@
+// What a person's program prints, in the run's log.txt.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "core/base/file.h"
+
+namespace sweep {
+
+/// Appends to a file, of which the beginning and the end are kept: what is between them is left out where it
+/// gets long. Bytes that cannot be written are lost without an error, as in LogFile. Not thread-safe.
+class OutputLog {
+ public:
+  /// Opens the file, or makes it. `kept`: bytes of the beginning, and of the end. Throws IoError.
+  explicit OutputLog(const std::filesystem::path& path, std::uint64_t kept = std::uint64_t{4} << 20);
+
+  void write(std::string_view text);
+  /// Ends the last line, if the program has not.
+  void end_line();
+
+ private:
+  void leave_out_middle();
+
+  FileDescriptor file_;
+  const std::uint64_t kept_;
+  std::uint64_t size_ = 0, left_out_ = 0;
+  char last_ = '\n';
+};
+
+}  // namespace sweep

@@ -1,0 +1,71 @@
+// The metrics that a person's program reports, step by step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// Values that belong to one step.
+struct MetricReport {
+  std::optional<std::int64_t> step;  // none: it counts the reports of the attempt
+  std::vector<std::pair<std::string, double>> values;
+  bool in_events = false;  // TensorBoard has them from the program's own events
+};
+
+/// Puts reports of any order together by their steps, over all attempts of a run. An attempt goes on where
+/// the one before it ended, or starts over: from its first step on, it replaces what earlier ones have
+/// reported. Of thousands of steps some are left out of the records; the last one never is. Not thread-safe.
+class ReportHistory {
+ public:
+  /// Called with each step that is complete: a later one has begun, or close() was called.
+  using Closed = std::function<void(std::int64_t step, const EpochRecord& record)>;
+  explicit ReportHistory(Closed closed) : closed_(std::move(closed)) {}
+
+  /// What comes now is of a new attempt.
+  void begin_attempt() {
+    starts_ = true;
+    unnumbered_ = 0;
+  }
+  /// `seconds`: of the run so far; none: not known. Returns whether it replaces steps of an earlier attempt.
+  bool add(const MetricReport& report, std::optional<double> seconds);
+  /// Completes the last step.
+  void close();
+  bool has_open() const { return open_; }
+
+  /// As they are recorded: numbered from 1, each with its step where that is another number.
+  std::vector<EpochRecord> epochs() const;
+  /// The last one, without its number. There has to be one.
+  const EpochRecord& last() const { return steps_.rbegin()->second.all; }
+  std::size_t size() const { return steps_.size(); }
+  /// Whether the last one stays when a later one begins.
+  bool keeps_last() const { return (count_ - 1) % stride_ == 0; }
+  /// Steps that are complete.
+  std::size_t complete() const { return steps_.size() - (open_ ? 1 : 0); }
+  /// Calls use(step, record) for every complete step, with the values that are not in the program's events.
+  void for_each(const Closed& use) const;
+
+ private:
+  struct Step {
+    EpochRecord all, not_in_events;
+  };
+  void thin_out();
+
+  const Closed closed_;
+  std::map<std::int64_t, Step> steps_;
+  bool open_ = false;  // the last step is not complete
+  bool starts_ = true;
+  std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
+  std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept
+  double last_seconds_ = 0;
+};
+
+}  // namespace sweep

@@ -1,0 +1,74 @@
+// Runs that train a network of this program's engine.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/stages.h"
+#include "runmanager/config/data_check.h"
+#include "runmanager/kinds/network/dataset_cache.h"
+#include "runmanager/kinds/network/requested_runs.h"
+#include "runmanager/kinds/run_kind.h"
+
+namespace sweep {
+
+/// What networks use from outside. See SweepEnvironment.
+struct NetworkEnvironment {
+  std::function<Dataset(const DatasetSpec&)> load_dataset;
+  std::function<std::optional<std::string>(const Device&)> unavailable_reason;
+  std::function<std::optional<std::string>(const Network&, const EngineOptions&)> parallel_missing_reason;
+  std::function<Device(std::string_view)> parse_device;
+};
+
+/// Each data set is loaded once. share_datasets() moves them to memory that workers see; this object drops
+/// its own. prepare() makes the network and loads the weights for their checks only then: each worker makes
+/// its own.
+class NetworkKind final : public RunKind {
+ public:
+  /// `program`: program_provenance().
+  NetworkKind(NetworkEnvironment environment, nlohmann::ordered_json program);
+
+  void load(const Sweep& sweep) override;
+  std::vector<std::string> remarks() const override;
+  RequestedRun request(const RunConfig& config) override;
+  void check(const Sweep& sweep) override;
+  void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
+  PreparedRun prepare(const RunConfig& config) override;
+  nlohmann::ordered_json input_files(const RunConfig& config) override;
+  double work_per_epoch(const RunConfig& config) override {
+    return static_cast<double>(get(config.dataset).sizes.train);
+  }
+  double stop_seconds(const RunConfig&) const override;
+  std::vector<SharedDataset> share_datasets() override;
+  std::size_t dataset_position(const RunConfig& config) override;
+
+ private:
+  // What is known of a data set also when its samples are with the workers.
+  struct Data {
+    DatasetSpec spec;
+    DataSizes sizes;
+    nlohmann::ordered_json provenance;       // what tells it from other data
+    nlohmann::ordered_json balance, format;  // of describe()
+    std::vector<std::string> remarks;
+  };
+  Data* find(const DatasetSpec& spec);  // nullptr: not loaded
+  /// Fills in what takes a look at every sample; only for data that runs are trained with.
+  void describe(Data& data);
+  Data& get(const DatasetSpec& spec);  // throws why it could not be loaded
+
+  const NetworkEnvironment environment_;
+  const nlohmann::ordered_json program_;
+  DatasetCache cache_;
+  std::vector<Data> data_;  // in the order of cache_
+  bool shared_ = false;
+  WeightsDigests weights_;
+  std::exception_ptr error_;  // why a data set could not be loaded
+};
+
+}  // namespace sweep

@@ -1,0 +1,92 @@
+// What a run does: all that differs between the training of a network and a person's own program. Whatever
+// schedules, records, shows, compares and searches runs uses these two interfaces, and does not know which
+// kinds there are; make_run_kind.h does.
+//
+// A kind works in two processes. RunKind is its part in the process of the sweep, before anything starts.
+// KindWorker is its part in a worker process, where a run may crash, hang, or be killed. Between them are the
+// messages of proto/worker.proto, which are the same for all kinds.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/kinds/shared_dataset.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
+#include "runmanager/records/results.h"
+#include "runmanager/records/training_observer.h"
+#include "runmanager/training/prepared_run.h"
+#include "runmanager/training/run_trainer.h"
+
+namespace sweep {
+
+/// Loads and checks what the runs of a sweep need before they start. All runs of a sweep are of one kind. Not
+/// thread-safe.
+class RunKind {
+ public:
+  RunKind() = default;
+  virtual ~RunKind() = default;
+  RunKind(const RunKind&) = delete;
+  RunKind& operator=(const RunKind&) = delete;
+
+  /// Loads what all runs read. What cannot be loaded matters only if a run needs it: check() throws it.
+  virtual void load(const Sweep& sweep) = 0;
+  /// What a person should know about it: skipped files, say.
+  virtual std::vector<std::string> remarks() const { return {}; }
+
+  /// The run with its identity, by which it is compared with those that are there. The result refers to
+  /// `config`.
+  virtual RequestedRun request(const RunConfig& config) = 0;
+
+  /// Throws what load() could not load, and ConfigError or ShapeError if a run does not fit it.
+  virtual void check(const Sweep& sweep) = 0;
+  /// The same for one run that was not in load()'s sweep. Throws ConfigError or ShapeError.
+  virtual void check(const RunConfig& config, const std::filesystem::path& sweep_file) = 0;
+
+  /// What the run needs: its devices, or why they are missing here (PreparedRun::unavailable), and its
+  /// provenance. Throws what goes wrong with anything else. The result refers to `config`.
+  virtual PreparedRun prepare(const RunConfig& config) = 0;
+
+  /// Every file that the run reads: [{"path", "sha256"}]. Throws DataError if one cannot be read.
+  virtual nlohmann::ordered_json input_files(const RunConfig& config) = 0;
+  /// The work of one epoch, in a unit that is the same for all runs: the display estimates the time left by
+  /// it.
+  virtual double work_per_epoch(const RunConfig& config) = 0;
+  /// Whether it can only be done in worker processes.
+  virtual bool needs_workers() const { return false; }
+  /// Seconds in which a run must stop when it is asked to.
+  virtual double stop_seconds(const RunConfig& config) const = 0;
+
+  /// What all workers map into their memory. After this call, prepare() returns runs without it. Throws
+  /// IoError if there is not enough memory.
+  virtual std::vector<SharedDataset> share_datasets() { return {}; }
+  /// Position of the run's data among share_datasets().
+  virtual std::size_t dataset_position(const RunConfig&) { return 0; }
+};
+
+/// One run as a worker gets it.
+struct WorkerTask {
+  RunConfig config;
+  RunRecord record;  // so far: its settings, device and provenance
+  std::size_t dataset = 0;
+  int until_epoch = 0;  // see PreparedRun
+};
+
+/// Does runs in a worker process, one after the other.
+class KindWorker {
+ public:
+  KindWorker() = default;
+  virtual ~KindWorker() = default;
+  KindWorker(const KindWorker&) = delete;
+  KindWorker& operator=(const KindWorker&) = delete;
+
+  /// Does the run and leaves its files. Throws IoError if they cannot be written, and what goes wrong before
+  /// the run begins.
+  virtual TrainedRun run(const WorkerTask& task, TrainingObserver& observer,
+                         const TrainerOptions& options) = 0;
+};
+
+}  // namespace sweep

@@ -1,0 +1,24 @@
+#include "runmanager/sweep/make_run_kind.h"
+
+#include <utility>
+
+#include "runmanager/kinds/command/command_kind.h"
+#include "runmanager/kinds/command/command_worker.h"
+#include "runmanager/kinds/network/network_worker.h"
+
+namespace sweep {
+
+std::unique_ptr<RunKind> make_run_kind(const Sweep& sweep, NetworkEnvironment environment,
+                                       nlohmann::ordered_json program) {
+  if (!sweep.runs.empty() && sweep.runs.front().command)
+    return std::make_unique<CommandKind>(std::move(program), std::move(environment.unavailable_reason));
+  return std::make_unique<NetworkKind>(std::move(environment), std::move(program));
+}
+
+std::unique_ptr<KindWorker> make_kind_worker(const RunConfig& first,
+                                             const std::vector<std::shared_ptr<const Dataset>>& datasets) {
+  if (first.command) return std::make_unique<CommandWorker>();
+  return std::make_unique<NetworkWorker>(datasets);
+}
+
+}  // namespace sweep

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Runs programs in sh and Python as the runs of sweeps, and looks at what is left of them.
+
+  command_test.py PROGRAM [UNITTEST ARGUMENTS]
+
+PROGRAM is the sweep program. SWEEP_TORTURE_ROUNDS is how often a sweep is killed at a random moment.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+from program_runs import ProgramRuns, has_gone, processes_with, scalar_record
+
+
+class CommandTest(ProgramRuns):
+    # What it gets.
+
+    def test_each_combination_gets_its_values_on_the_command_line_and_in_the_environment(self):
+        self.sweep("lr=0.1,1e-5", "batch_size=8", "seed=3,4", "--name", "s", "--", "sh", "-c",
+                   'for a in "$@"; do echo "$a"; done; cat $SWEEP_PARAMS; echo seed $SWEEP_SEED $SWEEP_ATTEMPT',
+                   "sh", "{flags}", "{overrides}", "{lr}/{seed}", "{{lr}}", "{run_dir}", "{params}")
+        self.assertEqual(sorted(self.runs()), sorted(f"lr={lr},seed={seed}" for lr in ("0.1", "1e-05") for seed in (3, 4)))
+        lines = self.log("lr=1e-05,seed=4").decode().splitlines()
+        self.assertEqual(lines[1:7], ["--lr=1e-05", "--batch-size=8", "--seed=4", "lr=1e-05", "batch_size=8", "seed=4"])
+        folder = str(self.folder / "runs/s/lr=1e-05,seed=4")
+        self.assertEqual(lines[7:11], ["1e-05/4", "{lr}", folder, folder + "/params.json"])
+        self.assertIn("seed 4 1", lines)
+        self.assertEqual(json.loads(Path(folder, "params.json").read_text()), {"lr": 1e-05, "batch_size": 8, "seed": 4})
+
+    def test_values_arrive_whole_whatever_is_in_them(self):
+        odd = ["it's", 'a "b"', "two  blanks", "line\nbreak", "$HOME `x` \\", "*", "é{lr}"]
+        for shell in (False, True):
+            command = ["printf", "%s\n<end>\n", "{text}"] if not shell else "printf '%s\\n<end>\\n' {text}"
+            self.sweep(self.file(f"odd{shell}", command=command, shell=shell, params={"text": odd}))
+            outputs = {self.log(run, f"odd{shell}").decode().split("\n", 1)[1].split("\n<end>")[0]
+                       for run in self.runs(f"odd{shell}")}
+            self.assertEqual(outputs, set(odd))
+
+    def test_a_word_of_an_unknown_parameter_is_refused_with_those_there_are(self):
+        done = self.sweep("lr=1,2", "--", "true", "{lrr}", code=2)
+        self.assertIn("{lrr} is no parameter, want one of: lr, flags", done.stderr)
+        self.assertIn('did you mean "lr"', done.stderr)
+        self.assertFalse((self.folder / "runs").exists())
+        done = self.sweep("lr=1,2", "--", "no-such-program", code=2)
+        self.assertIn("no-such-program is no program", done.stderr)
+
+    def test_threads_and_hidden_gpus(self):
+        command = ["sh", "-c", "echo t=$OMP_NUM_THREADS g=${CUDA_VISIBLE_DEVICES-unset}"]
+        self.sweep(self.file(command=command, params={"device": ["cpu"], "x": [1]}), "--threads", "3",
+                   env={"CUDA_VISIBLE_DEVICES": "5"})
+        self.assertIn(b"t=3 g=\n", self.log("device=cpu,x=1"))
+
+    # What it gives.
+
+    def test_metrics_of_json_lines_of_output_and_of_events_are_recorded(self):
+        record = self.run_of("sh", "-c", """echo '{"step": 1, "loss": 0.5}' >> $SWEEP_METRICS
+            echo '{"step": 2, "loss": NaN, "score": -Infinity}' >> $SWEEP_METRICS
+            echo 'epoch 1: acc=0.25'; echo 'epoch 2: acc=7.5e-1'; printf 'no newline, epoch 3: acc=1'""",
+                             metrics={"acc": "epoch (?<step>[0-9]+): acc=([0-9.e+-]+)"})
+        self.assertEqual([(e["loss"], e["acc"]) for e in record["epochs"]], [(0.5, 0.25), ("NaN", 0.75), (None, 1)])
+        self.assertEqual(record["epochs"][1]["score"], "-Infinity")
+        text = (self.folder / "runs/s/results.csv").read_text()
+        self.assertIn("completed,1,0.5", text)
+
+    def test_events_of_the_program_are_read_also_with_a_torn_end(self):
+        (self.folder / "events.bin").write_bytes(
+            b"".join(scalar_record("Loss/train", step, 1 / step) for step in (1, 2, 3)) + scalar_record("x", 4, 1)[:-3])
+        record = self.run_of("sh", "-c", "cp events.bin $SWEEP_RUN_DIR/events.out.tfevents.1.host.1.0")
+        self.assertEqual([round(e["loss"], 3) for e in record["epochs"]], [1, 0.5, 0.333])
+        self.sweep("fsck", "runs/s", code=1)  # The torn end is told of, and nothing else is damaged.
+
+    def test_every_point_is_in_our_events_once_whether_it_goes_on_or_starts_over(self):
+        for keeps in (True, False):
+            name = f"events{keeps}"
+            self.sweep(self.file(name, command=["sh", "-c", f"""
+                for step in 1 2 3; do
+                  if [ $SWEEP_ATTEMPT = 2 ] && {str(keeps).lower()} && [ $step -lt 3 ]; then continue; fi
+                  echo "{{\\"step\\": $step, \\"loss\\": $SWEEP_ATTEMPT}}" >> $SWEEP_METRICS
+                  if [ $SWEEP_ATTEMPT = 1 ] && [ $step = 2 ]; then exit 75; fi
+                done; sleep 0.5"""]))
+            (record,) = self.runs(name).values()
+            values = [1, 1, 2] if keeps else [2, 2, 2]
+            self.assertEqual([e["loss"] for e in record["epochs"]], values)
+            out = self.sweep("export", f"runs/{name}").stdout
+            points = [line.split(",") for line in out.splitlines() if "Loss/train" in line]
+            self.assertEqual(len(points), 3, out)
+
+    def test_thousands_of_metrics_and_steps(self):
+        program = """import os, json
+with open(os.environ["SWEEP_METRICS"], "a") as f:
+    f.write(json.dumps({"step": 1, **{f"m{i}": i for i in range(3000)}}) + "\\n")
+for step in range(20000): print("loss=%d" % step)
+"""
+        (self.folder / "many.py").write_text(program)
+        record = self.run_of("python3", "many.py", metrics={"loss": "loss=([0-9]+)"})
+        self.assertEqual(record["epochs"][0]["m2999"], 2999)
+        self.assertLess(len(record["epochs"]), 2100)
+        self.assertEqual(record["epochs"][-1]["loss"], 19999)
+        self.assertEqual([e["epoch"] for e in record["epochs"]], list(range(1, len(record["epochs"]) + 1)))
+        self.sweep("fsck", "runs/s")
+
+    def test_long_and_binary_output_is_kept_at_both_ends(self):
+        record = self.run_of("python3", "-c", """import os, sys
+out = sys.stdout.buffer
+out.write(b"first\\x00\\xff\\n")
+for i in range(400): out.write(os.urandom(1 << 16))
+sys.stderr.write("last line")""")
+        log = self.log(record["name"])
+        self.assertIn(b"first\x00\xff\n", log)
+        self.assertIn(b"bytes are left out here", log)
+        self.assertIn(b"last line\n", log)
+        self.assertLess(len(log), 14 << 20)
+
+    def test_tables_and_reports_work_on_it_and_the_objective_counts(self):
+        self.sweep(self.file(command=["python3", "train.py", "{lr}", "3", "0"], params={"lr": [1, 3, 2]}, objective="score",
+                             mode="max"))
+        self.assertRegex(self.sweep("show", "runs/s").stdout, r"[★*] +3 ")
+        for words in (["show", "runs/s", "--effects"], ["compare", "runs/s", "--by", "lr"], ["status", "runs/s"],
+                      ["report", "runs/s", "-o", "r.html"], ["fsck", "runs/s"], ["plan", "s.json"]):
+            self.sweep(*words)
+        for run in self.runs():
+            self.assertIn('"status": "completed"', self.sweep("show", f"runs/s/{run}", "--json").stdout)
+
+    # How it ends.
+
+    def test_failures_say_what_happened_and_show_the_end_of_the_output(self):
+        cases = {"exit 3": "exit code 3", "kill -SEGV $$": "killed by SIGSEGV", "kill -9 $$": "killed by SIGKILL"}
+        for number, (program, text) in enumerate(cases.items()):
+            self.sweep(self.file(f"f{number}", command=["sh", "-c", f"echo some output; {program}"]), code=1)
+            (record,) = self.runs(f"f{number}").values()
+            self.assertEqual(record["status"], "failed")
+            self.assertIn(text, record["error"])
+            self.assertIn("some output", record["error"])
+
+    def test_failed_runs_are_tried_again_and_others_go_on(self):
+        self.sweep("x=1,2", "--retry", "1", "--name", "s", "--", "sh", "-c",
+                   "test {x} = 1 || test $SWEEP_ATTEMPT = 2 || exit 1")
+        self.assertEqual({record["status"] for record in self.runs().values()}, {"completed"})
+
+    def test_hanging_and_silent_programs_are_ended(self):
+        mark = str(uuid.uuid4())
+        begin = time.monotonic()
+        record = self.run_of("sh", "-c", f"trap '' TERM; while :; do sleep 0.1; echo {mark}; done", code=1,
+                             timeout={"run": 1, "grace": 0.5})
+        self.assertIn("timeout", record["error"])
+        self.sweep(self.file("silent", command=["sleep", "100"], timeout={"silence": 0.5}), code=1)
+        self.assertIn("silence", list(self.runs("silent").values())[0]["error"])
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertTrue(has_gone(mark))
+
+    def test_grandchildren_that_left_the_group_end_with_the_run(self):
+        mark = str(uuid.uuid4())
+        (self.folder / "daemon.py").write_text("""import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(100)
+    os._exit(0)
+""")
+        self.run_of("python3", "daemon.py", mark)
+        self.assertTrue(has_gone(mark, 1))
+
+    def test_everything_ends_with_the_sweep_also_when_that_is_killed(self):
+        mark = str(uuid.uuid4())
+        (self.folder / "daemon.py").write_text("""import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+time.sleep(100)
+""")
+        for victim in ("sweep", "worker", "both"):
+            process = subprocess.Popen([self.program, "x=1", "--name", victim, "--quiet", "--", "python3", "daemon.py", mark],
+                                       cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while len(processes_with(f"daemon.py\0{mark}")) < 3:  # with the sweep itself
+                time.sleep(0.02)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            for pid in ([process.pid] if victim != "worker" else []) + ([int(c) for c in children] if victim != "sweep" else []):
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
+            self.assertTrue(has_gone(mark), victim)
+
+    def test_exit_75_asks_to_be_run_again(self):
+        record = self.run_of("sh", "-c", "test $SWEEP_ATTEMPT = 3 || exit 75")
+        self.assertEqual(record["status"], "completed")
+        self.sweep(self.file("forever", command=["sh", "-c", "exit 75"]), code=1)
+        self.assertIn("asked 50 times", self.runs("forever")["run"]["error"])
+
+    # What it is.
+
+    def test_a_run_is_another_one_with_another_command_or_input_but_not_with_another_regex(self):
+        (self.folder / "data.txt").write_text("1")
+        keys = {"inputs": ["*.txt"], "params": {"x": [1, 2]}}
+        command = ["sh", "-c", "echo once >> count; echo a=1", "{x}"]
+        self.sweep(self.file(command=command, **keys))
+        self.sweep(self.file(command=command, metrics={"a": "a=([0-9])"}, timeout=50, **keys))
+        self.assertEqual((self.folder / "count").read_text(), "once\n" * 2)
+        (self.folder / "data.txt").write_text("2")
+        self.assertIn("data", self.sweep("s.json", code=2).stderr)
+        self.sweep("s.json", "--replace")
+        self.assertIn("command", self.sweep(self.file(command=[*command, "more"], **keys), code=2).stderr)
+        self.assertEqual((self.folder / "count").read_text(), "once\n" * 4)
+
+    def test_mistakes_of_the_file_are_told_together_with_their_places(self):
+        (self.folder / "bad.json").write_text("""{"command": "echo", "metrics": {"a": "x("},
+  "timeout": {"slience": 3}, "network": "net.json", "params": {"x": [1]}}""")
+        text = self.sweep("bad.json", code=2).stderr
+        for part in ("bad.json:1:13: command", "metrics.a", "did you mean \"silence\"", "network"):
+            self.assertIn(part, text)
+
+    def test_what_only_networks_have_is_refused(self):
+        self.sweep(self.file(command=["true"], params={"x": [1]}))
+        for words in (["lr-find", "s.json"], ["data", "s.json"], ["evaluate", "runs/s/x=1"]):
+            self.assertRegex(self.sweep(*words, code=2).stderr, "program")
+
+    # Searches.
+
+    def test_searches_choose_and_prune_trials_by_its_metrics(self):
+        command = ["python3", "train.py", "{lr}", "4", "0.3"]
+        search = {"method": "tpe", "trials": 4, "metric": "score", "mode": "max"}
+        self.sweep(self.file("tpe", command=["python3", "train.py", "{lr}", "2", "0"], search=search,
+                             params={"lr": {"uniform": [0, 1]}}))
+        self.assertEqual(len(self.runs("tpe")), 4)
+        search = {"method": "halving", "metric": "loss", "reduction": 2, "min_epochs": 1}
+        self.sweep(self.file("halving", command=command, search=search, reports=4, params={"lr": [1, 2, 3, 4]}), "--jobs", "4")
+        statuses = {run: record["status"] for run, record in self.runs("halving").items()}
+        self.assertEqual(statuses["lr=1"], "completed")
+        self.assertEqual([statuses[f"lr={lr}"] for lr in (3, 4)], ["pruned", "pruned"])
+        self.assertEqual([e["step"] if "step" in e else e["epoch"] for e in self.runs("halving")["lr=1"]["epochs"]],
+                         [1, 2, 3, 4])
+
+    def test_early_stopping_ends_it(self):
+        record = self.run_of("sh", "-c", """for i in $(seq 1 100); do
+            echo "{\\"step\\": $i, \\"loss\\": 1}" >> $SWEEP_METRICS; sleep 0.2; done""", stop={"metric": "loss", "patience": 2})
+        self.assertEqual(record["status"], "completed")
+        self.assertIn("has not improved", record["stopped"]["reason"])
+        self.assertLess(len(record["epochs"]), 12)
+
+    def test_two_processes_share_a_sweep(self):
+        words = [self.program, "x=1,2,3,4", "--join", "--name", "s", "--quiet", "--", "sh", "-c", "echo {x} >> count; sleep 0.3"]
+        both = [subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+        for process in both:
+            self.assertEqual(process.wait(60), 0, process.stderr.read())
+            process.stderr.close()
+        self.assertEqual(sorted((self.folder / "count").read_text().split()), ["1", "2", "3", "4"])
+        self.assertEqual({record["status"] for record in self.runs().values()}, {"completed"})
+
+    def test_sweeps_of_a_program_and_of_a_network_are_paired_by_their_parameters(self):
+        rows = "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(60))
+        (self.folder / "table.csv").write_text("a,b,kind\n" + rows)
+        layers = [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 2}]
+        self.sweep(self.file("network", dataset={"name": "table", "path": "table.csv", "label": "kind"},
+                             network={"layers": layers}, device="cpu", params={"lr": [0.1, 0.01]}))
+        self.sweep(self.file("program", command=["python3", "train.py", "{lr}", "1", "0"], params={"lr": [0.1, 0.01]}))
+        pairs = json.loads(self.sweep("compare", "runs/program", "runs/network", "--by", "sweep", "--json").stdout)["values"][0]["pairs"]
+        self.assertEqual(len(pairs), 2)
+        self.assertIn("a program against a network", json.dumps(pairs))
+
+    def test_the_commit_of_the_working_directory_is_told_and_does_not_count(self):
+        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+        for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
+            subprocess.run([*git, *words], cwd=self.folder, check=True)
+        keys = {"command": ["sh", "-c", "echo once >> count"], "params": {"x": [1]}}
+        self.sweep(self.file(**keys))
+        (record,) = self.runs().values()
+        self.assertEqual(len(record["provenance"]["git"]["commit"]), 40)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "two"], cwd=self.folder, check=True)
+        self.sweep("s.json")
+        self.assertEqual((self.folder / "count").read_text(), "once\n")
+
+    @unittest.skipUnless(subprocess.run(["python3", "-c", "import torch.utils.tensorboard"], capture_output=True,
+                                        check=False).returncode == 0, "python3 has no PyTorch with TensorBoard")
+    def test_the_pytorch_script_of_the_tutorial_is_interrupted_and_goes_on(self):
+        page = Path(__file__).resolve().parents[2] / "sweeps/tutorials/any-program"
+        chance = random.Random(1)
+        (self.folder / "train-images-idx3-ubyte").write_bytes(bytes(16) + chance.randbytes(200 * 784))
+        (self.folder / "train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes(i % 10 for i in range(200)))
+        words = [self.program, page / "torch.json", "lr=0.01", "--jobs", "2", "--quiet"]
+        env = {**os.environ, "FASHION_MNIST": str(self.folder)}
+        process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(60), (130, 0))
+        self.sweep(*words[1:], env=env)
+        self.assertEqual(len(self.runs("torch")), 4)
+        for record in self.runs("torch").values():
+            self.assertEqual(record["status"], "completed")
+            self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
+            self.assertTrue(all(0 <= e["accuracy"] <= 1 for e in record["epochs"]))
+        self.sweep("fsck", "runs/torch")
+
+    # Interruptions.
+
+    def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):
+        rounds = int(os.environ.get("SWEEP_TORTURE_ROUNDS", "6"))
+        chance = random.Random(rounds)
+        mark = str(uuid.uuid4())
+        words = [self.program, "lr=1,2,3", "--name", "s", "--jobs", "2", "--quiet", "--", "python3", "train.py", "{lr}", "8", "0.02",
+                 mark]
+        for _ in range(rounds):
+            process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(chance.uniform(0, 0.5))
+            process.send_signal(chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
+            process.wait(30)
+            self.assertTrue(has_gone(mark))
+        done = subprocess.run(words, cwd=self.folder, check=False, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for lr in (1, 2, 3):
+            record = self.runs()[f"lr={lr}"]
+            self.assertEqual(record["status"], "completed")
+            # A program that is killed between a report and its checkpoint reports the step again.
+            self.assertEqual([round(e["loss"] * (e["epoch"])) for e in record["epochs"]], [lr] * 8)
+        out = self.sweep("export", "runs/s").stdout
+        self.assertEqual(sum("Loss/train" in line for line in out.splitlines()), 24)
+
+
+if __name__ == "__main__":
+    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,102 @@
+"""What tests of programs as runs share: sweeps in a folder of their own, and processes that must be gone."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+# Reports an epoch every so often, and goes on after the last one of an earlier attempt.
+TRAIN = """
+import json, os, sys, time
+lr, epochs, pause = float(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+kept = os.path.join(os.environ["SWEEP_CHECKPOINT_DIR"], "epoch")
+first = int(open(kept).read()) + 1 if os.path.exists(kept) else 1
+for epoch in range(first, epochs + 1):
+    time.sleep(pause)
+    with open(os.environ["SWEEP_METRICS"], "a") as metrics:
+        metrics.write(json.dumps({"step": epoch, "loss": lr / epoch, "score": epoch * lr}) + "\\n")
+    with open(kept + ".new", "w") as file:
+        file.write(str(epoch))
+    os.replace(kept + ".new", kept)
+"""
+
+
+def masked_crc(data):
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def scalar_record(tag, step, value):
+    """An event with one scalar, as TensorFlow and PyTorch write it."""
+    name = tag.encode()
+    entry = b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + bytes([len(entry)]) + entry
+    event = b"\x09" + struct.pack("<d", time.time()) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
+    length = struct.pack("<Q", len(event))
+    return length + struct.pack("<I", masked_crc(length)) + event + struct.pack("<I", masked_crc(event))
+
+
+def processes_with(text):
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if text.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def has_gone(text, seconds=10):
+    end = time.monotonic() + seconds
+    while processes_with(text):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class ProgramRuns(unittest.TestCase):
+    program = None  # the sweep program
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        (self.folder / "train.py").write_text(TRAIN)
+
+    def sweep(self, *words, code=0, env=None):
+        done = subprocess.run([self.program, *map(str, words)], cwd=self.folder, capture_output=True, text=True, errors="replace",
+                              env={**os.environ, **(env or {})}, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def file(self, name="s", **keys):
+        (self.folder / f"{name}.json").write_text(json.dumps({"name": name, **keys}))
+        return f"{name}.json"
+
+    def runs(self, name="s"):
+        records = [json.loads(path.read_text()) for path in (self.folder / "runs" / name).glob("*/run.json")]
+        return {record["name"]: record for record in records}
+
+    def run_of(self, *command, code=0, **keys):
+        """The record of the only run of a sweep."""
+        self.sweep(self.file(command=list(command), **keys), code=code)
+        (record,) = self.runs().values()
+        return record
+
+    def log(self, run, name="s"):
+        return (self.folder / "runs" / name / run / "log.txt").read_bytes()

@@ -1,0 +1,62 @@
+#include "tools/commands/plan_program.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <vector>
+
+#include "core/base/printable.h"
+#include "core/engine/engine.h"
+#include "runmanager/kinds/command/command_kind.h"
+#include "runmanager/kinds/command/command_words.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
+#include "tools/exit_code.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string fate_of(const ExistingRun& existing, bool replace) {
+  return existing.fate == RunFate::kInTheWay && replace ? "replaced" : std::string(to_string(existing.fate));
+}
+
+}  // namespace
+
+int print_program_plan(const Sweep& sweep, const ProgramPlanOptions& options) {
+  CommandKind kind(Json::object(), unavailable_reason);
+  kind.load(sweep);
+  kind.check(sweep);
+  const fs::path directory = fs::absolute(options.logdir / sweep.name);
+  std::vector<RequestedRun> requests;
+  for (const RunConfig& run : sweep.runs) requests.push_back(kind.request(run));
+  std::error_code error;
+  const std::vector<ExistingRun> existing = options.fresh || !fs::exists(directory, error)
+                                                ? std::vector<ExistingRun>(sweep.runs.size())
+                                                : find_existing_runs(directory, requests, true);
+  Json list = Json::array();
+  std::string text;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    const RunConfig& run = sweep.runs[i];
+    const std::vector<std::string> words = command_words({.spec = *run.command,
+                                                          .params = run.params,
+                                                          .run_directory = directory / run.name,
+                                                          .repeat = run.repeat});
+    const std::string fate = fate_of(existing[i], options.replace);
+    list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}, {"command", words}});
+    text += fmt::format("{:<10} {}\n           {}\n", fate, run.name, shell_command(words));
+  }
+  for (const ExcludedRun& run : sweep.excluded) text += fmt::format("left out: {}\n", run.reason);
+  text += fmt::format("{} run{} in {}\n", sweep.runs.size(), sweep.runs.size() == 1 ? "" : "s",
+                      (options.logdir / sweep.name).string());
+  std::cout << (options.json ? json_text({{"sweep", sweep.name}, {"runs", std::move(list)}})
+                             : printable(text))
+            << std::flush;
+  if (!options.replace) refuse_runs_in_the_way(directory, requests, existing);
+  return kExitDone;
+}
+
+}  // namespace sweep
