@@ -63,16 +63,15 @@ void check_is_file(const std::string& word, const std::vector<std::string>& comm
 // of a sweep file. Each of its words becomes an option, as it may begin like one.
 void replace_program(std::vector<std::string>& words, const std::vector<Command>& commands) {
   const auto end = std::find(words.begin(), words.end(), "--");
-  if (end == words.end()) return;
-  std::vector<std::string> program(end + 1, words.end());
+  const std::vector<std::string> names = names_of(commands, Named::kAll);
+  const bool has_command = std::find(names.begin(), names.end(), words.front()) != names.end();
+  const bool takes_program = !has_command || words.front() == kDefaultCommand || words.front() == "plan";
+  if (end == words.end() || !takes_program) return;
+  const std::vector<std::string> program(end + 1, words.end());
   if (program.empty())
     throw ConfigError("a program is needed after --: sweep lr=0.1,0.01 -- python3 train.py {flags}");
   words.erase(end, words.end());
-  const std::vector<std::string> names = names_of(commands, Named::kAll);
-  if (words.empty() || std::find(names.begin(), names.end(), words.front()) == names.end())
-    words.insert(words.begin(), kDefaultCommand);
-  if (words.front() != kDefaultCommand && words.front() != "plan")
-    throw ConfigError("-- PROGRAM: is for sweep run and sweep plan");
+  if (!has_command) words.insert(words.begin(), kDefaultCommand);
   words.insert(words.begin() + 1, kProgramWord);
   for (const std::string& word : program) words.push_back(fmt::format("--program-word={}", word));
 }

@@ -208,7 +208,7 @@ class DirectoryChecker {
       check_checkpoint(path, record ? &*record : nullptr, finding);
       add(path, std::move(finding));
     } else if (record && record->status == RunStatus::kCompleted && !record->epochs.empty() &&
-               record->config.is_object() && record->config.contains("network")) {
+               record->config.is_object() && !record->config.empty() && !record->config.contains("command")) {
       // A program keeps its own weights. A run of the user's own training loop has no configuration in its
       // record, and may keep no weights.
       add(path, {.problems = {"is missing: the weights are lost"}});
