@@ -29,7 +29,7 @@ struct KnownDataset {
   std::span<const std::string_view> class_names;  // one per class
   std::array<std::int64_t, 3> shape;              // of one sample: [channels, height, width]
   std::size_t train_samples;                      // of the whole training file, validation part included
-  std::span<const KnownFile> files;               // in the order of RawData::files
+  std::span<const KnownFile> files;               // in the order of DataArrays::files
   std::string_view source;                        // what the URLs of its files or its archive begin with
   KnownArchive archive{};
   std::string_view package{};  // of Debian; empty: there is none

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/readers/content_reader.h"
+#include "core/data/readers/sha256.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
 
