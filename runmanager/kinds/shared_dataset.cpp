@@ -23,6 +23,8 @@ using Json = nlohmann::ordered_json;
 // The memory holds the arrays of all distinct SampleSets, "samples 0", "targets 0", and the distinct orders
 // of their parts, "order 0"; see mapped_tensors.h. Samples in a file stay there.
 constexpr const char* kName = "shared data set";
+// It is in memory already. A process maps the pages that it reads: with `limit` few of them.
+constexpr MapUse kUse = MapUse::kPieces;
 
 template <typename Value>
 constexpr TensorType kTypeOf = std::is_same_v<Value, std::uint8_t>    ? TensorType::kU8
@@ -185,7 +187,7 @@ SharedDataset::SharedDataset(const Dataset& dataset) : fd_(::memfd_create("sweep
   description_ = write_dataset(dataset, fd_.get());
   for (const Samples* part : {&dataset.train, &dataset.validation, &dataset.test})
     if (part->set && part->set->file) file_ = part->set->file;
-  dataset_ = dataset_of(MappedTensors(duplicate(fd_.get()), MapUse::kWhole, kName), file_, description_);
+  dataset_ = dataset_of(MappedTensors(duplicate(fd_.get()), kUse, kName), file_, description_);
 }
 
 Dataset open_shared_dataset(int fd, FileDescriptor file, const Json& description) {
@@ -195,7 +197,7 @@ Dataset open_shared_dataset(int fd, FileDescriptor file, const Json& description
       if (file.get() >= 0 && set.contains("file_use"))
         mapped = std::make_shared<const MappedFile>(std::move(file), set["file_use"].get<MapUse>());
     }
-    return dataset_of(MappedTensors(duplicate(fd), MapUse::kWhole, kName), mapped, description);
+    return dataset_of(MappedTensors(duplicate(fd), kUse, kName), mapped, description);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("not the description of a shared data set: {}", error.what()));
   }
