@@ -107,6 +107,13 @@ for step in range(20000): print("loss=%d" % step)
         self.assertEqual([e["epoch"] for e in record["epochs"]], list(range(1, len(record["epochs"]) + 1)))
         self.sweep("fsck", "runs/s")
 
+    def test_steps_that_are_seen_together_share_the_time_since_the_last_look(self):
+        record = self.run_of("sh", "-c", """for step in 1 2 3 4 5 6 7 8 9 10; do
+            echo "{\\"step\\": $step, \\"loss\\": 1}" >> $SWEEP_METRICS; sleep 0.05; done""")
+        seconds = sorted(e["epoch_seconds"] for e in record["epochs"])
+        self.assertGreater(seconds[5], 0.02)
+        self.assertNotIn("asked for", self.sweep("s.json").stdout)
+
     def test_long_and_binary_output_is_kept_at_both_ends(self):
         record = self.run_of("python3", "-c", """import os, sys
 out = sys.stdout.buffer

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -125,7 +126,7 @@ class CommandRun {
     const std::vector<std::string> words = command_words(start);
     log_->info("attempt {}: {}", start.attempt, shell_command(words));
     Program program(words, command_environment(start), spec_.cwd == kRunCwd ? files_.directory() : spec_.cwd);
-    last_sign_ = options_.clock();
+    last_sign_ = last_look_ = options_.clock();
     ask_end_ = next_look_ = next_save_ = 0;
     std::optional<ProgramEnd> end;
     while (!end) {
@@ -178,8 +179,15 @@ class CommandRun {
     if (!found_.empty()) keep_found();
     if (now < next_look_ && !is_last) return;
     next_look_ = now + kSecondsBetweenLooks;
-    metrics_.poll([this](const MetricReport& report) { add(report); }, [] {});
-    events_.poll([this](const MetricReport& report) { add(report); });
+    std::vector<MetricReport> reports;
+    const UseReport keep = [&reports](const MetricReport& report) { reports.push_back(report); };
+    metrics_.poll(keep, [] {});
+    events_.poll(keep);
+    // When each was made since the last look is not known: evenly is nearest to what programs do.
+    for (std::size_t i = 0; i < reports.size(); ++i)
+      add(reports[i],
+          last_look_ + (now - last_look_) * static_cast<double>(i + 1) / static_cast<double>(reports.size()));
+    last_look_ = now;
     if (history_.has_open() && now - last_report_ > kSecondsOfStep) history_.close();
     if (now < next_save_) return;
     next_save_ = now + kSecondsBetweenSaves;
@@ -197,10 +205,9 @@ class CommandRun {
     next_look_ = 0;
   }
 
-  void add(const MetricReport& report) {
-    const double now = options_.clock();
-    last_sign_ = last_report_ = now;
-    if (!history_.add(report, now - begin_ + files_.earlier_seconds())) return;
+  void add(const MetricReport& report, double when) {
+    last_sign_ = last_report_ = options_.clock();
+    if (!history_.add(report, when - begin_ + files_.earlier_seconds())) return;
     log_->info("starts over at step {}", report.step.value_or(1));
     events_.set_aside_earlier();
     watch_ = make_epoch_watch(task_.config, true);
@@ -289,7 +296,7 @@ class CommandRun {
   std::array<bool, 2> is_open_ = {true, true};
   std::size_t closed_ = 0;  // steps so far
   bool is_live_ = false;
-  double begin_ = 0, last_sign_ = 0, last_report_ = 0;
+  double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;
   double ask_end_ = 0, next_look_ = 0, next_save_ = 0;
 };
 

@@ -131,7 +131,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
     existing.fate = damage.empty() ? RunFate::kKept : RunFate::kContinued;
     if (!damage.empty())
       existing.note = fmt::format("was finished, but {}", damage);
-    else if (epochs > wanted)
+    else if (epochs > wanted && wanted > 0)  // 0: as many as a program reports
       existing.note = fmt::format("has {}, {} asked for; it stays as it is", epochs_text(epochs),
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
     else if (run.config->evaluate_first && !record->untrained)
