@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -17,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kIsMended = ": the sweep goes on or was killed; its next start mends this";
 
 // A run in results.json.
 struct ResultsRun {
@@ -76,6 +80,7 @@ class ResultsChecker {
       finding.problems.push_back(std::move(problem));
     else
       sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
+    chooses_trials_ = json.contains("search") && json["search"].value("method", "") == "tpe";
   }
 
   void check_json(const std::string& text, FileFinding& finding) {
@@ -114,14 +119,24 @@ class ResultsChecker {
 
   void compare_with_sweep(FileFinding& finding) const {
     if (!sweep_runs_) return;
-    for (const std::string& name : *sweep_runs_) {
-      if (find_result(name) == nullptr)
+    std::vector<std::string> names;
+    for (const ResultsRun& run : *results_) names.push_back(run.name);
+    const auto [results_end, sweep_end] = std::ranges::mismatch(names, *sweep_runs_);
+    const bool is_prefix = results_end == names.end() || sweep_end == sweep_runs_->end();
+    // One of the two files is written before the other.
+    if (chooses_trials_ && is_prefix && names.size() != sweep_runs_->size()) {
+      finding.notes.push_back(
+          fmt::format("has {} runs, sweep.json {}{}", names.size(), sweep_runs_->size(), kIsMended));
+      return;
+    }
+    const std::set<std::string_view> has(names.begin(), names.end()),
+        wanted(sweep_runs_->begin(), sweep_runs_->end());
+    for (const std::string& name : *sweep_runs_)
+      if (!has.contains(name))
         finding.problems.push_back(fmt::format("lacks the run {} of sweep.json", name));
-    }
-    for (const ResultsRun& run : *results_) {
-      if (std::find(sweep_runs_->begin(), sweep_runs_->end(), run.name) == sweep_runs_->end())
-        finding.problems.push_back(fmt::format("has the run {}, which is not in sweep.json", run.name));
-    }
+    for (const std::string& name : names)
+      if (!wanted.contains(name))
+        finding.problems.push_back(fmt::format("has the run {}, which is not in sweep.json", name));
   }
 
   void compare_with_record(const ResultsRun& run, FileFinding& finding) const {
@@ -138,7 +153,7 @@ class ResultsChecker {
     }
     if (difference.empty()) return;
     if (is_open(run.status)) {
-      finding.notes.push_back(difference + ": the sweep goes on or was killed; its next start mends this");
+      finding.notes.push_back(fmt::format("{}{}", difference, kIsMended));
     } else {
       finding.problems.push_back(std::move(difference));
     }
@@ -186,17 +201,11 @@ class ResultsChecker {
     }
   }
 
-  const ResultsRun* find_result(const std::string& name) const {
-    if (!results_) return nullptr;
-    const auto at = std::find_if(results_->begin(), results_->end(),
-                                 [&name](const ResultsRun& run) { return run.name == name; });
-    return at == results_->end() ? nullptr : &*at;
-  }
-
   const fs::path& directory_;
   const RecordsByName& records_;
   std::vector<FileFinding> findings_;
   std::optional<std::vector<std::string>> sweep_runs_;
+  bool chooses_trials_ = false;  // while others are trained, so that the sweep grows
   std::optional<std::vector<ResultsRun>> results_;
 };
 

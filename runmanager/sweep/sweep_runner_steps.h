@@ -59,6 +59,9 @@ class SweepRunner {
   void prepare();
   void prepare(std::size_t i);
   void write_sweep_file();
+  // The file grows with the trials: writing it takes at most a twentieth of the time. Trials that it lacks
+  // after a kill are chosen again, as results alone decide.
+  void write_growing_file();
   // Training samples times epochs: what the progress display measures the time left by.
   double work(const PreparedRun& run);
   // Of the epochs of all runs that are there, how much a search trains; more than 1 where it adds runs.
@@ -104,6 +107,8 @@ class SweepRunner {
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
   std::size_t kept_trials_ = 0;        // added, and not told yet
+  bool lacks_trials_ = false;          // the written file
+  double next_write_ = 0;              // when it may be written again
   std::vector<std::string> means_;     // names of the runs that show means of repeats
   std::vector<RunRecord> records_;     // one per run of the sweep
   std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again

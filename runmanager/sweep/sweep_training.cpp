@@ -151,9 +151,19 @@ void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& re
   TrialRuns trials(sweep_, runs, recorder, {.add = add, .prune = prune});
   const std::size_t most = growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs.size();
   if (!runs.empty() || growing_) train(trials, runs, most, recorder);
-  if (kept_trials_ > 0) write_sweep_file();
+  if (kept_trials_ > 0 || lacks_trials_) write_sweep_file();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
+}
+
+void SweepRunner::write_growing_file() {
+  const double begin = environment_.clock();
+  lacks_trials_ = begin < next_write_;
+  if (lacks_trials_) return;
+  write_sweep_file();
+  const double end = environment_.clock();
+  constexpr double kPausePerWrite = 19;
+  next_write_ = end + kPausePerWrite * (end - begin);
 }
 
 std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
@@ -168,7 +178,7 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
     ++kept_trials_;
     return std::nullopt;
   }
-  write_sweep_file();
+  write_growing_file();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
   try {
     kind_->check(added, sweep_.file);

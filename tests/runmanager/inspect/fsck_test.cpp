@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // A finished sweep of two runs.
 class Fsck : public ::testing::Test {
@@ -253,6 +254,26 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
     if (finding.path == "results.json") problems = finding.problems.at(0);
   }
   EXPECT_EQ(problems, std::string("says ") + kFirst + " is completed, its run.json failed");
+}
+
+TEST_F(Fsck, NewestTrialsMayBeMissingInOneFileOfAGrowingSearch) {
+  const Json whole = Json::parse(tbwriter::slurp(sweep() / "sweep.json"));
+  const auto with_runs = [&](Json runs, const char* method) {
+    Json json = {{"name", "small"}, {"search", {{"method", method}}}, {"runs", std::move(runs)}};
+    tbwriter::spill(sweep() / "sweep.json", json.dump());
+  };
+  Json more = whole.at("runs"), fewer = more, other = more;
+  more.push_back("lr=9");
+  fewer.erase(fewer.size() - 1);
+  other[0] = "lr=9";
+  for (const Json& runs : {more, fewer}) {
+    with_runs(runs, "tpe");
+    EXPECT_EQ(only_damage(sweep() / "results.json"), "");
+    with_runs(runs, "random");
+    EXPECT_THAT(only_damage(sweep() / "results.json"), HasSubstr(" the run "));
+  }
+  with_runs(other, "tpe");
+  EXPECT_THAT(only_damage(sweep() / "results.json"), HasSubstr("lacks the run lr=9 of sweep.json"));
 }
 
 TEST_F(Fsck, FindsEveryFlippedBitOfTheSweepAndItsResults) {
