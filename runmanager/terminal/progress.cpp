@@ -1,5 +1,6 @@
 #include "runmanager/terminal/progress.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,11 @@ class Progress::ActiveRun final : public TrainingObserver {
 
   void end_epoch(const EpochRecord& epoch) override {
     run_.last = epoch;
+    if (totals_.samples == 0) {  // A program reports whole epochs only.
+      run_.finished_epochs = std::max(run_.finished_epochs, epoch.epoch);
+      run_.loss = epoch["loss"];
+      run_.accuracy = epoch["accuracy"];
+    }
     progress_.show_epoch(run_, epoch);
     progress_.show_change(progress_.clock_());
   }

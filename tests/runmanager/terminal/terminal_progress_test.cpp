@@ -56,6 +56,20 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
     EXPECT_THAT(screen.lines()[2], HasSubstr(part));
 }
 
+TEST(Progress, FollowsAProgramThatReportsWholeEpochsOnly) {
+  Screen screen(120);
+  Clock clock;
+  TerminalProgress progress(screen.terminal(), clock.function(), false, "own", 1, 20);
+  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 20, .batches = 1, .samples = 1});
+  for (int epoch = 1; epoch <= 5; ++epoch) {
+    clock.seconds += 1;
+    progress.run(1).end_epoch({epoch, {{"loss", 1.0 / epoch}}});
+  }
+  progress.run(1).phase("running");
+  EXPECT_THAT(screen.lines().at(0), HasSubstr(" 25%"));
+  EXPECT_THAT(screen.lines().at(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
+}
+
 // Epochs of a tenth of a second, of which half is validation: each alone would have another speed.
 TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
   Screen screen(120);
