@@ -193,10 +193,10 @@ SharedDataset::SharedDataset(const Dataset& dataset) : fd_(::memfd_create("sweep
 Dataset open_shared_dataset(int fd, FileDescriptor file, const Json& description) {
   try {
     std::shared_ptr<const MappedFile> mapped;
-    for (const Json& set : description.at("sets")) {
-      if (file.get() >= 0 && set.contains("file_use"))
-        mapped = std::make_shared<const MappedFile>(std::move(file), set["file_use"].get<MapUse>());
-    }
+    const Json& sets = description.at("sets");
+    const auto in_file = std::ranges::find_if(sets, [](const Json& set) { return set.contains("file_use"); });
+    if (file.get() >= 0 && in_file != sets.end())
+      mapped = std::make_shared<const MappedFile>(std::move(file), in_file->at("file_use").get<MapUse>());
     return dataset_of(MappedTensors(duplicate(fd), kUse, kName), mapped, description);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("not the description of a shared data set: {}", error.what()));

@@ -144,7 +144,7 @@ Json complete_value(const Setting& setting, const Given& given) {
 
 Json complete_plain(const Setting& setting, const Given& given) {
   const SettingFormat* format = setting.format ? &*setting.format : nullptr;
-  const Json default_value = setting.default_value ? json_of(*setting.default_value) : Json();
+  Json default_value = setting.default_value ? json_of(*setting.default_value) : Json();
   if (format != nullptr && format->types != nullptr) {
     static const std::string reserved_keys[] = {"name"};
     JsonNode nothing;
