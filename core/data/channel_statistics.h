@@ -9,7 +9,7 @@
 
 namespace sweep {
 
-/// Of each feature for samples of [features], of the first extent otherwise.
+/// One value per feature for samples of [features], otherwise one per index of the first extent.
 struct ChannelStatistics {
   std::vector<double> mean, deviation;  // [channels]; the deviation divides by the count
 };

@@ -1,4 +1,4 @@
-// A person's own program as a run; the sweep file's "command" and the keys beside it.
+// A person's own program as a run; the sweep file's "command" and the keys that go with it.
 #pragma once
 
 #include <filesystem>

@@ -90,7 +90,7 @@ struct RunConfig {
 
   CompleteSettings
       resolved;  // the sweep file as this run sees it, with every default: what the above is read of
-  /// Where a setting, "network.layers.2", stands, for errors that are found later: "FILE:LINE:COLUMN:
+  /// The place of a setting, "network.layers.2", for errors that are found later: "FILE:LINE:COLUMN:
   /// key.path"; nothing for one that was not given. Empty in a run that is not of a file.
   std::function<std::optional<std::string>(const std::string& path)> where;
 };

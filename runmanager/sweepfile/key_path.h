@@ -33,8 +33,8 @@ std::optional<Setting> setting_at(const KeyPath& path);
 
 std::string joined(const KeyPath& path);
 
-/// Returns what stands at `path`, where elements of lists go by index or by their "name"; null if nothing
-/// does.
+/// Returns the value at `path`, where elements of lists go by index or by their "name"; null if there is
+/// none.
 const JsonNode* find_path(const JsonNode& root, const KeyPath& path);
 
 /// Sets the value at `path`. A name that stands where an object is needed ("optimizer": "sgd") becomes one

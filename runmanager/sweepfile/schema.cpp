@@ -215,7 +215,7 @@ Json axes_schema() {
   return schema;
 }
 
-// A program of one's own has keys of its own beside those that both have, and parameters of any name.
+// A program of one's own has keys of its own in addition to those that both have, and parameters of any name.
 void add_programs(Json& schema) {
   Json& properties = schema["properties"];
   Json axes = {{"type", "object"}, {"additionalProperties", axis_schema(Json::object())}};

@@ -136,7 +136,7 @@ void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
 }
 
-// TensorBoard has left our file behind once the program has written a later one.
+// TensorBoard stops reading our file once the program has written a later one.
 void CommandFiles::end_events(RunStatus status, const std::string& reason) {
   const std::vector<std::string> files = tbwriter::list_event_files(directory_);
   if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {

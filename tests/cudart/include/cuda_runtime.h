@@ -1,5 +1,5 @@
 // CUDA's built-in words (threadIdx, __shared__, __syncthreads() …) for the C++ compiler, so that kernels run
-// on the host in tests on machines without a GPU; see grid.h. Not beside CUDA's own headers.
+// on the host in tests on machines without a GPU; see grid.h. Not together with CUDA's own headers.
 #pragma once
 
 #include "tests/cudart/grid.h"
