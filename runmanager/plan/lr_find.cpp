@@ -31,13 +31,13 @@ class RunningMean {
 };
 
 void check(const LrFindOptions& options) {
-  constexpr int kFewestSteps = 10, kMostSteps = 1000000;
+  constexpr int kFewestSteps = 10, kMaxSteps = 1000000;
   if (!(options.from > 0) || !std::isfinite(options.to) || !(options.from < options.to)) {
     throw ConfigError(
         fmt::format("got learning rates from {:g} to {:g}, want 0 < from < to", options.from, options.to));
   }
-  if (options.steps < kFewestSteps || options.steps > kMostSteps)
-    throw ConfigError(fmt::format("got {} steps, want {} to {}", options.steps, kFewestSteps, kMostSteps));
+  if (options.steps < kFewestSteps || options.steps > kMaxSteps)
+    throw ConfigError(fmt::format("got {} steps, want {} to {}", options.steps, kFewestSteps, kMaxSteps));
 }
 
 // The mean of the losses before and after each batch: means of one side alone would be late.

@@ -10,7 +10,7 @@
 namespace sweep {
 namespace {
 
-constexpr double kMostSteps = 1e5;  // of a range of real numbers on a linear scale; a tenth of it at least
+constexpr double kMaxSteps = 1e5;  // of a range of real numbers on a linear scale; a tenth of it at least
 constexpr double kLeastLogSteps = 400;                // of a range on a logarithmic scale
 constexpr int kLeastDigits = 3;                       // significant ones, on a logarithmic scale
 constexpr int kMostDigits = 17;                       // more tell no two doubles apart
@@ -86,7 +86,7 @@ double rounded(const Dimension& dimension, double value) {
       return std::clamp(std::round(value), std::ceil(low), std::floor(high));
     case DimensionKind::kUniform:
       if (low == high) return low;
-      return std::clamp(rounded_to(value, decimal_exponent((high - low) / kMostSteps) + 1), low, high);
+      return std::clamp(rounded_to(value, decimal_exponent((high - low) / kMaxSteps) + 1), low, high);
     case DimensionKind::kLogUniform: {
       const double inside = std::clamp(value, low, high);
       if (low == high) return low;

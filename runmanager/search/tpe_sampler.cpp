@@ -14,12 +14,12 @@
 namespace sweep {
 namespace {
 
-constexpr double kGoodPart = 0.15;     // of the trials that ended, rounded up
-constexpr std::size_t kMostGood = 25;  // also for many trials
-constexpr std::size_t kMostOthers =
+constexpr double kGoodPart = 0.15;    // of the trials that ended, rounded up
+constexpr std::size_t kMaxGood = 25;  // also for many trials
+constexpr std::size_t kMaxOthers =
     1000;  // the newest ones: they lie where candidates do, and the cost is bounded
 constexpr std::size_t kCandidates = 24;  // of which the best one is proposed
-constexpr std::size_t kMostDraws = 240;  // to get that many candidates that are new
+constexpr std::size_t kMaxDraws = 240;   // to get that many candidates that are new
 
 class TpeSampler final : public Sampler {
  public:
@@ -34,7 +34,7 @@ class TpeSampler final : public Sampler {
     }
     if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
     const auto part = static_cast<std::size_t>(std::ceil(kGoodPart * static_cast<double>(ended)));
-    const auto end = good.begin() + static_cast<std::ptrdiff_t>(std::min({good.size(), part, kMostGood}));
+    const auto end = good.begin() + static_cast<std::ptrdiff_t>(std::min({good.size(), part, kMaxGood}));
     std::ranges::partial_sort(good, end, {}, [&](std::size_t i) { return std::pair(*earlier[i].value, i); });
     good.erase(end, good.end());
 
@@ -87,7 +87,7 @@ class TpeSampler final : public Sampler {
     std::vector<char> is_good(earlier.size(), 0);
     for (const std::size_t i : good) is_good[i] = 1;
     std::vector<WeightedPoint> points;
-    for (std::size_t i = earlier.size(); i-- > 0 && points.size() < kMostOthers;)
+    for (std::size_t i = earlier.size(); i-- > 0 && points.size() < kMaxOthers;)
       if (!is_good[i]) points.push_back({.point = &earlier[i].point});
     std::ranges::reverse(points);
     return points;
@@ -98,8 +98,8 @@ class TpeSampler final : public Sampler {
     UnitRandom random(seed_, trial, SearchDraw::kCandidate);
     std::optional<SearchPoint> best;
     double best_score = -std::numeric_limits<double>::infinity();
-    for (std::size_t draws = 0, candidates = 0; draws < kMostDraws && candidates < kCandidates;) {
-      std::vector<SearchPoint> points(std::min(kCandidates - candidates, kMostDraws - draws));
+    for (std::size_t draws = 0, candidates = 0; draws < kMaxDraws && candidates < kCandidates;) {
+      std::vector<SearchPoint> points(std::min(kCandidates - candidates, kMaxDraws - draws));
       for (SearchPoint& point : points) point = points_.at(good.sample(random));
       draws += points.size();
       points_.keep_new(points, earlier);

@@ -38,8 +38,8 @@ std::string end_of_log(const std::filesystem::path& run_directory) {
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();
   // A program may have written a long line.
-  constexpr std::size_t kLinesShown = 3, kMostShown = 2000;
-  if (text.size() > kMostShown) text = "…" + text.substr(text.size() - kMostShown);
+  constexpr std::size_t kLinesShown = 3, kMaxShown = 2000;
+  if (text.size() > kMaxShown) text = "…" + text.substr(text.size() - kMaxShown);
   std::size_t begin = text.size();
   for (std::size_t lines = 0; lines < kLinesShown && begin != std::string::npos && begin > 0; ++lines)
     begin = text.rfind('\n', begin - 1);

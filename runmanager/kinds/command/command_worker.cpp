@@ -27,8 +27,8 @@
 namespace sweep {
 namespace {
 
-constexpr int kRunAgain = 75;    // EX_TEMPFAIL, as this program's own
-constexpr int kMostStarts = 50;  // of a program that asks for it
+constexpr int kRunAgain = 75;   // EX_TEMPFAIL, as this program's own
+constexpr int kMaxStarts = 50;  // of a program that asks for it
 constexpr double kSecondsBetweenLooks = 0.2, kSecondsBetweenSaves = 1;
 // In which a step is complete though no later one has begun.
 constexpr double kSecondsOfStep = 1;
@@ -74,9 +74,9 @@ class CommandRun {
     read_earlier();
     std::optional<ProgramEnd> end;
     for (int starts = 1; !reason_ && (!end || wants_again(*end)); ++starts) {
-      if (starts > kMostStarts) {
+      if (starts > kMaxStarts) {
         reason_ = Reason{
-            .text = fmt::format("asked {} times to be run again, by exit code {}", kMostStarts, kRunAgain)};
+            .text = fmt::format("asked {} times to be run again, by exit code {}", kMaxStarts, kRunAgain)};
         break;
       }
       end = run_once();

@@ -6,7 +6,7 @@ namespace sweep {
 namespace {
 
 // More would make records that take long to write after each of many steps.
-constexpr std::size_t kMostSteps = 1000;
+constexpr std::size_t kMaxSteps = 1000;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
     close();
     if (!steps_.empty() && !keeps_last()) steps_.erase(std::prev(steps_.end()));
     ++count_;
-    if (steps_.size() > kMostSteps) thin_out();
+    if (steps_.size() > kMaxSteps) thin_out();
     open_ = true;
   }
   Step& at = steps_[step];
