@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kGoodPart = 0.15;    // of the trials that ended, rounded up
 constexpr std::size_t kMaxGood = 25;  // also for many trials
-constexpr std::size_t kMaxOthers =
-    1000;  // the newest ones: they lie where candidates do, and the cost is bounded
+// The newest ones: they lie where candidates do, and the cost is bounded.
+constexpr std::size_t kMaxOthers = 1000;
 constexpr std::size_t kCandidates = 24;  // of which the best one is proposed
 constexpr std::size_t kMaxDraws = 240;   // to get that many candidates that are new
 
