@@ -16,10 +16,6 @@
 #include "core/data/prefetcher.h"
 
 namespace sweep {
-namespace {
-
-// Per worker. More would only cost memory: workers either keep ahead of the training or never will.
-constexpr std::size_t kBatchesAhead = 2;
 
 // The values of a batch that a worker gathers, for `count` samples of `per_sample` values.
 template <typename T>
@@ -43,17 +39,22 @@ struct Gathered {
   std::span<const T> first(std::size_t count) const { return std::span(values).first(count * per_sample); }
 };
 
+// The batch that a worker gathers into. Allocated once per loader. The types are those of the set.
+struct BatchBuffer {
+  std::variant<Gathered<std::uint8_t>, Gathered<float>> samples;
+  std::variant<Gathered<std::int32_t>, Gathered<float>> targets;
+};
+
+namespace {
+
+// Per worker. More would only cost memory: workers either keep ahead of the training or never will.
+constexpr std::size_t kBatchesAhead = 2;
+
 template <typename T>
 Gathered<T> room_for(const MaybeOwnedArray<T>& all, std::size_t samples, std::size_t count) {
   const std::size_t per_sample = samples == 0 ? 0 : all.size() / samples;
   return {std::vector<T>(count * per_sample), per_sample};
 }
-
-// The batch that a worker gathers into. Allocated once per loader. The types are those of the set.
-struct Buffer {
-  std::variant<Gathered<std::uint8_t>, Gathered<float>> samples;
-  std::variant<Gathered<std::int32_t>, Gathered<float>> targets;
-};
 
 template <typename Gathereds, typename Arrays>
 void gather(Gathereds& to, const Arrays& from, std::span<const std::uint32_t> rows) {
@@ -200,7 +201,7 @@ class DataLoader::Implementation {
     // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     buffers_.resize(buffer_count(threads, batch_count_));
-    for (Buffer& buffer : buffers_) {
+    for (BatchBuffer& buffer : buffers_) {
       const SampleSet& set = *samples_.set;
       const auto make_room = [&](const auto& all) { return room_for(all, set.size(), batch_size_); };
       std::visit([&](const auto& all) { buffer.samples = make_room(all); }, set.samples);
@@ -217,7 +218,7 @@ class DataLoader::Implementation {
     }
   }
 
-  void fill(Buffer& buffer, std::size_t batch) const {
+  void fill(BatchBuffer& buffer, std::size_t batch) const {
     const std::span<const std::uint32_t> rows = rows_of(batch), stored_rows = stored_rows_of(batch);
     if (prefetcher_) read_ahead(batch);  // else it was when the batch before it was made
     gather(buffer.samples, samples_.set->samples, stored_rows);
@@ -267,7 +268,7 @@ class DataLoader::Implementation {
         fill(buffers_.front(), next_batch_);
       if (!slot) return nullptr;
       const std::size_t count = rows_of(next_batch_).size();
-      const Buffer& buffer = buffers_[*slot];
+      const BatchBuffer& buffer = buffers_[*slot];
       batch_ = {first_of<SampleSpan>(buffer.samples, count), first_of<TargetSpan>(buffer.targets, count),
                 std::span<const std::uint32_t>(local_rows_).first(count), nullptr};
       // Workers that gather leave the changes to the engine as well.
@@ -293,7 +294,7 @@ class DataLoader::Implementation {
   std::span<const std::uint32_t> rows_;     // indices into the set, in the order of this epoch
   std::vector<std::uint32_t> stored_rows_;  // where they are stored; empty: at rows_
   std::vector<std::uint32_t> local_rows_;   // 0, 1, 2, …: Batch::rows of a gathered batch
-  std::vector<Buffer> buffers_;
+  std::vector<BatchBuffer> buffers_;
   Batch batch_;
   std::size_t next_batch_ = 0;
   std::chrono::steady_clock::duration waited_{};

@@ -16,8 +16,8 @@ namespace sweep {
 namespace {
 
 // The types that convert to float.
-constexpr TensorType kTypes[] = {TensorType::kF32, TensorType::kF64, TensorType::kF16, TensorType::kBf16,
-                                 TensorType::kI64};
+constexpr TensorType kWeightTypes[] = {TensorType::kF32, TensorType::kF64, TensorType::kF16,
+                                       TensorType::kBf16, TensorType::kI64};
 
 template <typename T>
 T load(const char* bytes) {
@@ -61,7 +61,7 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name) 
   const std::uint64_t header_bytes = tensor_header_bytes(content, content.size(), name);
   content.remove_prefix(kTensorLengthBytes);
   const std::string_view data = content.substr(header_bytes);
-  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), kTypes, name);
+  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), kWeightTypes, name);
   TensorFile file;
   file.metadata = std::move(header.metadata);
   file.tensors.reserve(header.tensors.size());

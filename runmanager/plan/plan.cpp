@@ -18,7 +18,7 @@ namespace {
 // Makes the costs of each shape once. A sweep has up to 100,000 runs, and few shapes.
 class Shapes {
  public:
-  Shapes(const Sweep& sweep, const PlanEnvironment& environment) : sweep_(sweep), environment_(environment) {}
+  explicit Shapes(const PlanEnvironment& environment) : environment_(environment) {}
 
   std::shared_ptr<RunCost> cost_of(const RunConfig& run, const Device& device) {
     const std::size_t data = data_of(run.dataset);
@@ -68,7 +68,6 @@ class Shapes {
     return std::make_shared<RunCost>(cost);
   }
 
-  const Sweep& sweep_;
   const PlanEnvironment& environment_;
   std::vector<std::pair<DatasetSpec, DataCost>> datasets_;
   std::unordered_map<std::string, std::shared_ptr<RunCost>> costs_;
@@ -174,7 +173,7 @@ SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment) {
                  .jobs = environment.jobs,
                  .threads = environment.threads,
                  .disk_free = environment.disk_free};
-  Shapes shapes(sweep, environment);
+  Shapes shapes(environment);
   Devices devices(environment);
   plan.runs.reserve(sweep.runs.size());
   for (const RunConfig& run : sweep.runs) {

@@ -238,7 +238,8 @@ Json or_null(const std::optional<Value>& value) {
 
 Json params_json(const Params& params) {
   Json json = Json::object();
-  for (const auto& [key, value] : params) std::visit([&](const auto& v) { json[key] = v; }, value);
+  for (const auto& param : params)
+    std::visit([&](const auto& value) { json[param.first] = value; }, param.second);
   return json;
 }
 

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t kValuesAtOnce = 32 << 10;
 
-[[noreturn]] void fail(const ByteSource& source, const std::string& problem) {
-  throw DataError(source.name + ": " + problem);
-}
-
 template <typename T>
 T load(const std::uint8_t* bytes, bool big_endian) {
   std::array<std::uint8_t, sizeof(T)> ordered;
@@ -39,7 +35,7 @@ std::int64_t integer_at(const std::uint8_t* bytes, const ArrayLayout& layout, co
                        : std::int64_t{load<std::uint32_t>(bytes, layout.big_endian)};
     default:
       const auto value = load<std::int64_t>(bytes, layout.big_endian);
-      if (!is_signed && value < 0) fail(source, "holds an integer of more than 63 bits");
+      if (!is_signed && value < 0) source.fail("holds an integer of more than 63 bits");
       return value;
   }
 }
@@ -53,7 +49,7 @@ float float_at(const std::uint8_t* bytes, const ArrayLayout& layout, const ByteS
   const auto value = load<double>(bytes, layout.big_endian);
   const auto narrow = static_cast<float>(value);
   if (std::isinf(narrow) && !std::isinf(value)) {
-    fail(source, "holds " + std::to_string(value) + ", which is too large for float32");
+    source.fail("holds " + std::to_string(value) + ", which is too large for float32");
   }
   return narrow;
 }
@@ -85,9 +81,9 @@ class FortranOrder {
 
 void read_whole(const ByteSource& source, const ArrayLayout& layout, std::span<std::uint8_t> out) {
   if (source.read(out) == out.size()) return;
-  fail(source, "is cut short: its header promises " + to_string(layout.shape) + " = " +
-                   std::to_string(element_count(layout.shape)) + " values of " +
-                   std::to_string(layout.bytes) + " bytes");
+  source.fail("is cut short: its header promises " + to_string(layout.shape) + " = " +
+              std::to_string(element_count(layout.shape)) + " values of " + std::to_string(layout.bytes) +
+              " bytes");
 }
 
 bool is_reordered(const ArrayLayout& layout) { return layout.fortran_order && layout.shape.size() > 1; }
@@ -111,6 +107,8 @@ std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, 
 
 }  // namespace
 
+void ByteSource::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
+
 ByteSource source_of(InputFile& file) {
   return {[&](std::span<std::uint8_t> out) { return file.read(out); }, file.max_content(), file.name()};
 }
@@ -118,8 +116,8 @@ ByteSource source_of(InputFile& file) {
 void require_end(const ByteSource& source, const Shape& shape) {
   std::array<std::uint8_t, 1> more;
   if (source.read(more) == 0) return;
-  fail(source,
-       "is too long: more follows the " + std::to_string(element_count(shape)) + " values of its header");
+  source.fail("is too long: more follows the " + std::to_string(element_count(shape)) +
+              " values of its header");
 }
 
 // IEEE 754 binary16. 112 is the difference of the exponents' biases, 127 − 15; subnormal
@@ -146,13 +144,13 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   for (const std::int64_t extent : layout.shape) {
     too_many = too_many || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count);
   }
-  if (!too_many && count == 0) fail(source, "holds nothing: its shape is " + to_string(layout.shape));
-  if (layout.shape.empty()) fail(source, "holds a single number, expected an array");
+  if (!too_many && count == 0) source.fail("holds nothing: its shape is " + to_string(layout.shape));
+  if (layout.shape.empty()) source.fail("holds a single number, expected an array");
   if (too_many || count > source.max_bytes / layout.bytes) {
-    fail(source, "is cut short: its header promises " + to_string(layout.shape) + " values of " +
-                     std::to_string(layout.bytes) +
-                     " bytes, which a file of this size cannot hold; compressed data may expand to 100 times "
-                     "its size");
+    source.fail("is cut short: its header promises " + to_string(layout.shape) + " values of " +
+                std::to_string(layout.bytes) +
+                " bytes, which a file of this size cannot hold; compressed data may expand to 100 times "
+                "its size");
   }
   const auto per_sample = count / static_cast<std::uint64_t>(layout.shape.front());
   const bool bytes = layout.kind == ValueKind::kUnsigned && layout.bytes == 1;

@@ -19,6 +19,9 @@ struct ByteSource {
   std::function<std::size_t(std::span<std::uint8_t> out)> read;
   std::uint64_t max_bytes = 0;  // there are not more than these
   std::string name;             // starts every message
+
+  /// Throws DataError: `name` and what is wrong with it.
+  [[noreturn]] void fail(const std::string& problem) const;
 };
 
 /// The content of `file`, which must outlive it.

@@ -63,8 +63,8 @@ struct FileNames {
   const char* images;  // without ".gz"
   const char* labels;
 };
-constexpr FileNames kTrain = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
-constexpr FileNames kTest = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+constexpr FileNames kTrainFiles = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
+constexpr FileNames kTestFiles = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
 // Returns the file of that name in `directory`, plain or compressed, or an empty path.
 fs::path find_file(const fs::path& directory, const std::string& name) {
@@ -108,7 +108,7 @@ DataArrays read_part(const fs::path& directory, const FileNames& names, const st
 bool is_idx(const fs::path& path) {
   using namespace std::string_view_literals;
   std::error_code error;
-  if (fs::is_directory(path, error)) return !find_file(path, kTrain.images).empty();
+  if (fs::is_directory(path, error)) return !find_file(path, kTrainFiles.images).empty();
   return first_bytes(path, 4) == "\0\0\x08\x03"sv;
 }
 
@@ -123,9 +123,9 @@ DataArrays read_idx_dataset(std::span<const fs::path> paths, const ReadOptions&)
   // The test part is inflated next to the training part. With the default launch policy, a machine that has
   // no thread to give does it here.
   std::future<DataArrays> test_part;
-  if (!find_file(path, kTest.images).empty() || !find_file(path, kTest.labels).empty())
-    test_part = std::async([&] { return read_part(path, kTest, "test"); });
-  DataArrays data = read_part(path, kTrain, "train");
+  if (!find_file(path, kTestFiles.images).empty() || !find_file(path, kTestFiles.labels).empty())
+    test_part = std::async([&] { return read_part(path, kTestFiles, "test"); });
+  DataArrays data = read_part(path, kTrainFiles, "train");
   if (!test_part.valid()) return data;
   DataArrays test = test_part.get();
   std::ranges::move(test.arrays, std::back_inserter(data.arrays));

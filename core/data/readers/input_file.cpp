@@ -137,6 +137,12 @@ InputFile::InputFile(const fs::path& path) : file_(open_data_file(path)), in_(fi
   open();
 }
 
+void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint64_t stored_bytes) {
+  if (content_bytes <= kHarmlessBytes || content_bytes / kMaxExpansion <= stored_bytes) return;
+  throw DataError(name + ": expands to more than " + std::to_string(kMaxExpansion) +
+                  " times its size: such data is refused as a decompression bomb");
+}
+
 InputFile::InputFile(std::istream& in, std::string name) : in_(in), name_(std::move(name)) { open(); }
 
 InputFile::~InputFile() = default;
@@ -162,10 +168,7 @@ std::size_t InputFile::read(std::span<std::uint8_t> out) {
     if (got < piece.size()) break;
   }
   done_ += count;
-  if (inflate_ != nullptr && done_ > max_content()) {
-    throw DataError(name_ + ": expands to more than " + std::to_string(kMaxExpansion) +
-                    " times its size: such data is refused as a decompression bomb");
-  }
+  if (inflate_ != nullptr) refuse_bomb(name_, done_, file_bytes_);
   return count;
 }
 

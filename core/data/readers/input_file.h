@@ -46,6 +46,10 @@ std::vector<std::filesystem::path> files_in(std::span<const std::filesystem::pat
 /// The only one of `paths`. Throws DataError, which begins with `format`, if there are more or none.
 const std::filesystem::path& only_path(std::span<const std::filesystem::path> paths, std::string_view format);
 
+/// Throws DataError, which begins with `name`, for a decompression bomb: more than 16 MiB of content that is
+/// stored in less than a hundredth of its bytes.
+void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint64_t stored_bytes);
+
 /// A data file that may be gzip-compressed, which its content decides, not its name. It is read from its
 /// start to its end and inflated on the way: neither the compressed file nor a second copy of the content is
 /// held in memory. Not thread-safe.
@@ -60,8 +64,7 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the
-  /// compressed data is damaged, cut short, followed by something else, or a decompression bomb: content of
-  /// more than 16 MiB that is more than 100 times the file's size.
+  /// compressed data is damaged, cut short, followed by something else, or a decompression bomb.
   std::size_t read(std::span<std::uint8_t> out);
 
   /// The file cannot hold more content than this. Check a header against it before allocating what it asks

@@ -19,10 +19,6 @@ constexpr std::size_t kMaxHeaderBytes = 64 << 10;
 constexpr std::size_t kMaxDimensions = 8;
 constexpr const char* kAllowed = "allowed: bool, integers, float16, float32, float64";
 
-[[noreturn]] void fail(const ByteSource& source, const std::string& problem) {
-  throw DataError(source.name + ": " + problem);
-}
-
 // The header: a dictionary in Python's notation with the keys descr, fortran_order and shape.
 class HeaderParser {
  public:
@@ -45,14 +41,14 @@ class HeaderParser {
         has_shape = true;
         header.shape = shape();
       } else {
-        fail(source_, "the header has an unknown key " + quoted_name(key));
+        source_.fail("the header has an unknown key " + quoted_name(key));
       }
       if (!accept(',')) {
         expect('}');
         break;
       }
     }
-    if (!has_type || !has_order || !has_shape) fail(source_, "the header is incomplete");
+    if (!has_type || !has_order || !has_shape) source_.fail("the header is incomplete");
     return header;
   }
 
@@ -67,14 +63,14 @@ class HeaderParser {
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) fail(source_, std::string("the header is damaged: expected '") + c + "'");
+    if (!accept(c)) source_.fail(std::string("the header is damaged: expected '") + c + "'");
   }
   std::string string() {
     skip_space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
-    if (quote != '\'' && quote != '"') fail(source_, "the header is damaged: expected a string");
+    if (quote != '\'' && quote != '"') source_.fail("the header is damaged: expected a string");
     const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) fail(source_, "the header is damaged: a string does not end");
+    if (end == std::string_view::npos) source_.fail("the header is damaged: a string does not end");
     std::string value(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return value;
@@ -87,7 +83,7 @@ class HeaderParser {
         return word == "True";
       }
     }
-    fail(source_, "the header is damaged: expected True or False");
+    source_.fail("the header is damaged: expected True or False");
   }
   Shape shape() {
     Shape extents;
@@ -96,12 +92,12 @@ class HeaderParser {
       std::int64_t extent = 0;
       skip_space();
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
-      if (error != std::errc() || extent < 0) fail(source_, "the header is damaged: expected an extent");
+      if (error != std::errc() || extent < 0) source_.fail("the header is damaged: expected an extent");
       at_ = static_cast<std::size_t>(end - text_.data());
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
       extents.push_back(extent);
       if (extents.size() > kMaxDimensions) {
-        fail(source_, "has more than " + std::to_string(kMaxDimensions) + " dimensions");
+        source_.fail("has more than " + std::to_string(kMaxDimensions) + " dimensions");
       }
       if (!accept(',')) {
         expect(')');
@@ -114,16 +110,15 @@ class HeaderParser {
   void set_type(ArrayLayout& header) {
     skip_space();
     if (at_ < text_.size() && text_[at_] == '[') {
-      fail(source_, std::string("holds structures with fields; ") + kAllowed);
+      source_.fail(std::string("holds structures with fields; ") + kAllowed);
     }
     const std::string type = string();
     const std::size_t kind_at = !type.empty() && std::strchr("<>|=", type[0]) != nullptr ? 1 : 0;
     header.big_endian = type.starts_with('>');
     const char kind = kind_at < type.size() ? type[kind_at] : '\0';
     if (kind == 'O') {
-      fail(source_,
-           std::string("holds Python objects, which are never loaded, as they could run programs; ") +
-               kAllowed);
+      source_.fail(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
+                   kAllowed);
     }
     const std::string_view size = std::string_view(type).substr(std::min(kind_at + 1, type.size()));
     header.bytes = size == "1" ? 1 : size == "2" ? 2 : size == "4" ? 4 : size == "8" ? 8 : 0;
@@ -132,7 +127,7 @@ class HeaderParser {
     const bool boolean = kind == 'b' && header.bytes == 1;
     header.kind = floating ? ValueKind::kFloat : kind == 'i' ? ValueKind::kSigned : ValueKind::kUnsigned;
     if (!integer && !floating && !boolean)
-      fail(source_, "holds values of type " + quoted_name(type) + "; " + kAllowed);
+      source_.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
   }
 
   std::string_view text_;
@@ -143,20 +138,20 @@ class HeaderParser {
 ArrayLayout read_header(const ByteSource& source) {
   std::array<std::uint8_t, 12> start{};
   const auto read = [&](std::span<std::uint8_t> out) {
-    if (source.read(out) < out.size()) fail(source, "is cut short in the header");
+    if (source.read(out) < out.size()) source.fail("is cut short in the header");
   };
   const std::size_t magic_bytes = source.read(std::span(start).first(8));
   if (magic_bytes < 8 || std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
-    fail(source, "is not a NumPy array file (.npy)");
+    source.fail("is not a NumPy array file (.npy)");
   }
   // Version 1 has 2 bytes for the header's length, versions 2 and 3 have 4.
   if (start[6] < 1 || start[6] > 3)
-    fail(source, "has version " + std::to_string(start[6]) + "; allowed: 1 to 3");
+    source.fail("has version " + std::to_string(start[6]) + "; allowed: 1 to 3");
   const std::size_t length_bytes = start[6] == 1 ? 2 : 4;
   read(std::span(start).subspan(8, length_bytes));
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | start[8 + i];
-  if (length > kMaxHeaderBytes) fail(source, "has a header of " + std::to_string(length) + " bytes");
+  if (length > kMaxHeaderBytes) source.fail("has a header of " + std::to_string(length) + " bytes");
   std::string text(length, '\0');
   read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), text.size()));
   return HeaderParser(text, source).parse();

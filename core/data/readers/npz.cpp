@@ -15,8 +15,6 @@
 namespace sweep {
 namespace {
 
-constexpr std::uint64_t kHarmlessBytes = 16 << 20;
-constexpr std::uint64_t kLargestExpansion = 100;
 constexpr std::string_view kEnding = ".npy";
 
 struct Closer {
@@ -64,10 +62,7 @@ zip_stat_t checked_member(zip_t* zip, zip_uint64_t index, const std::string& arc
   }
   if (member.comp_method == ZIP_CM_STORE && member.size != member.comp_size)
     fail(where, "the archive is damaged: a stored member has two sizes");
-  if (member.size > kHarmlessBytes && member.size / kLargestExpansion > member.comp_size) {
-    fail(where, "expands to more than " + std::to_string(kLargestExpansion) +
-                    " times its size: such data is refused as a decompression bomb");
-  }
+  refuse_bomb(where, member.size, member.comp_size);
   return member;
 }
 

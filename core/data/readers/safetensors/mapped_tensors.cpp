@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest SIMD vector
 
-constexpr TensorType kTypes[] = {TensorType::kU8, TensorType::kI32, TensorType::kU32, TensorType::kF32};
+constexpr TensorType kMappedTypes[] = {TensorType::kU8, TensorType::kI32, TensorType::kU32, TensorType::kF32};
 
 std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -75,7 +75,7 @@ MappedTensors::MappedTensors(FileDescriptor file, MapUse use, std::string name)
   const std::uint64_t header_bytes = tensor_header_bytes(all, all.size(), name_);
   data_ = file_->bytes().subspan(kTensorLengthBytes + static_cast<std::size_t>(header_bytes));
   header_ = parse_tensor_header(all.substr(kTensorLengthBytes, static_cast<std::size_t>(header_bytes)),
-                                data_.size(), kTypes, name_);
+                                data_.size(), kMappedTypes, name_);
 }
 
 const TensorEntry* MappedTensors::find(const std::string& name) const {

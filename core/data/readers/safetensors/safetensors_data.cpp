@@ -14,11 +14,11 @@ namespace {
 // Far more than the few arrays of a data set need. A checkpoint may have more.
 constexpr std::uint64_t kMaxHeaderBytes = 1 << 20;
 
-struct TypeRow {
+struct KindRow {
   TensorType type;
   ValueKind kind;
 };
-constexpr TypeRow kKinds[] = {
+constexpr KindRow kKinds[] = {
     {TensorType::kF32, ValueKind::kFloat},     {TensorType::kF64, ValueKind::kFloat},
     {TensorType::kF16, ValueKind::kFloat},     {TensorType::kBf16, ValueKind::kBfloat},
     {TensorType::kBool, ValueKind::kUnsigned}, {TensorType::kU8, ValueKind::kUnsigned},
@@ -30,12 +30,12 @@ constexpr TypeRow kKinds[] = {
 constexpr auto kAllowed = [] {
   std::array<TensorType, std::size(kKinds)> types{};
   std::transform(std::begin(kKinds), std::end(kKinds), types.begin(),
-                 [](const TypeRow& row) { return row.type; });
+                 [](const KindRow& row) { return row.type; });
   return types;
 }();
 
 ArrayLayout layout_of(const TensorEntry& entry) {
-  const auto row = std::ranges::find(kKinds, entry.type, &TypeRow::type);
+  const auto row = std::ranges::find(kKinds, entry.type, &KindRow::type);
   return {.kind = row->kind, .bytes = bytes_of(entry.type), .shape = entry.shape};
 }
 
