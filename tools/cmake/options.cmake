@@ -7,6 +7,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 # Where tools/pack puts the libraries for machines without them; also for the libraries' own ones (DT_RPATH).
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+# Where tools/release puts those that a system may lack.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib/sweep")
 add_link_options(-Wl,--disable-new-dtags)
 
 option(SWEEP_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
@@ -72,6 +74,8 @@ endfunction()
 add_library(sweep_warnings INTERFACE)
 target_compile_options(sweep_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion -Wno-sign-conversion>
+  # Clang has them for aggregates of aggregates, for names of one folder's sources compiled together, and for embedded files.
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-missing-braces -Wno-shadow -Wno-unused-const-variable -Wno-overlength-strings>
   # GCC 12 reports every "text" + std::string at -O3 (its bug 105651).
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SWEEP_WERROR}>>:-Werror>)
