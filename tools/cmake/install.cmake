@@ -1,9 +1,27 @@
 # What find_package(sweep) needs: the targets, the packages they link, and the version.
 include(CMakePackageConfigHelpers)
 set(sweep_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sweep)
-install(EXPORT sweepTargets NAMESPACE sweep:: DESTINATION ${sweep_config_dir})
+install(EXPORT sweepTargets NAMESPACE sweep:: DESTINATION ${sweep_config_dir} COMPONENT development)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/sweepConfig.cmake.in ${PROJECT_BINARY_DIR}/sweepConfig.cmake
   INSTALL_DESTINATION ${sweep_config_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/sweepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/sweepConfig.cmake ${PROJECT_BINARY_DIR}/sweepConfigVersion.cmake
-  DESTINATION ${sweep_config_dir})
+  DESTINATION ${sweep_config_dir} COMPONENT development)
+
+# Debian packages, which tools/release makes: the program, and what programs of others are built with.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "the developers of sweep")
+set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME sweep-runner)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "dataset-fashion-mnist")
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${PROJECT_DESCRIPTION}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsweep-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "nlohmann-json3-dev, libfmt-dev, libhwy-dev, libprotobuf-dev, zlib1g-dev, nettle-dev, libjpeg62-turbo-dev, libspng-dev, libwebp-dev, libzip-dev")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Libraries and headers of sweep, for programs with trainings of their own")
+include(CPack)

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Makes the packages of a built program, and installs the wheel where nothing else is: an empty environment and PATH.
+
+  release_test.py --release tools/release --build BUILD
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+import venv
+from pathlib import Path
+from types import SimpleNamespace
+
+CONTEXT = SimpleNamespace(release=None, build=None)
+CONFIG = {"name": "mine", "dataset": {"name": "fashion-mnist", "limit": 600, "validation": 100}, "epochs": 2,
+          "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]},
+          "params": {"lr": [0.1, 0.01], "batch_size": [50], "device": ["cpu"]}}
+
+
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Release(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.files = cls.folder / "files"
+        run(CONTEXT.release, "--built", CONTEXT.build, cls.files)
+        cls.environment = cls.folder / "environment"
+        venv.create(cls.environment, with_pip=True)
+        cls.python = cls.environment / "bin/python"
+        (cls.wheel,) = cls.files.glob("sweep_runner-*.whl")
+        cls.before = cls.installed()
+        cls.pip("install", "--no-index", cls.wheel)
+
+    @classmethod
+    def installed(cls):
+        return {path for path in cls.environment.rglob("*") if "__pycache__" not in str(path)}
+
+    @classmethod
+    def pip(cls, *words):
+        run(cls.python, "-m", "pip", "--disable-pip-version-check", *words)
+
+    def in_environment(self, *command):
+        """What a command prints that finds programs of the environment only."""
+        path = {"PATH": str(self.environment / "bin"), "HOME": str(self.folder)}
+        data = {key: os.environ[key] for key in ("SWEEP_DATA",) if key in os.environ}
+        return run(self.environment / "bin" / command[0], *command[1:], cwd=self.folder, env={**path, **data})
+
+    def test_the_program_of_the_wheel_trains(self):
+        self.assertRegex(self.in_environment("sweep", "--version"), r"^sweep \d+\.\d+\.\d+ ")
+        self.in_environment("sweep", "init")
+        self.assertIn("lr", self.in_environment("sweep", "plan", "sweep.json"))
+        script = f"import sweep; print(len(sweep.run({CONFIG!r}).runs)); print(sorted(sweep.load('runs/mine').epochs[0]))"
+        printed = self.in_environment("python", "-c", script).splitlines()
+        self.assertEqual(printed[-2], "2")
+        for column in ("run", "lr", "epoch", "loss", "validation_accuracy", "epoch_seconds"):
+            self.assertIn(f"'{column}'", printed[-1])
+        self.assertEqual(len(list(self.folder.glob("runs/mine/*/events.out.tfevents.*"))), 2)
+        self.assertIn("mine", self.in_environment("python", "-m", "sweep", "ls", "runs"))
+
+    def test_errors_are_those_of_the_program(self):
+        script = "import sweep\ntry:\n  sweep.load('nowhere')\nexcept ValueError as error:\n  print(error)"
+        self.assertIn("nowhere", self.in_environment("python", "-c", script))
+
+    def test_every_library_is_there(self):
+        libraries = self.environment / "lib/sweep"
+        for line in run("ldd", self.environment / "bin/sweep").splitlines():
+            if "/" in line and not any(name in line for name in ("ld-linux", "libc.so", "libm.so", "libgcc_s", "libstdc++")):
+                self.assertIn(str(libraries), line)
+
+    def test_the_archive_holds_the_program_that_runs_anywhere(self):
+        (archive,) = self.files.glob("sweep-*.tar.gz")
+        with tarfile.open(archive) as tar:
+            tar.extractall(self.folder / "unpacked")
+        (program,) = self.folder.glob("unpacked/*/bin/sweep")
+        self.assertRegex(run(program, "--version", env={}), r"^sweep ")
+
+    def test_debian_packages_say_what_they_need(self):
+        (program,) = self.files.glob("sweep-runner_*.deb")
+        (development,) = self.files.glob("libsweep-dev_*.deb")
+        self.assertIn("libc6", run("dpkg-deb", "--field", program, "Depends"))
+        self.assertIn("/usr/bin/sweep\n", run("dpkg-deb", "--contents", program))
+        self.assertIn("nlohmann-json3-dev", run("dpkg-deb", "--field", development, "Depends"))
+        self.assertIn("sweepConfig.cmake\n", run("dpkg-deb", "--contents", development))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.pip("uninstall", "--yes", "sweep-runner")
+        remains = cls.installed() - cls.before
+        assert not remains, remains
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--release", required=True)
+    parser.add_argument("--build", required=True)
+    arguments, rest = parser.parse_known_args()
+    CONTEXT.release, CONTEXT.build = arguments.release, arguments.build
+    sys.exit(not unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful())

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Makes a wheel of an installed program: of bin/sweep, the libraries that it needs and what is under share.
+
+  make_wheel.py --prefix PREFIX --version 0.1.0 DIR
+
+PREFIX is a directory that `cmake --install BUILD --component program` filled. Prints the path of the wheel, whose tag says which
+glibc it needs at least.
+"""
+import argparse
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# What every Linux for which the tag stands has (PEP 600): glibc's libraries and the compiler's.
+OF_THE_SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))\.so\b")
+# The newest libstdc++ that comes with a distribution of that glibc (auditwheel's policies).
+NEWEST_LIBSTDCXX = {34: 29, 35: 30}
+METADATA = """\
+Metadata-Version: 2.1
+Name: sweep-runner
+Version: {version}
+Summary: Hyperparameter sweeps of small networks, logged for TensorBoard
+License: Apache-2.0
+Requires-Python: >=3.8
+Provides-Extra: tensorboard
+Requires-Dist: tensorboard; extra == 'tensorboard'
+Provides-Extra: pandas
+Requires-Dist: pandas; extra == 'pandas'
+Description-Content-Type: text/markdown
+
+{readme}"""
+
+
+def output_of(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def needed_libraries(program):
+    """Paths of the shared libraries that `program` and its libraries need and a system may lack."""
+    found = re.findall(r"^\s*(\S+) => (.+) \(0x", output_of("ldd", program), re.MULTILINE)
+    return {name: Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)}
+
+
+def glibc_needed(files):
+    """The minor version of glibc 2 that all of `files` run with. Exits if their libstdc++ is newer than that of any policy."""
+    symbols = "".join(output_of("objdump", "-T", file) for file in files)
+    newest = lambda name: max(int(minor) for minor in re.findall(name + r"(\d+)", symbols))  # noqa: E731
+    glibc, libstdcxx = max(newest(r"GLIBC_2\."), min(NEWEST_LIBSTDCXX)), newest(r"GLIBCXX_3\.4\.")
+    while glibc in NEWEST_LIBSTDCXX and NEWEST_LIBSTDCXX[glibc] < libstdcxx:
+        glibc += 1
+    return glibc
+
+
+def write_wheel(path, info, files):
+    """Writes the wheel's zip: `files` maps names in it to (content, is_program)."""
+    record = ""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for name, (content, is_program) in sorted(files.items()):
+            entry = zipfile.ZipInfo(name)  # of 1980: the same bytes each time
+            entry.external_attr = (0o100755 if is_program else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, content, compresslevel=9)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            record += f"{name},sha256={digest},{len(content)}\n"
+        wheel.writestr(zipfile.ZipInfo(f"{info}/RECORD"), f"{record}{info}/RECORD,,\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prefix", required=True, type=Path)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("directory", type=Path)
+    arguments = parser.parse_args()
+    name = f"sweep_runner-{arguments.version}"
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Path(folder)
+        shutil.copytree(arguments.prefix, stage, dirs_exist_ok=True)
+        program = stage / "bin/sweep"
+        libraries = stage / "lib/sweep"
+        libraries.mkdir(parents=True)
+        for library, path in needed_libraries(program).items():
+            shutil.copy(path, libraries / library)
+        binaries = [program, *sorted(libraries.iterdir())]
+        subprocess.run(["strip", *binaries], check=True)
+        tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_x86_64"
+        files = {f"{name}.data/scripts/sweep": (program.read_bytes(), True)}
+        program.unlink()
+        for path in sorted(stage.rglob("*")):
+            if path.is_file():
+                files[f"{name}.data/data/{path.relative_to(stage)}"] = (path.read_bytes(), ".so" in path.name)
+    for path in sorted((HERE / "sweep").glob("*.py")):
+        files[f"sweep/{path.name}"] = (path.read_bytes(), False)
+    info = f"{name}.dist-info"
+    readme = (HERE / "README.md").read_text()
+    files[f"{info}/METADATA"] = (METADATA.format(version=arguments.version, readme=readme).encode(), False)
+    wheel = f"Wheel-Version: 1.0\nGenerator: sweep\nRoot-Is-Purelib: false\nTag: {tag}\n"
+    files[f"{info}/WHEEL"] = (wheel.encode(), False)
+    files[f"{info}/LICENSE"] = ((HERE.parents[1] / "LICENSE").read_bytes(), False)
+    arguments.directory.mkdir(parents=True, exist_ok=True)
+    path = arguments.directory / f"{name}-{tag}.whl"
+    write_wheel(path, info, files)
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
