@@ -42,8 +42,10 @@ class ResultsChecker {
     // A training loop of the user's own leaves only the results, and those only if it saves them.
     const bool has_json = fs::exists(directory_ / "results.json"),
                has_csv = fs::exists(directory_ / "results.csv"),
-               has_sweep = fs::exists(directory_ / ".lock") || fs::exists(directory_ / "sweep.json");
-    if (has_sweep) check_file("sweep.json", &ResultsChecker::check_sweep);
+               is_run = fs::exists(directory_ / ".." / kSweepFile),
+               has_sweep =
+                   fs::exists(directory_ / kSweepFile) || (fs::exists(directory_ / kLockFile) && !is_run);
+    if (has_sweep) check_file(kSweepFile, &ResultsChecker::check_sweep);
     if (has_sweep || has_json || has_csv) {
       check_file("results.json", &ResultsChecker::check_json);
       check_file("results.csv", &ResultsChecker::check_csv);

@@ -37,7 +37,6 @@ class Watch {
   Watch(const fs::path& directory, const WatchOptions& options)
       : directory_(directory),
         options_(options),
-        held_(directory),
         region_(options.terminal),
         log_(options.terminal),
         recorded_(fs::weakly_canonical(directory).filename().string()) {
@@ -48,7 +47,7 @@ class Watch {
     while (!options_.stop_requested()) {
       // In this order: a sweep that ends in between is noticed the next time.
       const WatchedElsewhere elsewhere = options_.elsewhere();
-      const bool is_held = held_.is_held();
+      const bool is_held = SweepDirectory::is_held(directory_);
       line_ = elsewhere.line;
       if (const auto sweep = is_held ? read_progress(directory_) : std::nullopt) {
         show(*sweep);
@@ -124,7 +123,7 @@ class Watch {
   }
 
   void tell_end() {
-    const SweepStatus status = sweep_status(directory_, held_.is_held());
+    const SweepStatus status = sweep_status(directory_, SweepDirectory::is_held(directory_));
     if (options_.json) {
       write_json({{"event", "end"}, {"status", to_json(status)}});
     } else {
@@ -138,7 +137,6 @@ class Watch {
 
   const fs::path directory_;
   const WatchOptions& options_;
-  SweepDirectoryWatch held_;
   LiveRegion region_;
   Terminal log_;                              // where lines may have any length
   RecordedProgress recorded_;                 // where no process knows all of it

@@ -5,13 +5,13 @@
 #include "core/base/block_signals.h"
 #include "core/base/start_thread.h"
 #include "core/base/wait_until.h"
+#include "runmanager/records/run_files.h"
 
 namespace sweep {
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path path, const Network& network,
                                    std::function<void(Survives)> flush_events, double seconds_between_syncs)
     : path_(std::move(path)),
-      names_(checkpoint_names(attempt_of(path_.filename().string()))),
       network_(network),
       flush_events_(std::move(flush_events)),
       between_syncs_(seconds_between_syncs) {}
@@ -103,13 +103,13 @@ void CheckpointWriter::write(Survives survives) {
 // the next rename to path_, whose data are not synced, could reach the disk before the second name.
 void CheckpointWriter::keep_as_previous() const {
   const std::filesystem::path directory = path_.parent_path();
-  link_file_atomically(path_, directory / names_.previous);
+  link_file_atomically(path_, directory / kPreviousCheckpointFile);
   sync_directory(directory);
   sync_directory(directory.parent_path());  // the run's directory may be new
 }
 
 void CheckpointWriter::keep_as_best(Survives survives) const {
-  link_file_atomically(path_, path_.parent_path() / names_.best);
+  link_file_atomically(path_, path_.parent_path() / kBestFile);
   if (survives == Survives::kPowerCut) sync_directory(path_.parent_path());
 }
 

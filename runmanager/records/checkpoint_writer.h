@@ -20,7 +20,6 @@
 #include "core/network/network.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/results.h"
-#include "runmanager/records/run_files.h"
 
 namespace sweep {
 
@@ -72,7 +71,6 @@ class CheckpointWriter {
   Survives next_survives(bool is_best, bool is_only);
 
   const std::filesystem::path path_;
-  const CheckpointNames names_;
   const Network& network_;
   const std::function<void(Survives)> flush_events_;
   const std::chrono::duration<double> between_syncs_;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <vector>
 
 #include "core/base/error.h"
 #include "tbwriter/event_file_name.h"
@@ -15,16 +15,13 @@ bool is_events_file(const std::filesystem::path& path) {
   return path.filename().string().find("tfevents") != std::string::npos;  // TensorBoard's criterion
 }
 
-constexpr std::string_view kWeightsSuffix = ".safetensors", kPreviousSuffix = ".previous";
-
 // "run.json.4711.tmp": a name that write_file_atomically() makes.
 bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };
   return begins(kRunRecordFile) || begins(kCheckpointFile) || begins(kPreviousCheckpointFile) ||
          begins(kBestFile) || begins(kProgressFile) || begins("sweep.json") || begins("results.csv") ||
-         begins("results.json") || name.starts_with(kEventsCopy) ||
-         !attempt_of(name.substr(0, name.find(kWeightsSuffix) + kWeightsSuffix.size())).empty();
+         begins("results.json") || name.starts_with(kEventsCopy);
 }
 
 [[noreturn]] void throw_unprepared(const std::filesystem::path& directory,
@@ -34,41 +31,6 @@ bool is_temporary(const std::string& name) {
 }
 
 }  // namespace
-
-CheckpointNames checkpoint_names(std::string_view attempt) {
-  if (attempt.empty()) return {};
-  return {.newest = fmt::format("checkpoint.{}{}", attempt, kWeightsSuffix),
-          .previous = fmt::format("checkpoint.{}{}{}", attempt, kPreviousSuffix, kWeightsSuffix),
-          .best = fmt::format("best.{}{}", attempt, kWeightsSuffix)};
-}
-
-std::string attempt_of(std::string_view file) {
-  constexpr std::size_t kIdDigits = 16;
-  const std::size_t begin = file.find('.');
-  if (!file.ends_with(kWeightsSuffix) ||
-      (file.substr(0, begin) != "checkpoint" && file.substr(0, begin) != "best"))
-    return "";
-  file.remove_suffix(kWeightsSuffix.size());
-  if (file.size() <= begin) return "";
-  file.remove_prefix(begin + 1);
-  if (file.ends_with(kPreviousSuffix)) file.remove_suffix(kPreviousSuffix.size());
-  const bool good =
-      file.size() > kIdDigits + 1 && file[kIdDigits] == '-' &&
-      file.substr(0, kIdDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos &&
-      file.substr(kIdDigits + 1).find_first_not_of("0123456789") == std::string_view::npos;
-  return good ? std::string(file) : "";
-}
-
-std::vector<std::string> attempts_in(const std::filesystem::path& run_directory) {
-  std::set<std::string> attempts;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(run_directory, error), end; !error && it != end;
-       it.increment(error)) {
-    if (std::string attempt = attempt_of(it->path().filename().string()); !attempt.empty())
-      attempts.insert(std::move(attempt));
-  }
-  return {attempts.begin(), attempts.end()};
-}
 
 void check_is_own_directory(const std::filesystem::path& directory) {
   std::error_code error;
@@ -88,7 +50,7 @@ void prepare_run_directory(const std::filesystem::path& directory, const std::fu
       const std::string name = entry.path().filename().string();
       const bool ours = tbwriter::is_event_file_name(name) || name == kRunRecordFile ||
                         name == kCheckpointFile || name == kPreviousCheckpointFile || name == kBestFile ||
-                        name == kLogFile || is_temporary(name) || !attempt_of(name).empty();
+                        name == kLogFile || is_temporary(name);
       if (ours) old.push_back(entry.path());
     }
     if (may_remove) may_remove();

@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace sweep {
 
@@ -19,18 +17,8 @@ inline constexpr const char* kPreviousCheckpointFile = "checkpoint.previous.safe
 inline constexpr const char* kBestFile = "best.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
 
-/// The names of a run's checkpoints. Where several processes share a sweep, each attempt to train a run (see
-/// Claim::attempt()) has its own, so that one that was taken for dead and lives on replaces nothing: the
-/// usual names are given when the run has ended.
-struct CheckpointNames {
-  std::string newest = kCheckpointFile, previous = kPreviousCheckpointFile, best = kBestFile;
-};
-/// "checkpoint.3f2a9c01d2e4b6a8-2.safetensors" and the like; the usual names for "".
-CheckpointNames checkpoint_names(std::string_view attempt);
-/// The attempt that a file of CheckpointNames is of; empty for the usual names and all other files.
-std::string attempt_of(std::string_view file);
-/// The attempts that have files in a run's directory, in the order of their names.
-std::vector<std::string> attempts_in(const std::filesystem::path& run_directory);
+/// In a sweep's directory: see SweepDirectory. In a run's: see RunLock.
+inline constexpr const char* kLockFile = ".lock";
 
 /// In the sweep's directory: the expanded sweep file.
 inline constexpr const char* kSweepFile = "sweep.json";
@@ -40,9 +28,6 @@ inline constexpr const char* kProgressFile = ".progress.json";
 inline constexpr const char* kResults = "results";
 /// Begins the names of copies of events files that are not complete yet; they end in ".tmp".
 inline constexpr const char* kEventsCopy = "copy-of-events.";
-/// In the sweep's directory: who works on what, where several processes share it.
-inline constexpr const char* kClaimsFolder = ".claims";
-
 /// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change
 /// a directory that is not this run's.
 void check_is_own_directory(const std::filesystem::path& directory);

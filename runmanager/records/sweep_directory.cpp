@@ -1,24 +1,19 @@
 #include "runmanager/records/sweep_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/retry.h"
-#include "runmanager/claims/membership.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
@@ -26,94 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLockFile = ".lock";
+constexpr const char* kTurnFile = ".turn.lock";
+constexpr const char* kStart = "start";  // in the lock file of a shared directory
+constexpr std::chrono::milliseconds kPause(10);
 
 [[noreturn]] void throw_io(const fs::path& path, const std::string& message, int error) {
   throw IoError(fmt::format("{}: {}: {}", path.string(), message, std::strerror(error)));
-}
-
-std::string process_text() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return fmt::format("process {} on {}", ::getpid(), host.data());
-}
-
-// What the lock file says; "" while nobody holds it.
-std::string lock_text(int fd) {
-  std::array<char, 512> text{};
-  std::size_t length = 0;
-  for (;;) {
-    const ssize_t got = retry_interrupted(
-        [&] { return ::pread(fd, text.data() + length, text.size() - length, static_cast<off_t>(length)); });
-    if (got <= 0) return {text.data(), length};
-    length += static_cast<std::size_t>(got);
-  }
-}
-
-// Whether this is what write_lock_text() writes, or what a power cut left of it: some first bytes, then
-// zeros.
-bool may_be_lock_text(std::string_view text) {
-  constexpr std::string_view kBegin = "process ";
-  text = text.substr(0, text.find_last_not_of('\0') + 1);
-  return text.starts_with(kBegin) || kBegin.starts_with(text);
-}
-
-void write_lock_text(int fd, std::string_view text, const fs::path& path) {
-  if (retry_interrupted([fd] { return ::ftruncate(fd, 0); }) != 0) throw_io(path, "cannot write", errno);
-  for (off_t position = 0; !text.empty();) {
-    const ssize_t written =
-        retry_interrupted([&] { return ::pwrite(fd, text.data(), text.size(), position); });
-    if (written < 0) throw_io(path, "cannot write", errno);
-    position += written;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-std::string read_owner(int fd) {
-  std::string owner = lock_text(fd);
-  while (!owner.empty() && owner.back() == '\n') owner.pop_back();
-  return owner.empty() ? "another process" : owner;
-}
-
-// Whether the process that read_owner() names was on this machine and is gone.
-bool owner_is_gone(const std::string& owner) {
-  int pid = 0;
-  std::array<char, 256> host{}, here{};
-  if (std::sscanf(owner.c_str(), "process %d on %255s", &pid, host.data()) != 2 || pid <= 0) return false;
-  ::gethostname(here.data(), here.size() - 1);
-  return std::strcmp(host.data(), here.data()) == 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
-}
-
-// Those that share the directory, as far as they are known to live or may. "" if there are none.
-std::string living_members(MemberWatch& watch) {
-  std::string text;
-  for (const OtherMember& member : watch.look_at_all()) {
-    if (member.life != Life::kDead) text += (text.empty() ? "" : "; ") + describe(member.identity);
-  }
-  return text;
-}
-
-std::string living_members(const fs::path& directory) {
-  MemberWatch watch(SweepDirectory::members_folder(directory), this_process());
-  return living_members(watch);
-}
-
-// The workers of a killed sweep have inherited its lock and hold it for the moment until they are gone, too.
-// So the lock is tried for a while if its owner is gone.
-bool try_lock(const fs::path& directory, int fd, int operation) {
-  constexpr int kTries = 200;  // times 10 ms
-  for (int tries = 0;; ++tries) {
-    if (retry_interrupted([&] { return ::flock(fd, operation | LOCK_NB); }) == 0) return true;
-    const int error = errno;
-    // Those that share the directory do not say so in the lock file.
-    const bool is_dying =
-        living_members(directory).empty() && (lock_text(fd).empty() || owner_is_gone(read_owner(fd)));
-    if (error != EWOULDBLOCK || tries == kTries || !is_dying) {
-      errno = error;
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
 }
 
 // Another process has the lock.
@@ -122,84 +35,53 @@ class HeldError : public IoError {
   using IoError::IoError;
 };
 
-[[noreturn]] void throw_held(const fs::path& directory, const std::string& owner) {
-  throw HeldError(
-      fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
-                  directory.string(), owner));
-}
-
-[[noreturn]] void throw_shared(const fs::path& directory, const std::string& members) {
+[[noreturn]] void throw_held(const fs::path& directory, const LockFile& lock) {
+  if (line_of(lock.text(), kStart).empty())
+    throw HeldError(
+        fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
+                    directory.string(), lock.owner()));
   throw HeldError(fmt::format(
-      "{}: shared by sweeps that were started with --join: {}. Use --join to work with them, or wait for "
-      "them, or use --fresh or another --logdir.",
-      directory.string(), members));
+      "{}: shared by sweeps that were started with --join, such as {}. Use --join to work with them, or wait "
+      "for them, or use --fresh or another --logdir.",
+      directory.string(), lock.owner()));
 }
 
-// Returns when no member lives; throws HeldError as soon as one is seen to. One on another machine that was
-// killed is known to be dead only after a lease.
-void wait_for_dead_members(const fs::path& directory) {
-  constexpr std::chrono::milliseconds kPause(200);
-  MemberWatch watch(SweepDirectory::members_folder(directory), this_process());
-  for (;;) {
-    bool unknown = false;
-    for (const OtherMember& member : watch.look_at_all()) {
-      if (member.life == Life::kSeen) throw_shared(directory, describe(member.identity));
-      if (member.life == Life::kDead) watch.remove(member.identity);
-      unknown = unknown || member.life == Life::kUnseen;
-    }
-    if (!unknown) return;
-    std::this_thread::sleep_for(kPause);
+// Whether to try once more to lock. The workers of a killed sweep hold its lock for the moment until they are
+// gone, too, and who only looks whether a sweep runs has it for less.
+bool tries_again(const LockFile& lock, int tries, int for_dying = 200) {
+  constexpr int kForLooking = 3;
+  if (tries >= (lock.owner_may_be_gone() ? for_dying : kForLooking)) return false;
+  std::this_thread::sleep_for(kPause);
+  return true;
+}
+
+// Throws HeldError if another process has the lock.
+std::unique_ptr<LockFile> lock(const fs::path& directory) {
+  auto lock = std::make_unique<LockFile>(directory / kLockFile);
+  for (int tries = 0; !lock->try_lock(LockKind::kExclusive); ++tries) {
+    if (!tries_again(*lock, tries)) throw_held(directory, *lock);
   }
+  lock->write_owner();
+  return lock;
 }
 
-// A file of the user's that is called so, or a hard link to one.
-void refuse_strange_file(int fd, const fs::path& path) {
-  if (!may_be_lock_text(lock_text(fd)))
-    throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
-}
+// Has a lock until the scope is left.
+class Turn {
+ public:
+  /// Waits for the lock; has none if asked to stop meanwhile.
+  Turn(LockFile& lock, const std::function<int()>& stop_requested) : lock_(lock) {
+    while (!(has_ = lock_.try_lock(LockKind::kExclusive)) && stop_requested() == 0)
+      std::this_thread::sleep_for(kPause);
+  }
+  ~Turn() { lock_.unlock(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  explicit operator bool() const { return has_; }
 
-// Opens the lock file and locks it. Throws HeldError if another process has the lock.
-FileDescriptor open_locked(const fs::path& directory, int operation) {
-  const fs::path path = directory / kLockFile;
-  FileDescriptor file = open_output_file(path, OutputMode::kUpdate);
-  if (try_lock(directory, file.get(), operation)) return file;
-  const int error = errno;
-  const std::string owner = read_owner(file.get());
-  if (error != EWOULDBLOCK) throw_io(path, "cannot lock", error);
-  const std::string members = living_members(directory);
-  if (!members.empty()) throw_shared(directory, members);
-  throw_held(directory, owner);
-}
-
-// Returns the descriptor of the locked file. Throws HeldError if another process has the lock.
-int lock(const fs::path& directory) {
-  const fs::path path = directory / kLockFile;
-  FileDescriptor file = open_locked(directory, LOCK_EX);
-  const int fd = file.get();
-  refuse_strange_file(fd, path);
-  write_lock_text(fd, process_text() + "\n", path);
-  return file.release();
-}
-
-// Whether the lock file says that a process on another machine has the directory.
-bool is_of_another_host(const std::string& owner) {
-  int pid = 0;
-  std::array<char, 256> host{}, here{};
-  if (std::sscanf(owner.c_str(), "process %d on %255s", &pid, host.data()) != 2) return false;
-  ::gethostname(here.data(), here.size() - 1);
-  return std::strcmp(host.data(), here.data()) != 0;
-}
-
-// Returns the descriptor of the file that is locked together with others.
-int lock_shared(const fs::path& directory) {
-  FileDescriptor file = open_locked(directory, LOCK_SH);
-  refuse_strange_file(file.get(), directory / kLockFile);
-  const std::string owner = read_owner(file.get());
-  // The lock was to be had, so that process is dead, unless locks do not reach its machine.
-  if (is_of_another_host(owner) && beats_within(directory / kLockFile, lease())) throw_held(directory, owner);
-  [[maybe_unused]] const int emptied = ::ftruncate(file.get(), 0);
-  return file.release();
-}
+ private:
+  LockFile& lock_;
+  bool has_ = false;
+};
 
 // `path`, or the nearest directory above it that exists.
 fs::path nearest_existing(fs::path path) {
@@ -232,14 +114,6 @@ void refuse_link(const fs::path& path) {
                   path.string(), target.string(), target.parent_path().string()));
 }
 
-// Files are written and removed in the folder of the claims and in those below it.
-void refuse_linked_claims(const fs::path& directory) {
-  const fs::path claims = directory / kClaimsFolder, runs = claims / "runs";
-  for (const fs::path& folder : {claims, claims / "members", claims / "turns", runs, runs / "owners",
-                                 runs / "settled", runs / "released"})
-    check_is_own_directory(folder);
-}
-
 }  // namespace
 
 void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool fresh) {
@@ -250,23 +124,17 @@ void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool
   if (!fs::is_directory(existing, error)) throw_io(existing, "cannot make a log directory here", ENOTDIR);
   if (::access(existing.c_str(), W_OK | X_OK) != 0) throw_io(existing, "cannot write here", errno);
   // With `fresh`, another process has taken the number since; open() takes the next one.
-  if (existing == path && !fresh) ::close(lock(path));
+  if (existing == path && !fresh) lock(path);
 }
 
-bool SweepDirectory::is_held(const fs::path& path) { return SweepDirectoryWatch(path).is_held(); }
-
-SweepDirectoryWatch::SweepDirectoryWatch(fs::path path)
-    : path_(std::move(path)), members_(SweepDirectory::members_folder(path_), this_process()) {}
-
-bool SweepDirectoryWatch::is_held() {
+bool SweepDirectory::is_held(const fs::path& path) {
   try {
-    const FileDescriptor file = open_regular_file(path_ / kLockFile);
-    if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return true;
-    const fs::path folder = SweepDirectory::members_folder(path_);
-    return std::ranges::any_of(members_.look_at_all(), [&folder](const OtherMember& member) {
-      return member.life == Life::kSeen ||
-             (member.life == Life::kUnseen && has_beaten_lately(folder, member.identity));
-    });
+    const FileDescriptor file = open_regular_file(path / kLockFile);
+    // NFS locks a file alone only where it is open for writing.
+    const FileDescriptor writable(
+        ::open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC));
+    const int fd = writable.get() >= 0 ? writable.get() : file.get();
+    return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   } catch (const DataError&) {
     return false;
   }
@@ -282,10 +150,7 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
     if (error) throw_io(path, "cannot make this directory", error.value());
     if (fresh && !made) continue;  // Another process took that number in between.
     try {
-      refuse_linked_claims(path);
-      SweepDirectory directory(path, lock(path), /*shared=*/false);
-      wait_for_dead_members(path);
-      return directory;
+      return {path, lock(path)};
     } catch (const HeldError&) {
       if (!fresh) throw;  // A sweep of that very name has begun in the new directory.
     }
@@ -298,38 +163,64 @@ SweepDirectory SweepDirectory::join(const fs::path& logdir, const std::string& n
   std::error_code error;
   fs::create_directories(path, error);
   if (error) throw_io(path, "cannot make this directory", error.value());
-  refuse_linked_claims(path);
-  return {path, lock_shared(path), /*shared=*/true};
+  SweepDirectory directory(path, std::make_unique<LockFile>(path / kLockFile));
+  directory.turn_ = std::make_unique<LockFile>(path / kTurnFile);
+  return directory;
 }
 
-fs::path SweepDirectory::members_folder(const fs::path& path) { return path / kClaimsFolder / "members"; }
-
-SweepDirectory::SweepDirectory(fs::path path, int fd, bool shared)
-    : path_(std::move(path)), fd_(fd), shared_(shared) {
-  if (!shared) beat_ = std::make_unique<FileBeat>(path_ / kLockFile, lease());
+// Returns whether this process is alone. Throws HeldError if another one has the directory for itself.
+bool SweepDirectory::lock_with_others() {
+  for (int tries = 0;; ++tries) {
+    if (lock_->try_lock(LockKind::kExclusive)) return true;
+    // The file may name one that has ended while others go on.
+    constexpr int kForDying = 30;
+    if (tries_again(*lock_, tries, kForDying)) continue;
+    if (lock_->try_lock(LockKind::kShared)) return false;
+    throw_held(path_, *lock_);
+  }
 }
 
-SweepDirectory::SweepDirectory(SweepDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      shared_(other.shared_),
-      beat_(std::move(other.beat_)) {}
+void SweepDirectory::write_owner() { lock_->write_owner(fmt::format("{} {}\n", kStart, start_)); }
+
+bool SweepDirectory::plan(const std::string& start, const std::function<void(bool alone)>& plan,
+                          const std::function<int()>& stop_requested) {
+  const Turn turn(*turn_, stop_requested);
+  if (!turn) return false;
+  const bool alone = lock_with_others();
+  start_ = alone ? "" : line_of(lock_->text(), kStart);
+  if (start_.empty()) start_ = start;
+  if (alone) write_owner();
+  plan(alone);
+  // Of several the file names one that lives, if it can.
+  if (!alone && lock_->owner_may_be_gone()) write_owner();
+  for (int tries = 0; alone && !lock_->try_lock(LockKind::kShared); ++tries) {
+    if (!tries_again(*lock_, tries)) throw_held(path_, *lock_);
+  }
+  return true;
+}
+
+void SweepDirectory::write_results(const std::function<void()>& write) {
+  const Turn turn(*turn_, [] { return 0; });
+  write();
+}
+
+void SweepDirectory::act_alone(const std::function<void()>& act) {
+  const Turn turn(*turn_, [] { return 0; });
+  if (lock_->try_lock(LockKind::kExclusive)) act();
+  lock_->unlock();
+}
 
 bool SweepDirectory::exists() const {
   struct stat held {
   }, named{};
-  return ::fstat(fd_, &held) == 0 && ::stat((path_ / kLockFile).c_str(), &named) == 0 &&
+  return ::fstat(lock_->fd(), &held) == 0 && ::stat((path_ / kLockFile).c_str(), &named) == 0 &&
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
 SweepDirectory::~SweepDirectory() {
-  if (fd_ < 0) return;
   // The file stays. If it were removed, a process that has opened it already could lock it while another one
   // locks a new file of the same name.
-  beat_.reset();
-  if (!shared_) [[maybe_unused]]
-    const int emptied = ::ftruncate(fd_, 0);
-  ::close(fd_);
+  if (lock_ && !turn_) lock_->clear();
 }
 
 }  // namespace sweep

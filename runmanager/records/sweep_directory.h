@@ -2,19 +2,16 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
-#include "runmanager/claims/file_beat.h"
-#include "runmanager/claims/membership.h"
+#include "runmanager/records/lock_file.h"
 
 namespace sweep {
 
-/// Makes and locks a sweep's directory; the destructor unlocks it. The kernel keeps the lock (flock), so it
-/// ends with the process however that dies. Either one process has the directory for itself, or several share
-/// it, which are the members of members_folder(). Where flock does not reach other machines, whoever has the
-/// directory for itself is known by the time of the lock file, which it sets every few seconds, and members
-/// by their beats. Not thread-safe.
+/// Makes and locks a sweep's directory; the destructor unlocks it. Either one process has the directory for
+/// itself, or several share it: then each run has a lock of its own, see RunLock. Not thread-safe.
 class SweepDirectory {
  public:
   /// Throws IoError, before anything is made, if <logdir>/<name> could not be made or written, or if another
@@ -26,20 +23,32 @@ class SweepDirectory {
   /// there yet. Throws IoError as check() does.
   static SweepDirectory open(const std::filesystem::path& logdir, const std::string& name, bool fresh);
 
-  /// Makes <logdir>/<name> and locks it together with others that do the same. Waits up to a lease where it
-  /// cannot tell at once whether a process on another machine that had it for itself still lives. Throws
-  /// IoError as check() does.
+  /// Makes <logdir>/<name>, to be shared with others that do the same; plan() follows. Throws IoError as
+  /// check() does.
   static SweepDirectory join(const std::filesystem::path& logdir, const std::string& name);
 
-  /// The members (see Member) that share the directory `path`.
-  static std::filesystem::path members_folder(const std::filesystem::path& path);
+  /// Of a shared directory: calls `plan` while no other process plans or writes results. `alone`: no other
+  /// process works on the sweep, so that this one begins a start of it, called `start`; the others join that
+  /// one. From then on this process works on it. Returns false, and has not called it, if
+  /// `stop_requested` returned something else than 0 while this waited. Throws IoError if a process has the
+  /// directory for itself, and what `plan` throws.
+  bool plan(const std::string& start, const std::function<void(bool alone)>& plan,
+            const std::function<int()>& stop_requested);
+  /// What the start is called that this process began or joined.
+  const std::string& start() const { return start_; }
+  /// Calls `write` while no other process plans or writes results.
+  void write_results(const std::function<void()>& write);
+  /// This process has nothing more to train, but waits for others.
+  void stop_working() { lock_->unlock(); }
+  /// After stop_working(): calls `act` if no process works on the sweep. None begins meanwhile.
+  void act_alone(const std::function<void()>& act);
 
   /// Whether a running sweep holds `path`. Without one, a run.json that says "running" is of an interrupted
   /// run.
   static bool is_held(const std::filesystem::path& path);
 
   ~SweepDirectory();
-  SweepDirectory(SweepDirectory&& other) noexcept;
+  SweepDirectory(SweepDirectory&&) noexcept = default;
   SweepDirectory& operator=(SweepDirectory&&) = delete;
   SweepDirectory(const SweepDirectory&) = delete;
 
@@ -48,29 +57,20 @@ class SweepDirectory {
   bool exists() const;
   /// The descriptor that holds the lock. Child processes that inherit it keep the directory locked until they
   /// are gone, too, so that no other sweep writes while a worker of this one still does.
-  int lock_fd() const { return fd_; }
+  int lock_fd() const { return lock_->fd(); }
   /// The sweep's name, with the number that `fresh` added.
   std::string name() const { return path_.filename().string(); }
 
  private:
-  SweepDirectory(std::filesystem::path path, int fd, bool shared);
+  SweepDirectory(std::filesystem::path path, std::unique_ptr<LockFile> lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
+  bool lock_with_others();
+  void write_owner();
 
   std::filesystem::path path_;
-  int fd_ = -1;  // of .lock
-  bool shared_ = false;
-  std::unique_ptr<FileBeat> beat_;  // of a process that has the directory for itself
-};
-
-/// Looks again and again whether a running sweep holds a directory. Other than SweepDirectory::is_held(),
-/// which cannot wait, it finds out after a lease that a process on another machine is dead. Not thread-safe.
-class SweepDirectoryWatch {
- public:
-  explicit SweepDirectoryWatch(std::filesystem::path path);
-  bool is_held();
-
- private:
-  const std::filesystem::path path_;
-  MemberWatch members_;
+  std::unique_ptr<LockFile> lock_;  // shared by those that work on the sweep together
+  std::unique_ptr<LockFile> turn_;  // of a shared directory: of those that plan or write results
+  std::string start_;
 };
 
 }  // namespace sweep

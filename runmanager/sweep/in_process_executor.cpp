@@ -15,7 +15,8 @@ InProcessExecutor::InProcessExecutor(TrainerOptions options) : options_(std::mov
 
 void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRecord& record, int threads) {
   run_ = run.prepared;
-  options_.claim = run.claim;
+  options_.owner.reset();
+  if (run.lock) options_.owner.emplace(run.lock->owner());
   run_->provenance = record.provenance;
   run_->jobs = record.jobs;
   threads_ = threads;

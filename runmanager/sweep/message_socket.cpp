@@ -19,12 +19,37 @@ using google::protobuf::MessageLite;
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 
-bool send_all(int fd, std::string_view bytes) {
+// Room for one descriptor.
+struct Control {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> bytes{};
+};
+
+// Sends some of `bytes`, and the descriptor with the first of them.
+ssize_t send_some(int fd, std::string_view bytes, int descriptor) {
+  iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  Control control;
+  if (descriptor >= 0) {
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = control.bytes.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  }
+  return ::sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+bool send_all(int fd, std::string_view bytes, int descriptor) {
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send_some(fd, bytes, descriptor);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
+    descriptor = -1;
   }
   return true;
 }
@@ -34,19 +59,21 @@ bool send_all(int fd, std::string_view bytes) {
 MessageSocket::MessageSocket(MessageSocket&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       largest_(other.largest_),
+      descriptor_(other.take_descriptor()),
       received_(std::move(other.received_)),
       parsed_(other.parsed_) {}
 
 MessageSocket::~MessageSocket() {
   if (fd_ >= 0) ::close(fd_);
+  if (const int left = take_descriptor(); left >= 0) ::close(left);
 }
 
-bool MessageSocket::send(const MessageLite& message) {
+bool MessageSocket::send(const MessageLite& message, int descriptor) {
   std::string bytes(kLengthBytes, '\0');
   message.AppendToString(&bytes);
   const auto length = static_cast<std::uint32_t>(bytes.size() - kLengthBytes);
   std::memcpy(bytes.data(), &length, kLengthBytes);
-  if (send_all(fd_, bytes)) return true;
+  if (send_all(fd_, bytes, descriptor)) return true;
   // The other end may wait for a message that is lost, or half of which has arrived.
   ::shutdown(fd_, SHUT_RDWR);
   return false;
@@ -70,27 +97,45 @@ bool MessageSocket::parse_next(MessageLite& message) {
   return true;
 }
 
-bool MessageSocket::receive(MessageLite& message) {
+// Appends what has arrived. Returns how much that is, 0 at the end, -1 and errno for an error.
+ssize_t MessageSocket::receive_bytes(int flags) {
   std::array<char, 1 << 16> buffer;
-  for (;;) {
-    if (parse_next(message)) return true;
-    const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    received_.append(buffer.data(), static_cast<std::size_t>(got));
+  iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  Control control;
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  ssize_t got = -1;
+  do {
+    got = ::recvmsg(fd_, &message, flags | MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0) return got;
+  received_.append(buffer.data(), static_cast<std::size_t>(got));
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+    if (const int before = descriptor_.exchange(descriptor); before >= 0) ::close(before);
   }
+  return got;
+}
+
+bool MessageSocket::receive(MessageLite& message) {
+  while (!parse_next(message)) {
+    if (receive_bytes(0) <= 0) return false;
+  }
+  return true;
 }
 
 MessageSocket::Arrived MessageSocket::poll(MessageLite& message) {
-  std::array<char, 1 << 16> buffer;
-  for (;;) {
-    if (parse_next(message)) return Arrived::kMessage;
-    const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
+  while (!parse_next(message)) {
+    const ssize_t got = receive_bytes(MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Arrived::kNothing;
     if (got <= 0) return Arrived::kEnd;
-    received_.append(buffer.data(), static_cast<std::size_t>(got));
   }
+  return Arrived::kMessage;
 }
 
 }  // namespace sweep

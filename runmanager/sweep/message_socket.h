@@ -2,6 +2,9 @@
 // proto/worker.proto travel, each after its length.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -28,8 +31,9 @@ class MessageSocket {
   int fd() const { return fd_; }
 
   /// Waits while the other end does not read. Returns false if the other end is closed or the message cannot
-  /// be sent; then the connection is shut down, so that neither end waits for what is lost.
-  bool send(const google::protobuf::MessageLite& message);
+  /// be sent; then the connection is shut down, so that neither end waits for what is lost. `descriptor`, if
+  /// it is one, is sent as well.
+  bool send(const google::protobuf::MessageLite& message, int descriptor = -1);
 
   /// Waits for the next message. Returns false if the other end is closed. Throws DataError if the bytes are
   /// not a message of that type.
@@ -41,12 +45,19 @@ class MessageSocket {
   /// sent was received. Throws DataError as receive() does.
   Arrived poll(google::protobuf::MessageLite& message);
 
+  /// The last descriptor that came with a message, which the caller then has to close; -1 if none has come
+  /// since the last call. May be called by another thread than receives.
+  int take_descriptor() { return descriptor_.exchange(-1); }
+
  private:
+  ssize_t receive_bytes(int flags);
+
   /// Parses the next message if it is in the buffer as a whole.
   bool parse_next(google::protobuf::MessageLite& message);
 
   int fd_;
   std::size_t largest_;
+  std::atomic<int> descriptor_{-1};
   std::string received_;    // bytes that have arrived
   std::size_t parsed_ = 0;  // bytes of received_ that belong to messages already returned
 };

@@ -5,10 +5,11 @@
 
 #include <chrono>
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_lock.h"
 #include "runmanager/records/training_observer.h"
 #include "runmanager/training/prepared_run.h"
 #include "runmanager/training/run_trainer.h"
@@ -19,8 +20,8 @@ namespace sweep {
 struct ScheduledRun {
   std::size_t run = 0;  // position in the sweep, from 0
   PreparedRun prepared;
-  std::size_t dataset = 0;          // position in the data sets that the sweep shares with its workers
-  std::optional<Claim> claim = {};  // see TrainerOptions
+  std::size_t dataset = 0;  // position in the data sets that the sweep shares with its workers
+  std::shared_ptr<RunLock> lock = nullptr;  // of a run of a sweep that several processes share
 };
 
 /// Receives what the run of one slot does. After one of the last three calls no other follows for that run.

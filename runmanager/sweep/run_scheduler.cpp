@@ -249,7 +249,7 @@ class RunScheduler {
                                end_of_log(recorder_.directory() / record.name));
     record.run_seconds = options_.clock() - slot.begin;
     recorder_.record_lost_run(run.run, describe_run(*run.prepared.config, run.prepared.device, record.jobs),
-                              std::move(record), run.claim ? run.claim->attempt() : "");
+                              std::move(record), run.lock != nullptr);
     end_attempt(slot, was_killed ? RunFailure::kError : RunFailure::kLost);
   }
 
@@ -303,7 +303,7 @@ class RunScheduler {
     const int until = attempt.run->prepared.until_epoch;
     const bool has_paused = until > 0 && record.status == RunStatus::kInterrupted &&
                             record.epochs.size() >= static_cast<std::size_t>(until);
-    if (!source_.settle(run, record)) return leave_run(run);
+    if (!source_.owns(run)) return leave_run(run);
     has_paused ? recorder_.pause_run(run) : recorder_.end_run(run);
     source_.end(run);
     has_news_ = true;

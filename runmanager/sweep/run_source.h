@@ -28,9 +28,6 @@ class RunSource {
   virtual bool may_have_more() const { return false; }
   /// Whether the run is the caller's to train and to write about.
   virtual bool owns(std::size_t) const { return true; }
-  /// Makes known how a run has ended, or that it was interrupted, before end(). Returns false if it does not
-  /// count, as the run was not the caller's any more.
-  virtual bool settle(std::size_t, const RunRecord&) { return true; }
 };
 
 /// Runs that are all known and independent of each other.

@@ -169,10 +169,9 @@ void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus 
   end_run(run);
 }
 
-void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record,
-                                    const std::string& attempt) {
+void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record, bool shared) {
   RecorderOptions options = recorder_options(run);
-  options.attempt = attempt;
+  options.shared = shared;
   sweep::record_lost_run(options, description, record);
   update(run, std::move(record));
 }

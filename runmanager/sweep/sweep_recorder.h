@@ -89,10 +89,9 @@ class SweepRecorder {
 
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
   void skip_run(std::size_t run, const Run& description, RunStatus status, const std::string& reason);
-  /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow. `attempt`: see
+  /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow. `shared`: see
   /// RecorderOptions.
-  void record_lost_run(std::size_t run, const Run& description, RunRecord record,
-                       const std::string& attempt = {});
+  void record_lost_run(std::size_t run, const Run& description, RunRecord record, bool shared);
   /// Another process has taken the run over, so that what became of it here does not count.
   void leave_run(std::size_t run);
   /// Takes over the final record of a run that another process or an earlier start has ended.

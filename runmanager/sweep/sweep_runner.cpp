@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "core/base/file.h"
+#include "runmanager/records/earlier_starts/attempts.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
-#include "runmanager/records/ended_runs.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/sweep/joined/joined_start.h"
+#include "runmanager/sweep/joined_start.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
@@ -97,8 +97,12 @@ void SweepRunner::check_options() const {
 
 void SweepRunner::open_directory() {
   directory_.emplace(SweepDirectory::open(options_.logdir, sweep_.name, options_.fresh));
+  clean_up();
+}
+
+void SweepRunner::clean_up() const {
   remove_temporaries(directory_->path());
-  settle_claims(directory_->path());
+  adopt_attempts(directory_->path());
 }
 
 void SweepRunner::make_records() {

@@ -12,8 +12,7 @@
 #include "runmanager/kinds/run_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/sweep/joined/claimed_runs.h"
-#include "runmanager/sweep/joined/joined_sweep.h"
+#include "runmanager/sweep/locked_runs.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
@@ -40,11 +39,12 @@ class SweepRunner {
   // The whole together with other processes.
   SweepOutcome run_joined();
   // The first of those that work together does what a process does that has the directory for itself. The
-  // others find out with each claim what is there of a run.
-  void set_up_joined();
-  bool has_failed_runs();
-  // Whether a run has ended; false if its end is damaged, so that it is not known.
-  bool ended_failed(const std::string& run);
+  // others find out with each lock what is there of a run.
+  void plan_joined(bool alone);
+  // Throws ConfigError if others train other runs, or with other data.
+  void check_is_same() const;
+  // Removes what killed processes have left in the sweep's directory.
+  void clean_up() const;
   // Refuses what needs worker processes if there are none.
   void check_options() const;
   void open_directory();
@@ -70,11 +70,11 @@ class SweepRunner {
   void check_directory() const;
   std::function<void()> refresh();
   void train_with_others(SweepRecorder& recorder);
-  // What there is of a run that was just claimed, if nothing is left to be trained.
-  std::optional<RunRecord> finished_record(std::size_t run);
+  // What there is of a run that was just locked, if nothing is left to be trained.
+  std::optional<RunRecord> finished_record(std::size_t run, const RunLock& lock);
   std::deque<ScheduledRun> unavailable_runs();
   // Others may have the devices that this machine has not. Who is left last skips the runs.
-  void leave_to_others(ClaimedRuns& runs, SweepRecorder& recorder);
+  void leave_to_others(LockedRuns& runs, SweepRecorder& recorder);
   void skip_unavailable(SweepRecorder& recorder);
   void skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run);
   // Runs whose old directories wait for the new ones to finish, from this start or an earlier one.
@@ -102,8 +102,7 @@ class SweepRunner {
   const nlohmann::ordered_json program_;  // see program_provenance()
   const std::unique_ptr<RunKind> kind_;
   std::optional<SweepDirectory> directory_;
-  std::optional<JoinedSweep> joined_;  // together with other processes
-  std::vector<ClaimedRuns*> claimed_;  // while they are trained
+  std::vector<LockedRuns*> locked_;  // while they are trained together with others
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
   std::size_t kept_trials_ = 0;        // added, and not told yet

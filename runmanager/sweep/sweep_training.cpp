@@ -50,7 +50,7 @@ void SweepRunner::train_runs() {
   for (const std::string& change : changes_) recorder.progress().message(change);
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
   try {
-    if (joined_) {
+    if (options_.join) {
       train_with_others(recorder);
     } else {
       skip_unavailable(recorder);

@@ -26,6 +26,7 @@
 #include "proto/worker.pb.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/recorded_config.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
 #include "runmanager/sweep/wire_format.h"
@@ -191,12 +192,6 @@ class ProgressSender final : public TrainingObserver {
   std::string phase_;
 };
 
-std::optional<Claim> claim_of(const proto::Train& train) {
-  if (!train.has_claim()) return std::nullopt;
-  const proto::Claim& claim = train.claim();
-  return Claim{.owners = claim.owners(), .name = claim.name(), .number = claim.number(), .id = claim.id()};
-}
-
 proto::Failure wire_failure(RunFailure failure) {
   switch (failure) {
     case RunFailure::kNone:
@@ -260,6 +255,10 @@ class Worker {
     task.config = recorded_config(task.record);
     task.config.index = train.index();
     if (!kind_) kind_ = make_kind_worker(task.config, datasets_);
+    std::optional<RunOwner> owner;
+    if (!train.owner().empty()) owner.emplace(directory_ / task.config.name / kLockFile, train.owner());
+    // Until the run has ended, also if the sweep's process is gone before.
+    std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
     ProgressSender progress(socket_);
     const TrainedRun trained = kind_->run(task, progress,
                                           {.directory = directory_,
@@ -267,7 +266,8 @@ class Worker {
                                            .clock = steady_seconds,
                                            .stop_requested = [this] { return inbox_.stop_signal(); },
                                            .threads = [this] { return inbox_.threads(); },
-                                           .claim = claim_of(train)});
+                                           .owner = std::move(owner)});
+    lock.reset();
     proto::FromWorker message;
     message.mutable_end()->set_record(encode(trained.record));
     message.mutable_end()->set_failure(wire_failure(trained.failure));

@@ -84,15 +84,9 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   train.set_threads(threads);
   train.set_until_epoch(run.prepared.until_epoch);
   train.set_record(encode(record));
-  if (run.claim) {
-    proto::Claim& claim = *train.mutable_claim();
-    claim.set_owners(run.claim->owners.string());
-    claim.set_name(run.claim->name);
-    claim.set_number(run.claim->number);
-    claim.set_id(run.claim->id);
-  }
+  if (run.lock) train.set_owner(run.lock->owner().id);
   // If the worker is gone already, deliver() notices that its socket is closed.
-  slot.worker->socket().send(message);
+  slot.worker->socket().send(message, run.lock ? run.lock->fd() : -1);
 }
 
 void WorkerPool::set_threads(std::size_t slot, int threads) {

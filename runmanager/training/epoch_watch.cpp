@@ -32,15 +32,15 @@ std::string EpochWatch::reason() const {
 }
 
 bool resume_best_file(const RunConfig& config, const std::filesystem::path& run_directory,
-                      const CheckpointNames& names, std::optional<int> best_epoch, int last_epoch) {
-  const std::filesystem::path best = run_directory / names.best;
+                      std::optional<int> best_epoch, int last_epoch) {
+  const std::filesystem::path best = run_directory / kBestFile;
   if (!keeps_best(config)) {
     std::error_code error;
     std::filesystem::remove(best, error);  // It need not stay the best.
     return false;
   }
   // The process may have ended before it gave the checkpoint its other name.
-  if (best_epoch == last_epoch) link_file_atomically(run_directory / names.newest, best);
+  if (best_epoch == last_epoch) link_file_atomically(run_directory / kCheckpointFile, best);
   return best_epoch.has_value();
 }
 

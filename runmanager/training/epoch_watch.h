@@ -46,10 +46,10 @@ class EpochWatch {
 /// the best epoch is that of the smallest loss: of validation, if there is a validation set.
 std::optional<EpochWatch> make_epoch_watch(const RunConfig& config, bool has_validation);
 
-/// Brings the best epoch's checkpoint, one of `names`, of a run that goes on after `last_epoch` in line with
+/// Brings the best epoch's checkpoint of a run that goes on after `last_epoch` in line with
 /// its checkpoint, which says that it is of `best_epoch`; nothing: there is none yet, because the run was
 /// begun without keeps_best(). Returns whether the file is there. Throws IoError.
 bool resume_best_file(const RunConfig& config, const std::filesystem::path& run_directory,
-                      const CheckpointNames& names, std::optional<int> best_epoch, int last_epoch);
+                      std::optional<int> best_epoch, int last_epoch);
 
 }  // namespace sweep

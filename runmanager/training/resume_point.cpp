@@ -62,11 +62,12 @@ bool has_whole_events(const ResumePoint& point, const std::filesystem::path& run
   }
 }
 
-ResumePoint find_resume_point_of(const std::string& attempt, const PreparedRun& run,
-                                 const std::filesystem::path& run_directory) {
-  const CheckpointNames names = checkpoint_names(attempt);
-  const std::filesystem::path newest = run_directory / names.newest,
-                              previous = run_directory / names.previous, best = run_directory / names.best;
+}  // namespace
+
+ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
+  const std::filesystem::path newest = run_directory / kCheckpointFile,
+                              previous = run_directory / kPreviousCheckpointFile,
+                              best = run_directory / kBestFile;
   ResumePoint point = read_resume_point(run, newest, best);
   std::error_code error;
   if (point.checkpoint && std::filesystem::equivalent(newest, previous, error)) return point;
@@ -76,33 +77,11 @@ ResumePoint find_resume_point_of(const std::string& attempt, const PreparedRun& 
     // Only training again brings all lost events back, those of batches, say.
     if (has_whole_events(point, run_directory) || !has_whole_events(older, run_directory)) return point;
     point.problem = fmt::format("{} has lost the events that {} speaks of",
-                                point.checkpoint->progress.position.events_file, names.newest);
+                                point.checkpoint->progress.position.events_file, kCheckpointFile);
   }
   older.problem = std::move(point.problem);
   older.is_previous = true;
   return older;
-}
-
-bool has_events_file(const ResumePoint& point, const std::filesystem::path& run_directory) {
-  std::error_code error;
-  return std::filesystem::exists(run_directory / point.checkpoint->progress.position.events_file, error);
-}
-
-}  // namespace
-
-ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
-  ResumePoint best = find_resume_point_of("", run, run_directory);
-  for (const std::string& attempt : attempts_in(run_directory)) {
-    ResumePoint point = find_resume_point_of(attempt, run, run_directory);
-    point.attempt = attempt;
-    const auto rank = [&](const ResumePoint& candidate) {
-      return candidate.checkpoint
-                 ? std::pair(has_events_file(candidate, run_directory) ? 1 : 0, epochs_of(candidate))
-                 : std::pair(-1, std::size_t{0});
-    };
-    if (rank(point) > rank(best)) best = std::move(point);
-  }
-  return best;
 }
 
 }  // namespace sweep

@@ -13,13 +13,11 @@ namespace sweep {
 struct ResumePoint {
   std::optional<Checkpoint> checkpoint;  // empty: the run starts from the beginning
   std::string problem;                   // why a checkpoint that is there cannot be used; for log.txt
-  bool is_previous = false;              // it is CheckpointNames::previous
-  std::string attempt = {};              // whose checkpoint it is, see CheckpointNames
+  bool is_previous = false;              // it is kPreviousCheckpointFile
 };
 
 /// Reads the checkpoints in `run_directory` and returns the newest usable one: undamaged and of the same run,
-/// with the same configuration, data, numerics and initial weights. Of several attempts, one counts only if
-/// the events file that it tells of is there: else another has taken over from it.
+/// with the same configuration, data, numerics and initial weights.
 ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory);
 
 }  // namespace sweep

@@ -85,14 +85,14 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   const double begin = now();
   remove_temporaries(directory_);
   // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
-  // An attempt among others has copied them, see take_over_run().
-  if (options_.attempt.empty())
+  // Where the sweep is shared they are a copy already, see take_over_run().
+  if (!options_.shared)
     tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
   // What truncate_to() returns is not asked: an earlier file that is missing is found only by looking for
   // epochs.
   const std::vector<EpochRecord>& epochs = progress.record.epochs;
   first_step_ = progress.position.first_step;
-  if (!options_.attempt.empty()) {
+  if (options_.shared) {
     earlier_files_ = progress.position.earlier_files;
     if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
   }
@@ -123,14 +123,14 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
     ImageGridCache grids;
     begin_events(run, grids);
   } else {
-    log_.emplace(directory_, run, first_step(run, progress), options_.attempt.empty());
+    log_.emplace(directory_, run, first_step(run, progress), !options_.shared);
   }
   save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
 }
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
-  log_.emplace(directory_, run, record_.provenance, options_.attempt.empty());
+  log_.emplace(directory_, run, record_.provenance, !options_.shared);
   log_->layout(are_numbers(loader_.samples().set->targets), run.has_validation);
   log_->network(network_);
   if (run.log.images > 0) {
@@ -313,13 +313,13 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   record_.logging_seconds += now() - begin;
   record_.run_seconds = now() - run_begin_;
   record_.ended = utc_time();
-  if (options_.attempt.empty() || status == RunStatus::kInterrupted) save_record(options_.survives);
+  save_record(options_.survives);
 }
 
 std::map<std::string, std::uint64_t> RunRecorder::own_event_files() const {
   std::map<std::string, std::uint64_t> sizes = event_file_sizes(directory_);
-  if (options_.attempt.empty()) return sizes;
-  // There may be one of an attempt that this one has taken over from.
+  if (!options_.shared) return sizes;
+  // There may be one of a process that was cut off.
   const std::string newest = log_->position().file;
   std::erase_if(sizes, [&](const auto& file) {
     return file.first != newest && std::ranges::find(earlier_files_, file.first) == earlier_files_.end();
@@ -375,7 +375,7 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
 void record_pruned_run(const RecorderOptions& options, const Run& run, RunRecord& record) {
   const std::filesystem::path directory = run_directory(options, run);
   check_is_own_directory(directory);
-  if (!has_session_end(directory)) append_end(directory, run, record, options.attempt.empty());
+  if (!has_session_end(directory)) append_end(directory, run, record, !options.shared);
   record.event_files = event_file_sizes(directory);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
@@ -388,9 +388,8 @@ void record_lost_run(const RecorderOptions& options, const Run& run, const RunRe
   std::filesystem::create_directory(directory, error);
   if (error)
     throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
-  append_end(directory, run, record, options.attempt.empty());
-  if (options.attempt.empty() || record.status == RunStatus::kInterrupted)
-    write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
+  append_end(directory, run, record, !options.shared);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
 }  // namespace sweep

@@ -29,9 +29,8 @@ struct RecorderOptions {
   nlohmann::ordered_json provenance = {};  // of program, machine and data, for run.json
   /// What the final run.json survives. Survives::kKill leaves syncing to the caller (see DiskSync).
   Survives survives = Survives::kKill;
-  /// Where several processes share the sweep: which attempt this is, see CheckpointNames. What has become of
-  /// the run is then not written to run.json, but is for the caller to make known.
-  std::string attempt = {};
+  /// Whether several processes share the sweep, so that one that was cut off from the others may still write.
+  bool shared = false;
   /// Called before anything is written that others would take for the run's; may throw. Empty: nothing to
   /// check.
   std::function<void()> check_owner = {};
@@ -171,7 +170,7 @@ class RunRecorder {
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
   std::int64_t first_step_ = RunPosition().first_step;
-  std::vector<std::string> earlier_files_;  // RunPosition::earlier_files of this attempt
+  std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<EpochAccumulator> epoch_;

@@ -1,4 +1,4 @@
-// How an attempt to train a run goes on from the checkpoint of another one that may still live.
+// How a process goes on with a run of a sweep that it shares with others.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,11 @@
 
 namespace sweep {
 
-/// Makes all that `point` needs this attempt's own: its events, copied; its checkpoint, which then tells of
-/// the copy; the best epoch's. Then removes the files of earlier attempts. `point.checkpoint` becomes what
-/// the own checkpoint says. `keeps_best`: the run has a best epoch's checkpoint. `attempt`: of this process,
-/// "" if it has the sweep for itself and takes over from processes that did not. `check_owner` is called
-/// before anything is made and before anything is removed, and may throw. Throws IoError and DataError.
-void take_over_run(const std::filesystem::path& run_directory, std::string_view attempt,
-                   const Network& network, bool keeps_best, const std::function<void()>& check_owner,
-                   ResumePoint& point);
+/// Copies the events that `point` needs, writes a checkpoint that tells of the copy, which becomes
+/// `point.checkpoint`, and removes the other events: what a process that was cut off from the others still
+/// appends goes to a file without a name. `id`: RunOwner::id. `check_owner` is called before anything is made
+/// and before anything is removed, and may throw. Throws IoError and DataError.
+void take_over_run(const std::filesystem::path& run_directory, std::string_view id, const Network& network,
+                   const std::function<void()>& check_owner, ResumePoint& point);
 
 }  // namespace sweep

@@ -88,7 +88,7 @@ class RunTrainer {
     return {.record = std::move(record_), .failure = failure};
   }
 
-  bool is_owner() const { return !options_.claim || owns(*options_.claim); }
+  bool is_owner() const { return !options_.owner || owns(*options_.owner); }
   void check_owner() const {
     if (!is_owner()) throw TakenOver{};
   }
@@ -100,7 +100,7 @@ class RunTrainer {
                                            .clock = options_.clock,
                                            .provenance = run_.provenance,
                                            .survives = Survives::kKill,
-                                           .attempt = attempt_,
+                                           .shared = options_.owner.has_value(),
                                            .check_owner = [this] { check_owner(); }};
     ResumePoint point = find_resume_point(run_, options_.directory / config_.name);
     std::optional<Checkpoint>& old = point.checkpoint;
@@ -110,8 +110,8 @@ class RunTrainer {
     if (old && !makes_same_engine(old->state.kernels, problem)) old.reset();
     if (old) {
       try {
-        if (!attempt_.empty() || !point.attempt.empty())
-          take_over_run(options_.directory / config_.name, attempt_, *run_.network, keeps_best(config_),
+        if (options_.owner)
+          take_over_run(options_.directory / config_.name, options_.owner->id, *run_.network,
                         recorder_options.check_owner, point);
         recorder_.emplace(recorder_options, run, *run_.network, loader_, old->progress, record_);
       } catch (const ReadError&) {
@@ -125,7 +125,7 @@ class RunTrainer {
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
     evaluation_.emplace(run_, *recorder_, observer_, [this] { after_batch(); });
-    log_.emplace(recorder_->directory() / kLogFile, /*is_new=*/!old && attempt_.empty());
+    log_.emplace(recorder_->directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
       restore_events();
@@ -133,8 +133,7 @@ class RunTrainer {
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       const std::optional<int> best = old->progress.record.best_epoch;
-      if (resume_best_file(config_, recorder_->directory(), names_, best, epoch_))
-        recorder_->track_best_epoch(*best);
+      if (resume_best_file(config_, recorder_->directory(), best, epoch_)) recorder_->track_best_epoch(*best);
       if (watch_) watch_->resume(record_.epochs);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
@@ -147,7 +146,7 @@ class RunTrainer {
 
   // One that the run goes on from is kept until a newer one is on disk.
   void open_checkpoint(bool resumed, bool from_previous) {
-    const std::filesystem::path path = recorder_->directory() / names_.newest;
+    const std::filesystem::path path = recorder_->directory() / kCheckpointFile;
     checkpoint_.emplace(path, *run_.network, [this](Survives survives) { recorder_->flush(survives); });
     if (!resumed) return;
     if (from_previous) link_file_atomically(recorder_->directory() / kPreviousCheckpointFile, path);
@@ -220,7 +219,7 @@ class RunTrainer {
   void restore_best() {
     if (!record_.best_epoch || *record_.best_epoch == epoch_) return;
     finish_epoch();
-    const Weights best = load_weights(recorder_->directory() / names_.best, *run_.network);
+    const Weights best = load_weights(recorder_->directory() / kBestFile, *run_.network);
     engine_->set_parameters(best.parameters);
     engine_->set_buffers(best.buffers);
     log_->info("test and predictions are those of epoch {}", *record_.best_epoch);
@@ -372,8 +371,6 @@ class RunTrainer {
   const RunConfig& config_;
   TrainingObserver& observer_;
   const TrainerOptions& options_;
-  const std::string attempt_ = options_.claim ? options_.claim->attempt() : "";
-  const CheckpointNames names_ = checkpoint_names(attempt_);
   const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
   std::optional<EpochWatch> watch_ = make_epoch_watch(config_, run_.data->validation.count > 0);

@@ -9,8 +9,8 @@
 
 #include "core/engine/engine.h"
 #include "core/network/network.h"
-#include "runmanager/claims/claim_chains.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_lock.h"
 #include "runmanager/records/training_observer.h"
 #include "runmanager/tensorboard/run_log.h"
 #include "runmanager/training/prepared_run.h"
@@ -27,9 +27,9 @@ struct TrainerOptions {
   std::function<int()> stop_requested;    // the signal that asks to stop, or 0; asked after each batch
   std::function<int()> threads;           // EngineOptions::threads; asked before each epoch
   ImageGridCache* image_grids = nullptr;  // shared by the runs of this process; not null
-  /// Where several processes share the sweep: this process's claim on the run. Once it does not own it any
+  /// Where several processes share the sweep: what the run's lock says of this one. Once it owns() the run no
   /// more, training ends without another file being written.
-  std::optional<Claim> claim = {};
+  std::optional<RunOwner> owner = {};
 };
 
 /// What made a run fail, as far as it decides what happens next.
@@ -53,9 +53,9 @@ struct TrainedRun {
 /// Trains, validates after every epoch, tests at the end, and leaves events, run.json, log.txt and
 /// checkpoint. If the run's directory has a checkpoint of an unfinished run with the same identity, training
 /// goes on after its last epoch, and the results have the same bits as without the interruption. A run that
-/// fails or is asked to stop keeps the checkpoint of its last finished epoch. With a claim, the final record
-/// is not in run.json but for the caller to make known. Throws IoError when files cannot be written, and what
-/// goes wrong before the first epoch, such as std::bad_alloc; run.json then says "running".
+/// fails or is asked to stop keeps the checkpoint of its last finished epoch. Throws
+/// IoError when files cannot be written, and what goes wrong before the first epoch, such as std::bad_alloc;
+/// run.json then says "running".
 TrainedRun train_run(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options);
 
 }  // namespace sweep

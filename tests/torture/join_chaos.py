@@ -19,7 +19,6 @@ from pathlib import Path
 
 from torture_sweep import TortureSweep, problems_of_shared_end
 
-LEASE = 1.5  # seconds
 DEADLINE = 120
 
 
@@ -35,7 +34,7 @@ class Joiners:
     def __init__(self, torture, logdir, namespaces):
         self.torture, self.logdir, self.namespaces = torture, logdir, namespaces
         self.processes, self.happened = [], []
-        self.environment = dict(os.environ, SWEEP_LEASE_SECONDS=str(LEASE))
+        self.environment = dict(os.environ)
 
     def start(self):
         random = self.torture.random
@@ -90,7 +89,7 @@ class Joiners:
         elif what.startswith("stop"):
             process.excused = True
             self.signal(process, signal.SIGSTOP, "all" if what == "stop" else "parent")
-            time.sleep(LEASE * random.uniform(0.5, 2.5))
+            time.sleep(random.uniform(0.7, 3.5))
             self.signal(process, signal.SIGCONT, "all")
         else:
             process.excused = True

@@ -40,7 +40,6 @@ CommandFiles::CommandFiles(const WorkerTask& task, const TrainerOptions& options
     : task_(task),
       options_(options),
       directory_(fs::absolute(options.directory / task.config.name)),
-      attempt_(options.claim ? options.claim->attempt() : ""),
       record_(task.record) {}
 
 void CommandFiles::open() {
@@ -101,7 +100,7 @@ int CommandFiles::next_attempt() {
 }
 
 void CommandFiles::check_owner() const {
-  if (options_.claim && !owns(*options_.claim)) throw RunTakenOver{};
+  if (options_.owner && !owns(*options_.owner)) throw RunTakenOver{};
 }
 
 void CommandFiles::remove_own_events() const {
@@ -158,8 +157,7 @@ RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, RunStatus status, c
   record_.event_files = event_file_sizes(directory_);
   record_.run_seconds = earlier_seconds_ + seconds;
   record_.ended = utc_time();
-  if (attempt_.empty() || status == RunStatus::kInterrupted)
-    write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
+  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
   return std::move(record_);
 }
 

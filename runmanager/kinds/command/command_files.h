@@ -54,7 +54,6 @@ class CommandFiles {
   const WorkerTask& task_;
   const TrainerOptions& options_;
   const std::filesystem::path directory_;
-  const std::string attempt_;  // of this process, see CheckpointNames
   RunRecord record_;
   double earlier_seconds_ = 0;
   std::optional<FileDescriptor> lock_;  // held by the program's keeper, too, as long as anything of it lives

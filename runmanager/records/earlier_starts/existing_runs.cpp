@@ -39,8 +39,6 @@ std::optional<RunRecord> read_record(const fs::path& run_directory) {
   std::vector<std::pair<std::string, Reader>> sources = {{kRunRecordFile, read_run_record},
                                                          {kCheckpointFile, read_checkpoint_record},
                                                          {kPreviousCheckpointFile, read_checkpoint_record}};
-  for (const std::string& attempt : attempts_in(run_directory))
-    sources.emplace_back(checkpoint_names(attempt).newest, read_checkpoint_record);
   for (const auto& [name, read] : sources) {
     if (!is_there(run_directory / name)) continue;
     try {
@@ -57,8 +55,7 @@ std::optional<RunRecord> read_record(const fs::path& run_directory) {
 // Whether an earlier start computed something that a new start would remove.
 bool has_results(const RunRecord& record, const fs::path& run_directory) {
   return record.status == RunStatus::kCompleted || record.status == RunStatus::kFailed ||
-         !record.epochs.empty() || is_there(run_directory / kCheckpointFile) ||
-         !attempts_in(run_directory).empty();
+         !record.epochs.empty() || is_there(run_directory / kCheckpointFile);
 }
 
 // What is wrong with the files of a finished run, or "". A power cut can leave run.json without the data that

@@ -10,12 +10,10 @@
 #include <thread>
 
 #include "core/base/file.h"
-#include "runmanager/claims/membership.h"
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
-#include "tests/support/environment.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -101,27 +99,17 @@ class WatchTest : public ::testing::Test {
 };
 
 TEST_F(WatchTest, ShowsTheRunsOfASweepThatSeveralProcessesTrain) {
-  auto member = std::make_unique<Member>(SweepDirectory::members_folder(directory_), this_process());
+  auto shared = std::make_unique<SweepDirectory>(
+      SweepDirectory::join(directory_.parent_path(), directory_.filename().string()));
+  shared->plan(
+      "start", [](bool) {}, [] { return 0; });
   after_a_while_ = [&] {
     EXPECT_THAT(said_, AllOf(HasSubstr("★ lr=0.5"), Not(HasSubstr("ended"))));
     put(RunStatus::kCompleted);
-    member.reset();
+    shared.reset();
   };
   watch();
   EXPECT_THAT(said_, AllOf(HasSubstr("[2/2] "), HasSubstr("epoch"), HasSubstr("ended: 2 completed")));
-}
-
-TEST_F(WatchTest, NoticesThatAProcessOnAnotherMachineIsDead) {
-  const test::Environment lease_seconds("SWEEP_LEASE_SECONDS", "0.3");
-  ProcessIdentity other = this_process();
-  other.host = "elsewhere";
-  other.boot = "another";
-  const fs::path members = SweepDirectory::members_folder(directory_);
-  fs::create_directories(members);
-  tbwriter::spill(members / other.id, to_text(other));
-  tbwriter::spill(members / (other.id + ".beat"), "000000000003 joined  \n");
-  watch();
-  EXPECT_THAT(said_, HasSubstr("interrupted: 1 completed, 1 interrupted"));
 }
 
 TEST_F(WatchTest, WaitsForTasksOnAClusterAndSaysWhatTheyDo) {

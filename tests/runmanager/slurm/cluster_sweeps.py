@@ -12,7 +12,6 @@ import torture_sweep  # noqa: E402
 from slurm_cluster import until  # noqa: E402
 
 LRS = [0.02, 0.01, 0.005, 0.002]
-LEASE_SECONDS = 6                # after which the runs of a silent process are taken over
 LONG_RUNS = 4                    # so much slower are those of long.json: they go on while their task starts again elsewhere
 PATIENCE = 180                   # seconds until a sweep that was disturbed has come to an end
 ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL")
@@ -24,7 +23,7 @@ class ClusterSweeps:
         keeps the runs of tasks going for `slow_milliseconds` at each message."""
         self.program, self.cluster, self.directory = arguments.program, cluster, directory
         self.random = random.Random(arguments.seed)
-        self.environment = cluster.environment | {"SWEEP_LEASE_SECONDS": str(LEASE_SECONDS)}
+        self.environment = cluster.environment
         self.options = ["--slurm", f"program={arguments.task_program}"] if arguments.task_program else []
         self.found = []
         torture_sweep.write_data(directory, small=False)

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -97,6 +98,28 @@ TEST_F(Messages, AreTakenOnlyWhenWhole) {
   }
   ASSERT_EQ(theirs_.poll(got), Arrived::kMessage);
   EXPECT_EQ(got.phase(), "test");
+}
+
+TEST_F(Messages, CarryADescriptorThatStaysOpenWithTheReceiver) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  proto::FromWorker message;
+  message.set_phase("test");
+  ASSERT_TRUE(ours_.send(message, pipe[1]));
+  ::close(pipe[1]);
+  ASSERT_TRUE(ours_.send(message));
+  proto::FromWorker got;
+  ASSERT_TRUE(theirs_.receive(got));
+  ASSERT_TRUE(theirs_.receive(got));
+  const int received = theirs_.take_descriptor();
+  ASSERT_GE(received, 0);
+  EXPECT_EQ(theirs_.take_descriptor(), -1);
+  EXPECT_EQ(::write(received, "x", 1), 1);
+  ::close(received);
+  char bytes[2];
+  EXPECT_EQ(::read(pipe[0], bytes, 2), 1);
+  EXPECT_EQ(::read(pipe[0], bytes, 2), 0) << "nobody else has it";
+  ::close(pipe[0]);
 }
 
 TEST_F(Messages, MayBeLargerThanWhatASocketHolds) {

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/joined/joined_start.h"
+#include "runmanager/sweep/joined_start.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/records/lock_file.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
 #include "runmanager/sweepfile/sweep_file.h"
@@ -60,6 +62,21 @@ void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options) {
         fmt::format("{}: search: ends by the results of all runs, which one process has to watch; "
                     "--join is for searches without target and seconds",
                     sweep.file.string()));
+}
+
+void check_locks_reach(const std::filesystem::path& directory) {
+  std::string mounts;
+  try {
+    mounts = read_file("/proc/self/mountinfo");
+  } catch (const DataError&) {
+    return;
+  }
+  const std::string why = why_locks_are_local(mounts, std::filesystem::canonical(directory));
+  if (why.empty()) return;
+  throw ConfigError(
+      fmt::format("--join: {}: {}, so two machines could train the same run without a notice; use a --logdir "
+                  "whose locks hold on all machines, or start without --join",
+                  directory.string(), why));
 }
 
 std::string differences_from_sweep_file(const std::filesystem::path& directory, const Sweep& sweep,

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/joined/joined_inputs.h"
+#include "runmanager/sweep/joined_inputs.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostFiles = 3;
 constexpr std::size_t kShownDigits = 12;  // of a digest
 
-fs::path inputs_path(const fs::path& directory) { return directory / kClaimsFolder / "inputs.json"; }
+fs::path inputs_path(const fs::path& directory) { return directory / ".inputs.json"; }
 
 // The first run of each data set and file of weights.
 std::vector<const RunConfig*> runs_with_own_inputs(const Sweep& sweep) {

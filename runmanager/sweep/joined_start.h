@@ -14,6 +14,9 @@ namespace sweep {
 /// together.
 void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options);
 
+/// Throws ConfigError if a lock in `directory` holds on this machine only and others may have the directory.
+void check_locks_reach(const std::filesystem::path& directory);
+
 /// What tells the runs of sweep.json in `directory` from those of `sweep`, by their names or by any setting
 /// that changes their numbers; "" if they are the same.
 std::string differences_from_sweep_file(const std::filesystem::path& directory, const Sweep& sweep,

@@ -10,7 +10,7 @@
 
 namespace sweep {
 
-/// Leaves the digests of what the runs read here in the sweep's folder of claims, for those who join later.
+/// Leaves the digests of what the runs read here in the sweep's directory, for those who join later.
 /// `kind` has loaded the data. Throws IoError; DataError if weights cannot be read.
 void write_inputs(const std::filesystem::path& directory, const Sweep& sweep, RunKind& kind);
 

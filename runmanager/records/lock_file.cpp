@@ -1,0 +1,177 @@
+#include "runmanager/records/lock_file.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/lines.h"
+#include "core/base/retry.h"
+#include "runmanager/text/split.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOwner = "process ";
+
+[[noreturn]] void throw_locking(const fs::path& path, const char* problem, int error) {
+  throw IoError(fmt::format("{}: {}: {}", path.string(), problem, std::strerror(error)));
+}
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return host.data();
+}
+
+// Whether this is what write_owner() writes, or what a power cut left of it: some first bytes, then zeros.
+bool may_be_lock_text(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of('\0') + 1);
+  return text.starts_with(kOwner) || kOwner.starts_with(text);
+}
+
+// A name of mountinfo, where blanks and the like are octal: "\040".
+std::string unescaped(std::string_view name) {
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    unsigned code = 0;
+    if (name[i] == '\\' && i + 3 < name.size() &&
+        std::sscanf(std::string(name.substr(i + 1, 3)).c_str(), "%3o", &code) == 1) {
+      text += static_cast<char>(code);
+      i += 3;
+    } else {
+      text += name[i];
+    }
+  }
+  return text;
+}
+
+bool is_below(const fs::path& path, const fs::path& directory) {
+  return std::ranges::mismatch(directory, path).in1 == directory.end();
+}
+
+struct Mount {
+  std::string point, type, options;  // options: of the file system, after the type and the source
+};
+
+// The mount that holds `path`: of those with the longest name the last one, which covers the others.
+Mount mount_of(std::string_view mountinfo, const fs::path& path) {
+  Mount found;
+  for (const std::string_view line : lines_of(mountinfo)) {
+    const std::size_t separator = line.find(" - ");
+    if (separator == std::string_view::npos) continue;
+    const auto before = split(line.substr(0, separator), ' '), after = split(line.substr(separator + 3), ' ');
+    constexpr std::size_t kPoint = 4, kOptions = 2;
+    if (before.size() <= kPoint || after.size() <= kOptions) continue;
+    const std::string point = unescaped(before[kPoint]);
+    // The root's name ends in a slash, which has an empty element after it.
+    const bool holds = point == "/" || is_below(path, point);
+    if (holds && point.size() >= found.point.size())
+      found = {point, std::string(after[0]), std::string(after[kOptions])};
+  }
+  return found;
+}
+
+}  // namespace
+
+LockFile::LockFile(fs::path path)
+    : path_(std::move(path)), file_(open_output_file(path_, OutputMode::kUpdate)) {
+  // A file of the user's that is called so, or a hard link to one.
+  if (!may_be_lock_text(text()))
+    throw IoError(path_.string() + ": is not the lock file of a sweep; it is left as it is");
+}
+
+bool LockFile::try_lock(LockKind kind) {
+  const int operation = kind == LockKind::kShared ? LOCK_SH : LOCK_EX;
+  if (retry_interrupted([&] { return ::flock(fd(), operation | LOCK_NB); }) == 0) return true;
+  if (errno != EWOULDBLOCK) throw_locking(path_, "cannot lock", errno);
+  return false;
+}
+
+void LockFile::unlock() { ::flock(fd(), LOCK_UN); }
+
+std::string LockFile::text() const {
+  std::array<char, 512> text{};
+  std::size_t length = 0;
+  for (;;) {
+    const ssize_t got = retry_interrupted([&] {
+      return ::pread(fd(), text.data() + length, text.size() - length, static_cast<off_t>(length));
+    });
+    if (got <= 0) return {text.data(), length};
+    length += static_cast<std::size_t>(got);
+  }
+}
+
+void LockFile::write_owner(std::string_view more) {
+  const std::string text = fmt::format("{}{} on {}\n{}", kOwner, ::getpid(), host_name(), more);
+  if (retry_interrupted([this] { return ::ftruncate(fd(), 0); }) != 0)
+    throw_locking(path_, "cannot write", errno);
+  const ssize_t written = retry_interrupted([&] { return ::pwrite(fd(), text.data(), text.size(), 0); });
+  if (written != static_cast<ssize_t>(text.size()))
+    throw_locking(path_, "cannot write", written < 0 ? errno : ENOSPC);
+}
+
+void LockFile::clear() { [[maybe_unused]] const int emptied = ::ftruncate(fd(), 0); }
+
+std::string LockFile::owner() const {
+  const std::string whole = text();
+  const std::string first = whole.substr(0, whole.find('\n'));
+  return first.empty() ? "another process" : first;
+}
+
+bool LockFile::owner_may_be_gone() const {
+  int pid = 0;
+  std::array<char, 256> host{};
+  if (std::sscanf(owner().c_str(), "process %d on %255s", &pid, host.data()) != 2 || pid <= 0)
+    return text().empty();
+  return host_name() == host.data() && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+std::string line_of(std::string_view text, std::string_view key) {
+  for (const std::string_view line : lines_of(text)) {
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ')
+      return std::string(line.substr(key.size() + 1));
+  }
+  return "";
+}
+
+std::string random_id() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+std::string why_locks_are_local(std::string_view mountinfo, const fs::path& path) {
+  // FUSE answers flock(2) itself unless the file system's program does; these do.
+  static constexpr std::string_view kPassOn[] = {"glusterfs", "ceph-fuse", "juicefs", "mfs",
+                                                 "fuse-overlayfs"};
+  constexpr std::string_view kFuse = "fuse.";
+  const Mount mount = mount_of(mountinfo, path);
+  const std::string_view type = mount.type;
+  if (type.starts_with(kFuse) && std::ranges::find(kPassOn, type.substr(kFuse.size())) == std::end(kPassOn))
+    return fmt::format("{} is not known to pass locks on to other machines", type);
+  const auto mounted_with = [&](std::string_view option) {
+    return fmt::format("{} is mounted with {}", type, option);
+  };
+  for (const std::string_view option : split(mount.options, ',')) {
+    const bool nfs = type.starts_with("nfs") &&
+                     (option == "nolock" || option == "local_lock=all" || option == "local_lock=flock");
+    const bool lustre = type == "lustre" && option == "localflock";
+    const bool smb = (type == "cifs" || type == "smb3") && option == "nobrl";
+    if (nfs || lustre || smb) return mounted_with(option);
+  }
+  return "";
+}
+
+}  // namespace sweep

@@ -1,0 +1,57 @@
+// Files that the kernel locks for a process: the lock of a sweep's directory, and that of each run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/base/file.h"
+
+namespace sweep {
+
+enum class LockKind { kShared, kExclusive };
+
+/// An open lock file, which says who has it. The lock is flock(2)'s: it ends when every descriptor of it is
+/// closed, those that child processes have inherited as well, however they die. NFS passes it on to its
+/// server. Not thread-safe.
+class LockFile {
+ public:
+  /// Makes the file if it is missing, without locking it. Throws IoError if it cannot be written, or is not a
+  /// lock file of a sweep.
+  explicit LockFile(std::filesystem::path path);
+
+  /// Locks it, or changes the kind of the lock, without waiting. Returns false if another process has it;
+  /// this one then has no lock. Throws IoError if the file cannot be locked.
+  bool try_lock(LockKind kind);
+  void unlock();
+
+  std::string text() const;
+  /// Writes "process 4711 on node3" and what follows it, lines with line ends. Throws IoError.
+  void write_owner(std::string_view more = {});
+  /// Errors are ignored.
+  void clear();
+  /// The first line of text(), or "another process" if there is none.
+  std::string owner() const;
+  /// Whether owner() was a process of this machine and is gone, or is not known.
+  bool owner_may_be_gone() const;
+
+  int fd() const { return file_.get(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+};
+
+/// The rest of the line of `text` that begins with `key` and a blank; "" if there is none.
+std::string line_of(std::string_view text, std::string_view key);
+
+/// 16 random hexadecimal digits.
+std::string random_id();
+
+/// Why a lock on a file below `path` does not hold on other machines that have the directory, "" if it does
+/// or the directory is of this machine only: "nfs4 is mounted with local_lock=all". `mountinfo`: the content
+/// of /proc/self/mountinfo.
+std::string why_locks_are_local(std::string_view mountinfo, const std::filesystem::path& path);
+
+}  // namespace sweep

@@ -1,0 +1,177 @@
+#include "runmanager/records/run_lock.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "runmanager/records/earlier_starts/attempts.h"
+#include "runmanager/records/sweep_directory.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+TEST(RunLock, IsHadByOneProcessAtATimeAndNamesIt) {
+  TemporaryDirectory temporary;
+  std::optional<RunLock> lock = RunLock::try_lock(temporary / "run");
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(owns(lock->owner()));
+  EXPECT_FALSE(RunLock::try_lock(temporary / "run"));
+  EXPECT_THAT(tbwriter::slurp(temporary / "run/.lock"),
+              HasSubstr("process " + std::to_string(::getpid()) + " on "));
+  const RunOwner before = lock->owner();
+  lock.reset();
+  const std::optional<RunLock> next = RunLock::try_lock(temporary / "run");
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(owns(before));
+  EXPECT_TRUE(owns(next->owner()));
+}
+
+TEST(RunLock, IsNotOwnedAnyMoreOnceItsFileIsAnothers) {
+  TemporaryDirectory temporary;
+  const std::optional<RunLock> lost = RunLock::try_lock(temporary / "run");
+  // As if the server had given the lock away: to a process on another machine, this one's does not count.
+  fs::remove(temporary / "run/.lock");
+  EXPECT_FALSE(owns(lost->owner()));
+  const std::optional<RunLock> taken = RunLock::try_lock(temporary / "run");
+  ASSERT_TRUE(taken);
+  EXPECT_FALSE(owns(lost->owner()));
+}
+
+TEST(RunLock, StaysWithTheChildThatTrainsWhenItsParentIsGone) {
+  TemporaryDirectory temporary;
+  int ready[2], end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const std::optional<RunLock> lock = RunLock::try_lock(temporary / "run");
+    if (::fork() == 0) {
+      ::close(end[1]);
+      char byte = 0;
+      if (::write(ready[1], "x", 1) != 1 || ::read(end[0], &byte, 1) != 0) ::_exit(1);
+      ::_exit(0);
+    }
+    ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  EXPECT_FALSE(RunLock::try_lock(temporary / "run"));
+  ::close(end[1]);
+  bool is_free = false;
+  for (int tries = 0; !is_free && tries < 1000; ++tries) {
+    ::usleep(10000);
+    is_free = RunLock::try_lock(temporary / "run").has_value();
+  }
+  EXPECT_TRUE(is_free);
+}
+
+TEST(RunLock, TellsInWhichStartTheRunFailedLast) {
+  TemporaryDirectory temporary;
+  EXPECT_EQ(failed_start_of(temporary / "run"), "");
+  RunLock::try_lock(temporary / "run")->note_failure("4711");
+  EXPECT_EQ(failed_start_of(temporary / "run"), "4711");
+  EXPECT_EQ(RunLock::try_lock(temporary / "run")->failed_start(), "4711");
+  EXPECT_EQ(RunLock::try_lock(temporary / "run")->failed_start(), "4711")
+      << "also if one that had it was killed";
+}
+
+TEST(RunLock, IsNotTakenThroughALink) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "elsewhere");
+  fs::create_directory_symlink(temporary / "elsewhere", temporary / "run");
+  EXPECT_THROW(RunLock::try_lock(temporary / "run"), IoError);
+  tbwriter::spill(temporary / "precious", "process 1 on mine\n");
+  fs::create_directories(temporary / "other");
+  fs::create_symlink(temporary / "precious", temporary / "other/.lock");
+  EXPECT_THROW(RunLock::try_lock(temporary / "other"), IoError);
+  EXPECT_TRUE(fs::is_empty(temporary / "elsewhere"));
+  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "process 1 on mine\n");
+}
+
+TEST(SharedDirectory, IsPlannedByTheFirstWhoseStartTheOthersJoin) {
+  TemporaryDirectory temporary;
+  const auto never = [] { return 0; };
+  const auto expect_alone = [](bool want) { return [want](bool alone) { EXPECT_EQ(alone, want); }; };
+  {
+    SweepDirectory first = SweepDirectory::join(temporary.path(), "name");
+    ASSERT_TRUE(first.plan("one", expect_alone(true), never));
+    SweepDirectory second = SweepDirectory::join(temporary.path(), "name");
+    ASSERT_TRUE(second.plan("two", expect_alone(false), never));
+    EXPECT_EQ(second.start(), "one");
+    EXPECT_TRUE(SweepDirectory::is_held(temporary / "name"));
+    EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
+    bool acted = false;
+    first.stop_working();
+    first.act_alone([&] { acted = true; });
+    EXPECT_FALSE(acted);
+    second.stop_working();
+    first.act_alone([&] { acted = true; });
+    EXPECT_TRUE(acted);
+    EXPECT_FALSE(SweepDirectory::is_held(temporary / "name"));
+  }
+  SweepDirectory next = SweepDirectory::join(temporary.path(), "name");
+  ASSERT_TRUE(next.plan("three", expect_alone(true), never));
+  EXPECT_EQ(next.start(), "three");
+}
+
+TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
+  const auto why = [](const std::string& type, const std::string& options) {
+    return why_locks_are_local("22 1 8:1 / / rw - ext4 /dev/sda rw\n36 22 0:5 / /my\\040runs rw - " + type +
+                                   " server:/x rw," + options + "\n",
+                               "/my runs/a/b");
+  };
+  EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=none"), "");
+  EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=posix"), "");
+  EXPECT_EQ(why("nfs4", "local_lock=all,addr=1"), "nfs4 is mounted with local_lock=all");
+  EXPECT_EQ(why("nfs", "local_lock=flock"), "nfs is mounted with local_lock=flock");
+  EXPECT_EQ(why("nfs", "nolock"), "nfs is mounted with nolock");
+  EXPECT_EQ(why("lustre", "flock"), "");
+  EXPECT_EQ(why("lustre", "localflock"), "lustre is mounted with localflock");
+  EXPECT_EQ(why("fuse.glusterfs", "x"), "");
+  EXPECT_THAT(why("fuse.sshfs", "user_id=0"), HasSubstr("fuse.sshfs is not known to pass locks on"));
+  EXPECT_EQ(why("fuseblk", "x"), "") << "a disk of this machine";
+  EXPECT_EQ(why_locks_are_local("36 22 0:5 / /my rw - nfs s:/x rw,nolock\n", "/mine/a"), "");
+}
+
+TEST(SharedDirectory, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpoints) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / ".claims/members");
+  fs::create_directories(temporary / "run");
+  const std::string old_id = "3f2a9c01d2e4b6a8-1", new_id = "3f2a9c01d2e4b6a9-12";
+  tbwriter::spill(temporary / "run" / ("checkpoint." + old_id + ".safetensors"), "older");
+  tbwriter::spill(temporary / "run" / ("checkpoint." + new_id + ".safetensors"), "newer");
+  tbwriter::spill(temporary / "run" / ("checkpoint." + new_id + ".previous.safetensors"), "previous");
+  tbwriter::spill(temporary / "run" / ("best." + new_id + ".safetensors"), "best");
+  fs::last_write_time(temporary / "run" / ("checkpoint." + old_id + ".safetensors"),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  adopt_attempts(temporary.path());
+  EXPECT_EQ(tbwriter::slurp(temporary / "run/checkpoint.safetensors"), "newer");
+  EXPECT_EQ(tbwriter::slurp(temporary / "run/checkpoint.previous.safetensors"), "previous");
+  EXPECT_EQ(tbwriter::slurp(temporary / "run/best.safetensors"), "best");
+  EXPECT_FALSE(fs::exists(temporary / "run" / ("checkpoint." + old_id + ".safetensors")));
+  EXPECT_FALSE(fs::exists(temporary / ".claims"));
+}
+
+TEST(SharedDirectory, LeavesWhatALinkCalledClaimsPointsTo) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "sweep");
+  fs::create_directories(temporary / "elsewhere/members");
+  fs::create_directory_symlink(temporary / "elsewhere", temporary / "sweep/.claims");
+  adopt_attempts(temporary / "sweep");
+  EXPECT_TRUE(fs::exists(temporary / "elsewhere/members"));
+  EXPECT_TRUE(fs::is_symlink(temporary / "sweep/.claims"));
+}
+
+}  // namespace
+}  // namespace sweep
