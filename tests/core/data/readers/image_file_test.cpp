@@ -111,13 +111,13 @@ class Oriented : public testing::TestWithParam<Orientation> {};
 
 TEST_P(Oriented, IsTurnedUpright) {
   constexpr unsigned kBlock = 16;
-  const auto& [number, height, width, stored] = GetParam();
+  const Orientation& seen = GetParam();
   const Pixels pixels =
-      make_pixels(height * kBlock, width * kBlock, 1, [&](unsigned y, unsigned x, unsigned) {
-        return 40 * GetParam().stored[y / kBlock * width + x / kBlock];
+      make_pixels(seen.height * kBlock, seen.width * kBlock, 1, [&](unsigned y, unsigned x, unsigned) {
+        return 40 * seen.stored[y / kBlock * seen.width + x / kBlock];
       });
   for (const bool big_endian : {false, true}) {
-    const std::string file = with_orientation(jpeg_file(pixels), number, big_endian);
+    const std::string file = with_orientation(jpeg_file(pixels), seen.number, big_endian);
     const Image image = decode(file, {.grayscale = true});
     ASSERT_EQ(image.size, (ImageSize{3 * kBlock, 2 * kBlock}));
     for (unsigned block = 0; block < 6; ++block) {
