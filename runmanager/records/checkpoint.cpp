@@ -99,13 +99,9 @@ void append(MetadataText& text, const std::string& more) {
   text.crc = tbwriter::crc32c(more, text.crc);
 }
 
-// "first_step" is written only where it differs, so most files are as they were.
 Json progress_json(const RunRecord& record, const RunPosition& position) {
-  Json json = {{"record", brief_json(record)},
-               {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
-               {"batches", position.batches}};
-  if (position.first_step != RunPosition().first_step) json["events"]["first_step"] = position.first_step;
-  if (!position.earlier_files.empty()) json["events"]["earlier"] = position.earlier_files;
+  Json json = {{"record", brief_json(record)}};
+  json.update(to_json(position));
   return json;
 }
 
@@ -136,11 +132,7 @@ RunProgress progress_of(const TensorFile& file) {
     throw DataError(fmt::format("has the weights of epoch {}, but its record ends with epoch {}",
                                 required_metadata(file, "epoch"), last));
   }
-  progress.position = {json.at("events").at("file").get<std::string>(),
-                       json.at("events").at("bytes").get<std::uint64_t>(),
-                       json.at("batches").get<std::int64_t>(),
-                       json.at("events").value("first_step", std::int64_t{counted_from_zero ? 0 : 1}),
-                       json.at("events").value("earlier", std::vector<std::string>())};
+  progress.position = run_position_from_json(json, counted_from_zero ? 0 : 1);
   return progress;
 }
 

@@ -24,6 +24,11 @@ std::string run_record_text(const RunRecord& run);
 /// The inverse. Throws DataError, naming `where`, if the text is damaged. Text without a checksum is not
 /// checked: older versions wrote none.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
+/// "events" and "batches".
+nlohmann::ordered_json to_json(const RunPosition& position);
+/// The inverse. `first_step`: where `json` has none. Throws nlohmann::json::exception for anything else.
+RunPosition run_position_from_json(const nlohmann::ordered_json& json,
+                                   std::int64_t first_step = RunPosition().first_step);
 /// The value of a metric: an integer for a count, null for none; see json_number().
 nlohmann::ordered_json metric_json(const Metric& metric, const std::optional<double>& value);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);

@@ -283,6 +283,20 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
   }
 }
 
+void RunLog::histogram(std::string_view tag, std::span<const float> values, std::int64_t step) {
+  writer_.add_histogram(tag, values, step);
+}
+
+void RunLog::image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,
+                   std::int64_t step) {
+  if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
+    throw ShapeError(
+        fmt::format("track_image: got the shape {}, want [channels, height, width] with 1 or 3 channels",
+                    to_string(shape)));
+  }
+  writer_.add_image(tag, pixels, {shape[1], shape[2], shape[0], tbwriter::PixelOrder::kChw}, step);
+}
+
 void RunLog::batch(const Totals& totals, std::int64_t batch) {
   batch_points(totals, batch, "Loss/batch", "Accuracy/batch");
 }

@@ -94,6 +94,11 @@ class RunLog {
                   std::int64_t step);
   /// The same from values that were counted between parameter_limits().
   void histograms(const Network& network, const ParameterCounts& counts, std::int64_t step);
+  /// One of a loop's own. Throws UsageError as SummaryWriter does.
+  void histogram(std::string_view tag, std::span<const float> values, std::int64_t step);
+  /// `pixels`: [channels, height, width], 1 or 3 channels.
+  void image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,
+             std::int64_t step);
   void batch(const Totals& totals, std::int64_t batch);
   /// The same of batches of the validation set.
   void validation_batch(const Totals& totals, std::int64_t batch);

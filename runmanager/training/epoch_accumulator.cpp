@@ -21,6 +21,17 @@ void EpochAccumulator::add_loss(double mean_loss, const Batch& batch) {
   has_classes_ = has_classes_ && !are_numbers(batch.targets);
 }
 
+void EpochAccumulator::add_loss(double mean_loss, std::int64_t samples) {
+  training_.loss += mean_loss * static_cast<double>(samples);
+  training_.samples += samples;
+  is_own_loss_ = true;
+}
+
+void EpochAccumulator::add_correct(std::int64_t count) {
+  training_.correct += count;
+  counts_correct_ = true;
+}
+
 void EpochAccumulator::add_correct(std::span<const float> outputs, const Batch& batch) {
   if (batch.size() == 0) return;
   if (outputs.empty() || outputs.size() % batch.size() != 0) {
@@ -59,7 +70,7 @@ void EpochAccumulator::set_parameters(ParameterCounts counts) {
 EpochRecord EpochAccumulator::record(int number, double training_variation) const {
   EpochRecord epoch(number);
   epoch.values = measured_metrics(training_, training_variation, MetricPart::kTraining);
-  if (!has_classes_) {
+  if (!has_classes_ || (is_own_loss_ && !counts_correct_)) {
     for (const char* key : {"accuracy", "number_correct"}) epoch.set(key, std::nullopt);
   }
   if (validation_ && validation_->samples > 0) {
@@ -72,6 +83,7 @@ EpochRecord EpochAccumulator::record(int number, double training_variation) cons
   epoch.set("data_wait_seconds", wait_seconds_);
   epoch.set("device_seconds", device_seconds_);
   epoch.set("communication_seconds", communication_seconds_);
+  for (const auto& [name, value] : own_metrics_) epoch.set(name, value);
   return epoch;
 }
 

@@ -2,8 +2,11 @@
 // interface.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/data/data_loader.h"
@@ -21,9 +24,17 @@ class EpochAccumulator {
   void add(const Totals& totals);
   /// `mean_loss`: over the batch's samples.
   void add_loss(double mean_loss, const Batch& batch);
+  /// The same of `samples` that are in no Batch. There is an accuracy only if add_correct() counts, too.
+  void add_loss(double mean_loss, std::int64_t samples);
   /// `outputs`: [batch.size(), classes] row-major. The first of equal largest outputs is the prediction.
   /// Throws ShapeError if there are no whole rows.
   void add_correct(std::span<const float> outputs, const Batch& batch);
+  /// `count` samples were predicted rightly.
+  void add_correct(std::int64_t count);
+  /// A metric of the loop's own.
+  void set_metric(std::string_view name, double value) {
+    own_metrics_.insert_or_assign(std::string(name), value);
+  }
 
   /// Takes `seconds` before the end of training out of its time.
   void exclude(double seconds) { begin_ += seconds; }
@@ -57,6 +68,8 @@ class EpochAccumulator {
   std::optional<double> seconds_, device_seconds_, communication_seconds_;
   Totals training_;
   bool has_classes_ = true;  // no target so far was a number
+  bool is_own_loss_ = false, counts_correct_ = false;
+  std::map<std::string, double> own_metrics_;
   std::optional<Totals> validation_;
   double validation_variation_ = 0;
   std::vector<float> values_, gradients_;

@@ -7,6 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/records/run_records.h"
 #include "runmanager/training/run_recorder.h"
 
@@ -38,15 +40,43 @@ class RunManager::Implementation {
     }
   }
 
-  void begin_run(const Run& run, const Network& network, const DataLoader& loader) {
-    if (recorder_) throw std::logic_error("RunManager::begin_run() before end_run() of the last run");
-    // The reference stays valid while the run is open, because no other record is added meanwhile.
-    RunRecord& record = records_.at(run.name);
-    recorder_ = std::make_unique<RunRecorder>(RecorderOptions{.directory = options_.directory,
-                                                              .clock = options_.clock,
-                                                              .provenance = options_.provenance,
-                                                              .survives = Survives::kPowerCut},
-                                              run, network, loader, grids_, record);
+  void begin_run(const Run& run, const TrainedNetwork& trained) {
+    RunRecord& record = next_record("begin_run", run);
+    recorder_ = std::make_unique<RunRecorder>(recorder_options(), run, trained, grids_, record);
+  }
+
+  void resume_run(const Run& run, std::string_view text) {
+    RunRecord& record = next_record("resume_run", run);
+    const std::string where = "the progress of " + run.name;
+    RunProgress progress;
+    try {
+      const nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+      progress = {run_record_from_json(json.at("record"), where), run_position_from_json(json)};
+    } catch (const nlohmann::json::exception&) {
+      throw DataError(where + " is damaged; want what RunManager::progress() returned");
+    }
+    recorder_ = std::make_unique<RunRecorder>(recorder_options(), run, TrainedNetwork{}, progress, record);
+    recorder_->restore_events([](int) { return std::nullopt; });
+  }
+
+  std::string progress() {
+    RunRecorder& recorder = run("progress");
+    const nlohmann::ordered_json position = to_json(recorder.position(/*batches=*/0));
+    recorder.flush(Survives::kPowerCut);
+    nlohmann::ordered_json json = {{"record", to_json(recorder.record())}};
+    json.update(position);
+    return json.dump();
+  }
+
+  bool keep_completed(const Run& run) {
+    if (recorder_) throw std::logic_error("RunManager::keep_completed() before end_run() of the last run");
+    const std::filesystem::path file = options_.directory / run.name / kRunRecordFile;
+    if (!std::filesystem::exists(file)) return false;
+    RunRecord record = read_run_record(file);
+    if (record.status != RunStatus::kCompleted || record.params != run.params || record.config != run.config)
+      return false;
+    records_.put(std::move(record));
+    return true;
   }
 
   void begin_epoch() {
@@ -84,6 +114,20 @@ class RunManager::Implementation {
   }
 
  private:
+  // Valid while the run is open, because no other record is added meanwhile.
+  RunRecord& next_record(const char* call, const Run& run) {
+    if (recorder_)
+      throw std::logic_error(fmt::format("RunManager::{}() before end_run() of the last run", call));
+    return records_.at(run.name);
+  }
+
+  RecorderOptions recorder_options() const {
+    return {.directory = options_.directory,
+            .clock = options_.clock,
+            .provenance = options_.provenance,
+            .survives = Survives::kPowerCut};
+  }
+
   RunManagerOptions options_;
   RunRecords records_;
   ImageGridCache grids_;
@@ -95,8 +139,14 @@ RunManager::RunManager(RunManagerOptions options)
 RunManager::~RunManager() = default;
 
 void RunManager::begin_run(const Run& run, const Network& network, const DataLoader& loader) {
-  implementation_->begin_run(run, network, loader);
+  implementation_->begin_run(run, {&network, &loader});
 }
+void RunManager::begin_run(const Run& run) { implementation_->begin_run(run, {}); }
+std::string RunManager::progress() { return implementation_->progress(); }
+void RunManager::resume_run(const Run& run, std::string_view progress) {
+  implementation_->resume_run(run, progress);
+}
+bool RunManager::keep_completed(const Run& run) { return implementation_->keep_completed(run); }
 void RunManager::track_setup(double seconds, std::optional<Placement> placement) {
   implementation_->run("track_setup").track_setup(seconds, placement);
 }
@@ -106,6 +156,21 @@ void RunManager::track_loss(double mean_loss, const Batch& batch) {
 }
 void RunManager::track_num_correct(std::span<const float> outputs, const Batch& batch) {
   implementation_->epoch("track_num_correct").track_num_correct(outputs, batch);
+}
+void RunManager::track_loss(double mean_loss, std::int64_t samples) {
+  implementation_->epoch("track_loss").track_loss(mean_loss, samples);
+}
+void RunManager::track_num_correct(std::int64_t count) {
+  implementation_->epoch("track_num_correct").track_num_correct(count);
+}
+void RunManager::track_epoch_metric(std::string_view name, double value) {
+  implementation_->epoch("track_epoch_metric").track_epoch_metric(name, value);
+}
+void RunManager::track_histogram(std::string_view tag, std::span<const float> values) {
+  implementation_->epoch("track_histogram").track_histogram(tag, values);
+}
+void RunManager::track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape) {
+  implementation_->epoch("track_image").track_image(tag, pixels, shape);
 }
 void RunManager::track(const Totals& totals) { implementation_->epoch("track").track(totals); }
 void RunManager::track(Engine& engine) { implementation_->epoch("track").track(engine); }

@@ -61,6 +61,21 @@ class RunManager {
   /// run has no name.
   void begin_run(const Run& run, const Network& network, const DataLoader& loader);
 
+  /// The same for a loop whose network and data are not this project's: without graph, images and layout.
+  void begin_run(const Run& run);
+
+  /// Between epochs: how far the run has got, for the loop's own checkpoint. All events until here are on
+  /// disk when it returns.
+  std::string progress();
+  /// In place of begin_run(): goes on where progress() returned `progress`. Removes what the run wrote after
+  /// that; keeps its epochs and its clock. Throws DataError if `progress` is damaged or the run's events
+  /// cannot be read.
+  void resume_run(const Run& run, std::string_view progress);
+  /// Returns whether the directory has this run, completed with equal params and config. Then it is among
+  /// records() and results, and needs no training. Throws DataError if its run.json is damaged, and IoError
+  /// if it cannot be read.
+  bool keep_completed(const Run& run);
+
   /// Before the first epoch: `seconds` that the setup for all epochs took, and where Engine::prepare() put
   /// the samples. In run.json, the results and the Text tab.
   void track_setup(double seconds, std::optional<Placement> placement = {});
@@ -73,6 +88,16 @@ class RunManager {
   /// Counts the rows of `outputs`, [batch.size(), classes] row-major, whose largest value is at the label.
   /// Throws ShapeError if `outputs` has no whole rows.
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
+  /// The same of `samples` that are in no Batch, and of the `count` of them that were predicted rightly. An
+  /// epoch has an accuracy only if they are counted.
+  void track_loss(double mean_loss, std::int64_t samples);
+  void track_num_correct(std::int64_t count);
+  /// A metric of the epoch, of any name: a chart, and a column of tables and results. The last value counts.
+  void track_epoch_metric(std::string_view name, double value);
+  /// A histogram and a picture at the epoch's step. `pixels`: [channels, height, width], 1 or 3 channels.
+  /// Throws ShapeError for another `shape`.
+  void track_histogram(std::string_view tag, std::span<const float> values);
+  void track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape);
   /// Adds the sums of one or more batches: loss and correct predictions.
   void track(const Totals& totals);
   /// Adds engine.take_totals(). Throws DeviceError, "expected device cuda:0 but got device cpu", if the

@@ -59,13 +59,12 @@ std::int64_t first_step(const Run& run, const RunProgress& progress) {
 
 }  // namespace
 
-RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network& network,
-                         const DataLoader& loader, ImageGridCache& grids, RunRecord& record)
+RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
+                         ImageGridCache& grids, RunRecord& record)
     : options_(std::move(options)),
       directory_(run_directory(options_, run)),
       record_(record),
-      network_(network),
-      loader_(loader),
+      trained_(trained),
       run_begin_(now()) {
   prepare_run_directory(directory_, options_.check_owner);
   record_ = new_record(run, options_.provenance);
@@ -75,13 +74,12 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   record_.logging_seconds = now() - run_begin_;
 }
 
-RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network& network,
-                         const DataLoader& loader, const RunProgress& progress, RunRecord& record)
+RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
+                         const RunProgress& progress, RunRecord& record)
     : options_(std::move(options)),
       directory_(run_directory(options_, run)),
       record_(record),
-      network_(network),
-      loader_(loader) {
+      trained_(trained) {
   const double begin = now();
   remove_temporaries(directory_);
   // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
@@ -131,10 +129,11 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   log_.emplace(directory_, run, record_.provenance, !options_.shared);
-  log_->layout(are_numbers(loader_.samples().set->targets), run.has_validation);
-  log_->network(network_);
+  if (trained_.network == nullptr) return;
+  log_->layout(are_numbers(trained_.loader->samples().set->targets), run.has_validation);
+  log_->network(*trained_.network);
   if (run.log.images > 0) {
-    if (const auto* grid = grids.first_batch(loader_, run)) log_->images(*grid);
+    if (const auto* grid = grids.first_batch(*trained_.loader, run)) log_->images(*grid);
   }
 }
 
@@ -219,7 +218,7 @@ void RunRecorder::track_validation_batch(const Totals& totals, std::int64_t batc
 
 void RunRecorder::track_parameters(std::span<const float> values, std::span<const float> gradients) {
   end_training();
-  const std::size_t count = network_.parameter_count();
+  const std::size_t count = network("track_parameters").parameter_count();
   if (values.size() != count || (!gradients.empty() && gradients.size() != count)) {
     throw ShapeError(
         fmt::format("track_parameters: {} values and {} gradients, but the network has {} parameters",
@@ -233,7 +232,7 @@ void RunRecorder::track_parameters(const Engine& engine) {
   end_training();
   auto counts = engine.count_parameters(parameter_limits());
   if (!counts) return track_parameters(engine.parameters(), engine.gradients());
-  const std::size_t parameters = network_.parameters().size();
+  const std::size_t parameters = network("track_parameters").parameters().size();
   if (counts->values.size() != parameters || counts->gradients.size() != parameters) {
     throw ShapeError(fmt::format("track_parameters: the engine's network has {} parameters, the run's {}",
                                  counts->values.size(), parameters));
@@ -243,10 +242,29 @@ void RunRecorder::track_parameters(const Engine& engine) {
 
 void RunRecorder::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
   end_training();
-  log_->profile(network_, layers, samples, step_of(next_epoch()));
+  log_->profile(network("track_profile"), layers, samples, step_of(next_epoch()));
 }
 
-void RunRecorder::end_training() { epoch().end_training(now(), loader_.wait_seconds()); }
+void RunRecorder::track_histogram(std::string_view tag, std::span<const float> values) {
+  end_training();
+  log_->histogram(tag, values, step_of(next_epoch()));
+}
+
+void RunRecorder::track_image(std::string_view tag, std::span<const std::uint8_t> pixels,
+                              const Shape& shape) {
+  end_training();
+  log_->image(tag, pixels, shape, step_of(next_epoch()));
+}
+
+void RunRecorder::end_training() {
+  epoch().end_training(now(), trained_.loader != nullptr ? trained_.loader->wait_seconds() : 0);
+}
+
+const Network& RunRecorder::network(const char* call) const {
+  if (trained_.network == nullptr)
+    throw std::logic_error(fmt::format("RunManager::{}() of a run that was begun without a network", call));
+  return *trained_.network;
+}
 
 void RunRecorder::track_device_seconds(double seconds) {
   end_training();
@@ -261,14 +279,15 @@ void RunRecorder::track_validation(const Totals& totals, double variation) {
 const EpochRecord& RunRecorder::end_epoch() {
   end_training();
   const double begin = now();
-  if (!training_variation_) training_variation_ = target_variation(loader_.samples());
+  if (!training_variation_)
+    training_variation_ = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;
   EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch(), *training_variation_));
   const std::int64_t step = step_of(epoch.epoch);
   log_->epoch(epoch, learning_rate_, step);
   if (epoch_->counts()) {
-    log_->histograms(network_, *epoch_->counts(), step);
-  } else {
-    log_->histograms(network_, epoch_->values(), epoch_->gradients(), step);
+    log_->histograms(*trained_.network, *epoch_->counts(), step);
+  } else if (trained_.network != nullptr) {
+    log_->histograms(*trained_.network, epoch_->values(), epoch_->gradients(), step);
   }
   epoch_.reset();
   epoch.set("run_seconds", now() - run_begin_);

@@ -36,9 +36,15 @@ struct RecorderOptions {
   std::function<void()> check_owner = {};
 };
 
-/// Writes the files of one run, from its first event to its final run.json. Keeps references to `network`,
-/// `loader` and `record`, which hold until end() has returned. `record` is updated with every call, so that
-/// its owner always has the current state.
+/// What a run trains, if it is this project's. Both or neither.
+struct TrainedNetwork {
+  const Network* network = nullptr;
+  const DataLoader* loader = nullptr;
+};
+
+/// Writes the files of one run, from its first event to its final run.json. Keeps references to what
+/// `trained` names and to `record`, which hold until end() has returned. `record` is updated with every call,
+/// so that its owner always has the current state.
 ///
 /// Calls follow the training loop: begin_epoch, track_*, end_epoch, …, end. Every call may throw IoError. Not
 /// thread-safe, except flush(). The destructor closes the events file and leaves run.json as it is: the run
@@ -46,16 +52,16 @@ struct RecorderOptions {
 class RunRecorder {
  public:
   /// Starts the run: removes the files of an earlier run of this name, opens the events file, and writes
-  /// configuration, hparams, graph and the images of the first batch that `loader` will give. Encoded images
-  /// are kept in `grids`, for the next runs. Starts the run's clock. Throws ConfigError if the run has no
-  /// name.
-  RunRecorder(RecorderOptions options, const Run& run, const Network& network, const DataLoader& loader,
-              ImageGridCache& grids, RunRecord& record);
+  /// configuration, hparams, and the graph and the images of the first batch if `trained` has them. Encoded
+  /// images are kept in `grids`, for the next runs. Starts the run's clock. Throws ConfigError if the run has
+  /// no name.
+  RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained, ImageGridCache& grids,
+              RunRecord& record);
 
   /// Resumes the run where `progress` was made: cuts off the events that came later and continues the record
   /// and its clock. A power cut may have left fewer events than `progress` was made with. restore_events()
   /// then has to be called next. Throws DataError if the events cannot be read.
-  RunRecorder(RecorderOptions options, const Run& run, const Network& network, const DataLoader& loader,
+  RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
               const RunProgress& progress, RunRecord& record);
 
   RunRecorder(const RunRecorder&) = delete;
@@ -100,6 +106,13 @@ class RunRecorder {
   void track_loss(double mean_loss, const Batch& batch);
   /// Adds the rows of `outputs`, [batch.size(), classes] row-major, whose largest value is at the label.
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
+  /// The same of samples that are in no Batch.
+  void track_loss(double mean_loss, std::int64_t samples) { epoch().add_loss(mean_loss, samples); }
+  void track_num_correct(std::int64_t count) { epoch().add_correct(count); }
+  /// A metric of this epoch, a histogram and a picture of a loop's own; see RunManager.
+  void track_epoch_metric(std::string_view name, double value) { epoch().set_metric(name, value); }
+  void track_histogram(std::string_view tag, std::span<const float> values);
+  void track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape);
   /// Writes one point of Loss/batch and Accuracy/batch. `batch` counts over the whole run.
   void track_batch(const Totals& totals, std::int64_t batch);
   /// The same of batches of the validation set. `seconds`, which they took, do not count as training.
@@ -143,6 +156,8 @@ class RunRecorder {
 
  private:
   double now() const { return options_.clock(); }
+  /// Throws std::logic_error, naming the call, if the run has no network of this project.
+  const Network& network(const char* call) const;
   /// Throws DeviceError, naming both, if the engine is on another device than the record says.
   void check_device(const Engine& engine) const;
   void save_record(Survives survives);
@@ -165,8 +180,7 @@ class RunRecorder {
   const RecorderOptions options_;
   const std::filesystem::path directory_;
   RunRecord& record_;
-  const Network& network_;
-  const DataLoader& loader_;
+  const TrainedNetwork trained_;
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
   std::int64_t first_step_ = RunPosition().first_step;

@@ -113,7 +113,8 @@ class RunTrainer {
         if (options_.owner)
           take_over_run(options_.directory / config_.name, options_.owner->id, *run_.network,
                         recorder_options.check_owner, point);
-        recorder_.emplace(recorder_options, run, *run_.network, loader_, old->progress, record_);
+        recorder_.emplace(recorder_options, run, TrainedNetwork{run_.network.get(), &loader_}, old->progress,
+                          record_);
       } catch (const ReadError&) {
         throw;  // as in find_resume_point()
       } catch (const DataError& error) {
@@ -123,7 +124,8 @@ class RunTrainer {
       }
     }
     if (!old)
-      recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
+      recorder_.emplace(recorder_options, run, TrainedNetwork{run_.network.get(), &loader_},
+                        *options_.image_grids, record_);
     evaluation_.emplace(run_, *recorder_, observer_, [this] { after_batch(); });
     log_.emplace(recorder_->directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <tuple>
+
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_manager.h"
 #include "tests/support/run_world.h"
 
@@ -46,6 +50,109 @@ TEST(OwnTrainingLoop, IsFollowedByRunManager) {
   EXPECT_EQ(rows.size(), 1u + 4 * 3);
   const auto scalars = last_scalars(tbwriter::read_run(directory.path() / "mine/lr=0.01,batch_size=20"));
   EXPECT_NEAR(scalars.at("Number Correct/train") / 40, scalars.at("Accuracy/train"), 1e-6);
+}
+
+// A loop that has nothing of this project but RunManager: gradient descent on (weight - 3)², which it can
+// stop and go on with.
+class ForeignLoop {
+ public:
+  explicit ForeignLoop(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  // Trains until after `epochs`, from the checkpoint if there is one. Returns whether the run was complete
+  // before.
+  bool train(int epochs, bool ends) {
+    RunManager manager({.directory = directory_, .clock = [this] { return seconds_ += 1; }});
+    const Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
+    if (manager.keep_completed(run)) {
+      manager.save("results");
+      return true;
+    }
+    if (progress_.empty()) {
+      manager.begin_run(run);
+    } else {
+      manager.resume_run(run, progress_);
+    }
+    for (int epoch = epoch_; epoch < epochs; ++epoch) {
+      manager.begin_epoch();
+      manager.track_loss((weight_ - 3) * (weight_ - 3), 10);
+      weight_ -= run.get<double>("lr") * 2 * (weight_ - 3);
+      manager.track_epoch_metric("distance", std::abs(weight_ - 3));
+      const float values[] = {static_cast<float>(weight_)};
+      manager.track_histogram("weight", values);
+      const std::vector<std::uint8_t> pixels(3 * 2 * 2, 100);
+      manager.track_image("picture", pixels, {3, 2, 2});
+      manager.end_epoch();
+      if (epoch == epoch_) {  // a checkpoint after the first epoch of each start
+        checkpoint_ = {manager.progress(), weight_, epoch + 1};
+      }
+    }
+    if (ends) {
+      manager.end_run();
+      manager.save("results");
+    } else {
+      std::tie(progress_, weight_, epoch_) = checkpoint_;  // as a process that is killed, and starts again
+    }
+    return false;
+  }
+
+ private:
+  std::filesystem::path directory_;
+  double seconds_ = 0, weight_ = 0;
+  int epoch_ = 0;
+  std::string progress_;
+  std::tuple<std::string, double, int> checkpoint_;
+};
+
+TEST(OwnTrainingLoop, NeedsNothingElseOfThisProject) {
+  TemporaryDirectory directory;
+  ForeignLoop loop(directory.path() / "mine");
+  EXPECT_FALSE(loop.train(3, true));
+  const RunRecord record = read_run_record(directory.path() / "mine/lr=0.25/run.json");
+  ASSERT_EQ(record.epochs.size(), 3u);
+  EXPECT_EQ(record.epochs[1]["loss"], 2.25);
+  EXPECT_EQ(record.epochs[1]["distance"], 0.75);
+  EXPECT_EQ(record.epochs[1]["accuracy"], std::nullopt) << "nothing was counted";
+  const auto rows = parse_csv(tbwriter::slurp(directory.path() / "mine/results.csv"));
+  EXPECT_THAT(rows.at(0), ::testing::Contains("distance"));
+  const auto events = tbwriter::read_run(directory.path() / "mine/lr=0.25");
+  EXPECT_EQ(tbwriter::values_of(events, "weight").size(), 3u);
+  EXPECT_EQ(tbwriter::values_of(events, "picture").size(), 3u);
+  EXPECT_EQ(tbwriter::values_of(events, "distance").size(), 3u);
+}
+
+TEST(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
+  TemporaryDirectory directory;
+  ForeignLoop whole(directory.path() / "whole"), stopped(directory.path() / "stopped");
+  whole.train(4, true);
+  stopped.train(3, false);  // epochs 2 and 3 are after its checkpoint
+  stopped.train(4, true);
+  const RunRecord one = read_run_record(directory.path() / "whole/lr=0.25/run.json"),
+                  other = read_run_record(directory.path() / "stopped/lr=0.25/run.json");
+  ASSERT_EQ(other.epochs.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(one.epochs[i]["loss"], other.epochs[i]["loss"]) << i;
+  const auto events = tbwriter::read_run(directory.path() / "stopped/lr=0.25");
+  EXPECT_EQ(tbwriter::values_of(events, "distance").size(), 4u) << "each epoch once";
+  EXPECT_TRUE(stopped.train(4, true)) << "completed runs are kept";
+  EXPECT_EQ(parse_csv(tbwriter::slurp(directory.path() / "stopped/results.csv")).size(), 1u + 4);
+}
+
+TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
+  TemporaryDirectory directory;
+  RunManager manager({.directory = directory.path() / "mine"});
+  const Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
+  EXPECT_THAT([&] { manager.resume_run(run, "{\"record\": 1}"); },
+              ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("the progress of lr=0.25")));
+  manager.begin_run(run);
+  manager.begin_epoch();
+  const std::vector<float> values(3);
+  EXPECT_THAT([&] { manager.track_parameters(values, {}); },
+              ::testing::ThrowsMessage<std::logic_error>(::testing::HasSubstr("without a network")));
+  const std::vector<std::uint8_t> pixels(8);
+  EXPECT_THAT(
+      [&] {
+        manager.track_image("picture", pixels, {2, 2, 2});
+      },
+      ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr("1 or 3 channels")));
 }
 
 // An engine of a device that this machine does not need to have.

@@ -53,7 +53,7 @@ class RunRecorderTest : public ::testing::Test {
 TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   RunProgress progress;
   {
-    RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+    RunRecorder recorder(options(), run_, {&network_, &loader_}, grids_, record_);
     recorder.track_setup(0.75, Placement::kHost);
     for (int epoch = 0; epoch < 2; ++epoch) {
       recorder.begin_epoch();
@@ -81,7 +81,7 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   EXPECT_EQ(saved_record().placement, "host");
   EXPECT_EQ(saved_record().epochs[1]["device_seconds"], 2.5);
 
-  RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+  RunRecorder resumed(options(), run_, {&network_, &loader_}, progress, record_);
   resumed.track_setup(5, Placement::kDevice);
   resumed.end(RunStatus::kCompleted, "");
   EXPECT_EQ(saved_record().setup_seconds, 0.75) << "of the first start";
@@ -101,7 +101,7 @@ TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
     }
   };
   {
-    RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+    RunRecorder recorder(options(), run_, {&network_, &loader_}, grids_, record_);
     recorder.track_setup(0.75);
     epochs(recorder, 3);
     progress = {recorder.record(), recorder.position(3)};
@@ -129,7 +129,7 @@ TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
     for (const std::string& name : tbwriter::list_event_files(directory))
       std::filesystem::remove(directory / name);
     if (size > 0) tbwriter::spill(directory / progress.position.events_file, whole.substr(0, size));
-    RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+    RunRecorder resumed(options(), run_, {&network_, &loader_}, progress, record_);
     resumed.restore_events([](int) { return 0.5; });
     resumed.end(RunStatus::kInterrupted, "");
     EXPECT_EQ(points(), wanted);
@@ -141,11 +141,11 @@ TEST_F(RunRecorderTest, GoesOnWithTheStepsThatTheRunBeganWith) {
   for (const std::int64_t first_step : {0, 1}) {
     RunProgress progress;
     {
-      RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+      RunRecorder recorder(options(), run_, {&network_, &loader_}, grids_, record_);
       progress = {recorder.record(), recorder.position(0)};
     }
     progress.position.first_step = first_step;
-    RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+    RunRecorder resumed(options(), run_, {&network_, &loader_}, progress, record_);
     for (int epoch = 1; epoch <= 2; ++epoch) {
       resumed.begin_epoch();
       EXPECT_EQ(resumed.end_epoch().epoch, epoch);
@@ -164,14 +164,14 @@ TEST_F(RunRecorderTest, GoesOnWithTheStepsThatTheRunBeganWith) {
 TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
   RunProgress progress;
   {
-    RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+    RunRecorder recorder(options(), run_, {&network_, &loader_}, grids_, record_);
     recorder.begin_epoch();
     track(recorder, 1, 1, 2);
     recorder.end_epoch();
     progress = {recorder.record(), recorder.position(0)};
   }
   progress.position.events_file = "events.out.tfevents.1.elsewhere";
-  RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+  RunRecorder resumed(options(), run_, {&network_, &loader_}, progress, record_);
   EXPECT_EQ(resumed.restore_events([](int) { return 0.5; }), 1u);
   resumed.end(RunStatus::kCompleted, "");
   EXPECT_EQ(values_of(events(), "Loss/train").size(), 1u);
@@ -179,7 +179,7 @@ TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
 }
 
 TEST_F(RunRecorderTest, LeavesARunThatIsNotEndedAsRunning) {
-  { const RunRecorder recorder(options(), run_, network_, loader_, grids_, record_); }
+  { const RunRecorder recorder(options(), run_, {&network_, &loader_}, grids_, record_); }
   EXPECT_EQ(saved_record().status, RunStatus::kRunning);
 }
 
@@ -202,7 +202,7 @@ TEST_F(RunRecorderTest, ASkippedRunThatCountsAsAFailureHasASessionWithTheReason)
 
 TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   {
-    RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+    RunRecorder recorder(options(), run_, {&network_, &loader_}, grids_, record_);
     recorder.begin_epoch();
     track(recorder, 1, 1, 2);
     recorder.end_epoch();
