@@ -4,10 +4,10 @@
 
 namespace {
 
-using sweep::cuda::host::AccessKind;
+using sweep::cuda::cudart::AccessKind;
 
 inline void note(const void* address, std::size_t bytes, AccessKind kind, const void* code) {
-  if (auto* const observer = sweep::cuda::host::running_grid_observer())
+  if (auto* const observer = sweep::cuda::cudart::running_grid_observer())
     observer->access({address, bytes, kind, code});
 }
 

@@ -51,7 +51,7 @@ sweep_switch_stack:
 )");
 #endif
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;  // only pages that are touched cost memory
@@ -183,7 +183,14 @@ Fiber::~Fiber() = default;
 std::span<const std::byte> Fiber::stack() const {
   return {reinterpret_cast<const std::byte*>(state_->stack), state_->stack_bytes};
 }
+void Fiber::prefetch() const {
+#if SWEEP_ASM_SWITCH
+  constexpr int kLine = 64, kLines = 3;  // the registers, and the frames of the barrier and its caller
+  for (int line = 0; line < kLines; ++line)
+    __builtin_prefetch(static_cast<const char*>(state_->context) + line * kLine);
+#endif
+}
 void Fiber::resume() { state_->resume(); }
 void Fiber::yield() { state_->yield(); }
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

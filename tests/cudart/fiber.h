@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 /// Belongs to one thread, which makes and resumes it. Destroying a fiber in the middle of its function drops
 /// its stack: destructors of objects on it do not run.
@@ -22,6 +22,9 @@ class Fiber {
   /// Runs the body until it calls yield().
   void resume();
 
+  /// Brings the top of its stack to the cache, for a resume() that comes soon.
+  void prefetch() const;
+
   /// The memory that the body's local variables are in.
   std::span<const std::byte> stack() const;
 
@@ -33,4 +36,4 @@ class Fiber {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -14,7 +15,7 @@
 #include "tests/cudart/grid.h"
 #include "tests/cudart/grid_observer.h"
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 constinit thread_local Index3 thread_index, block_index, block_size, grid_size;
 constinit thread_local std::byte* block_memory = nullptr;
@@ -63,17 +64,53 @@ constexpr std::size_t kLargestCopy = 16;  // bytes
 // once, else when it arrives.
 struct Copy {
   void* to;
-  const void* from;
-  std::size_t bytes;
+  std::uint32_t before;  // the copy that its thread started before it: its number from 1; 0: none
+  std::uint16_t bytes;
   bool is_read;
-  std::array<std::byte, kLargestCopy> value;
+  union {
+    const void* from;
+    std::array<std::byte, kLargestCopy> value;  // if is_read
+  };
 };
 
 // What a block keeps between the two parts of its kernel.
 struct BlockState {
   std::vector<std::byte> shared;
-  std::vector<std::vector<Copy>> copies;  // of each thread
-  std::size_t unfinished = 0;             // copies
+  std::vector<Copy> copies;
+  std::vector<std::uint32_t> last;  // of each thread, as Copy::before
+  std::size_t unfinished = 0;       // copies
+};
+
+// Blocks of a grid. Their memory is that of blocks that have ended: new memory would cost the host more than
+// the kernel. Their shared memory is of this size exactly, so that sanitizers see an access beyond it.
+class Blocks {
+ public:
+  Blocks(std::size_t count, std::size_t shared_bytes) : spare_(spares()[shared_bytes]) {
+    for (; blocks_.size() < count && !spare_.empty(); spare_.pop_back())
+      blocks_.push_back(std::move(spare_.back()));
+    blocks_.resize(count);
+    for (BlockState& block : blocks_) {
+      block.shared.resize(shared_bytes);
+      block.copies.clear();
+      block.last.clear();
+      block.unfinished = 0;
+    }
+  }
+  ~Blocks() {
+    for (BlockState& block : blocks_) spare_.push_back(std::move(block));
+  }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  BlockState& operator[](std::size_t b) { return blocks_[b]; }
+
+ private:
+  static std::map<std::size_t, std::vector<BlockState>>& spares() {
+    thread_local std::map<std::size_t, std::vector<BlockState>> by_bytes;
+    return by_bytes;
+  }
+
+  std::vector<BlockState>& spare_;
+  std::vector<BlockState> blocks_;
 };
 
 // Runs blocks. A block starts with one fiber, which runs one thread after the other until a thread reaches a
@@ -91,7 +128,7 @@ class BlockRunner {
     threads_ = block_size.x * block_size.y * block_size.z;
     started_ = ended_ = 0;
     waiting_.clear();
-    if (block.copies.size() < threads_) block.copies.resize(threads_);
+    block.last.resize(threads_);
     turns_.begin(threads_);
     if (observer != nullptr) observer->begin_block(block.shared);
     while (started_ < threads_) resume(idle_fiber());
@@ -106,9 +143,10 @@ class BlockRunner {
       waiting_.clear();
       if (order == Order::kRandom) Turns::shuffle(turn_);
       if (observer != nullptr) observer->pass_barrier();
-      for (const Waiting& waiting : turn_) {
-        thread_index = waiting.index;
-        resume(waiting.fiber);
+      for (std::size_t i = 0; i < turn_.size(); ++i) {
+        if (i + 2 < turn_.size()) turn_[i + 2].fiber->prefetch();
+        thread_index = turn_[i].index;
+        resume(turn_[i].fiber);
       }
     }
     if (std::exchange(is_stale_, false))
@@ -127,29 +165,36 @@ class BlockRunner {
   }
 
   // `code`: where the kernel calls it.
-  void add_copy(Copy copy, bool early, const void* code) {
+  void add_copy(void* to, const void* from, std::size_t bytes, bool early, const void* code) {
     is_stale_ = is_stale_ || (early_ && !early);
-    for (const void* address : {static_cast<const void*>(copy.to), copy.from})
-      if (reinterpret_cast<std::uintptr_t>(address) % copy.bytes != 0) misaligned_bytes_ = copy.bytes;
+    for (const void* address : {static_cast<const void*>(to), from})
+      if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) misaligned_bytes_ = bytes;
+    std::uint32_t& previous = block_->last[thread_number()];
+    Copy& copy = block_->copies.emplace_back();
+    copy.to = to;
+    copy.before = std::exchange(previous, static_cast<std::uint32_t>(block_->copies.size()));
+    copy.bytes = static_cast<std::uint16_t>(bytes);
     copy.is_read = early_;
-    if (early_) {
-      if (observer != nullptr) observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
-      std::memcpy(copy.value.data(), copy.from, copy.bytes);
-    }
-    block_->copies[thread_number()].push_back(copy);
     ++block_->unfinished;
+    if (!early_) {
+      copy.from = from;
+      return;
+    }
+    if (observer != nullptr) observer->access({from, bytes, AccessKind::kRead, code});
+    std::memcpy(copy.value.data(), from, bytes);
   }
 
   void finish_copies(const void* code) {
-    std::vector<Copy>& copies = block_->copies[thread_number()];
-    for (const Copy& copy : copies) {
+    for (std::uint32_t n = std::exchange(block_->last[thread_number()], 0); n > 0;) {
+      const Copy& copy = block_->copies[n - 1];
       if (observer != nullptr && !copy.is_read)
         observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
       if (observer != nullptr) observer->access({copy.to, copy.bytes, AccessKind::kWrite, code});
       std::memcpy(copy.to, copy.is_read ? copy.value.data() : copy.from, copy.bytes);
+      --block_->unfinished;
+      n = copy.before;
     }
-    block_->unfinished -= copies.size();
-    copies.clear();
+    if (block_->unfinished == 0) block_->copies.clear();
   }
 
  private:
@@ -184,7 +229,10 @@ class BlockRunner {
     for (;;) {
       while (started_ < threads_) {
         const unsigned t = turns_[started_++];
-        thread_index = {t % block_size.x, t / block_size.x % block_size.y, t / (block_size.x * block_size.y)};
+        thread_index = {t, 0, 0};
+        if (threads_ != block_size.x)
+          thread_index = {t % block_size.x, t / block_size.x % block_size.y,
+                          t / (block_size.x * block_size.y)};
         (*thread_)();
         ++ended_;
       }
@@ -231,8 +279,7 @@ void require_launchable(Index3 grid, Index3 block, std::size_t shared_bytes) {
   require(shared_bytes <= kMostSharedBytes, "bytes of shared memory", shared_bytes, kMostSharedBytes);
 }
 
-// Of this size exactly, so that sanitizers see an access beyond it, and filled with NaNs for every block, so
-// that a kernel that relies on zeros, or on what the block before it left, fails.
+// For every block, so that a kernel that relies on zeros, or on what the block before it left, fails.
 void fill_with_nans(std::vector<std::byte>& shared) {
   if (!shared.empty()) std::memset(shared.data(), 0xFF, shared.size());
 }
@@ -272,11 +319,11 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
               const void* kernel) {
   require_launchable(grid, block, shared_bytes);
   last = grid;
-  BlockState state{.shared = std::vector<std::byte>(shared_bytes), .copies = {}};
+  Blocks blocks(1, shared_bytes);
   const GridPart part{.grid = ++grid_numbers, .is_early = false, .kernel = kernel};
   run_blocks(grid, block, part, thread, [&](unsigned) -> BlockState& {
-    fill_with_nans(state.shared);
-    return state;
+    fill_with_nans(blocks[0].shared);
+    return blocks[0];
   });
 }
 
@@ -284,17 +331,16 @@ struct StartedGrid::State {
   Index3 grid, block;
   std::uint64_t number;
   const void* kernel;
-  std::vector<BlockState> blocks;
+  Blocks blocks;
 };
 
 StartedGrid::StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes,
                          const std::function<void()>& early, const void* kernel)
-    : state_(std::make_unique<State>(State{grid, block, ++grid_numbers, kernel, {}})) {
+    : state_(new State{
+          grid, block, ++grid_numbers, kernel, {std::size_t{grid.x} * grid.y * grid.z, shared_bytes}}) {
   require_launchable(grid, block, shared_bytes);
-  state_->blocks.resize(std::size_t{grid.x} * grid.y * grid.z);
   const GridPart part{.grid = state_->number, .is_early = true, .kernel = kernel};
   run_blocks(grid, block, part, early, [&](unsigned b) -> BlockState& {
-    state_->blocks[b].shared.resize(shared_bytes);
     fill_with_nans(state_->blocks[b].shared);
     return state_->blocks[b];
   });
@@ -318,7 +364,7 @@ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
 }
 
 void copy_async(void* shared, const void* global, std::size_t bytes, bool early) {
-  runner().add_copy({shared, global, bytes, false, {}}, early, __builtin_return_address(0));
+  runner().add_copy(shared, global, bytes, early, __builtin_return_address(0));
 }
 void wait_for_copies() { runner().finish_copies(__builtin_return_address(0)); }
 
@@ -332,4 +378,4 @@ void set_order(Order value, std::uint64_t seed) {
 
 Index3 last_grid() { return last; }
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

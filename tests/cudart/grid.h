@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 struct Index3 {
   unsigned x = 0, y = 0, z = 0;
@@ -111,4 +111,4 @@ void set_order(Order order, std::uint64_t seed = 0);
 /// The grid of the kernel that ran last on this thread.
 Index3 last_grid();
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 /// A part of a grid's work: `grid` is its number, the same in both parts. is_early: what its threads do
 /// before they wait for the previous kernel, which runs between this part and the other. `kernel`: the
@@ -52,4 +52,4 @@ void set_grid_observer(GridObserver* observer);
 /// That observer while a grid runs on the calling thread, else nullptr.
 GridObserver* running_grid_observer();
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 namespace {
 
 // The kernels that have been launched, by their address.
@@ -75,4 +75,4 @@ std::function<void()> KernelLaunch::start() const {
   return [started, rest = thread(false, true)] { started->finish(rest); };
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the function owns it
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

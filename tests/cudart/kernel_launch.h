@@ -7,7 +7,7 @@
 
 #include "tests/cudart/grid.h"
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 class KernelLaunch {
  public:
@@ -31,4 +31,4 @@ class KernelLaunch {
   std::vector<std::vector<std::byte>> arguments_;
 };
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

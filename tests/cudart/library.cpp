@@ -26,7 +26,7 @@ std::vector<LibraryInfo> list_cuda_libraries() {
 namespace cuda {
 namespace {
 
-thread_local host::LibraryLimits limits;
+thread_local cudart::LibraryLimits limits;
 std::atomic<int> opened{0};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -85,44 +85,57 @@ void input(const LinearShape& s, const LibraryTask& task, SumOrder order, const 
   }
 }
 
-// Calls body(out, in, weight) with the indices of every product of a convolution.
+// Calls body(out, in, weight, n) for the products of a convolution, a row of the output at a time: of n
+// outputs from `out` on and every stride_x-th input from `in` on with one weight.
 template <class Body>
-void for_each_product(const ConvShape& s, int images, SumOrder order, const Body& body) {
+void for_each_row(const ConvShape& s, int images, SumOrder order, const Body& body) {
   for (int i = 0; i < images; ++i)
     for (int o = 0; o < s.out_channels; ++o)
-      for (int y = 0; y < s.out_height; ++y)
-        for (int x = 0; x < s.out_width; ++x)
-          for (int g = 0; g < s.group_in(); ++g)
-            for (int ky = 0; ky < s.kernel_height; ++ky)
-              for (int kx = 0; kx < s.kernel_width; ++kx) {
-                const int in_y = y * s.stride_y - s.pad_y + ky * s.dilation_y,
-                          in_x = x * s.stride_x - s.pad_x + kx * s.dilation_x;
-                if (in_y < 0 || in_y >= s.in_height || in_x < 0 || in_x >= s.in_width) continue;
-                const int image = nth(i, images, order), channel = nth(o, s.out_channels, order),
-                          c = nth(g, s.group_in(), order);
-                const int in_channel = channel / s.group_out() * s.group_in() + c;
-                body(index(((image * s.out_channels + channel) * s.out_height + y) * s.out_width + x),
-                     index(((image * s.in_channels + in_channel) * s.in_height + in_y) * s.in_width + in_x),
-                     index(((channel * s.group_in() + c) * s.kernel_height + ky) * s.kernel_width + kx));
-              }
+      for (int g = 0; g < s.group_in(); ++g)
+        for (int ky = 0; ky < s.kernel_height; ++ky)
+          for (int kx = 0; kx < s.kernel_width; ++kx) {
+            const int image = nth(i, images, order), channel = nth(o, s.out_channels, order),
+                      c = nth(g, s.group_in(), order);
+            const int in_channel = channel / s.group_out() * s.group_in() + c;
+            const auto column = [&](int x) { return x * s.stride_x - s.pad_x + kx * s.dilation_x; };
+            int begin = 0, end = s.out_width;
+            while (begin < end && column(begin) < 0) ++begin;
+            while (begin < end && column(end - 1) >= s.in_width) --end;
+            for (int y = 0; begin < end && y < s.out_height; ++y) {
+              const int in_y = y * s.stride_y - s.pad_y + ky * s.dilation_y;
+              if (in_y < 0 || in_y >= s.in_height) continue;
+              body(index(((image * s.out_channels + channel) * s.out_height + y) * s.out_width + begin),
+                   index(((image * s.in_channels + in_channel) * s.in_height + in_y) * s.in_width +
+                         column(begin)),
+                   index(((channel * s.group_in() + c) * s.kernel_height + ky) * s.kernel_width + kx),
+                   index(end - begin));
+            }
+          }
 }
 
 void forward(const ConvShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   const int plane = s.out_height * s.out_width, count = task.images * s.out_channels * plane;
   for (int i = 0; i < count; ++i)
     arrays.result[index(i)] = s.bias ? arrays.bias[index(i / plane % s.out_channels)] : 0;
-  for_each_product(s, task.images, order, [&](std::size_t out, std::size_t in, std::size_t weight) {
-    arrays.result[out] += arrays.in[in] * arrays.weight[weight];
-  });
+  for_each_row(s, task.images, order,
+               [&](std::size_t out, std::size_t in, std::size_t weight, std::size_t n) {
+                 const float factor = arrays.weight[weight];
+                 for (std::size_t x = 0; x < n; ++x, in += index(s.stride_x))
+                   arrays.result[out + x] += arrays.in[in] * factor;
+               });
   if (!task.relu) return;
   for (int i = 0; i < count; ++i) arrays.result[index(i)] = relu(arrays.result[index(i)]);
 }
 
 void weights(const ConvShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   std::memset(arrays.result, 0, index(s.gradient_floats()) * sizeof(float));
-  for_each_product(s, task.images, order, [&](std::size_t out, std::size_t in, std::size_t weight) {
-    arrays.result[weight] += arrays.grad_out[out] * arrays.in[in];
-  });
+  for_each_row(s, task.images, order,
+               [&](std::size_t out, std::size_t in, std::size_t weight, std::size_t n) {
+                 float sum = arrays.result[weight];
+                 for (std::size_t x = 0; x < n; ++x, in += index(s.stride_x))
+                   sum += arrays.in[in] * arrays.grad_out[out + x];
+                 arrays.result[weight] = sum;
+               });
   if (!s.bias) return;
   const int plane = s.out_height * s.out_width;
   for (int i = 0; i < task.images * s.out_channels * plane; ++i)
@@ -134,9 +147,12 @@ void input(const ConvShape& s, const LibraryTask& task, SumOrder order, const Li
     std::memset(arrays.result, 0,
                 index(task.images * s.in_channels * s.in_height * s.in_width) * sizeof(float));
   }
-  for_each_product(s, task.images, order, [&](std::size_t out, std::size_t in, std::size_t weight) {
-    arrays.result[in] += arrays.grad_out[out] * arrays.weight[weight];
-  });
+  for_each_row(s, task.images, order,
+               [&](std::size_t out, std::size_t in, std::size_t weight, std::size_t n) {
+                 const float factor = arrays.weight[weight];
+                 for (std::size_t x = 0; x < n; ++x, in += index(s.stride_x))
+                   arrays.result[in] += arrays.grad_out[out + x] * factor;
+               });
 }
 
 // The order of one run: random unless the plan promises a fixed one.
@@ -205,12 +221,12 @@ class Library final : public LayerLibrary<Shape> {
 
 }  // namespace
 
-void host::set_library_limits(const LibraryLimits& value) {
+void cudart::set_library_limits(const LibraryLimits& value) {
   limits = value;
   forget_shared_libraries();
 }
 
-int host::libraries_opened() { return opened; }
+int cudart::libraries_opened() { return opened; }
 
 template <>
 std::shared_ptr<const LayerLibrary<LinearShape>> open_library(int /*device*/) {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 struct LibraryLimits {
   bool installed = true;
@@ -22,4 +22,4 @@ void set_library_limits(const LibraryLimits& limits);
 /// How often the process has opened a library.
 int libraries_opened();
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

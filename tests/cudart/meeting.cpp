@@ -17,7 +17,7 @@
 #include "core/parallel/communicator.h"
 #include "core/parallel/deadline.h"
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 namespace {
 
 constexpr std::size_t kMostRanks = 16;
@@ -170,4 +170,4 @@ void Meeting::leave() noexcept {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

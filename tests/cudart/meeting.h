@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 /// One rank's end. Every function throws CommunicatorError.
 class Meeting {
@@ -41,4 +41,4 @@ class Meeting {
   Shared& shared_;
 };
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

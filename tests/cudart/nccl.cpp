@@ -38,7 +38,7 @@ std::string name_of(const DeviceGroupId& id) {
 }  // namespace
 
 struct DeviceGroup::Implementation {
-  std::unique_ptr<host::Meeting> meeting;  // nullptr once aborted
+  std::unique_ptr<cudart::Meeting> meeting;  // nullptr once aborted
   int rank = 0, size = 0, device = 0;
 
   void require_usable() const {
@@ -68,7 +68,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double dea
   own.size = size;
   own.device = cudart::current_device();
   const std::string device = list_cuda_devices().at(static_cast<std::size_t>(own.device)).uuid;
-  own.meeting = std::make_unique<host::Meeting>(name_of(id), rank, size, device, deadline);
+  own.meeting = std::make_unique<cudart::Meeting>(name_of(id), rank, size, device, deadline);
 }
 
 DeviceGroup::~DeviceGroup() {

@@ -2,7 +2,7 @@
 
 #include <link.h>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 Range range_of(std::span<const std::byte> bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
@@ -26,4 +26,4 @@ ProgramMemory find_program_memory() {
   return program;
 }
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 /// Addresses begin … end − 1.
 struct Range {
@@ -20,4 +20,4 @@ struct ProgramMemory {
 };
 ProgramMemory find_program_memory();
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -8,7 +8,7 @@
 #include "tests/cudart/grid.h"
 #include "tests/cudart/program_memory.h"
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 namespace {
 
 // A thread of a grid at a moment. Epochs are numbered through all blocks of all grids, so two threads with
@@ -170,4 +170,4 @@ void RaceCheck::access(const MemoryAccess& access) {
   implementation_->note(access.address, access.bytes, access.kind, access.code);
 }
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

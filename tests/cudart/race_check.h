@@ -12,7 +12,7 @@
 
 #include "tests/cudart/grid_observer.h"
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 
 /// Watches the grids that the thread which makes it runs, as long as it lives; one at a time per thread. What
 /// it reports:
@@ -50,4 +50,4 @@ class RaceCheck final : public GridObserver {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -277,7 +277,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     s.mistake("a graph in which a kernel may start before something that is not a kernel");
     return failed(cudaErrorInvalidValue);
   }
-  const sweep::cuda::host::KernelLaunch launch(
+  const sweep::cuda::cudart::KernelLaunch launch(
       function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, arguments);
   Work work{[launch] { launch.run(); }, true};
   if (overlaps) work.start = [launch] { return launch.start(); };

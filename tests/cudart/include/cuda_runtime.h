@@ -16,9 +16,9 @@ struct alignas(16) float4 {
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __syncthreads() ::sweep::cuda::host::wait_for_block()
-#define threadIdx ::sweep::cuda::host::thread_index
-#define blockIdx ::sweep::cuda::host::block_index
-#define blockDim ::sweep::cuda::host::block_size
-#define gridDim ::sweep::cuda::host::grid_size
+#define __syncthreads() ::sweep::cuda::cudart::wait_for_block()
+#define threadIdx ::sweep::cuda::cudart::thread_index
+#define blockIdx ::sweep::cuda::cudart::block_index
+#define blockDim ::sweep::cuda::cudart::block_size
+#define gridDim ::sweep::cuda::cudart::grid_size
 // clang-format on

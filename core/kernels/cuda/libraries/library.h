@@ -6,7 +6,7 @@
 // so run() only puts kernels on the stream and can be captured in a graph. The algorithm depends on nothing
 // but the library's version, the device and the task. library.cpp, cublaslt.cpp and cudnn*.cpp implement this
 // header; they open the libraries at run time, so a machine that has only the driver trains with the built-in
-// kernels. host/ implements it with plain loops for tests.
+// kernels. tests/cudart implements it with plain loops.
 #pragma once
 
 #include <cstddef>

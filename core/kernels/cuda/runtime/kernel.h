@@ -82,7 +82,7 @@ inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more
 #if defined(__CUDA_ARCH__)
   atomicAdd(counter, more);
 #elif !defined(__CUDACC__)
-  host::add_atomically(counter, more);
+  cudart::add_atomically(counter, more);
 #else
   (void)counter, (void)more;  // nvcc's pass for the host
 #endif
@@ -98,7 +98,7 @@ __device__ T* dynamic_shared() {
 #elif defined(__CUDACC__)
   return nullptr;  // nvcc's pass for the host
 #else
-  return reinterpret_cast<T*>(host::block_memory);
+  return reinterpret_cast<T*>(cudart::block_memory);
 #endif
 }
 
@@ -121,7 +121,7 @@ __device__ void copy_async(T* shared, const T* global) {
     __pipeline_memcpy_async(shared, global, sizeof(T));
   }
 #elif !defined(__CUDACC__)
-  host::copy_async(shared, global, sizeof(T), kLoad == Load::kEarly);
+  cudart::copy_async(shared, global, sizeof(T), kLoad == Load::kEarly);
 #else
   (void)shared, (void)global;  // nvcc's pass for the host
 #endif
@@ -133,7 +133,7 @@ inline __device__ void wait_for_copies() {
   __pipeline_commit();
   __pipeline_wait_prior(0);
 #elif !defined(__CUDACC__)
-  host::wait_for_copies();
+  cudart::wait_for_copies();
 #endif
 }
 
@@ -155,7 +155,7 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
   static_assert((... && std::is_trivially_copyable_v<Parameters>), "they are copied byte by byte");
   std::tuple<Parameters...> values(arguments...);
 #if !defined(__CUDACC__)
-  host::register_kernel(reinterpret_cast<const void*>(kernel), host::kernel_type(kernel));
+  cudart::register_kernel(reinterpret_cast<const void*>(kernel), cudart::kernel_type(kernel));
 #endif
   std::apply(
       [&](Parameters&... value) {
@@ -223,8 +223,8 @@ template <class Functor>
 void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block,
                     Changes changes = Changes::kResults) {
 #if !defined(__CUDACC__)
-  host::register_kernel(reinterpret_cast<const void*>(functor_kernel<Functor>),
-                        host::functor_type<Functor>());
+  cudart::register_kernel(reinterpret_cast<const void*>(functor_kernel<Functor>),
+                          cudart::functor_type<Functor>());
 #endif
   launch_kernel(stream, functor_kernel<Functor>, grid, block, {.overlaps = true, .changes = changes},
                 functor);

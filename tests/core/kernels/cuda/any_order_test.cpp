@@ -18,7 +18,7 @@ constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64};
 
 class Nondeterminism : public testing::Test {
  protected:
-  ~Nondeterminism() override { host::set_library_limits({}); }
+  ~Nondeterminism() override { cudart::set_library_limits({}); }
 };
 
 TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
@@ -33,7 +33,7 @@ TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
 }
 
 TEST_F(Nondeterminism, IsNotRecordedIfTheLibraryIsDeterministic) {
-  host::set_library_limits({.has_any_order = false});
+  cudart::set_library_limits({.has_any_order = false});
   KernelRule loose(0, false, KernelPolicy::kByShape);
   const auto chosen = loose.choose(kWide, {kForward}).tasks;
   ASSERT_EQ(chosen.size(), 1u);
@@ -78,7 +78,7 @@ TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
 }
 
 TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
-  host::set_library_limits({.has_any_order = false});
+  cudart::set_library_limits({.has_any_order = false});
   const Trained strict = trained("cuda", true), loose = trained("cuda", false);
   EXPECT_EQ(strict.parameters, loose.parameters);
   EXPECT_EQ(strict.kernels, loose.kernels);

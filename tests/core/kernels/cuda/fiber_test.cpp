@@ -8,7 +8,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace sweep::cuda::host {
+namespace sweep::cuda::cudart {
 namespace {
 
 TEST(Fiber, GoesOnBehindItsYield) {
@@ -48,4 +48,4 @@ TEST(Fiber, LeavesNoMarksOfAddressSanitizerBehind) {
 #endif
 
 }  // namespace
-}  // namespace sweep::cuda::host
+}  // namespace sweep::cuda::cudart

@@ -18,18 +18,18 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 void in_both_orders(const std::function<void()>& check) {
-  for (const host::Order order : {host::Order::kForward, host::Order::kBackward}) {
-    SCOPED_TRACE(order == host::Order::kForward ? "forward" : "backward");
-    host::set_order(order);
+  for (const cudart::Order order : {cudart::Order::kForward, cudart::Order::kBackward}) {
+    SCOPED_TRACE(order == cudart::Order::kForward ? "forward" : "backward");
+    cudart::set_order(order);
     check();
   }
-  host::set_order(host::Order::kForward);
+  cudart::set_order(cudart::Order::kForward);
 }
 
 TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
   in_both_orders([] {
     std::multiset<std::vector<unsigned>> seen;
-    host::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
+    cudart::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
       EXPECT_EQ(gridDim.y, 3u);
       EXPECT_EQ(blockDim.x, 4u);
       seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
@@ -43,7 +43,7 @@ TEST(RunGrid, BarriersOrderWritesBeforeReads) {
   in_both_orders([] {
     constexpr unsigned kCount = 100;
     std::vector<unsigned> shared(kCount), sums(kCount);
-    host::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
+    cudart::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
       const unsigned t = threadIdx.x;
       for (unsigned round = 0; round < 5; ++round) {
         shared[t] = t * (round + 1) + blockIdx.x;
@@ -64,7 +64,7 @@ TEST(RunGrid, AMissingBarrierMakesTheResultDependOnTheOrder) {
   std::vector<std::vector<unsigned>> results;
   in_both_orders([&] {
     std::vector<unsigned> shared(8), read(8);
-    host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
+    cudart::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
       shared[threadIdx.x] = threadIdx.x + 1;
       read[threadIdx.x] = shared[(threadIdx.x + 1) % 8];
     });
@@ -79,9 +79,9 @@ TEST(RunGrid, AThreadThatLeavesBeforeABarrierIsAnError) {
     if (threadIdx.x == 3) return;
     __syncthreads();
   };
-  EXPECT_THROW(host::run_grid({1, 1, 1}, {8, 1, 1}, 0, kernel), std::logic_error);
+  EXPECT_THROW(cudart::run_grid({1, 1, 1}, {8, 1, 1}, 0, kernel), std::logic_error);
   int threads = 0;
-  host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {  // and the next kernel runs as ever
+  cudart::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {  // and the next kernel runs as ever
     __syncthreads();
     ++threads;
   });
@@ -89,8 +89,8 @@ TEST(RunGrid, AThreadThatLeavesBeforeABarrierIsAnError) {
 }
 
 TEST(RunGrid, RefusesWhatNoGpuTakes) {
-  const auto run = [](host::Index3 grid, host::Index3 block, std::size_t bytes) {
-    return [=] { host::run_grid(grid, block, bytes, [] {}); };
+  const auto run = [](cudart::Index3 grid, cudart::Index3 block, std::size_t bytes) {
+    return [=] { cudart::run_grid(grid, block, bytes, [] {}); };
   };
   EXPECT_THAT(run({1, 65536, 1}, {1, 1, 1}, 0),
               ThrowsMessage<std::logic_error>(HasSubstr("65536 blocks along y, want at most 65535")));
@@ -105,7 +105,7 @@ TEST(RunGrid, RefusesWhatNoGpuTakes) {
 
 TEST(RunGrid, FillsSharedMemoryWithNansForEveryBlock) {
   int nans = 0;
-  host::run_grid({5, 1, 1}, {1, 1, 1}, sizeof(float), [&] {
+  cudart::run_grid({5, 1, 1}, {1, 1, 1}, sizeof(float), [&] {
     nans += std::isnan(*dynamic_shared<float>()) ? 1 : 0;
     *dynamic_shared<float>() = 1;
   });
@@ -114,13 +114,13 @@ TEST(RunGrid, FillsSharedMemoryWithNansForEveryBlock) {
 
 TEST(RunGrid, TakesAnotherOrderForEverySeedAndBlock) {
   const auto orders = [](std::uint64_t seed) {
-    host::set_order(host::Order::kRandom, seed);
+    cudart::set_order(cudart::Order::kRandom, seed);
     std::map<unsigned, std::vector<unsigned>> of_block;
-    host::run_grid({20, 1, 1}, {8, 1, 1}, 0, [&] {
+    cudart::run_grid({20, 1, 1}, {8, 1, 1}, 0, [&] {
       __syncthreads();
       of_block[blockIdx.x].push_back(threadIdx.x);
     });
-    host::set_order(host::Order::kForward);
+    cudart::set_order(cudart::Order::kForward);
     return of_block;
   };
   const auto one = orders(1);
@@ -138,12 +138,12 @@ TEST(CopyAsync, ArrivesWhenItsThreadWaitsAndNotBefore) {
     if (waits) wait_for_copies();
     after = *dynamic_shared<float>();
   };
-  host::run_grid({1, 1, 1}, {1, 1, 1}, sizeof(float), [&] { kernel(true); });
+  cudart::run_grid({1, 1, 1}, {1, 1, 1}, sizeof(float), [&] { kernel(true); });
   EXPECT_TRUE(std::isnan(before));
   EXPECT_EQ(after, 3.0f);
   EXPECT_THAT(
       [&] {
-        host::run_grid({1, 1, 1}, {1, 1, 1}, sizeof(float), [&] { kernel(false); });
+        cudart::run_grid({1, 1, 1}, {1, 1, 1}, sizeof(float), [&] { kernel(false); });
       },
       ThrowsMessage<std::logic_error>(HasSubstr("without waiting for its copy_async()")));
 }
@@ -152,7 +152,7 @@ TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
   const float4 global[2] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
   std::vector<float> arrived;
   const auto run = [&](int offset) {
-    host::run_grid({1, 1, 1}, {1, 1, 1}, 2 * sizeof(float4), [&] {
+    cudart::run_grid({1, 1, 1}, {1, 1, 1}, 2 * sizeof(float4), [&] {
       auto* shared = dynamic_shared<float>();
       copy_async(reinterpret_cast<float4*>(shared + offset), &global[1]);
       wait_for_copies();
@@ -170,7 +170,7 @@ TEST(StartedGrid, KeepsTheSharedMemoryAndCopiesOfEveryBlock) {
     std::vector<float> global(kBlocks * kWidth), result(kBlocks * kWidth);
     std::iota(global.begin(), global.end(), 1.0f);
     const auto index = [] { return blockIdx.x * kWidth + threadIdx.x; };
-    host::StartedGrid grid({kBlocks, 1, 1}, {kWidth, 1, 1}, 2 * kWidth * sizeof(float), [&] {
+    cudart::StartedGrid grid({kBlocks, 1, 1}, {kWidth, 1, 1}, 2 * kWidth * sizeof(float), [&] {
       copy_async<Load::kEarly>(dynamic_shared<float>() + threadIdx.x, &global[index()]);
       dynamic_shared<float>()[kWidth + threadIdx.x] = static_cast<float>(blockIdx.x);
     });

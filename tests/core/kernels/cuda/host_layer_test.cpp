@@ -18,8 +18,8 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::vector<float> trained(host::Order order) {
-  host::set_order(order);
+std::vector<float> trained(cudart::Order order) {
+  cudart::set_order(order);
   const Network network(test::deeplizard(), {1, 28, 28});
   const auto engine =
       make_engine(network, {.device = parse_device("cuda"), .batch_size = 20, .clip_norm = 0.5});
@@ -27,12 +27,12 @@ std::vector<float> trained(host::Order order) {
   const test::OwnedBatch batch = test::random_batch(20, 784, 10, 4);
   for (int step = 0; step < 2; ++step) engine->train(batch.view(), 0.1);
   std::vector<float> parameters = engine->parameters();
-  host::set_order(host::Order::kForward);
+  cudart::set_order(cudart::Order::kForward);
   return parameters;
 }
 
 TEST(CudaKernels, GiveTheSameBitsInWhateverOrderThreadsAndBlocksRun) {
-  EXPECT_EQ(trained(host::Order::kForward), trained(host::Order::kBackward));
+  EXPECT_EQ(trained(cudart::Order::kForward), trained(cudart::Order::kBackward));
 }
 
 // Numbers of kernels in a training step and in an evaluated batch.
@@ -115,7 +115,7 @@ TEST(ConvPool, ForwardLaunchesNoMoreBlocksThanAreResidentAtOnce) {
   conv_pool_forward(stream, {1, {shape}}, kImages, {.floats = in.data()}, &arrays);
   stream.wait();
   // Four blocks of 192 threads with up to 80 registers fit on each of 132 multiprocessors.
-  EXPECT_EQ(host::last_grid().x, 528u);
+  EXPECT_EQ(cudart::last_grid().x, 528u);
 }
 
 TEST(ConvPool, FusesTheDeeplizardConvolutionsAndNothingThatDoesNotFit) {

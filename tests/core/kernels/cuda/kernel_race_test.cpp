@@ -19,7 +19,7 @@ namespace {
 // Watches each test but those of RaceCheck itself, and fails it if there was a race.
 class WatchEveryTest final : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
-    if (std::string(test.test_suite_name()) != "RaceCheck") check_ = std::make_unique<host::RaceCheck>();
+    if (std::string(test.test_suite_name()) != "RaceCheck") check_ = std::make_unique<cudart::RaceCheck>();
   }
   void OnTestEnd(const testing::TestInfo&) override {
     if (check_ == nullptr) return;
@@ -28,7 +28,7 @@ class WatchEveryTest final : public testing::EmptyTestEventListener {
     check_.reset();
   }
 
-  std::unique_ptr<host::RaceCheck> check_;
+  std::unique_ptr<cudart::RaceCheck> check_;
 };
 
 const bool watching = [] {
@@ -107,10 +107,10 @@ TEST_P(KernelRaces, AreNone) { train(GetParam(), 6); }
 TEST_P(KernelRaces, ChangeNoBitsInRandomOrders) {
   const std::vector<float> forward = train(GetParam(), 5);
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-    host::set_order(host::Order::kRandom, seed);
+    cudart::set_order(cudart::Order::kRandom, seed);
     EXPECT_EQ(train(GetParam(), 5), forward) << "seed " << seed;
   }
-  host::set_order(host::Order::kForward);
+  cudart::set_order(cudart::Order::kForward);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, KernelRaces, testing::ValuesIn(trainings()),

@@ -26,7 +26,7 @@ constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64},
 
 class KernelRuleTest : public testing::Test {
  protected:
-  void TearDown() override { host::set_library_limits({}); }
+  void TearDown() override { cudart::set_library_limits({}); }
 };
 
 // The directions that the library does, of three.
@@ -52,10 +52,10 @@ TEST_F(KernelRuleTest, ReadsThePolicyFromTheEnvironment) {
 
 TEST_F(KernelRuleTest, GivesWideLayersToLibraries) {
   const auto all = ElementsAre(Direction::kForward, Direction::kBackwardWeights, Direction::kBackwardInput);
-  const int before = host::libraries_opened();
+  const int before = cudart::libraries_opened();
   KernelRule rule(0, true, KernelPolicy::kByShape);
   EXPECT_THAT(directions(rule, kNarrow), ElementsAre());
-  EXPECT_EQ(host::libraries_opened(), before) << "small networks need not wait for that";
+  EXPECT_EQ(cudart::libraries_opened(), before) << "small networks need not wait for that";
   EXPECT_EQ(rule.used().record(0), "own");
   EXPECT_THAT(directions(rule, kWide), all);
   KernelRule builtin(0, true, KernelPolicy::kBuiltin), library(0, true, KernelPolicy::kLibrary);
@@ -88,10 +88,10 @@ TEST_F(KernelRuleTest, CountsTheProductsOfConvolutions) {
 }
 
 TEST_F(KernelRuleTest, LeavesToBuiltInKernelsWhatLibrariesLack) {
-  host::set_library_limits({.has_input_gradients = false});
+  cudart::set_library_limits({.has_input_gradients = false});
   KernelRule some(0, true, KernelPolicy::kByShape);
   EXPECT_THAT(directions(some, kWide), ElementsAre(Direction::kForward, Direction::kBackwardWeights));
-  host::set_library_limits({.installed = false});
+  cudart::set_library_limits({.installed = false});
   KernelRule none(0, true, KernelPolicy::kByShape);
   EXPECT_THAT(directions(none, kWide), ElementsAre());
   EXPECT_EQ(none.used().record(0), "own");
@@ -99,7 +99,7 @@ TEST_F(KernelRuleTest, LeavesToBuiltInKernelsWhatLibrariesLack) {
 
 TEST_F(KernelRuleTest, RecordsTheVersionsOnWhichBitsDepend) {
   const auto record = [](KernelPolicy policy, const char* version) {
-    host::set_library_limits({.version = version});
+    cudart::set_library_limits({.version = version});
     KernelRule rule(0, true, policy);
     rule.choose(kWide, {kForward});
     return rule.used().record(0);

@@ -16,7 +16,7 @@ namespace {
 
 class LibraryTraining : public testing::Test {
  protected:
-  ~LibraryTraining() override { host::set_library_limits({}); }
+  ~LibraryTraining() override { cudart::set_library_limits({}); }
 };
 
 NetworkSpec some_network() {
@@ -65,7 +65,7 @@ TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
 TEST_F(LibraryTraining, FallsBackIfALibraryHasNoAlgorithm) {
   const Network network(some_network(), {1, 7, 7});
   const Trained own = trained(network, "own");
-  host::set_library_limits({.has_input_gradients = false});
+  cudart::set_library_limits({.has_input_gradients = false});
   const Trained some = trained(network, "library");
   EXPECT_NE(some.kernels, "own");
   expect_close(some.parameters, own.parameters);
@@ -73,33 +73,33 @@ TEST_F(LibraryTraining, FallsBackIfALibraryHasNoAlgorithm) {
 
 TEST_F(LibraryTraining, EndsIfALibraryRefusesWhatItHasPlanned) {
   const Network network(some_network(), {1, 7, 7});
-  host::set_library_limits({.refuses = true});
+  cudart::set_library_limits({.refuses = true});
   EXPECT_THROW(trained(network, "library"), DeviceError);
   EXPECT_EQ(trained(network, "own").kernels, "own");
 }
 
 TEST_F(LibraryTraining, OpensEachLibraryOncePerProcessAndDevice) {
-  host::set_library_limits({});
-  const int before = host::libraries_opened();
+  cudart::set_library_limits({});
+  const int before = cudart::libraries_opened();
   const Network network(some_network(), {1, 7, 7});
   for (int engine = 0; engine < 3; ++engine) trained(network, "library");
-  EXPECT_EQ(host::libraries_opened(), before + 2);
-  host::set_library_limits({.installed = false});
+  EXPECT_EQ(cudart::libraries_opened(), before + 2);
+  cudart::set_library_limits({.installed = false});
   EXPECT_EQ(trained(network, "library").kernels, "own");
 }
 
 TEST_F(LibraryTraining, OpensNoLibraryOfConvolutionsForALinearLayer) {
-  host::set_library_limits({});
-  const int before = host::libraries_opened();
+  cudart::set_library_limits({});
+  const int before = cudart::libraries_opened();
   const Network network({"n", {test::flatten("flatten"), test::linear("out", 10)}}, {1, 7, 7});
   EXPECT_THAT(trained(network, "library").kernels, testing::Not(testing::HasSubstr("cuDNN")));
-  EXPECT_EQ(host::libraries_opened(), before + 1);
+  EXPECT_EQ(cudart::libraries_opened(), before + 1);
 }
 
 TEST_F(LibraryTraining, UsesBuiltInKernelsForSmallBatchesThatTheLibraryDoesNotTake) {
   const Network network(some_network(), {1, 7, 7});
   const Trained own = trained(network, "own");
-  host::set_library_limits({.fewest_images = 4});
+  cudart::set_library_limits({.fewest_images = 4});
   const Trained library = trained(network, "library");
   EXPECT_NE(library.kernels, "own");
   expect_close(library.parameters, own.parameters);

@@ -22,23 +22,25 @@ constexpr unsigned kSharedBytes = kThreads * sizeof(float);
 
 using Kernel = void (*)(float* values, std::uint32_t* counter);
 
-std::vector<std::string> races_of(Kernel kernel, host::Order order) {
+std::vector<std::string> races_of(Kernel kernel, cudart::Order order) {
   std::vector<float> values(kBlocks * kThreads + 1, 1.0f);
   std::uint32_t counter = 0;
-  host::set_order(order, 5);
+  cudart::set_order(order, 5);
   std::vector<std::string> races;
   {
-    const host::RaceCheck check;
-    host::run_grid({kBlocks, 1, 1}, {kThreads, 1, 1}, kSharedBytes, [&] { kernel(values.data(), &counter); });
+    const cudart::RaceCheck check;
+    cudart::run_grid({kBlocks, 1, 1}, {kThreads, 1, 1}, kSharedBytes,
+                     [&] { kernel(values.data(), &counter); });
     races = check.races();
     EXPECT_GT(check.accesses(), 0u);
   }
-  host::set_order(host::Order::kForward);
+  cudart::set_order(cudart::Order::kForward);
   return races;
 }
 
 void expect_race(Kernel kernel, const char* text) {
-  for (const host::Order order : {host::Order::kForward, host::Order::kBackward, host::Order::kRandom})
+  for (const cudart::Order order :
+       {cudart::Order::kForward, cudart::Order::kBackward, cudart::Order::kRandom})
     EXPECT_THAT(races_of(kernel, order), Contains(HasSubstr(text))) << static_cast<int>(order);
 }
 
@@ -120,7 +122,8 @@ __global__ void write_neighbouring_bytes(float* values, std::uint32_t*) {
 
 TEST(RaceCheck, FindsNothingInKernelsWithoutARace) {
   for (const Kernel kernel : {&turn_round, &count_atomically, &copy_and_wait, &write_neighbouring_bytes}) {
-    for (const host::Order order : {host::Order::kForward, host::Order::kBackward, host::Order::kRandom})
+    for (const cudart::Order order :
+         {cudart::Order::kForward, cudart::Order::kBackward, cudart::Order::kRandom})
       EXPECT_THAT(races_of(kernel, order), IsEmpty());
   }
 }
@@ -141,19 +144,19 @@ TEST(RaceCheck, FindsBlocksThatUseTheSameDeviceMemory) {
 }
 
 TEST(RaceCheck, TellsPlainAdditionsFromAtomicOnes) {
-  EXPECT_THAT(races_of(count_plainly, host::Order::kForward), testing::Not(IsEmpty()));
+  EXPECT_THAT(races_of(count_plainly, cudart::Order::kForward), testing::Not(IsEmpty()));
 }
 
 TEST(RaceCheck, FindsSharedMemoryThatAnEarlierBlockWrote) {
-  EXPECT_THAT(races_of(read_what_the_first_block_wrote, host::Order::kForward),
+  EXPECT_THAT(races_of(read_what_the_first_block_wrote, cudart::Order::kForward),
               ElementsAre(HasSubstr("nobody of its own block")));
 }
 
 TEST(RaceCheck, SeesEachKernelAlone) {
   std::vector<float> values(kThreads, 1.0f);
-  const host::RaceCheck check;
+  const cudart::RaceCheck check;
   for (int kernel = 0; kernel < 2; ++kernel) {
-    host::run_grid({1, 1, 1}, {kThreads, 1, 1}, 0, [&] {
+    cudart::run_grid({1, 1, 1}, {kThreads, 1, 1}, 0, [&] {
       values[kernel == 0 ? threadIdx.x : kThreads - 1 - threadIdx.x] += 1;  // after each other on a stream
     });
   }
@@ -185,7 +188,7 @@ std::vector<std::string> races_of_overlap(Mistake mistake) {
   arrays.reserve(4);
   for (int i = 0; i < 4; ++i)
     arrays.push_back(to_device(stream, std::vector<float>(kBlocks * kThreads), "a test"));
-  const host::RaceCheck check;
+  const cudart::RaceCheck check;
   // Twice, so that what was read early in the first row is not taken for the second.
   for (int row = 0; row < 2; ++row) {
     for (std::size_t i = 0; i < 3; ++i)

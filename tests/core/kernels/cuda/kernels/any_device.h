@@ -16,12 +16,12 @@ namespace sweep::test {
 template <class Check>
 void in_every_order(const Check& check) {
 #if defined(SWEEP_CUDA_ON_HOST)
-  using cuda::host::Order;
+  using cuda::cudart::Order;
   for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom}) {
-    cuda::host::set_order(order, 5);
+    cuda::cudart::set_order(order, 5);
     check();
   }
-  cuda::host::set_order(Order::kForward);
+  cuda::cudart::set_order(Order::kForward);
 #else
   for (const char* overlap : {"0", "1"}) {
     const Environment variable("SWEEP_CUDA_OVERLAP", overlap);
