@@ -165,6 +165,15 @@ std::string formatted_table(const TextTable& table, TableFormat format, bool uni
   return terminal_table(table, unicode);
 }
 
+std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat format, bool unicode) {
+  std::string text;
+  for (const TextTable& table : tables) {
+    if (!text.empty() && format == TableFormat::kCsv) break;
+    text += (text.empty() ? "" : "\n") + formatted_table(table, format, unicode);
+  }
+  return text;
+}
+
 std::string latex_text(const std::string& text) {
   std::string escaped;
   for (const char c : printable(text)) {

@@ -71,6 +71,8 @@ std::string terminal_table(const TextTable& table, bool unicode);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
 /// kText and kJson: terminal_table().
 std::string formatted_table(const TextTable& table, TableFormat format, bool unicode);
+/// Several tables with blank lines between them; as CSV only the first, since such a file holds one.
+std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat format, bool unicode);
 /// `text` as LaTeX shows it unchanged.
 std::string latex_text(const std::string& text);
 

@@ -57,12 +57,13 @@ TEST_F(OwnRuns, AreChecked) {
 }
 
 TEST_F(OwnRuns, AreListed) {
-  const Finished table = run({"ls", "."});
+  const Finished table = run({"status", "."});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
-  const auto shown = nlohmann::json::parse(run({"ls", ".", "--json"}).out);
+  const auto shown = nlohmann::json::parse(run({"status", ".", "--json"}).out);
   EXPECT_EQ(shown[0]["statuses"]["completed"], 2);
-  EXPECT_EQ(run({"ls"}).code, 2);
+  EXPECT_EQ(run({"status", "mine"}).out, "mine: ended: 2 completed\n");
+  EXPECT_EQ(run({"status"}).code, 2);
 }
 
 TEST_F(OwnRuns, AreCompared) {
