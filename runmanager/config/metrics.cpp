@@ -152,7 +152,8 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
     case kNumber:
       break;
   }
-  return fmt::format("{:.4f}", shown(*value));
+  constexpr double kLong = 1e7;  // Of a run that diverges, the digits of more are noise and widen the table.
+  return fmt::format(fmt::runtime(std::abs(*value) < kLong ? "{:.4f}" : "{:.4g}"), shown(*value));
 }
 
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys) {

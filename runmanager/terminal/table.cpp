@@ -21,9 +21,9 @@ std::vector<std::string> titles_of(const TextTable& table) {
 
 int width_of(const TextTable& table, std::size_t column) {
   int width =
-      std::max(table.columns[column].min_width, display_width(printable(table.columns[column].title)));
+      std::max(table.columns[column].min_width, display_width(printable_line(table.columns[column].title)));
   for (const auto& row : table.rows) {
-    if (column < row.size()) width = std::max(width, display_width(printable(row[column])));
+    if (column < row.size()) width = std::max(width, display_width(printable_line(row[column])));
   }
   return width;
 }
@@ -42,7 +42,7 @@ std::string line_of(const TextTable& table, const std::vector<int>& widths,
                     const std::vector<std::string>& cells, const std::string& tail = "") {
   std::string line;
   for (const std::string& cell : padded_cells(table, widths, cells)) line += cell;
-  if (!tail.empty()) return line + std::string(kTableGap, ' ') + printable(tail);
+  if (!tail.empty()) return line + std::string(kTableGap, ' ') + printable_line(tail);
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
@@ -132,7 +132,8 @@ std::vector<std::string> padded_cells(const TextTable& table, const std::vector<
   std::vector<std::string> list;
   const std::string gap(kTableGap, ' ');
   for (std::size_t i = 0; i < cells.size(); ++i)
-    list.push_back(gap + padded(printable(cells[i]), widths[i] - kTableGap, table.columns[i].right_aligned));
+    list.push_back(gap +
+                   padded(printable_line(cells[i]), widths[i] - kTableGap, table.columns[i].right_aligned));
   return list;
 }
 

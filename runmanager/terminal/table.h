@@ -66,7 +66,7 @@ std::vector<std::string> table_format_names();
 TableFormat parse_table_format(std::string_view name);
 
 /// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
-/// characters are shown as escapes.
+/// characters and line breaks are shown as escapes.
 std::string terminal_table(const TextTable& table, bool unicode);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
 /// kText and kJson: terminal_table().
