@@ -43,7 +43,7 @@ struct NumberColumn {
 std::string bytes_text_of(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
 std::string plain_text(double value) { return fmt::format("{}", value); }
 
-const std::array<NumberColumn, 5> kNumbers = {{
+constexpr NumberColumn kNumbers[] = {
     {"parameters", "parameters", 2,
      [](const PlannedRun& run) { return std::optional<double>(run.cost->parameter_count); }, plain_text},
     {"steps/epoch", "steps_per_epoch", 1,
@@ -60,7 +60,7 @@ const std::array<NumberColumn, 5> kNumbers = {{
      bytes_text_of},
     {"time", "seconds", 6, [](const PlannedRun& run) { return run.trains() ? run.seconds() : std::nullopt; },
      seconds_text},
-}};
+};
 constexpr int kDeviceImportance = 4;
 
 // Leaves out columns until names have room: their ends tell runs apart. Then cuts names. Returns the titles
