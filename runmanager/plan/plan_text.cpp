@@ -1,6 +1,5 @@
 // The plan as a table, and as JSON.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -249,8 +248,7 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
     }
     for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
   }
-  if (!left_out.empty()) text += fmt::format("not shown for lack of width: {}\n", fmt::join(left_out, ", "));
-  return text;
+  return text + not_shown_text(left_out);
 }
 
 void write_plan_json(const SweepPlan& plan, std::ostream& out) {

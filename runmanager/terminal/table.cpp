@@ -1,5 +1,8 @@
 #include "runmanager/terminal/table.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -125,6 +128,10 @@ std::vector<std::string> TextTable::fit(int limit) {
   }
   keep_columns(*this, [&is_shown](std::size_t i) { return is_shown[i]; });
   return left_out;
+}
+
+std::string not_shown_text(const std::vector<std::string>& titles) {
+  return titles.empty() ? "" : fmt::format("not shown for lack of width: {}\n", fmt::join(titles, ", "));
 }
 
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,

@@ -46,6 +46,10 @@ struct TextTable {
   std::vector<std::string> fit(int limit);
 };
 
+/// "not shown for lack of width: memory, disk" with a line end, for what TextTable::fit() returned; "" for
+/// nothing.
+std::string not_shown_text(const std::vector<std::string>& titles);
+
 /// `cells`, a row of `table` or its titles, each with a gap in front and as wide as `widths`, the table's,
 /// say.
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,

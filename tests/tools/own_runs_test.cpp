@@ -54,6 +54,10 @@ TEST_F(OwnRuns, AreChecked) {
   const auto record = directory_.path() / "mine/lr=0.5/run.json";
   write_file_atomically(record, read_file(record).substr(0, 100));
   EXPECT_EQ(run({"fsck", "mine"}).code, 1);
+  const std::string listed = run({"status", "."}).out;
+  EXPECT_THAT(listed, HasSubstr("mine/lr=0.5/run.json"));
+  EXPECT_LT(listed.find('\n'), 60u) << "what is wrong makes no column wide";
+  EXPECT_THAT(run({"status", ".", "--format", "csv"}).out, HasSubstr("\nmine,"));
 }
 
 TEST_F(OwnRuns, AreListed) {

@@ -94,7 +94,6 @@ std::optional<SlurmStatus> tasks_of(const ListedSweep& sweep, const fs::path& lo
 
 // "14 completed, 2 skipped".
 std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmStatus>& tasks) {
-  if (!sweep.problem.empty()) return sweep.problem;
   std::string text = sweep.is_running ? "running: " : "";
   if (tasks && !tasks->known) text = "on a cluster that does not answer: ";
   if (tasks && tasks->known && tasks->any_live()) text = "on a cluster: ";
@@ -104,11 +103,19 @@ std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmSta
   return text;
 }
 
-TextTable sweeps_table(const std::vector<ListedSweep>& sweeps, const fs::path& logdir) {
+// A problem is told after the row if it is text: as a cell it would leave others no room.
+TextTable sweeps_table(const std::vector<ListedSweep>& sweeps, const fs::path& logdir, TableFormat format) {
   TextTable table({"sweep", "runs", "last end", "best run", "accuracy"}, 4);
+  for (const auto& [column, importance] : {std::pair(2, 10), {3, 20}, {4, 30}})
+    table.columns[static_cast<std::size_t>(column)].importance = importance;
   for (const ListedSweep& sweep : sweeps) {
     table.rows.push_back({sweep.path, statuses_text(sweep, tasks_of(sweep, logdir)), sweep.ended, sweep.best,
                           metric_text(metric_named("accuracy"), sweep.best_accuracy)});
+    if (format == TableFormat::kText) {
+      table.tails.push_back(sweep.problem);
+    } else if (!sweep.problem.empty()) {
+      table.rows.back()[1] = sweep.problem;
+    }
   }
   return table;
 }
@@ -140,7 +147,11 @@ void print_sweeps(const StatusOptions& options) {
     std::cout << printable(options.directory.string()) << ": no sweeps\n";
     return;
   }
-  std::cout << formatted_table(sweeps_table(sweeps, options.directory), options.format, stdout_unicode());
+  TextTable table = sweeps_table(sweeps, options.directory, options.format);
+  const bool is_fitted = is_text && stdout_width() > 0;
+  const std::vector<std::string> left_out =
+      is_fitted ? table.fit(stdout_width()) : std::vector<std::string>();
+  std::cout << formatted_table(table, options.format, stdout_unicode()) << not_shown_text(left_out);
   if (!is_text) return;
   for (const ListedSweep& sweep : sweeps) {
     if (sweep.is_running)
@@ -162,7 +173,7 @@ int print_sweep(const StatusOptions& options) {
       print_json(json);
     }
   } else {
-    const TextTable table = sweeps_table({list_sweep(directory, directory.string())}, "");
+    const TextTable table = sweeps_table({list_sweep(directory, directory.string())}, "", options.format);
     std::cout << formatted_table(table, options.format, stdout_unicode());
   }
   const bool is_done = unfinished_runs(status.statuses) == 0 && !status.statuses.contains(RunStatus::kFailed);
