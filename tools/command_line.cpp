@@ -46,6 +46,18 @@ std::vector<std::string> names_of(const std::vector<Command>& commands, Named wh
   return names;
 }
 
+// `sweep watch runs/NAME` becomes `sweep status --follow runs/NAME`.
+void replace_old_word(std::vector<std::string>& words, const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    for (const auto& [old, options] : command.old_words) {
+      if (words.front() != old) continue;
+      words.front() = command.name;
+      words.insert(words.begin() + 1, options.begin(), options.end());
+      return;
+    }
+  }
+}
+
 // Throws unless `word` can be a sweep file: a word that is neither a file nor a path is most likely a
 // mistyped command.
 void check_is_file(const std::string& word, const std::vector<std::string>& commands) {
@@ -84,11 +96,6 @@ void insert_default_command(std::vector<std::string>& words, const std::vector<C
   if (first == "--help" || first == "-h" || first == "--version") return;
   if (first[0] != '-') check_is_file(first, names_of(commands, Named::kForPeople));
   words.insert(words.begin(), kDefaultCommand);
-}
-
-// `sweep SWEEP.json --dry-run` is `sweep plan SWEEP.json`.
-void replace_dry_run(std::vector<std::string>& words) {
-  if (words.front() == kDefaultCommand && std::erase(words, "--dry-run") > 0) words.front() = "plan";
 }
 
 // CLI11 reports an unknown option only as unexpected, so they are checked first.
@@ -142,9 +149,9 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   std::vector<std::string> typed = {program};
   typed.insert(typed.end(), words.begin(), words.end());
   const std::vector<std::string> names = names_of(commands, Named::kAll);
+  replace_old_word(words, commands);
   replace_program(words, commands);
   insert_default_command(words, commands);
-  replace_dry_run(words);
   // commands.size() if the first word is an option of the program itself.
   const auto chosen =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), words.front()) - names.begin());

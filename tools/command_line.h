@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -25,6 +26,8 @@ struct Command {
   /// action owns the variables that options are parsed into, and `app` lives as long as the action.
   std::function<CommandAction(CLI::App& app)> add_to;
   bool is_for_scripts = false;  // help, messages and the manual do not name it
+  /// Words of earlier versions for this command, which help does not name either, and what each adds to it.
+  std::vector<std::pair<std::string, std::vector<std::string>>> old_words = {};
 };
 
 /// The command of a line whose first word is a sweep file or an option.

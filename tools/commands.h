@@ -15,10 +15,8 @@ Command resume_command(MpiSession* session = nullptr);  ///< Goes on with the sw
 Command plan_command();                                 ///< Prints the runs of a sweep file.
 Command lr_find_command();       ///< Finds learning rates that a run can be trained with.
 Command show_command();          ///< Prints the results of a sweep or a run.
-Command ls_command();            ///< Lists the sweeps of a log directory.
-Command status_command();        ///< Prints where a sweep stands.
+Command status_command();        ///< Prints where a sweep stands, or the sweeps of a log directory.
 Command cancel_command();        ///< Ends the tasks of a sweep on a cluster.
-Command watch_command();         ///< Shows the progress of a sweep that runs elsewhere.
 Command compare_command();       ///< Compares runs that differ in one setting.
 Command report_command();        ///< Writes a sweep as one HTML page.
 Command fsck_command();          ///< Checks files for damage.
@@ -36,14 +34,12 @@ Command complete_command();      ///< Answers such scripts.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands(MpiSession* session = nullptr) {
-  return {run_command(session),   resume_command(session), plan_command(),
-          lr_find_command(),      show_command(),          ls_command(),
-          status_command(),       watch_command(),         cancel_command(),
-          compare_command(),      report_command(),        fsck_command(),
-          verify_command(),       predict_command(),       evaluate_command(),
-          export_model_command(), export_command(),        data_command(),
-          devices_command(),      schema_command(),        init_command(),
-          completion_command(),   complete_command()};
+  return {run_command(session), resume_command(session), plan_command(),   lr_find_command(),
+          show_command(),       status_command(),        cancel_command(), compare_command(),
+          report_command(),     fsck_command(),          verify_command(), predict_command(),
+          evaluate_command(),   export_model_command(),  export_command(), data_command(),
+          devices_command(),    schema_command(),        init_command(),   completion_command(),
+          complete_command()};
 }
 
 }  // namespace sweep

@@ -97,29 +97,52 @@ build_jobs() {
   [ "$memory" -lt "$cores" ] && echo "$memory" || echo "$cores"
 }
 
-# What a build directory depends on besides the CMake files: the path of the sources, the CUDA toolkit, the options.
-build_signature() {
-  local nvcc
-  nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || echo none)
-  printf '%s %s %s\n' "$root" "$nvcc" "$*"
+# wanted_options PRESET [-D…]: NAME=VALUE lines, as CMake's cache has them.
+wanted_options() {
+  echo "CMAKE_HOME_DIRECTORY=$root"
+  (cd "$root" && cmake --preset "$1" -N) | sed -n 's/^  \([A-Z_]*\)="\(.*\)"$/\1=\2/p'
+  shift
+  [ $# = 0 ] || printf '%s\n' "${@#-D}"
 }
 
-# configured DIR PRESET [-D…]: whether DIR was configured like this, or by somebody who called cmake directly.
-configured() {
+# other_options DIR PRESET [-D…]: prints "NAME=VALUE, not WANTED" for each option that DIR was configured with otherwise.
+other_options() {
   local build=$1
   shift
-  [ -e "$build/build.ninja" ] || return 1
-  [ ! -e "$build/.configured" ] || [ "$(<"$build/.configured")" = "$(build_signature "$@")" ]
+  wanted_options "$@" | awk -F = -v cache="$build/CMakeCache.txt" '
+    BEGIN { while ((getline line < cache) > 0) if (split(line, parts, /:[A-Z]+=/) > 1) have[parts[1]] = substr(line, index(line, "=") + 1) }
+    { wanted = substr($0, length($1) + 2) }
+    have[$1] != wanted { print $1 "=" have[$1] ", not " wanted }'
 }
 
-# configure DIR PRESET [-D…]: configures DIR unless that was done already.
+# What a build directory that these scripts configure depends on: the path of the sources, the CUDA toolkit, the options.
+build_signature() {
+  printf '%s %s %s\n' "$root" "$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || echo none)" "$*"
+}
+
+# configured DIR PRESET [-D…]: whether DIR was configured like this, by these scripts or by hand.
+configured() {
+  [ -e "$1/build.ninja" ] || return 1
+  if [ -e "$1/.configured" ]; then
+    [ "$(<"$1/.configured")" = "$(build_signature "${@:2}")" ]
+  else
+    [ -z "$(other_options "$@")" ]
+  fi
+}
+
+# configure DIR PRESET [-D…]: configures DIR unless that was done already. What somebody configured by hand is left alone.
 configure() {
   local build=$1 preset=$2 log=$1/configure.log
   ! configured "$@" || return 0
+  if [ -e "$build/CMakeCache.txt" ] && [ ! -e "$build/.configured" ]; then
+    die "$(printf '%s\n' "${build#"$root/"} was configured by hand in another way. Remove it, or configure it with other options:" \
+      "$(other_options "$@" | sed 's/^/  /')")"
+  fi
   shift 2
   say "configuring ${build#"$root/"}"
   mkdir -p "$build" || die "cannot create $build"
-  rm -f "$build/.configured" "$build/build.ninja"
+  rm -f "$build/build.ninja"
+  echo unfinished >"$build/.configured"
   # --fresh: paths that CMake found for another toolkit or source directory must not stay in its cache.
   quietly "$log" cmake --fresh -S "$root" --preset "$preset" -B "$build" "$@" || die "cannot configure"
   grep -e '^-- CUDA:' "$log" >&2 || true

@@ -22,9 +22,9 @@ void add_format_option(CLI::App& app, TableFormat& format) {
 
 void add_format_flag(CLI::App& app, const std::string& name, TableFormat& format) {
   CLI::Option* const flag = add_flag_for(app, name, format);
-  for (CLI::Option* other : app.get_options()) {
-    if (other != flag && other->get_expected_max() == 0 && other->get_name() != "--help")
-      flag->excludes(other);
+  for (const std::string& format_name : table_format_names()) {
+    CLI::Option* const other = app.get_option_no_throw("--" + format_name);
+    if (other != nullptr && other != flag) flag->excludes(other);
   }
 }
 

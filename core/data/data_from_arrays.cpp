@@ -184,9 +184,12 @@ std::vector<float> take_values(NamedArray& array, const std::string& name) {
 }
 
 std::string names_of(const std::vector<NamedArray>& arrays) {
+  constexpr std::size_t kMaxNames = 20;
   std::string text;
-  for (const NamedArray& array : arrays) text += (text.empty() ? "" : ", ") + quoted_name(array.name);
-  return text;
+  for (std::size_t i = 0; i < std::min(arrays.size(), kMaxNames); ++i)
+    text += (i == 0 ? "" : ", ") + quoted_name(arrays[i].name);
+  const bool is_cut = arrays.size() > kMaxNames;
+  return is_cut ? text + " and " + std::to_string(arrays.size() - kMaxNames) + " more" : text;
 }
 
 void check_same_form(const ArrayPair& train, const ArrayPair& other, const DatasetSpec& spec,

@@ -64,10 +64,11 @@ TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) 
   }
   const std::string base = label(comparison, value.base), other = label(comparison, value.other);
   for (const std::string& title :
-       {base, other, is_speed(comparison.metric) ? base + " / " + other : "difference",
-        std::string("first epoch"), std::string("setup"), std::string("data wait"),
-        std::string("largest loss difference")})
+       {base, other, is_speed(comparison.metric) ? base + " / " + other : "difference"})
     table.add_column(title);
+  for (const auto& [title, importance] :
+       {std::pair("first epoch", 30), {"setup", 20}, {"data wait", 10}, {"largest loss difference", 40}})
+    table.columns.push_back({.title = title, .importance = importance});
   if (notes) table.add_column("but");
   for (const ComparedPair& pair : value.pairs) {
     std::vector<std::string> row;
@@ -217,20 +218,26 @@ Json comparison_json(const Comparison& comparison) {
   return json;
 }
 
-std::string comparison_text(const Comparison& comparison, TableFormat format, bool unicode) {
+std::string comparison_text(const Comparison& comparison, TableFormat format, bool unicode, int width) {
   if (format == TableFormat::kCsv) return comparison_csv(comparison);
   const bool is_text = format == TableFormat::kText;
   const auto escaped = [format, is_text](const std::string& text) {
     return is_text ? text : format == TableFormat::kLatex ? latex_text(text) : markdown_text(text);
   };
   std::string text;
+  std::vector<std::string> left_out;
   for (const ComparedValue& value : comparison.values) {
     if (is_text)
       text += fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base,
                           comparison.metric);
-    if (!value.pairs.empty()) text += formatted_table(pairs_table(comparison, value), format, unicode) + "\n";
+    if (!value.pairs.empty()) {
+      TextTable table = pairs_table(comparison, value);
+      if (is_text && width > 0) left_out = table.fit(width);
+      text += formatted_table(table, format, unicode) + "\n";
+    }
     text += escaped(sentence(comparison, value)) + "\n\n";
   }
+  text += not_shown_text(left_out);
   for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");
   if (text.ends_with("\n\n")) text.pop_back();
   return text;

@@ -16,7 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string f_text(const std::optional<double>& f) { return f ? fmt::format("{:.3g}", *f) : "-"; }
+std::string f_text(const std::optional<double>& f, const char* none) {
+  return f ? fmt::format("{:.3g}", *f) : none;
+}
 
 std::string keys_text(const Effect& effect, bool unicode) {
   return fmt::format("{}", fmt::join(effect.keys, unicode ? " × " : " x "));
@@ -39,23 +41,28 @@ std::size_t settings_count(const Effects& effects) {
       std::ranges::count_if(effects.effects, [](const Effect& effect) { return effect.keys.size() == 1; }));
 }
 
-TextTable shares_table(const Effects& effects, bool unicode) {
+TextTable shares_table(const Effects& effects, TableFormat format, bool unicode) {
+  const bool is_plain = format == TableFormat::kCsv;
+  const char* none = is_plain ? "" : "-";
+  const auto share = [is_plain](double part) {
+    return is_plain ? fmt::format("{}", part) : share_text(part);
+  };
   TextTable table({"setting", "best", "share", "F", "p"}, 2);
   for (const Effect& effect : effects.effects) {
     const std::string best = effect.levels.empty()     ? ""
                              : effect.sum_squares == 0 ? "any"
                                                        : effect.levels[effect.best].value;
-    table.rows.push_back({keys_text(effect, unicode), best, share_text(effect.share), f_text(effect.f),
-                          p_text(effect.p, "-")});
+    table.rows.push_back({keys_text(effect, unicode), best, share(effect.share), f_text(effect.f, none),
+                          p_text(effect.p, none)});
   }
   const bool has_repeats = effects.error == EffectError::kRepeats;
   if (has_repeats && settings_count(effects) > 2)
-    table.rows.push_back({"more of them together", "", share_text(rest_share(effects)), "", ""});
+    table.rows.push_back({"more of them together", "", share(rest_share(effects)), "", ""});
   if (effects.error != EffectError::kNone) {
     const char* name = has_repeats                    ? "repeats"
                        : settings_count(effects) == 2 ? "both together"
                                                       : "more of them together";
-    table.rows.push_back({name, "", share_text(effects.error_share), "", ""});
+    table.rows.push_back({name, "", share(effects.error_share), "", ""});
   }
   return table;
 }
@@ -122,18 +129,25 @@ Json effect_json(const Effect& effect) {
 
 }  // namespace
 
+std::vector<TextTable> effects_tables(const Effects& effects, TableFormat format, bool unicode) {
+  std::vector<TextTable> tables = {shares_table(effects, format, unicode), levels_table(effects)};
+  if (!effects.front.empty()) tables.push_back(front_table(effects));
+  return tables;
+}
+
 std::string effects_text(const Effects& effects, bool unicode) {
   std::string text = fmt::format(
       "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.metric,
       larger_is_better(effects.metric) ? "larger" : "smaller", effects.combinations * effects.repeats,
       effects.combinations, effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
       metric_text(effects.mean, effects.metric));
-  text += terminal_table(shares_table(effects, unicode), unicode);
+  const std::vector<TextTable> tables = effects_tables(effects, TableFormat::kText, unicode);
+  text += terminal_table(tables[0], unicode);
   text += "\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n";
-  text += terminal_table(levels_table(effects), unicode);
+  text += terminal_table(tables[1], unicode);
   if (!effects.front.empty()) {
     text += "\nNo other combination is both faster and better than these:\n\n";
-    text += terminal_table(front_table(effects), unicode);
+    text += terminal_table(tables[2], unicode);
   }
   if (!effects.left_out.empty()) {
     text += fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -20,55 +20,54 @@ using enum MetricTargets;
 constexpr bool kLarger = true, kSmaller = false;
 
 // key, tag, title, brief, name, unit, part, better, targets, column, importance in tables, lines, means
-constexpr std::array<Metric, 28> kMetrics = {
-    {{"loss", "Loss/train", "loss", "loss", "training loss", kNumber, kTraining, kSmaller, kAny, 1, 700, 1,
-      30},
-     {"accuracy", "Accuracy/train", "accuracy", "acc", "training accuracy", kShare, kTraining, kLarger,
-      kClasses, 2, 800, 3, 60},
-     {"number_correct", "Number Correct/train", "correct", "correct", "correct in training", kCount,
-      kTraining, kLarger, kClasses, 3},
-     {"validation_loss", "Loss/validation", "val loss", "val loss", "validation loss", kNumber, kValidation,
-      kSmaller, kAny, 4, 400, 2, 20},
-     {"validation_accuracy", "Accuracy/validation", "val acc", "val acc", "validation accuracy", kShare,
-      kValidation, kLarger, kClasses, 5, 750, 5, 900},
-     {"validation_number_correct", "Number Correct/validation", "val correct", "val correct",
-      "correct in the validation", kCount, kValidation, kLarger, kClasses, 31},
-     {"test_loss", "Loss/test", "test loss", "test loss", "test loss", kNumber, kTest, kSmaller, kAny, 6},
-     {"test_accuracy", "Accuracy/test", "test acc", "test acc", "test accuracy", kShare, kTest, kLarger,
-      kClasses, 7, 600, 4, 900},
-     {"top5_accuracy", "Top-5 Accuracy/train", "top-5", "top-5", "top-5 accuracy", kShare, kTraining, kLarger,
-      kManyClasses, 12, 350, 2},
-     {"validation_top5_accuracy", "Top-5 Accuracy/validation", "val top-5", "val top-5",
-      "validation top-5 accuracy", kShare, kValidation, kLarger, kManyClasses, 13, 450, 2},
-     {"test_top5_accuracy", "Top-5 Accuracy/test", "test top-5", "test top-5", "test top-5 accuracy", kShare,
-      kTest, kLarger, kManyClasses, 14, 550},
-     {"mae", "MAE/train", "MAE", "MAE", "MAE", kNumber, kTraining, kSmaller, kNumbers, 15, 350, 2},
-     {"validation_mae", "MAE/validation", "val MAE", "val MAE", "validation MAE", kNumber, kValidation,
-      kSmaller, kNumbers, 16, 450, 2},
-     {"test_mae", "MAE/test", "test MAE", "test MAE", "test MAE", kNumber, kTest, kSmaller, kNumbers, 17,
-      550},
-     {"rmse", "RMSE/train", "RMSE", "RMSE", "RMSE", kNumber, kTraining, kSmaller, kNumbers, 18, 350, 5},
-     {"validation_rmse", "RMSE/validation", "val RMSE", "val RMSE", "validation RMSE", kNumber, kValidation,
-      kSmaller, kNumbers, 19, 450, 5, 900},
-     {"test_rmse", "RMSE/test", "test RMSE", "test RMSE", "test RMSE", kNumber, kTest, kSmaller, kNumbers, 20,
-      550, 0, 900},
-     {"r2", "R2/train", "R2", "R2", "R²", kNumber, kTraining, kLarger, kNumbers, 21, 350, 2},
-     {"validation_r2", "R2/validation", "val R2", "val R2", "validation R²", kNumber, kValidation, kLarger,
-      kNumbers, 22, 450, 2},
-     {"test_r2", "R2/test", "test R2", "test R2", "test R²", kNumber, kTest, kLarger, kNumbers, 23, 550},
-     {"epoch_seconds", "Duration/epoch_seconds", "s/epoch", "s/epoch", "time per epoch", kSeconds, kTime,
-      kSmaller, kAny, 8, 500, 0, 40},
-     {"images_per_second", "Time/images_per_second", "img/s", "img/s", "samples per second", kRate, kTime,
-      kLarger, kAny, 10, 300},
-     {"data_wait_seconds", "Time/data_wait_seconds", "data wait", "data wait", "data wait per epoch",
-      kSeconds, kTime, kSmaller, kAny, 32},
-     {"device_seconds", "Time/device_seconds", "device", "device", "device time per epoch", kSeconds, kTime,
-      kSmaller, kAny, 33},
-     {"communication_seconds", "Time/communication_seconds", "exchange", "exchange",
-      "communication per epoch", kSeconds, kTime, kSmaller, kAny, 11},
-     {"step", "", "step", "step", "step of the program", kCount, kTime, kSmaller, kAny, 24},
-     {"setup_seconds", "", "setup", "setup", "set-up time", kSeconds, kTime, kSmaller, kAny, 0, 90},
-     {"run_seconds", "", "total", "total", "time of the run", kSeconds, kTime, kSmaller, kAny, 9, 100}}};
+constexpr Metric kMetrics[] = {
+    {"loss", "Loss/train", "loss", "loss", "training loss", kNumber, kTraining, kSmaller, kAny, 1, 700, 1,
+     30},
+    {"accuracy", "Accuracy/train", "accuracy", "acc", "training accuracy", kShare, kTraining, kLarger,
+     kClasses, 2, 800, 3, 60},
+    {"number_correct", "Number Correct/train", "correct", "correct", "correct in training", kCount, kTraining,
+     kLarger, kClasses, 3},
+    {"validation_loss", "Loss/validation", "val loss", "val loss", "validation loss", kNumber, kValidation,
+     kSmaller, kAny, 4, 400, 2, 20},
+    {"validation_accuracy", "Accuracy/validation", "val acc", "val acc", "validation accuracy", kShare,
+     kValidation, kLarger, kClasses, 5, 750, 5, 900},
+    {"validation_number_correct", "Number Correct/validation", "val correct", "val correct",
+     "correct in the validation", kCount, kValidation, kLarger, kClasses, 31},
+    {"test_loss", "Loss/test", "test loss", "test loss", "test loss", kNumber, kTest, kSmaller, kAny, 6},
+    {"test_accuracy", "Accuracy/test", "test acc", "test acc", "test accuracy", kShare, kTest, kLarger,
+     kClasses, 7, 600, 4, 900},
+    {"top5_accuracy", "Top-5 Accuracy/train", "top-5", "top-5", "top-5 accuracy", kShare, kTraining, kLarger,
+     kManyClasses, 12, 350, 2},
+    {"validation_top5_accuracy", "Top-5 Accuracy/validation", "val top-5", "val top-5",
+     "validation top-5 accuracy", kShare, kValidation, kLarger, kManyClasses, 13, 450, 2},
+    {"test_top5_accuracy", "Top-5 Accuracy/test", "test top-5", "test top-5", "test top-5 accuracy", kShare,
+     kTest, kLarger, kManyClasses, 14, 550},
+    {"mae", "MAE/train", "MAE", "MAE", "MAE", kNumber, kTraining, kSmaller, kNumbers, 15, 350, 2},
+    {"validation_mae", "MAE/validation", "val MAE", "val MAE", "validation MAE", kNumber, kValidation,
+     kSmaller, kNumbers, 16, 450, 2},
+    {"test_mae", "MAE/test", "test MAE", "test MAE", "test MAE", kNumber, kTest, kSmaller, kNumbers, 17, 550},
+    {"rmse", "RMSE/train", "RMSE", "RMSE", "RMSE", kNumber, kTraining, kSmaller, kNumbers, 18, 350, 5},
+    {"validation_rmse", "RMSE/validation", "val RMSE", "val RMSE", "validation RMSE", kNumber, kValidation,
+     kSmaller, kNumbers, 19, 450, 5, 900},
+    {"test_rmse", "RMSE/test", "test RMSE", "test RMSE", "test RMSE", kNumber, kTest, kSmaller, kNumbers, 20,
+     550, 0, 900},
+    {"r2", "R2/train", "R2", "R2", "R²", kNumber, kTraining, kLarger, kNumbers, 21, 350, 2},
+    {"validation_r2", "R2/validation", "val R2", "val R2", "validation R²", kNumber, kValidation, kLarger,
+     kNumbers, 22, 450, 2},
+    {"test_r2", "R2/test", "test R2", "test R2", "test R²", kNumber, kTest, kLarger, kNumbers, 23, 550},
+    {"epoch_seconds", "Duration/epoch_seconds", "s/epoch", "s/epoch", "time per epoch", kSeconds, kTime,
+     kSmaller, kAny, 8, 500, 0, 40},
+    {"images_per_second", "Time/images_per_second", "img/s", "img/s", "samples per second", kRate, kTime,
+     kLarger, kAny, 10, 300},
+    {"data_wait_seconds", "Time/data_wait_seconds", "data wait", "data wait", "data wait per epoch", kSeconds,
+     kTime, kSmaller, kAny, 32},
+    {"device_seconds", "Time/device_seconds", "device", "device", "device time per epoch", kSeconds, kTime,
+     kSmaller, kAny, 33},
+    {"communication_seconds", "Time/communication_seconds", "exchange", "exchange", "communication per epoch",
+     kSeconds, kTime, kSmaller, kAny, 11},
+    {"step", "", "step", "step", "step of the program", kCount, kTime, kSmaller, kAny, 24},
+    {"setup_seconds", "", "setup", "setup", "set-up time", kSeconds, kTime, kSmaller, kAny, 0, 90},
+    {"run_seconds", "", "total", "total", "time of the run", kSeconds, kTime, kSmaller, kAny, 9, 100}};
 
 }  // namespace
 
@@ -76,7 +75,7 @@ std::span<const Metric> metrics() { return kMetrics; }
 
 const Metric* find_metric(std::string_view key) {
   const auto* const found = std::ranges::find(kMetrics, key, &Metric::key);
-  return found == kMetrics.end() ? nullptr : found;
+  return found == std::end(kMetrics) ? nullptr : found;
 }
 
 const Metric& metric_named(std::string_view key) {
@@ -100,7 +99,7 @@ const Metric& metric_named(std::string_view key) {
 
 const Metric* metric_tagged(std::string_view tag) {
   const auto* const found = std::ranges::find(kMetrics, tag, &Metric::tag);
-  return found == kMetrics.end() || tag.empty() ? nullptr : found;
+  return found == std::end(kMetrics) || tag.empty() ? nullptr : found;
 }
 
 const Metric& metric_called(std::string_view name) {
@@ -152,7 +151,8 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
     case kNumber:
       break;
   }
-  return fmt::format("{:.4f}", shown(*value));
+  constexpr double kLong = 1e7;  // Of a run that diverges, the digits of more are noise and widen the table.
+  return fmt::format(fmt::runtime(std::abs(*value) < kLong ? "{:.4f}" : "{:.4g}"), shown(*value));
 }
 
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys) {

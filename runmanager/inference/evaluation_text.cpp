@@ -20,16 +20,19 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostClassesOfMatrix = 20, kMostMistakes = 20;
 
 std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
+std::string digits(double value) { return fmt::format("{:.4f}", value); }
+std::string plain(double value) { return fmt::format("{}", value); }
 
-TextTable class_table(const RunScores& scores) {
+TextTable class_table(const RunScores& scores, bool is_plain) {
   TextTable table({"class", "samples", "predicted", "precision", "recall", "F1"});
-  const auto row = [](const std::string& name, const ClassScores& score) {
+  const auto share_text = is_plain ? plain : percent, number_text = is_plain ? plain : digits;
+  const auto row = [&](const std::string& name, const ClassScores& score) {
     return std::vector<std::string>{name,
                                     std::to_string(score.samples),
                                     std::to_string(score.predicted),
-                                    percent(score.precision),
-                                    percent(score.recall),
-                                    fmt::format("{:.4f}", score.f1)};
+                                    share_text(score.precision),
+                                    share_text(score.recall),
+                                    number_text(score.f1)};
   };
   for (std::size_t c = 0; c < scores.classes.size(); ++c)
     table.rows.push_back(row(scores.names[c], scores.classes[c]));
@@ -60,18 +63,28 @@ TextTable mistakes_table(const RunScores& scores) {
   return table;
 }
 
-TextTable target_table(const RunScores& scores) {
+TextTable target_table(const RunScores& scores, bool is_plain) {
   TextTable table({"target", "MAE", "RMSE", "R2"});
+  const auto number_text = is_plain ? plain : digits;
   for (std::size_t t = 0; t < scores.targets.size(); ++t) {
     const TargetScores& target = scores.targets[t];
-    table.rows.push_back({scores.names[t], fmt::format("{:.4f}", target.mae),
-                          fmt::format("{:.4f}", target.rmse),
-                          target.r2 ? fmt::format("{:.4f}", *target.r2) : ""});
+    table.rows.push_back({scores.names[t], number_text(target.mae), number_text(target.rmse),
+                          target.r2 ? number_text(*target.r2) : ""});
   }
   return table;
 }
 
 }  // namespace
+
+std::vector<TextTable> evaluation_tables(const RunScores& scores, TableFormat format) {
+  const bool is_plain = format == TableFormat::kCsv;
+  if (!scores.targets.empty()) return {target_table(scores, is_plain)};
+  std::vector<TextTable> tables = {class_table(scores, is_plain)};
+  TextTable second =
+      scores.names.size() <= kMostClassesOfMatrix ? matrix_table(scores) : mistakes_table(scores);
+  if (!second.rows.empty()) tables.push_back(std::move(second));
+  return tables;
+}
 
 std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool unicode) {
   std::string text =
@@ -82,13 +95,9 @@ std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool 
     text +=
         fmt::format("{}{} {}", std::exchange(separator, ", "), metric->title, metric_text(*metric, value));
   }
-  text += "\n\n";
-  if (!scores.targets.empty()) return text + terminal_table(target_table(scores), unicode);
-  text += terminal_table(class_table(scores), unicode) + "\n";
-  if (scores.names.size() <= kMostClassesOfMatrix)
-    return text + terminal_table(matrix_table(scores), unicode);
-  const TextTable mistakes = mistakes_table(scores);
-  return text + (mistakes.rows.empty() ? "no mistakes\n" : terminal_table(mistakes, unicode));
+  const std::vector<TextTable> tables = evaluation_tables(scores, TableFormat::kText);
+  text += "\n\n" + formatted_tables(tables, TableFormat::kText, unicode);
+  return text + (scores.targets.empty() && tables.size() == 1 ? "\nno mistakes\n" : "");
 }
 
 Json evaluation_json(const LoadedRun& run, const RunScores& scores) {

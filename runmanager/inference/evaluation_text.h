@@ -1,15 +1,20 @@
-// An evaluation as text and as JSON.
+// An evaluation as tables, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "runmanager/inference/run_scores.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
-/// Loss and measures, a table of the classes or targets, and the confusion matrix, or the most frequent
-/// mistakes of many classes.
+/// A table of the classes or targets; of classes also the confusion matrix, or of many classes their most
+/// frequent mistakes if there are any. In CSV numbers are plain.
+std::vector<TextTable> evaluation_tables(const RunScores& scores, TableFormat format);
+
+/// Loss and measures, and those tables.
 std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool unicode);
 
 /// All of it; the confusion matrix whole.

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "runmanager/terminal/table.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 
@@ -79,11 +78,9 @@ TextTable class_table(const Predictions& predictions, const PredictionColumns& c
 
 }  // namespace
 
-std::string predictions_table(const Predictions& predictions, const PredictionColumns& columns,
-                              bool unicode) {
-  return terminal_table(columns.kind == PredictionKind::kNumbers ? number_table(predictions, columns)
-                                                                 : class_table(predictions, columns),
-                        unicode);
+TextTable predictions_table(const Predictions& predictions, const PredictionColumns& columns) {
+  return columns.kind == PredictionKind::kNumbers ? number_table(predictions, columns)
+                                                  : class_table(predictions, columns);
 }
 
 std::string csv_header(const Predictions& predictions, const PredictionColumns& columns) {

@@ -1,4 +1,4 @@
-// Predictions as a table for a terminal, as CSV and as JSON.
+// Predictions as a table, as CSV and as JSON.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runmanager/inference/predictor.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -26,7 +27,7 @@ struct PredictionColumns {
 };
 
 /// A row per sample: the class and its probability with the two that follow, or the numbers.
-std::string predictions_table(const Predictions& predictions, const PredictionColumns& columns, bool unicode);
+TextTable predictions_table(const Predictions& predictions, const PredictionColumns& columns);
 
 /// "sample,class,probability,P(cat),P(dog)", or "sample" and the targets; with what is right behind the
 /// sample where it is known: "label", or "NAME (right)". A line per call of csv_rows() and sample follows.

@@ -34,7 +34,24 @@ void sum_up(const std::vector<RunRecord>& runs, const Goal& goal, ListedSweep& l
   }
 }
 
-ListedSweep listed_sweep(const fs::path& directory, const std::string& path) {
+void add_sweeps(const fs::path& directory, const fs::path& logdir, int levels,
+                std::vector<ListedSweep>& sweeps) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    // Links are followed nowhere else either, and could lead back here.
+    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
+    if (has_runs(it->path())) {
+      sweeps.push_back(list_sweep(it->path(), it->path().lexically_relative(logdir).string()));
+    } else if (levels > 1) {
+      add_sweeps(it->path(), logdir, levels - 1, sweeps);
+    }
+  }
+}
+
+}  // namespace
+
+ListedSweep list_sweep(const fs::path& directory, const std::string& path) {
   ListedSweep listed;
   listed.path = path;
   try {
@@ -47,29 +64,12 @@ ListedSweep listed_sweep(const fs::path& directory, const std::string& path) {
   return listed;
 }
 
-void add_sweeps(const fs::path& directory, const fs::path& logdir, int levels,
-                std::vector<ListedSweep>& sweeps) {
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    // Links are followed nowhere else either, and could lead back here.
-    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
-    if (has_runs(it->path())) {
-      sweeps.push_back(listed_sweep(it->path(), it->path().lexically_relative(logdir).string()));
-    } else if (levels > 1) {
-      add_sweeps(it->path(), logdir, levels - 1, sweeps);
-    }
-  }
-}
-
-}  // namespace
-
 std::vector<ListedSweep> list_sweeps(const fs::path& logdir) {
   std::error_code error;
   if (!fs::is_directory(logdir, error))
     throw DataError(logdir.string() + ": " +
                     (fs::exists(logdir, error) ? "is not a directory" : "is not there") +
-                    "; want a log directory, such as runs");
+                    "; want the directory of a sweep, such as runs/NAME, or a log directory");
   std::vector<ListedSweep> sweeps;
   add_sweeps(logdir, logdir, kMostFolderLevels, sweeps);
   std::sort(sweeps.begin(), sweeps.end(),

@@ -25,6 +25,9 @@ struct ListedSweep {
   std::string problem;         // why its runs cannot be read; empty otherwise
 };
 
+/// The sweep in `directory`, listed as `path`.
+ListedSweep list_sweep(const std::filesystem::path& directory, const std::string& path);
+
 /// The sweeps in `logdir` and in folders of it, sorted by path. Whatever else lies there is passed over; a
 /// sweep that cannot be read is listed with the problem. Throws DataError if `logdir` is no directory.
 std::vector<ListedSweep> list_sweeps(const std::filesystem::path& logdir);

@@ -78,7 +78,7 @@ fs::path find_sweep(const fs::path& directory) {
   std::vector<std::string> found;
   add_running(directory, kMostFolderLevels, found);
   if (found.empty())
-    throw DataError(fmt::format("{}: no sweep is running in it; \"sweep ls {}\" lists those there are",
+    throw DataError(fmt::format("{}: no sweep is running in it; \"sweep status {}\" lists those there are",
                                 directory.string(), directory.string()));
   if (found.size() > 1)
     throw ConfigError(fmt::format("{}: several sweeps are running in it; name one of {}", directory.string(),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "runmanager/terminal/table.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -52,7 +53,7 @@ LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options);
 std::string lr_curve_text(const LrCurve& curve, int width, bool unicode);
 nlohmann::ordered_json lr_curve_json(const LrCurve& curve);
 /// A row per batch: step (from 1), lr, loss, smoothed_loss.
-std::string lr_curve_csv(const LrCurve& curve);
+TextTable lr_curve_table(const LrCurve& curve);
 
 /// Writes the curve as scalars to `directory`, a directory of its own, in the place of an earlier curve.
 /// Throws IoError.

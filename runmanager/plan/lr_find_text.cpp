@@ -27,16 +27,16 @@ std::string bars_text(const LrCurve& curve, int width, bool unicode) {
   const double low = least->smoothed;
   const double high = std::max_element(curve.points.begin(), least + 1, by_smoothed)->smoothed;
   const int widest = std::clamp(width - kNumbers, 1, kWidest);
-  std::string text = fmt::format("{:>9}  {:>9}\n", "lr", "loss");
+  TextTable table({"lr", "loss"}, 0);
   const std::size_t last = curve.points.size() - 1, rows = std::min(kRows - 1, last);
   for (std::size_t row = 0; row <= rows; ++row) {
     const LrPoint& point = curve.points[row * last / rows];
     const double part = high > low ? std::clamp((point.smoothed - low) / (high - low), 0.0, 1.0) : 1;
-    text += fmt::format("{:>9.2g}  {:>9.4g}  ", point.lr, point.smoothed);
-    for (long column = 0; column <= std::lround(part * (widest - 1)); ++column) text += unicode ? "■" : "*";
-    text += '\n';
+    table.rows.push_back({fmt::format("{:.2g}", point.lr), fmt::format("{:.4g}", point.smoothed)});
+    std::string& bar = table.tails.emplace_back();
+    for (long column = 0; column <= std::lround(part * (widest - 1)); ++column) bar += unicode ? "■" : "*";
   }
-  return text;
+  return terminal_table(table, unicode);
 }
 
 }  // namespace
@@ -71,14 +71,13 @@ nlohmann::ordered_json lr_curve_json(const LrCurve& curve) {
           {"points", std::move(points)}};
 }
 
-std::string lr_curve_csv(const LrCurve& curve) {
-  std::string text = "step,lr,loss,smoothed_loss\n";
-  int step = 0;
+TextTable lr_curve_table(const LrCurve& curve) {
+  TextTable table({"step", "lr", "loss", "smoothed_loss"}, 0);
   for (const LrPoint& point : curve.points) {
-    text += fmt::format("{},{},{},{}\n", ++step, number_text(point.lr), number_text(point.loss),
-                        number_text(point.smoothed));
+    table.rows.push_back({std::to_string(table.rows.size() + 1), number_text(point.lr),
+                          number_text(point.loss), number_text(point.smoothed)});
   }
-  return text;
+  return table;
 }
 
 void write_lr_events(const LrCurve& curve, const fs::path& directory) {

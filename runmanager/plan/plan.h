@@ -15,6 +15,7 @@
 #include "runmanager/config/run_config.h"
 #include "runmanager/plan/pilot.h"
 #include "runmanager/plan/run_cost.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -86,7 +87,10 @@ SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment);
 /// Writes the plan as JSON, indented by two, with a newline at the end.
 void write_plan_json(const SweepPlan& plan, std::ostream& out);
 
-/// A table with a line per run, then what is left out and why, then the totals. Lines have at most `width`
+/// A row per run with what it takes; in CSV numbers are plain.
+TextTable plan_table(const SweepPlan& plan, TableFormat format);
+
+/// The table as text, then what is left out and why, then the totals. Lines have at most `width`
 /// columns; the least important ones of the table are left out for that, and names are cut. 0: any length.
 /// Ends with a newline.
 std::string plan_text(const SweepPlan& plan, int width = 0, bool unicode = true);

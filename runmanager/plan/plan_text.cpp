@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
-#include <unordered_map>
 
 #include "runmanager/config/run_name.h"
 #include "runmanager/plan/plan.h"
@@ -31,140 +31,50 @@ std::string note_of(const PlannedRun& run) {
   return run.note.empty() ? std::string(run.fate) : fmt::format("{}: {}", run.fate, run.note);
 }
 
-// Runs of one shape have the same texts.
-struct ShapeTexts {
-  std::string parameters, memory, steps;
+// A number of a run, nothing if it is not known.
+struct NumberColumn {
+  const char *title, *key;
+  int importance;
+  std::optional<double> (*value)(const PlannedRun& run);
+  std::string (*text)(double value);
 };
 
-struct PlanColumn {
-  const char* title;
-  int importance;  // those of 0 are left out first
-  bool right = true;
-  std::string (*text)(const PlannedRun& run, const ShapeTexts& shape);
+std::string bytes_text_of(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
+std::string plain_text(double value) { return fmt::format("{}", value); }
+
+constexpr NumberColumn kNumbers[] = {
+    {"parameters", "parameters", 2,
+     [](const PlannedRun& run) { return std::optional<double>(run.cost->parameter_count); }, plain_text},
+    {"steps/epoch", "steps_per_epoch", 1,
+     [](const PlannedRun& run) { return std::optional<double>(run.cost->steps_per_epoch); }, plain_text},
+    {"memory", "memory_bytes", 5,
+     [](const PlannedRun& run) {
+       return run.cost->memory ? std::optional<double>(run.cost->memory->total()) : std::nullopt;
+     },
+     bytes_text_of},
+    {"disk", "disk_bytes", 3,
+     [](const PlannedRun& run) {
+       return run.trains() ? std::optional<double>(run.disk_bytes()) : std::nullopt;
+     },
+     bytes_text_of},
+    {"time", "seconds", 6, [](const PlannedRun& run) { return run.trains() ? run.seconds() : std::nullopt; },
+     seconds_text},
 };
+constexpr int kDeviceImportance = 4;
 
-const std::array<PlanColumn, 6> kColumns = {{
-    {"device", 3, false, [](const PlannedRun& run, const ShapeTexts&) { return run.device; }},
-    {"parameters", 1, true, [](const PlannedRun&, const ShapeTexts& shape) { return shape.parameters; }},
-    {"steps/epoch", 0, true, [](const PlannedRun&, const ShapeTexts& shape) { return shape.steps; }},
-    {"memory", 4, true, [](const PlannedRun&, const ShapeTexts& shape) { return shape.memory; }},
-    {"disk", 2, true,
-     [](const PlannedRun& run, const ShapeTexts&) {
-       return run.trains() ? bytes_text(run.disk_bytes()) : std::string("-");
-     }},
-    {"time", 5, true,
-     [](const PlannedRun& run, const ShapeTexts&) {
-       const std::optional<double> seconds = run.seconds();
-       return run.trains() && seconds ? seconds_text(*seconds) : std::string("-");
-     }},
-}};
-
-class PlanTable {
- public:
-  PlanTable(const SweepPlan& plan, int width, bool unicode) : plan_(plan), width_(width), unicode_(unicode) {
-    const bool timed = std::any_of(plan.runs.begin(), plan.runs.end(), [](const PlannedRun& run) {
-      return run.trains() && run.cost->times.has_value();
-    });
-    for (const PlanColumn& column : kColumns) {
-      if (timed || column.title != std::string_view("time")) columns_.push_back({&column, 0});
-    }
-    measure();
-    choose();
+// Leaves out columns until names have room: their ends tell runs apart. Then cuts names. Returns the titles
+// of the columns that are gone.
+std::vector<std::string> fit_plan(TextTable& table, int width, bool unicode) {
+  const std::vector<std::string> left_out = table.fit(width);
+  const std::vector<int> widths = table.widths();
+  const int rest = std::accumulate(widths.begin() + 1, widths.end(), kTableGap);
+  constexpr int kShortestName = 8;
+  const int name_width = std::max(kShortestName, width - rest);
+  for (auto& row : table.rows) {
+    if (static_cast<int>(row[0].size()) > name_width) row[0] = fit_width(row[0], name_width, unicode);
   }
-
-  std::string text() {
-    std::string text;
-    const bool has_notes = std::any_of(plan_.runs.begin(), plan_.runs.end(),
-                                       [](const PlannedRun& run) { return !note_of(run).empty(); });
-    append_line(
-        text, "run", [](const Column& column) { return std::string(column.column->title); },
-        has_notes ? "note" : "");
-    for (const PlannedRun& run : plan_.runs) {
-      const ShapeTexts& shape = texts_of(run);
-      append_line(
-          text, run.config->name, [&](const Column& column) { return column.column->text(run, shape); },
-          note_of(run));
-    }
-    return text;
-  }
-
-  /// "steps/epoch, parameters"; "" if every column is there.
-  const std::string& left_out() const { return left_out_; }
-
- private:
-  struct Column {
-    const PlanColumn* column;
-    std::size_t width;
-  };
-
-  const ShapeTexts& texts_of(const PlannedRun& run) {
-    ShapeTexts& texts = shapes_[run.cost.get()];
-    if (texts.steps.empty()) {
-      texts = {std::to_string(run.cost->parameter_count),
-               run.cost->memory ? bytes_text(run.cost->memory->total()) : "-",
-               std::to_string(run.cost->steps_per_epoch)};
-    }
-    return texts;
-  }
-
-  void measure() {
-    for (Column& column : columns_) column.width = std::string_view(column.column->title).size();
-    for (const PlannedRun& run : plan_.runs) {
-      const ShapeTexts& shape = texts_of(run);
-      name_width_ = std::max(name_width_, run.config->name.size());
-      for (Column& column : columns_)
-        column.width = std::max(column.width, column.column->text(run, shape).size());
-    }
-  }
-
-  // Leaves out columns until names have room: their ends tell runs apart. Then cuts names.
-  void choose() {
-    if (width_ <= 0) return;
-    const auto columns_width = [&] {
-      std::size_t sum = 0;
-      for (const Column& column : columns_) sum += 2 + column.width;
-      return sum;
-    };
-    const auto width = static_cast<std::size_t>(width_);
-    while (columns_.size() > 1 && name_width_ + columns_width() > width) {
-      const auto least = std::min_element(
-          columns_.begin(), columns_.end(),
-          [](const Column& a, const Column& b) { return a.column->importance < b.column->importance; });
-      left_out_ += (left_out_.empty() ? "" : ", ") + std::string(least->column->title);
-      columns_.erase(least);
-    }
-    const std::size_t rest = columns_width();
-    if (name_width_ + rest > width) name_width_ = std::max<std::size_t>(8, width > rest ? width - rest : 0);
-  }
-
-  template <typename TextOf>
-  void append_line(std::string& text, const std::string& name, const TextOf& text_of,
-                   const std::string& note) {
-    line_ = name.size() <= name_width_ ? name : fit_width(name, static_cast<int>(name_width_), unicode_);
-    line_.append(name.size() <= name_width_ ? name_width_ - name.size() : 0, ' ');
-    for (const Column& column : columns_) {
-      const std::string cell = text_of(column);
-      const std::size_t blanks = column.width - cell.size();
-      line_ += "  ";
-      if (column.column->right) line_.append(blanks, ' ');
-      line_ += cell;
-      if (!column.column->right) line_.append(blanks, ' ');
-    }
-    line_ += "  ";
-    line_ += note;
-    line_.erase(line_.find_last_not_of(' ') + 1);
-    text += width_ > 0 ? fit_width(line_, width_, unicode_) : line_;
-    text += '\n';
-  }
-
-  const SweepPlan& plan_;
-  const int width_;
-  const bool unicode_;
-  std::vector<Column> columns_;
-  std::size_t name_width_ = 3;
-  std::string left_out_, line_;
-  std::unordered_map<const RunCost*, ShapeTexts> shapes_;
-};
+  return left_out;
+}
 
 // "3 kept, 1 continued, 2 new": nothing if all are new.
 std::string fates_text(const SweepPlan& plan) {
@@ -295,9 +205,33 @@ std::string bytes_text(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+TextTable plan_table(const SweepPlan& plan, TableFormat format) {
+  const bool is_text = format == TableFormat::kText, is_plain = format == TableFormat::kCsv;
+  TextTable table({"run", "device"}, 2);
+  table.columns[1].importance = kDeviceImportance;
+  for (const NumberColumn& column : kNumbers)
+    table.columns.push_back({.title = column.title, .importance = column.importance, .key = column.key});
+  if (!is_text) table.add_column("note", false);
+  for (const PlannedRun& run : plan.runs) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row = {run.config->name, run.device};
+    for (const NumberColumn& column : kNumbers) {
+      const std::optional<double> value = column.value(run);
+      row.push_back(!value ? "" : is_plain ? plain_text(*value) : column.text(*value));
+    }
+    (is_text ? table.tails : row).push_back(note_of(run));
+  }
+  if (!is_plain) table.drop_empty_columns();
+  return table;
+}
+
 std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
-  PlanTable table(plan, width, unicode);
-  std::string text = table.text();
+  TextTable table = plan_table(plan, TableFormat::kText);
+  const std::vector<std::string> left_out =
+      width > 0 ? fit_plan(table, width, unicode) : std::vector<std::string>();
+  const TableLines lines = table_lines(table, unicode);
+  std::string text = lines.titles + "\n" + lines.rule + "\n";
+  for (const std::string& row : lines.rows) text += (width > 0 ? fit_width(row, width, unicode) : row) + "\n";
   for (const ExcludedRun& run : plan.sweep->excluded)
     text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
   text += fmt::format("{}: {} run{}", plan.sweep->name, plan.runs.size(), plan.runs.size() == 1 ? "" : "s");
@@ -315,8 +249,7 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
     }
     for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
   }
-  if (!table.left_out().empty()) text += fmt::format("not shown for lack of width: {}\n", table.left_out());
-  return text;
+  return text + not_shown_text(left_out);
 }
 
 void write_plan_json(const SweepPlan& plan, std::ostream& out) {

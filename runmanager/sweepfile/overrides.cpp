@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -11,6 +12,8 @@
 
 namespace sweep {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct Override {
   std::string key;
@@ -58,6 +61,11 @@ bool wants_text(const KeyPath& path) {
   return setting && setting->kind == ArgumentKind::kPath;
 }
 
+// The values of "v1,v2,…". What sbatch takes is one value, commas or not: exclude=node1,node2.
+std::vector<std::string> value_texts(const std::string& text, const KeyPath& path) {
+  return path[0] == "slurm" && wants_text(path) ? std::vector<std::string>{text} : split_values(text);
+}
+
 JsonNode read_override_value(const std::string& text, const Override& override) {
   if (!wants_text(override.path)) {
     try {
@@ -87,7 +95,8 @@ std::optional<KeyPath> path_of(const JsonNode& root, const std::string& key, con
   const Setting* const setting = is_params ? nullptr : find_setting(command_settings(), top);
   if (setting == nullptr || (top != key && !(setting->format && setting->format->has_parts)))
     return program_parameter(is_params ? key.substr(7) : key);
-  return top == key ? KeyPath{key} : KeyPath{top, key.substr(top.size() + 1)};
+  if (top == key || setting->format->settings != nullptr) return key_path(key);
+  return KeyPath{top, key.substr(top.size() + 1)};  // A metric's name may have dots.
 }
 
 std::optional<Override> read_override(const JsonNode& root, const std::string& text, const std::string& label,
@@ -109,7 +118,7 @@ std::optional<Override> read_override(const JsonNode& root, const std::string& t
   if (!path) return std::nullopt;
   override.path = std::move(*path);
   if (override.key.rfind("params.", 0) == 0) override.key = override.key.substr(7);
-  for (const std::string& part : split_values(text.substr(equals + 1))) {
+  for (const std::string& part : value_texts(text.substr(equals + 1), override.path)) {
     if (part.empty()) {
       problems.add(*override.location, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
       return std::nullopt;
@@ -188,14 +197,34 @@ void apply(JsonNode& root, const Override& override, std::vector<Assignment>& pl
   }
 }
 
+constexpr std::size_t kMaxShown = 60;
+
+using Texts = std::vector<std::pair<std::string, std::string>>;  // an override, and what messages call it
+
+// Adds what "KEY=VALUE" of --slurm stands for: slurm.KEY=VALUE. A list takes a line from each word.
+void add_slurm_options(std::span<const std::string> words, Texts& texts) {
+  std::map<std::string, std::pair<Json, std::string>> lists;  // by key, with the first word's name
+  for (const std::string& word : words) {
+    const std::string label = fmt::format("--slurm {}", shown_text(word, kMaxShown));
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string key = "slurm." + word.substr(0, equals);
+    if ((key.ends_with(".setup") || key.ends_with(".options")) && find_bad_utf8(word) == std::string::npos) {
+      auto& [lines, first_label] = lists.try_emplace(key, Json::array(), label).first->second;
+      lines.push_back(word.substr(std::min(equals + 1, word.size())));
+    } else {
+      texts.emplace_back("slurm." + word, label);
+    }
+  }
+  for (const auto& [key, list] : lists) texts.emplace_back(key + "=" + list.first.dump(), list.second);
+}
+
 }  // namespace
 
 std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::string> overrides,
                                         const LoadOptions& options, Problems& problems) {
-  std::vector<std::pair<std::string, std::string>> texts;  // what messages call them
+  Texts texts;
   for (const std::string& text : overrides)
     texts.emplace_back(text, fmt::format("override {}", in_quotes(text)));
-  constexpr std::size_t kMaxShown = 60;
   for (const auto& [key, word] : {std::pair("epochs", &options.epochs), std::pair("seed", &options.seed)}) {
     if (*word)
       texts.emplace_back(fmt::format("{}={}", key, **word),
@@ -205,6 +234,7 @@ std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::str
     texts.emplace_back(*options.deterministic ? "deterministic=true" : "deterministic=false",
                        *options.deterministic ? "--deterministic" : "--no-deterministic");
   }
+  add_slurm_options(options.slurm, texts);
   std::vector<Assignment> plain;
   std::set<KeyPath> seen;
   for (const auto& [text, label] : texts) {

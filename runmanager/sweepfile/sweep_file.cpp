@@ -203,7 +203,6 @@ Sweep expand_sweep(JsonNode root, const fs::path& file, std::span<const std::str
   Problems problems;
   remove_recorded_keys(root);
   std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
-  apply_slurm_options(root, options.slurm, problems);
   check_keys(root, settings_of(root), problems);
   NetworkFiles files(file.parent_path());
   const bool is_command = is_command_file(root);

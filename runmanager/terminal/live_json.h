@@ -1,4 +1,4 @@
-// A sweep in training as JSON: what it leaves for `sweep watch` and `sweep status`.
+// A sweep in training as JSON: what it leaves for `sweep status`.
 #pragma once
 
 #include <nlohmann/json.hpp>

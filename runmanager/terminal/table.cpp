@@ -1,5 +1,8 @@
 #include "runmanager/terminal/table.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -21,9 +24,9 @@ std::vector<std::string> titles_of(const TextTable& table) {
 
 int width_of(const TextTable& table, std::size_t column) {
   int width =
-      std::max(table.columns[column].min_width, display_width(printable(table.columns[column].title)));
+      std::max(table.columns[column].min_width, display_width(printable_line(table.columns[column].title)));
   for (const auto& row : table.rows) {
-    if (column < row.size()) width = std::max(width, display_width(printable(row[column])));
+    if (column < row.size()) width = std::max(width, display_width(printable_line(row[column])));
   }
   return width;
 }
@@ -42,7 +45,7 @@ std::string line_of(const TextTable& table, const std::vector<int>& widths,
                     const std::vector<std::string>& cells, const std::string& tail = "") {
   std::string line;
   for (const std::string& cell : padded_cells(table, widths, cells)) line += cell;
-  if (!tail.empty()) return line + std::string(kTableGap, ' ') + printable(tail);
+  if (!tail.empty()) return line + std::string(kTableGap, ' ') + printable_line(tail);
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
@@ -127,12 +130,17 @@ std::vector<std::string> TextTable::fit(int limit) {
   return left_out;
 }
 
+std::string not_shown_text(const std::vector<std::string>& titles) {
+  return titles.empty() ? "" : fmt::format("not shown for lack of width: {}\n", fmt::join(titles, ", "));
+}
+
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
                                       const std::vector<std::string>& cells) {
   std::vector<std::string> list;
   const std::string gap(kTableGap, ' ');
   for (std::size_t i = 0; i < cells.size(); ++i)
-    list.push_back(gap + padded(printable(cells[i]), widths[i] - kTableGap, table.columns[i].right_aligned));
+    list.push_back(gap +
+                   padded(printable_line(cells[i]), widths[i] - kTableGap, table.columns[i].right_aligned));
   return list;
 }
 
@@ -163,6 +171,15 @@ std::string formatted_table(const TextTable& table, TableFormat format, bool uni
   if (format == TableFormat::kMarkdown) return markdown_table(titles_of(table), table.rows);
   if (format == TableFormat::kLatex) return latex_table(table);
   return terminal_table(table, unicode);
+}
+
+std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat format, bool unicode) {
+  std::string text;
+  for (const TextTable& table : tables) {
+    if (!text.empty() && format == TableFormat::kCsv) break;
+    text += (text.empty() ? "" : "\n") + formatted_table(table, format, unicode);
+  }
+  return text;
 }
 
 std::string latex_text(const std::string& text) {

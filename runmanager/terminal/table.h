@@ -46,6 +46,10 @@ struct TextTable {
   std::vector<std::string> fit(int limit);
 };
 
+/// "not shown for lack of width: memory, disk" with a line end, for what TextTable::fit() returned; "" for
+/// nothing.
+std::string not_shown_text(const std::vector<std::string>& titles);
+
 /// `cells`, a row of `table` or its titles, each with a gap in front and as wide as `widths`, the table's,
 /// say.
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
@@ -66,11 +70,13 @@ std::vector<std::string> table_format_names();
 TableFormat parse_table_format(std::string_view name);
 
 /// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
-/// characters are shown as escapes.
+/// characters and line breaks are shown as escapes.
 std::string terminal_table(const TextTable& table, bool unicode);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
 /// kText and kJson: terminal_table().
 std::string formatted_table(const TextTable& table, TableFormat format, bool unicode);
+/// Several tables with blank lines between them; as CSV only the first, since such a file holds one.
+std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat format, bool unicode);
 /// `text` as LaTeX shows it unchanged.
 std::string latex_text(const std::string& text);
 

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::_;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -86,7 +87,7 @@ TEST(CommandLine, AFileAloneIsRun) {
   const RunOptions options = parse_run({"a/b.json", "lr=0.1,0.01", "epochs=3"});
   EXPECT_EQ(options.sweep.file, "a/b.json");
   EXPECT_THAT(options.sweep.overrides, ElementsAre("lr=0.1,0.01", "epochs=3"));
-  EXPECT_EQ(options.runner.logdir, "runs");
+  EXPECT_EQ(logdir_of(options.sweep), "runs");
   EXPECT_EQ(options.runner.jobs, 1);
   EXPECT_EQ(options.runner.threads, 0);
 }
@@ -97,7 +98,7 @@ TEST(CommandLine, OptionsMayStandAnywhere) {
                  "seed=1", "--fresh", "--fail-fast", "--strict", "--quiet", "--json"});
   EXPECT_EQ(options.sweep.file, "a.json");
   EXPECT_THAT(options.sweep.overrides, ElementsAre("lr=1", "seed=1"));
-  EXPECT_EQ(options.runner.logdir, "/tmp/x");
+  EXPECT_EQ(logdir_of(options.sweep), "/tmp/x");
   EXPECT_EQ(options.sweep.load.epochs, "3");
   EXPECT_EQ(options.sweep.load.seed, "5");
   EXPECT_EQ(options.runner.threads, 2);
@@ -178,14 +179,11 @@ TEST(CommandLine, EveryCommandIsFoundWithItsOptions) {
 
 TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
-  EXPECT_EQ(
-      called.error({"plna", "x.json"}),
-      "plna: no such file, and no command: run, resume, plan, lr-find, show, ls, status, watch, cancel, "
-      "compare, "
-      "report, "
-      "fsck, verify, "
-      "predict, evaluate, export-model, export, data, devices, schema, init, completion, did you "
-      "mean \"plan\"?");
+  EXPECT_EQ(called.error({"plna", "x.json"}),
+            "plna: no such file, and no command: run, resume, plan, lr-find, show, status, cancel, compare, "
+            "report, fsck, verify, predict, evaluate, export-model, export, data, devices, schema, init, "
+            "completion, did you "
+            "mean \"plan\"?");
   EXPECT_THAT(called.error({"rapport", "runs/x"}), HasSubstr("rapport: no such file, and no command: run, "));
 }
 
@@ -196,7 +194,7 @@ TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   EXPECT_THAT(called.error({"plan", "a.json", "--retry"}),
               HasSubstr("unknown option --retry, allowed: --help, --name, --epochs, --seed, "
                         "--deterministic, --no-deterministic, --logdir, --fresh, --replace, --jobs, "
-                        "--threads, --pilot, --json"));
+                        "--threads, --pilot, --format, --json"));
   EXPECT_TRUE(called.command.empty());
 }
 
@@ -254,14 +252,18 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"--version"}), ::testing::StartsWith("sweep "));
 }
 
-TEST(CommandLine, ADryRunIsAPlan) {
+TEST(CommandLine, OldWordsStandForStatusAndHelpDoesNotNameThem) {
   Called called;
-  called({"a.json", "lr=0.1", "--dry-run", "--fresh"});
-  EXPECT_EQ(called.command, "plan");
+  called({"ls", "there", "--json"});
+  EXPECT_EQ(called.command, "status");
   EXPECT_THAT(called.options,
-              UnorderedElementsAre(Pair("file", ElementsAre("a.json")),
-                                   Pair("overrides", ElementsAre("lr=0.1")), Pair("--fresh", _)));
-  EXPECT_THAT(printed({"run", "--help"}), HasSubstr("--dry-run"));
+              UnorderedElementsAre(Pair("directory", ElementsAre("there")), Pair("--json", _)));
+  called({"watch", "runs/a"});
+  EXPECT_EQ(called.command, "status");
+  EXPECT_THAT(called.options,
+              UnorderedElementsAre(Pair("directory", ElementsAre("runs/a")), Pair("--follow", _)));
+  EXPECT_THAT(called.typed, ElementsAre("sweep", "watch", "runs/a")) << "what was typed, to say how to go on";
+  EXPECT_THAT(printed({"--help"}), Not(AnyOf(HasSubstr("\n  ls "), HasSubstr("\n  watch "))));
 }
 
 TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {

@@ -114,10 +114,12 @@ TEST_F(LiveTable, IsPlainLinesInAPipe) {
 TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   ProgramOnScreen sweep(program_, long_sweep("--quiet"), directory_.path(), 80);
   wait_for_progress();
-  ProgramOnScreen watch(program_, {"watch"}, directory_.path(), 100);
+  ProgramOnScreen watch(program_, {"status", "--follow"}, directory_.path(), 100);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs") && shows(watch, "/1000000"); }))
       << watch.screen.text();
   const nlohmann::json running = status();
+  EXPECT_THAT(run({"status"}).out, ::testing::AllOf(HasSubstr("quarters  running: "), HasSubstr("0/2 runs")))
+      << "a list with the live tables of those in training";
   EXPECT_EQ(running["state"], "running");
   EXPECT_EQ(running["progress"]["running"][0]["epochs"], 1000000);
   const double seconds = running["progress"]["seconds"];
@@ -131,13 +133,13 @@ TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   EXPECT_THAT(watch.screen.text(), HasSubstr("runs/quarters: interrupted: 1 pending, 1 interrupted"));
   EXPECT_THAT(watch.screen.text(), HasSubstr("sweep resume runs/quarters"));
   EXPECT_FALSE(fs::exists(directory_.path() / "runs/quarters/.progress.json"));
-  EXPECT_EQ(run({"watch"}).code, 2) << "no sweep is running";
+  EXPECT_EQ(run({"status", "--follow"}).code, 2) << "no sweep is running";
 }
 
 TEST_F(LiveTable, TellsThatASweepWasKilled) {
   ProgramOnScreen sweep(program_, long_sweep("--quiet"), directory_.path(), 80);
   wait_for_progress();
-  ProgramOnScreen watch(program_, {"watch", "runs/quarters"}, directory_.path(), 80);
+  ProgramOnScreen watch(program_, {"status", "runs/quarters", "--follow"}, directory_.path(), 80);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs"); })) << watch.screen.text();
   sweep.send_signal(SIGKILL);
   EXPECT_EQ(watch.finish(), 0);
@@ -153,7 +155,7 @@ TEST_F(LiveTable, TellsThatASweepWasKilled) {
   EXPECT_EQ(status()["state"], "interrupted");
 }
 
-TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
+TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWhoFollowsInAPipe) {
   ProgramOnScreen sweep(program_,
                         {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000",
                          "--quiet", "--max-time", "4"},
@@ -161,9 +163,9 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
   wait_for_progress();
   Finished plain;
   std::thread reader([&] {
-    plain = run_program(program_, {"watch", "quarters"}, directory_.path() / "runs");
+    plain = run_program(program_, {"status", "--follow", "quarters"}, directory_.path() / "runs");
   });
-  const Finished events_out = run({"watch", "runs/quarters", "--json"});
+  const Finished events_out = run({"status", "runs/quarters", "--follow", "--json"});
   reader.join();
   EXPECT_EQ(sweep.finish(), 75);
   EXPECT_EQ(events_out.code, 0) << events_out.err;
@@ -180,10 +182,14 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
 
 TEST_F(LiveTable, OfAnEndedSweepIsItsRunsByState) {
   EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "num_workers=0", "batch_size=10", "--quiet"}).code, 0);
-  const Finished finished = run({"watch", "runs/quarters"});
+  const Finished finished = run({"status", "runs/quarters", "--follow"});
   EXPECT_EQ(finished.code, 0);
   EXPECT_EQ(finished.out, "runs/quarters: ended: 2 completed\n");
   EXPECT_EQ(status()["statuses"]["completed"], 2);
+  EXPECT_THAT(run({"status", "runs/quarters", "--format", "csv"}).out,
+              ::testing::StartsWith("sweep,runs,last end,best run,accuracy\nruns/quarters,2 completed,"));
+  EXPECT_THAT(run({"status"}).out, HasSubstr("quarters  2 completed"));
+  EXPECT_EQ(run({"status", "runs", "--expect-done"}).code, 2) << "that is for one sweep";
   EXPECT_EQ(run({"status", "nothing"}).code, 2);
 }
 

@@ -54,15 +54,20 @@ TEST_F(OwnRuns, AreChecked) {
   const auto record = directory_.path() / "mine/lr=0.5/run.json";
   write_file_atomically(record, read_file(record).substr(0, 100));
   EXPECT_EQ(run({"fsck", "mine"}).code, 1);
+  const std::string listed = run({"status", "."}).out;
+  EXPECT_THAT(listed, HasSubstr("mine/lr=0.5/run.json"));
+  EXPECT_LT(listed.find('\n'), 60u) << "what is wrong makes no column wide";
+  EXPECT_THAT(run({"status", ".", "--format", "csv"}).out, HasSubstr("\nmine,"));
 }
 
 TEST_F(OwnRuns, AreListed) {
-  const Finished table = run({"ls", "."});
+  const Finished table = run({"status", "."});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
-  const auto shown = nlohmann::json::parse(run({"ls", ".", "--json"}).out);
+  const auto shown = nlohmann::json::parse(run({"status", ".", "--json"}).out);
   EXPECT_EQ(shown[0]["statuses"]["completed"], 2);
-  EXPECT_EQ(run({"ls"}).code, 2);
+  EXPECT_EQ(run({"status", "mine"}).out, "mine: ended: 2 completed\n");
+  EXPECT_EQ(run({"status"}).code, 2);
 }
 
 TEST_F(OwnRuns, AreCompared) {

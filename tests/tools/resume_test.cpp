@@ -72,6 +72,27 @@ TEST_F(Resume, TakesOverrides) {
   for (const nlohmann::json& one : again["runs"]) EXPECT_EQ(one["epochs"].back()["epoch"], 2);
 }
 
+TEST_F(Resume, IsARunOfTheDirectory) {
+  ASSERT_EQ(run({"sweeps/s.json", "--quiet", "--logdir", "there"}).code, 0);
+  EXPECT_EQ(run({"there/s", "epochs=2", "--quiet"}).code, 0);
+  EXPECT_EQ(results("there/s")["runs"][0]["epochs"].back()["epoch"], 2);
+  EXPECT_EQ(run({"resume", "there/s", "--fresh", "--quiet"}).code, 0);
+  EXPECT_EQ(results("there/s-2")["sweep"], "s-2");
+  EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+  EXPECT_THAT(run({"plan", "there/s"}).out, HasSubstr("s: 2 runs: 2 kept\n"));
+}
+
+TEST_F(Resume, ADryRunPrintsThePlanWhateverOptionsTrainingHas) {
+  const Finished plan = run({"plan", "sweeps/s.json", "lr=0.1"});
+  const Finished dry =
+      run({"sweeps/s.json", "lr=0.1", "--dry-run", "--timeout", "5", "--retry=1", "--strict"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_EQ(dry.out, plan.out);
+  EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+  ASSERT_EQ(run({"sweeps/s.json", "--quiet"}).code, 0);
+  EXPECT_THAT(run({"resume", "runs/s", "epochs=3", "--dry-run"}).out, HasSubstr("s: 2 runs: 2 continued\n"));
+}
+
 TEST_F(Resume, GoesOnInADirectoryThatIsCalledOtherwiseThanTheSweep) {
   ASSERT_EQ(run({"sweeps/s.json", "--quiet"}).code, 0);
   ASSERT_EQ(run({"sweeps/s.json", "--quiet", "--fresh"}).code, 0);

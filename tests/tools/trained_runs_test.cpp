@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const fs::path& data_tables() {
   static const fs::path directory = fs::path(SWEEP_TEST_DATA) / "tables";
@@ -111,6 +112,13 @@ TEST_F(TrainedRuns, EvaluateToWhatTheyMeasuredInTraining) {
   const Finished text = run({"evaluate", "runs/iris/run", "--part", "train"});
   EXPECT_THAT(text.out, HasSubstr("train set, 112 samples: loss "));
   EXPECT_THAT(text.out, HasSubstr("label \\ predicted  setosa  versicolor  virginica"));
+  const auto csv = parse_csv_text(run({"evaluate", "runs/iris", "--format", "csv"}).out, "classes");
+  ASSERT_EQ(csv.size(), 5u) << "one table: titles, three classes and their mean";
+  EXPECT_EQ(std::stod(csv[1][3]), evaluated.at("classes")[0].at("precision"));
+  EXPECT_THAT(run({"evaluate", "runs/iris", "--format", "latex"}).out,
+              HasSubstr("\\end{tabular}\n\n\\begin"));
+  EXPECT_THAT(run({"predict", "runs/iris", "--dataset", "--format", "markdown"}).out,
+              StartsWith("| sample | label | class | probability | second | third |\n"));
   const Finished none = run({"evaluate", "runs/iris", "--part", "validation"});
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("the run's data has no validation samples"));

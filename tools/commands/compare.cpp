@@ -45,7 +45,7 @@ int compare(const CompareOptions& options) {
   if (options.format == TableFormat::kJson) {
     print_json(comparison_json(comparison));
   } else {
-    std::cout << comparison_text(comparison, options.format, stdout_unicode());
+    std::cout << comparison_text(comparison, options.format, stdout_unicode(), stdout_width());
   }
   return kExitDone;
 }

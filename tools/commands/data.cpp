@@ -27,6 +27,7 @@
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -38,7 +39,7 @@ constexpr std::size_t kMostSkippedShown = 20, kMostFeaturesShown = 12;
 
 struct DataOptions {
   std::vector<std::string> words;  // "get NAME", or FILE and overrides
-  bool json = false;
+  TableFormat format = TableFormat::kText;
 };
 
 std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6); }
@@ -154,6 +155,10 @@ TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& 
   return table;
 }
 
+TextTable parts_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
+  return dataset.target_names.empty() ? classes_table(dataset, parts) : targets_table(dataset, parts);
+}
+
 void print_text(const Dataset& dataset) {
   const std::vector<PartSummary> parts = summarize_parts(dataset);
   std::cout << printable(fmt::format("{}: {} in {}\nsamples {}, {} MB in memory\n", dataset.name,
@@ -164,10 +169,7 @@ void print_text(const Dataset& dataset) {
     std::cout << printable(fmt::format("{} feature{}: {}{}\n", names.size(), names.size() == 1 ? "" : "s",
                                        fmt::join(shown, ", "), shown.size() < names.size() ? ", …" : ""));
   }
-  std::cout << '\n'
-            << terminal_table(dataset.target_names.empty() ? classes_table(dataset, parts)
-                                                           : targets_table(dataset, parts),
-                              stdout_unicode());
+  std::cout << '\n' << terminal_table(parts_table(dataset, parts), stdout_unicode());
   const std::size_t shown = std::min(dataset.skipped.size(), kMostSkippedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const SkippedFile& file = dataset.skipped[i];
@@ -223,18 +225,22 @@ std::vector<Json> datasets_of(const std::vector<std::string>& words) {
 
 int describe(const DataOptions& options) {
   Json list = Json::array();
+  std::vector<TextTable> tables;
   bool is_first = true;
   for (const Json& settings : datasets_of(options.words)) {
     const Dataset dataset = load_dataset(dataset_of(settings));
-    if (options.json) {
+    if (options.format == TableFormat::kJson) {
       list.push_back(to_json(dataset, settings));
+    } else if (options.format != TableFormat::kText) {
+      tables.push_back(parts_table(dataset, summarize_parts(dataset)));
     } else {
       if (!is_first) std::cout << '\n';
       print_text(dataset);
     }
     is_first = false;
   }
-  if (options.json) print_json({{"datasets", std::move(list)}});
+  if (options.format == TableFormat::kJson) print_json({{"datasets", std::move(list)}});
+  std::cout << formatted_tables(tables, options.format, stdout_unicode());
   return kExitDone;
 }
 
@@ -275,7 +281,7 @@ Command data_command() {
                    "folder with keys of \"dataset\" (label=bought): print its samples and classes")
                 ->type_name("get NAME | clean | SWEEP.json | PATH [key=v ...]")
                 ->required();
-            app.add_flag("--json", options->json, "as JSON");
+            add_format_option(app, options->format);
             return [options](const auto&) { return run_data(*options); };
           }};
 }

@@ -10,6 +10,7 @@
 #include "tools/commands/trained_options.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 struct EvaluateOptions {
   TrainedOptions trained;
   std::string part, device;
-  bool json = false;
+  TableFormat format = TableFormat::kText;
 };
 
 int evaluate(const EvaluateOptions& options) {
@@ -27,10 +28,12 @@ int evaluate(const EvaluateOptions& options) {
   const Samples samples = part_of(data, part);
   Predictor predictor(run, options.device);
   const RunScores scores = score_samples(run, predictor, samples, part);
-  if (options.json) {
+  if (options.format == TableFormat::kJson) {
     print_json(evaluation_json(run, scores));
-  } else {
+  } else if (options.format == TableFormat::kText) {
     std::cout << evaluation_text(run, scores, stdout_unicode());
+  } else {
+    std::cout << formatted_tables(evaluation_tables(scores, options.format), options.format, false);
   }
   return kExitDone;
 }
@@ -49,7 +52,7 @@ Command evaluate_command() {
                            "of the run's data; default: test if there is one, else validation, else train")
                 ->check(CLI::IsMember({"train", "validation", "test"}));
             add_device_option(app, options->device);
-            app.add_flag("--json", options->json, "as JSON");
+            add_format_option(app, options->format);
             app.footer("Exit codes: 0 evaluated, 2 no such run, or its data cannot be read.");
             return [options](const auto&) { return evaluate(*options); };
           }};

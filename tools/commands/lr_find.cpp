@@ -17,6 +17,7 @@
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -24,8 +25,8 @@ namespace {
 struct LrFindArguments {
   SweepArguments sweep;
   LrFindOptions test;
-  std::filesystem::path logdir = "runs";
-  bool tensorboard = false, json = false, csv = false;
+  bool tensorboard = false;
+  TableFormat format = TableFormat::kText;
 };
 
 // The first run whose device is there.
@@ -65,13 +66,13 @@ int find(const LrFindArguments& arguments) {
   run.network = std::make_shared<const Network>(config.network, run.data->shape);
   if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
   const LrCurve curve = find_lr(run, arguments.test);
-  if (arguments.json) {
+  if (arguments.format == TableFormat::kJson) {
     nlohmann::ordered_json json = {
         {"sweep", sweep.name}, {"run", config.name}, {"device", run.device.name()}};
     json.update(lr_curve_json(curve));
     print_json(json);
-  } else if (arguments.csv) {
-    std::cout << lr_curve_csv(curve) << std::flush;
+  } else if (arguments.format != TableFormat::kText) {
+    std::cout << formatted_table(lr_curve_table(curve), arguments.format, stdout_unicode()) << std::flush;
   } else {
     constexpr int kPipeWidth = 80;
     const int width = stdout_width() > 0 ? stdout_width() : kPipeWidth;
@@ -79,7 +80,7 @@ int find(const LrFindArguments& arguments) {
               << std::flush;
   }
   if (arguments.tensorboard) {
-    const std::filesystem::path directory = arguments.logdir / (sweep.name + ".lr-find");
+    const std::filesystem::path directory = logdir_of(arguments.sweep) / (sweep.name + ".lr-find");
     write_lr_events(curve, directory);
     std::cerr << "To look at it: tensorboard --logdir " << printable(directory.string()) << std::endl;
   }
@@ -110,11 +111,9 @@ Command lr_find_command() {
                 ->capture_default_str();
             app.add_flag("--tensorboard", options->tensorboard,
                          "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
-            app.add_option("--logdir", options->logdir, "where --tensorboard makes that directory")
-                ->type_name("DIR")
-                ->capture_default_str();
-            auto* json = app.add_flag("--json", options->json, "as JSON");
-            app.add_flag("--csv", options->csv, "as CSV, a row per batch")->excludes(json);
+            add_logdir_option(app, options->sweep);
+            add_format_option(app, options->format);
+            add_format_flag(app, "csv", options->format);
             return [options](const auto&) { return find(*options); };
           }};
 }

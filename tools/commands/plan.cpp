@@ -19,22 +19,15 @@
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
-#include "tools/commands/plan_program.h"
+#include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct PlanOptions {
-  SweepArguments sweep;
-  fs::path logdir = "runs";
-  int jobs = 1, threads = 0;
-  bool fresh = false, replace = false, pilot = false;
-  bool json = false;
-};
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -101,19 +94,29 @@ void run_pilots(SweepPlan& plan, DatasetCache& data) {
   if (terminal.interactive && !pilots.empty()) terminal.write("\r\x1b[K");
 }
 
+void print(const SweepPlan& plan, TableFormat format) {
+  if (format == TableFormat::kJson) {
+    write_plan_json(plan, std::cout);
+  } else if (format == TableFormat::kText) {
+    std::cout << printable(plan_text(plan, stdout_width(), stdout_unicode()));
+  } else {
+    std::cout << formatted_table(plan_table(plan, format), format, stdout_unicode());
+  }
+  std::cout << std::flush;
+}
+
+}  // namespace
+
 int print_plan(const PlanOptions& options) {
   const Sweep sweep = load_sweep(options.sweep);
-  if (sweep.runs.front().command) {
-    return print_program_plan(
-        sweep,
-        {.logdir = options.logdir, .fresh = options.fresh, .replace = options.replace, .json = options.json});
-  }
+  if (sweep.runs.front().command) return print_program_plan(sweep, options);
+  const fs::path logdir = logdir_of(options.sweep);
   DatasetCache data(load_dataset);
   std::vector<ExistingRun> existing(sweep.runs.size());
   if (options.fresh) {
     if (const std::exception_ptr error = load_datasets(sweep, data)) std::rethrow_exception(error);
   } else {
-    existing = preview_existing_runs(sweep, options.logdir, data);
+    existing = preview_existing_runs(sweep, logdir, data);
   }
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
   const auto cost_of = [&data](const DatasetSpec& spec) {
@@ -127,29 +130,21 @@ int print_plan(const PlanOptions& options) {
               .unavailable = unavailable_reason,
               .jobs = at_once,
               .threads = options.threads > 0 ? options.threads : std::max(1, available_cores() / at_once),
-              .disk_free = free_bytes(options.logdir)});
+              .disk_free = free_bytes(logdir)});
   set_fates(plan, existing, options.replace);
   if (options.pilot) {
     run_pilots(plan, data);
-    if (!options.fresh) save_prediction(plan, options.logdir / sweep.name);
+    if (!options.fresh) save_prediction(plan, logdir / sweep.name);
   }
-  if (options.json) {
-    write_plan_json(plan, std::cout);
-    std::cout << std::flush;
-  } else {
-    std::cout << printable(plan_text(plan, stdout_width(), stdout_unicode())) << std::flush;
-  }
+  print(plan, options.format);
   const bool refused = std::any_of(plan.runs.begin(), plan.runs.end(),
                                    [](const PlannedRun& run) { return run.fate == "in the way"; });
   if (refused) {
     WeightsDigests weights;
-    refuse_runs_in_the_way(options.logdir / sweep.name, requested_runs(sweep, data, weights, parse_device),
-                           existing);
+    refuse_runs_in_the_way(logdir / sweep.name, requested_runs(sweep, data, weights, parse_device), existing);
   }
   return kExitDone;
 }
-
-}  // namespace
 
 Command plan_command() {
   return {.name = "plan",
@@ -160,9 +155,7 @@ Command plan_command() {
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<PlanOptions>();
             add_sweep_arguments(app, options->sweep);
-            app.add_option("--logdir", options->logdir, "where the sweep's directory is, or would be")
-                ->type_name("DIR")
-                ->capture_default_str();
+            add_logdir_option(app, options->sweep);
             app.add_flag("--fresh", options->fresh, "as if nothing were there yet");
             app.add_flag("--replace", options->replace,
                          "runs that are there with other settings would be trained again");
@@ -170,7 +163,7 @@ Command plan_command() {
             app.add_flag("--pilot", options->pilot,
                          "train a few batches of each kind of run to predict the time; the sweep then tells "
                          "how wrong that was");
-            app.add_flag("--json", options->json, "as JSON");
+            add_format_option(app, options->format);
             return [options](const auto&) { return print_plan(*options); };
           }};
 }

@@ -1,5 +1,5 @@
-#include "tools/commands/plan_program.h"
 
+// `sweep plan` for a sweep of a person's own program.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -11,7 +11,9 @@
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
+#include "tools/commands/plan.h"
 #include "tools/exit_code.h"
 
 namespace sweep {
@@ -26,11 +28,12 @@ std::string fate_of(const ExistingRun& existing, bool replace) {
 
 }  // namespace
 
-int print_program_plan(const Sweep& sweep, const ProgramPlanOptions& options) {
+int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
+  const fs::path logdir = logdir_of(options.sweep);
   CommandKind kind(Json::object(), unavailable_reason);
   kind.load(sweep);
   kind.check(sweep);
-  const fs::path directory = fs::absolute(options.logdir / sweep.name);
+  const fs::path directory = fs::absolute(logdir / sweep.name);
   std::vector<RequestedRun> requests;
   for (const RunConfig& run : sweep.runs) requests.push_back(kind.request(run));
   std::error_code error;
@@ -38,6 +41,7 @@ int print_program_plan(const Sweep& sweep, const ProgramPlanOptions& options) {
                                                 ? std::vector<ExistingRun>(sweep.runs.size())
                                                 : find_existing_runs(directory, requests, true);
   Json list = Json::array();
+  TextTable table({"run", "note", "command"}, 3);
   std::string text;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     const RunConfig& run = sweep.runs[i];
@@ -47,14 +51,20 @@ int print_program_plan(const Sweep& sweep, const ProgramPlanOptions& options) {
                                                           .repeat = run.repeat});
     const std::string fate = fate_of(existing[i], options.replace);
     list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}, {"command", words}});
+    table.rows.push_back({run.name, fate, shell_command(words)});
     text += fmt::format("{:<10} {}\n           {}\n", fate, run.name, shell_command(words));
   }
   for (const ExcludedRun& run : sweep.excluded) text += fmt::format("left out: {}\n", run.reason);
   text += fmt::format("{} run{} in {}\n", sweep.runs.size(), sweep.runs.size() == 1 ? "" : "s",
-                      (options.logdir / sweep.name).string());
-  std::cout << (options.json ? json_text({{"sweep", sweep.name}, {"runs", std::move(list)}})
-                             : printable(text))
-            << std::flush;
+                      (logdir / sweep.name).string());
+  if (options.format == TableFormat::kJson) {
+    std::cout << json_text({{"sweep", sweep.name}, {"runs", std::move(list)}});
+  } else if (options.format == TableFormat::kText) {
+    std::cout << printable(text);
+  } else {
+    std::cout << formatted_table(table, options.format, stdout_unicode());
+  }
+  std::cout << std::flush;
   if (!options.replace) refuse_runs_in_the_way(directory, requests, existing);
   return kExitDone;
 }

@@ -17,6 +17,7 @@
 #include "tools/commands/trained_options.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
@@ -30,7 +31,8 @@ constexpr std::size_t kSamplesAtOnce = 4096;
 struct PredictOptions {
   TrainedOptions trained;
   std::vector<fs::path> files;
-  bool dataset = false, csv = false, json = false;
+  bool dataset = false;
+  TableFormat format = TableFormat::kText;
   std::string part, device;
   std::size_t limit = 0;  // samples of --dataset; 0: all, but kShownOfDataset in a table
 };
@@ -42,12 +44,13 @@ class Output {
       : options_(options), run_(run), columns_(std::move(columns)) {}
 
   void add(Predictions predictions) {
-    if (options_.csv) {
+    const bool is_csv = options_.format == TableFormat::kCsv;
+    if (is_csv) {
       if (count_ == 0) std::cout << csv_header(predictions, columns_);
       std::cout << csv_rows(predictions, columns_);
     }
     count_ += predictions.samples.size();
-    if (options_.csv) return;
+    if (is_csv) return;
     const auto append = [](auto& to, auto& from) {
       to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
     };
@@ -65,15 +68,17 @@ class Output {
 
   // Returns the exit code.
   int finish(std::size_t left_out) const {
-    if (options_.json) {
+    if (options_.format == TableFormat::kJson) {
       print_json({{"run", run_.record.name},
                   {"weights", run_.weights_file.filename().string()},
                   {"epoch", run_.epoch},
                   {"predictions", predictions_json(all_, columns_)},
                   {"skipped", skipped_}});
-    } else if (!options_.csv && count_ > 0) {
-      std::cout << printable(run_text(run_)) << "\n\n" << predictions_table(all_, columns_, stdout_unicode());
-      if (left_out > 0)
+    } else if (options_.format != TableFormat::kCsv && count_ > 0) {
+      const bool is_text = options_.format == TableFormat::kText;
+      if (is_text) std::cout << printable(run_text(run_)) << "\n\n";
+      std::cout << formatted_table(predictions_table(all_, columns_), options_.format, stdout_unicode());
+      if (is_text && left_out > 0)
         std::cout << fmt::format("and {} more: --limit N shows N of them, --csv and --json all\n", left_out);
     }
     if (skipped_.empty()) return kExitDone;
@@ -111,7 +116,7 @@ std::size_t predict_dataset(const PredictOptions& options, const LoadedRun& run,
   std::string part = options.part;
   Samples samples = part_of(data, part);
   const std::size_t all = samples.count;
-  const bool is_table = !options.csv && !options.json;
+  const bool is_table = options.format == TableFormat::kText;
   const std::size_t limit = options.limit > 0 ? options.limit : is_table ? kShownOfDataset : all;
   const std::size_t end = std::min(all, limit);
   for (std::size_t done = 0; done < end;) {
@@ -179,12 +184,12 @@ Command predict_command() {
             ->check(CLI::PositiveNumber)
             ->needs(dataset);
         add_device_option(app, options->device);
-        auto* csv = app.add_flag("--csv", options->csv, "as CSV, with every class");
-        app.add_flag("--json", options->json, "as JSON, with every class")->excludes(csv);
+        add_format_option(app, options->format);
+        add_format_flag(app, "csv", options->format);
         app.footer(
+            "CSV and JSON have every class.\n"
             "Exit codes: 0 everything predicted, 1 all but the files that are named on standard error, 2 no "
-            "such "
-            "run,\nor none of the files can be used.");
+            "such run,\nor none of the files can be used.");
         return [options](const auto&) { return predict(*options); };
       }};
 }

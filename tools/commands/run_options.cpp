@@ -7,10 +7,13 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/base/error.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The keys of a sweep file, from the table that the reader checks them by.
 std::string keys_help() {
@@ -57,76 +60,15 @@ CLI::Validator seconds_validator() {
 // "train" of `python3 train.py --lr={lr}`: the first word that names a file of a script, or else the program.
 std::string program_name(const std::vector<std::string>& program) {
   for (const std::string& word : program) {
-    const std::filesystem::path path = word;
+    const fs::path path = word;
     if (word.front() != '-' && path.has_extension() && path.stem().string().front() != '.' &&
-        std::filesystem::exists(path))
+        fs::exists(path))
       return path.stem().string();
   }
-  return std::filesystem::path(program.front()).stem().string();
+  return fs::path(program.front()).stem().string();
 }
 
-}  // namespace
-
-Sweep load_sweep(const SweepArguments& arguments) {
-  std::vector<std::string> overrides = arguments.overrides;
-  if (arguments.program.empty()) {
-    if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
-    return load_sweep(arguments.file, overrides, arguments.load);
-  }
-  const std::string name = arguments.name.empty() ? program_name(arguments.program) : arguments.name;
-  return make_command_sweep(name, arguments.program, overrides, arguments.load);
-}
-
-void add_overrides(CLI::App& app, std::vector<std::string>& overrides) {
-  app.add_option("overrides", overrides,
-                 "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
-      ->type_name("KEY=VALUE");
-}
-
-void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
-  app.add_option("file", arguments.file, "the sweep file; - reads standard input")
-      ->type_name("SWEEP.json")
-      ->required();
-  add_overrides(app, arguments.overrides);
-  app.add_option("--name", arguments.name, "name of the sweep; default: that of the file or the program")
-      ->type_name("NAME");
-  app.add_option("--program-word", arguments.program)->group("")->allow_extra_args(false);
-  LoadOptions& load = arguments.load;
-  app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
-  app.add_option("--seed", load.seed, "seed of every run")->type_name("N");
-  // Two options for one value, which has a third state: neither was given, and the file decides.
-  app.add_flag_callback(
-      "--deterministic", [&load] { load.deterministic = true; },
-      "the same run gives the same bits each time, on CUDA too, which is the default");
-  app.add_flag_callback(
-      "--no-deterministic", [&load] { load.deterministic = false; },
-      "NVIDIA's libraries may add up in any order where that is faster");
-  app.footer(keys_help());
-}
-
-void add_run_options(CLI::App& app, RunOptions& options) {
-  add_sweep_arguments(app, options.sweep);
-  RunnerOptions& runner = options.runner;
-  app.add_option("--logdir", runner.logdir, "where the sweep's directory is made")
-      ->type_name("DIR")
-      ->capture_default_str();
-  app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
-  add_training_options(app, runner);
-  add_launcher_options(app, options.launcher);
-}
-
-void add_jobs_options(CLI::App& app, int& jobs, int& threads) {
-  app.add_option("--jobs", jobs,
-                 "runs at once; auto: one per core. More than one share the cores, so their times are longer")
-      ->type_name("N|auto")
-      ->transform(jobs_validator())
-      ->default_str("1");
-  app.add_option("--threads", threads, "CPU threads per run; 0: the cores, divided over the runs at once")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-}
-
+// How runs are trained.
 void add_training_options(CLI::App& app, RunnerOptions& runner) {
   add_jobs_options(app, runner.jobs, runner.threads);
   app.add_flag(
@@ -158,6 +100,106 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
       "--json", runner.json,
       "results as JSON on standard output instead of the table, and progress as a line of JSON per event on "
       "standard error");
+}
+
+// Without a slash at the end, and with a name: "." has none.
+fs::path named_directory(fs::path directory) {
+  if (directory.filename().empty()) directory = directory.parent_path();
+  const bool has_name =
+      !directory.filename().empty() && directory.filename() != "." && directory.filename() != "..";
+  return has_name ? directory : fs::weakly_canonical(directory);
+}
+
+}  // namespace
+
+bool has_directory(const SweepArguments& arguments) {
+  std::error_code ignored;
+  return arguments.program.empty() && fs::is_directory(arguments.file, ignored);
+}
+
+void check_is_directory(const SweepArguments& arguments) {
+  std::error_code error;
+  if (fs::exists(arguments.file / "sweep.json", error)) return;
+  throw DataError(fmt::format("{}: {}; want the directory of a sweep, with sweep.json in it",
+                              arguments.file.string(),
+                              fs::exists(arguments.file, error) ? "has no sweep.json" : "is not there"));
+}
+
+fs::path logdir_of(const SweepArguments& arguments) {
+  if (!arguments.logdir.empty()) return arguments.logdir;
+  if (!has_directory(arguments)) return "runs";
+  const fs::path directory = named_directory(arguments.file);
+  return directory.has_parent_path() ? directory.parent_path() : ".";
+}
+
+Sweep load_sweep(const SweepArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
+  if (has_directory(arguments)) {
+    check_is_directory(arguments);
+    // The directory may be called otherwise than the sweep: --fresh makes NAME-2.
+    const fs::path directory = named_directory(arguments.file);
+    if (arguments.name.empty()) overrides.push_back("name=" + directory.filename().string());
+    return load_sweep(directory / "sweep.json", overrides, arguments.load);
+  }
+  if (arguments.program.empty()) return load_sweep(arguments.file, overrides, arguments.load);
+  const std::string name = arguments.name.empty() ? program_name(arguments.program) : arguments.name;
+  return make_command_sweep(name, arguments.program, arguments.overrides, arguments.load);
+}
+
+void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
+  app.add_option("file", arguments.file,
+                 "the sweep file, or the directory of a sweep, runs/NAME; - reads standard input")
+      ->type_name("SWEEP.json")
+      ->required();
+  app.add_option("overrides", arguments.overrides,
+                 "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
+      ->type_name("KEY=VALUE");
+  app.add_option("--name", arguments.name, "name of the sweep; default: that of the file or the program")
+      ->type_name("NAME");
+  app.add_option("--program-word", arguments.program)->group("")->allow_extra_args(false);
+  LoadOptions& load = arguments.load;
+  app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
+  app.add_option("--seed", load.seed, "seed of every run")->type_name("N");
+  // Two options for one value, which has a third state: neither was given, and the file decides.
+  app.add_flag_callback(
+      "--deterministic", [&load] { load.deterministic = true; },
+      "the same run gives the same bits each time, on CUDA too, which is the default");
+  app.add_flag_callback(
+      "--no-deterministic", [&load] { load.deterministic = false; },
+      "NVIDIA's libraries may add up in any order where that is faster");
+  app.footer(keys_help());
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_sweep_arguments(app, options.sweep);
+  RunnerOptions& runner = options.runner;
+  add_logdir_option(app, options.sweep);
+  app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
+  add_training_options(app, runner);
+  add_launcher_options(app, options.launcher);
+  app.add_flag("--dry-run", options.dry_run, "train nothing: print what `sweep plan` prints");
+  // For the scripts of tasks.
+  app.add_option("--shape", options.shape)->group("");
+  app.add_option("--most-runs", runner.most_runs)->group("");
+}
+
+void add_logdir_option(CLI::App& app, SweepArguments& arguments) {
+  app.add_option("--logdir", arguments.logdir,
+                 "where the sweep's directory is made; default: runs, or where that is if it was named")
+      ->type_name("DIR");
+}
+
+void add_jobs_options(CLI::App& app, int& jobs, int& threads) {
+  app.add_option("--jobs", jobs,
+                 "runs at once; auto: one per core. More than one share the cores, so their times are longer")
+      ->type_name("N|auto")
+      ->transform(jobs_validator())
+      ->default_str("1");
+  app.add_option("--threads", threads, "CPU threads per run; 0: the cores, divided over the runs at once")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
 }
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// The options of `sweep run`, and the part of them that `sweep plan` has as well.
+// The options of `sweep run` and `sweep resume`, and the part of them that other commands have as well.
 #pragma once
 
 #include <filesystem>
@@ -15,33 +15,41 @@ class App;
 
 namespace sweep {
 
-/// A sweep file, and what the command line changes in it: the arguments of load_sweep().
+/// A sweep, and what the command line changes in it.
 struct SweepArguments {
-  std::filesystem::path file;
+  std::filesystem::path file;          // a sweep file, or the directory that a sweep has left
   std::vector<std::string> overrides;  // "lr=0.1,0.01"
   LoadOptions load;
   std::vector<std::string> program;  // instead of a file: a person's own program and its arguments
-  std::string name;                  // of the sweep; empty: the file's, or that of the program
+  std::string name;                  // of the sweep; empty: the file's, the directory's or the program's
+  std::filesystem::path logdir;      // empty: see logdir_of()
 };
 
-/// The sweep that the arguments ask for. Throws as load_sweep().
+/// Whether the arguments name the directory of a sweep, not a file.
+bool has_directory(const SweepArguments& arguments);
+/// Throws DataError unless they do, and a sweep is in it.
+void check_is_directory(const SweepArguments& arguments);
+/// The sweep that the arguments ask for. Throws as load_sweep(), and DataError for a directory without a
+/// sweep.
 Sweep load_sweep(const SweepArguments& arguments);
+/// Where the sweep's directory is made: --logdir, or where the directory is that was named, or "runs".
+std::filesystem::path logdir_of(const SweepArguments& arguments);
 
 struct RunOptions {
   SweepArguments sweep;
   RunnerOptions runner;
   LauncherOptions launcher;
+  bool dry_run = false;  // prints the plan instead
+  std::string shape;     // of a task on a cluster: the kind of runs it trains; empty: all
 };
 
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments);
-/// The KEY=VALUE words alone.
-void add_overrides(CLI::App& app, std::vector<std::string>& overrides);
+/// --logdir.
+void add_logdir_option(CLI::App& app, SweepArguments& arguments);
 /// --jobs and --threads.
 void add_jobs_options(CLI::App& app, int& jobs, int& threads);
-/// Options of how runs are trained, which `sweep run` and `sweep resume` have.
-void add_training_options(CLI::App& app, RunnerOptions& runner);
-/// All options of `sweep run`.
+/// All options of `sweep run` and `sweep resume`.
 void add_run_options(CLI::App& app, RunOptions& options);
 
 }  // namespace sweep

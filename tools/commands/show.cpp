@@ -101,14 +101,15 @@ void print_run_directory(const fs::path& directory, TableFormat format) {
 }
 
 void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  if (options.format != TableFormat::kText && options.format != TableFormat::kJson)
-    throw ConfigError("--format: --effects are printed as text or json only");
   const bool asked = options.metric.empty() && goal.is_asked;
   const Effects effects = effects_of(runs, asked ? std::string(goal.metric->key) : options.metric);
   if (options.format == TableFormat::kJson) {
     print_json(effects_json(effects));
-  } else {
+  } else if (options.format == TableFormat::kText) {
     std::cout << effects_text(effects, stdout_unicode());
+  } else {
+    const std::vector<TextTable> tables = effects_tables(effects, options.format, stdout_unicode());
+    std::cout << formatted_tables(tables, options.format, stdout_unicode());
   }
 }
 

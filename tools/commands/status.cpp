@@ -1,48 +1,63 @@
-// `sweep status`: where a sweep stands.
+// `sweep status`: where a sweep stands, or which sweeps a log directory has; --follow shows one until it
+// ends.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "runmanager/inspect/recorded_progress.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/sweep_listing.h"
 #include "runmanager/inspect/sweep_status.h"
+#include "runmanager/inspect/watch.h"
+#include "runmanager/records/sweep_directory.h"
 #include "runmanager/slurm/slurm_status.h"
+#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal.h"
+#include "runmanager/text/json_output.h"
+#include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
+#include "tools/table_format.h"
 
 namespace sweep {
 namespace {
 
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
 struct StatusOptions {
-  std::filesystem::path directory = "runs";
-  bool json = false;
+  fs::path directory = "runs";
+  TableFormat format = TableFormat::kText;
+  bool follow = false;
   bool expect_done = false;
 };
 
 // What another machine has written may become visible here only so much later.
 constexpr std::chrono::seconds kVisibleAfter{60};
 constexpr std::chrono::milliseconds kLookAgainAfter{500};
+// A running sweep tells its progress about once a second.
+constexpr std::chrono::milliseconds kBetweenLooks{250};
 
-std::size_t unfinished_runs(const SweepStatus& status) {
+std::size_t unfinished_runs(const std::map<RunStatus, std::size_t>& statuses) {
   std::size_t count = 0;
-  for (const RunStatus unfinished : {RunStatus::kPending, RunStatus::kRunning, RunStatus::kInterrupted}) {
-    const auto found = status.statuses.find(unfinished);
-    count += found == status.statuses.end() ? 0 : found->second;
-  }
+  for (const auto& [status, runs] : statuses) count += has_ended(status) ? 0 : runs;
   return count;
 }
 
-bool all_done(const SweepStatus& status) {
-  return unfinished_runs(status) == 0 && !status.statuses.contains(RunStatus::kFailed);
-}
-
 // The status once every run has ended, or does not end any more.
-SweepStatus last_status(const std::filesystem::path& directory) {
+SweepStatus last_status(const fs::path& directory) {
   SweepStatus status = sweep_status(directory);
   auto end = std::chrono::steady_clock::now() + kVisibleAfter;
-  while (unfinished_runs(status) > 0 && std::chrono::steady_clock::now() < end) {
+  while (unfinished_runs(status.statuses) > 0 && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kLookAgainAfter);
     SweepStatus next = sweep_status(directory);
     if (next.statuses != status.statuses) end = std::chrono::steady_clock::now() + kVisibleAfter;
@@ -51,44 +66,173 @@ SweepStatus last_status(const std::filesystem::path& directory) {
   return status;
 }
 
-int print_status(const StatusOptions& options) {
-  const std::filesystem::path directory = find_sweep(options.directory);
+// What Slurm says of the tasks of a sweep; nullopt for one that was not submitted. It is asked at most once a
+// minute.
+std::optional<SlurmStatus> tasks_of(const fs::path& directory) {
+  if (!has_slurm_jobs(directory)) return std::nullopt;
+  SlurmClient client;
+  return slurm_status(directory, client);
+}
+
+std::string one_status_text(const SweepStatus& status, const std::optional<SlurmStatus>& tasks) {
+  std::string text =
+      status_text(status, Terminal::of_output(), tasks ? HowToGoOn::kSaidElsewhere : HowToGoOn::kSay);
+  if (tasks) text += slurm_status_text(*tasks, unfinished_runs(status.statuses), status.directory);
+  return text;
+}
+
+// A sweep of a list that nobody trains now and that is not done may have tasks. What is wrong with them is
+// for its own status to say.
+std::optional<SlurmStatus> tasks_of(const ListedSweep& sweep, const fs::path& logdir) {
+  if (sweep.is_running || !sweep.problem.empty() || unfinished_runs(sweep.statuses) == 0) return std::nullopt;
+  try {
+    return tasks_of(logdir / sweep.path);
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+// "14 completed, 2 skipped".
+std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmStatus>& tasks) {
+  std::string text = sweep.is_running ? "running: " : "";
+  if (tasks && !tasks->known) text = "on a cluster that does not answer: ";
+  if (tasks && tasks->known && tasks->any_live()) text = "on a cluster: ";
+  const char* separator = "";
+  for (const auto& [status, count] : sweep.statuses)
+    text += fmt::format("{}{} {}", std::exchange(separator, ", "), count, to_string(status));
+  return text;
+}
+
+// A problem is told after the row if it is text: as a cell it would leave others no room.
+TextTable sweeps_table(const std::vector<ListedSweep>& sweeps, const fs::path& logdir, TableFormat format) {
+  TextTable table({"sweep", "runs", "last end", "best run", "accuracy"}, 4);
+  for (const auto& [column, importance] : {std::pair(2, 10), {3, 20}, {4, 30}})
+    table.columns[static_cast<std::size_t>(column)].importance = importance;
+  for (const ListedSweep& sweep : sweeps) {
+    table.rows.push_back({sweep.path, statuses_text(sweep, tasks_of(sweep, logdir)), sweep.ended, sweep.best,
+                          metric_text(metric_named("accuracy"), sweep.best_accuracy)});
+    if (format == TableFormat::kText) {
+      table.tails.push_back(sweep.problem);
+    } else if (!sweep.problem.empty()) {
+      table.rows.back()[1] = sweep.problem;
+    }
+  }
+  return table;
+}
+
+Json sweeps_json(const std::vector<ListedSweep>& sweeps, const fs::path& logdir) {
+  Json list = Json::array();
+  for (const ListedSweep& sweep : sweeps) {
+    Json entry = {{"sweep", sweep.path}, {"runs", sweep.runs}, {"running", sweep.is_running}};
+    entry["statuses"] = Json::object();
+    for (const auto& [status, count] : sweep.statuses)
+      entry["statuses"][std::string(to_string(status))] = count;
+    entry["best"] = sweep.best.empty() ? Json(nullptr) : Json{{"run", sweep.best}};
+    if (sweep.best_accuracy) entry["best"]["accuracy"] = json_number(*sweep.best_accuracy);
+    entry["started"] = sweep.started;
+    entry["ended"] = sweep.ended;
+    if (!sweep.problem.empty()) entry["problem"] = sweep.problem;
+    if (const auto tasks = tasks_of(sweep, logdir)) entry["slurm"] = to_json(*tasks);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+// The sweeps in a log directory; as text with the live tables of those in training.
+void print_sweeps(const StatusOptions& options) {
+  const std::vector<ListedSweep> sweeps = list_sweeps(options.directory);
+  if (options.format == TableFormat::kJson) return print_json(sweeps_json(sweeps, options.directory));
+  const bool is_text = options.format == TableFormat::kText;
+  if (is_text && sweeps.empty()) {
+    std::cout << printable(options.directory.string()) << ": no sweeps\n";
+    return;
+  }
+  TextTable table = sweeps_table(sweeps, options.directory, options.format);
+  const bool is_fitted = is_text && stdout_width() > 0;
+  const std::vector<std::string> left_out =
+      is_fitted ? table.fit(stdout_width()) : std::vector<std::string>();
+  std::cout << formatted_table(table, options.format, stdout_unicode()) << not_shown_text(left_out);
+  if (!is_text) return;
+  for (const ListedSweep& sweep : sweeps) {
+    if (sweep.is_running)
+      std::cout << '\n' << one_status_text(sweep_status(options.directory / sweep.path), std::nullopt);
+  }
+}
+
+// The status of one sweep; as a table the row that it has in a list.
+int print_sweep(const StatusOptions& options) {
+  const fs::path& directory = options.directory;
   const SweepStatus status = options.expect_done ? last_status(directory) : sweep_status(directory);
-  std::optional<SlurmStatus> slurm;
-  if (has_slurm_jobs(directory) && !options.expect_done) {
-    SlurmClient client;
-    slurm = slurm_status(directory, client);
-  }
-  if (options.json) {
-    nlohmann::ordered_json json = to_json(status);
-    if (slurm) json["slurm"] = to_json(*slurm);
-    print_json(json);
+  if (options.format == TableFormat::kText || options.format == TableFormat::kJson) {
+    const std::optional<SlurmStatus> tasks = options.expect_done ? std::nullopt : tasks_of(directory);
+    if (options.format == TableFormat::kText) {
+      std::cout << one_status_text(status, tasks);
+    } else {
+      Json json = to_json(status);
+      if (tasks) json["slurm"] = to_json(*tasks);
+      print_json(json);
+    }
   } else {
-    std::cout << status_text(status, Terminal::of_output(),
-                             slurm ? HowToGoOn::kSaidElsewhere : HowToGoOn::kSay);
-    if (slurm) std::cout << slurm_status_text(*slurm, unfinished_runs(status), directory);
+    const TextTable table = sweeps_table({list_sweep(directory, directory.string())}, "", options.format);
+    std::cout << formatted_table(table, options.format, stdout_unicode());
   }
-  return options.expect_done && !all_done(status) ? kExitFailed : kExitDone;
+  const bool is_done = unfinished_runs(status.statuses) == 0 && !status.statuses.contains(RunStatus::kFailed);
+  return options.expect_done && !is_done ? kExitFailed : kExitDone;
+}
+
+int follow(const StatusOptions& options) {
+  if (options.format != TableFormat::kText && options.format != TableFormat::kJson)
+    throw ConfigError("--format: with --follow only text or json");
+  const fs::path directory = find_sweep(options.directory);
+  const StopSignals signals;
+  SlurmClient client;
+  const auto elsewhere = [&] {
+    if (!has_slurm_jobs(directory)) return WatchedElsewhere();
+    const SlurmStatus status = slurm_status(directory, client);
+    // One that does not answer may have tasks; Ctrl-C ends the waiting.
+    return WatchedElsewhere{.lives = !status.known || status.any_live(), .line = slurm_line(status)};
+  };
+  watch_sweep(directory, {.terminal = Terminal::of_output(),
+                          .json = options.format == TableFormat::kJson,
+                          .stop_requested = [] { return StopSignals::requested() != 0; },
+                          .wait = [] { std::this_thread::sleep_for(kBetweenLooks); },
+                          .elsewhere = elsewhere});
+  return kExitDone;
+}
+
+int print_status(const StatusOptions& options) {
+  if (options.follow) return follow(options);
+  if (has_runs(options.directory) || SweepDirectory::is_held(options.directory)) return print_sweep(options);
+  if (options.expect_done) {
+    throw DataError(fmt::format("{}: has no sweep.json; --expect-done wants the directory of a sweep",
+                                options.directory.string()));
+  }
+  print_sweeps(options);
+  return kExitDone;
 }
 
 }  // namespace
 
 Command status_command() {
   return {.name = "status",
-          .description = "where a sweep stands: runs by state, those in training, the time left",
+          .description = "where a sweep stands, or the sweeps in a log directory; --follow: until it ends",
           .missing_argument = "",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<StatusOptions>();
-            app.add_option("directory", options->directory,
-                           "of a sweep, or a log directory with one sweep that runs; default: runs")
+            app.add_option("directory", options->directory, "of a sweep, or a log directory; default: runs")
                 ->type_name("DIR");
-            app.add_flag("--json", options->json, "as JSON");
+            auto* follow = app.add_flag("--follow", options->follow,
+                                        "show the live table until the sweep ends or Ctrl-C; of a log "
+                                        "directory the one sweep that runs. With --json a line per change");
             app.add_flag(
-                "--expect-done", options->expect_done,
-                "wait a minute for files of other machines, and end with 1 unless every run is completed, "
-                "skipped or pruned");
+                   "--expect-done", options->expect_done,
+                   "wait a minute for files of other machines, and end with 1 unless every run is completed, "
+                   "skipped or pruned")
+                ->excludes(follow);
+            add_format_option(app, options->format);
             return [options](const auto&) { return print_status(*options); };
-          }};
+          },
+          .old_words = {{"ls", {}}, {"watch", {"--follow"}}}};
 }
 
 }  // namespace sweep

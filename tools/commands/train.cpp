@@ -20,7 +20,8 @@ void print_device_comparison(const SweepOutcome& outcome) {
   const std::vector<std::string> keys = varying_keys(runs);
   if (std::find(keys.begin(), keys.end(), "device") == keys.end()) return;
   std::cout << "\n"
-            << comparison_text(compare_runs(runs, "device", ""), TableFormat::kText, stdout_unicode())
+            << comparison_text(compare_runs(runs, "device", ""), TableFormat::kText, stdout_unicode(),
+                               stdout_width())
             << std::flush;
 }
 

@@ -7,22 +7,15 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/error.h"
-#include "core/base/utf8.h"
-#include "runmanager/sweepfile/key_path.h"
-
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr int kSecondsPerMinute = 60;
-constexpr std::size_t kMaxShownWord = 60;
 // The controller looks for jobs at their limit every half a minute, so that a warning may come that much
 // late.
 constexpr int kSlackSeconds = 30;
-
-bool is_task_object(const std::string& key) { return key == "cpu" || key == "cuda"; }
 
 // What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", and over them those of its
 // object `key`. GPUs are for runs on CUDA, where it does not say so itself.
@@ -65,79 +58,7 @@ void check_time(const JsonNode& object, const std::string& time, int warning_sec
                   time, minutes, minutes == 1 ? "" : "s", warning_seconds));
 }
 
-// The value that VALUE of an option stands for.
-JsonNode option_value(const std::string& value, const Setting& setting,
-                      const std::shared_ptr<const JsonLocation>& location) {
-  JsonNode node;
-  node.kind = JsonKind::kString;
-  node.text = value;
-  node.location = location;
-  if (setting.kind != ArgumentKind::kInteger && setting.kind != ArgumentKind::kBoolean) return node;
-  try {
-    return parse_json(value, *location->source, false, location->path);
-  } catch (const ConfigError&) {
-    return node;  // Which is refused as what it is.
-  }
-}
-
-// Adds a line to the list at `path`, which `is_first` replaces what the file has there.
-void add_line(JsonNode& root, const KeyPath& path, const JsonNode& line, bool is_first, Problems& problems) {
-  JsonNode list;
-  list.kind = JsonKind::kArray;
-  list.location = line.location;
-  if (!is_first) {
-    if (const std::optional<JsonNode> before = value_at(root, path)) list = *before;
-  }
-  list.elements.push_back(line);
-  set_value(root, path, list, line.location, problems);
-}
-
 }  // namespace
-
-void apply_slurm_options(JsonNode& root, std::span<const std::string> words, Problems& problems) {
-  std::vector<KeyPath> seen;
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    const bool good = equals != std::string::npos && equals > 0 && equals + 1 < word.size() &&
-                      find_bad_utf8(word) == std::string::npos;
-    const std::string key = good ? word.substr(0, equals) : "";
-    const auto location = std::make_shared<const JsonLocation>(JsonLocation{
-        std::make_shared<const std::string>(fmt::format("--slurm {}", shown_text(word, kMaxShownWord))), 0, 0,
-        0, ""});
-    if (!good) {
-      problems.add(*location, "want KEY=VALUE, such as partition=gpu");
-      continue;
-    }
-    const std::size_t dot = key.find('.');
-    const bool is_part = dot != std::string::npos && is_task_object(key.substr(0, dot));
-    const std::string last = is_part ? key.substr(dot + 1) : key;
-    const std::span<const Setting> settings = is_part ? slurm_task_settings() : slurm_settings();
-    const Setting* setting = find_setting(settings, last);
-    if (setting == nullptr || is_task_object(last)) {
-      std::vector<std::string> names = setting_names(settings);
-      std::erase_if(names, is_task_object);
-      problems.add(*location,
-                   fmt::format("unknown key {}, allowed: {}{}{}", in_quotes(key), fmt::join(names, ", "),
-                               is_part ? "" : ", and cpu. or cuda. in front of those of a task",
-                               suggestion(last, names)));
-      continue;
-    }
-    KeyPath path = {"slurm"};
-    if (is_part) path.push_back(key.substr(0, dot));
-    path.push_back(last);
-    const JsonNode value = option_value(word.substr(equals + 1), *setting, location);
-    const bool is_first = std::ranges::find(seen, path) == seen.end();
-    const bool is_list = last == "setup" || last == "options";
-    if (is_list) {
-      add_line(root, path, value, is_first, problems);
-    } else if (is_first) {
-      set_value(root, path, value, location, problems);
-    } else {
-      problems.add(*location, fmt::format("{} is given twice, want it once", in_quotes(key)));
-    }
-    seen.push_back(path);
-  }
-}
 
 SlurmSpec read_slurm(const JsonNode& root, Problems& problems) {
   SlurmSpec spec;

@@ -17,10 +17,6 @@ std::span<const Setting> slurm_settings();
 /// Those of them that say what one task asks for: the keys of "slurm.cpu" and "slurm.cuda".
 std::span<const Setting> slurm_task_settings();
 
-/// Sets "slurm.KEY" of `root` for each "KEY=VALUE" of `words`; KEY may be "cuda.gres". A list takes one line
-/// from each word. Values are checked by read_slurm(). Reports words of another form and unknown keys.
-void apply_slurm_options(JsonNode& root, std::span<const std::string> words, Problems& problems);
-
 /// Reads "slurm" of `root`; the defaults if it is not given. Reports every mistake.
 SlurmSpec read_slurm(const JsonNode& root, Problems& problems);
 

@@ -10,6 +10,9 @@
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
+
+using namespace rows;  // NOLINT(google-build-using-namespace): tables of nothing but rows.
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -127,38 +130,26 @@ bool check_options(const JsonNode& node, Problems& problems) {
   return all_good;
 }
 
+// A string, also where it reads like a number.
 Setting text(std::string name, std::string help, std::string allowed, Check check,
              const char* pattern = kWordPattern) {
-  Setting setting;
-  setting.name = std::move(name);
-  setting.help = std::move(help);
-  setting.optional = true;
-  setting.sweepable = false;
-  setting.kind = ArgumentKind::kPath;  // a string, also where it reads like a number
-  setting.format.emplace();
-  setting.format->allowed = std::move(allowed);
-  setting.format->schema = {{"type", "string"}, {"pattern", pattern}};
-  setting.format->check = check;
+  Setting setting = custom(
+      std::move(name), std::move(help), false,
+      {.allowed = std::move(allowed), .schema = {{"type", "string"}, {"pattern", pattern}}, .check = check});
+  setting.kind = ArgumentKind::kPath;
   return setting;
 }
 
 Setting lines(std::string name, std::string help, std::string allowed, Check check) {
-  Setting setting = text(std::move(name), std::move(help), std::move(allowed), check);
-  setting.kind = ArgumentKind::kCustom;
-  setting.format->schema = {{"type", "array"}, {"items", {{"type", "string"}, {"pattern", kLinePattern}}}};
-  return setting;
+  return custom(std::move(name), std::move(help), false,
+                {.allowed = std::move(allowed),
+                 .schema = list_of({{"type", "string"}, {"pattern", kLinePattern}}),
+                 .check = check});
 }
 
 Setting task_object(std::string name, std::string help) {
-  Setting setting;
-  setting.name = std::move(name);
-  setting.help = std::move(help);
-  setting.optional = true;
-  setting.sweepable = false;
-  setting.format.emplace();
-  setting.format->schema = {{"$ref", "#/$defs/slurm_tasks"}};
-  setting.format->settings = slurm_task_settings;
-  return setting;
+  return custom(std::move(name), std::move(help), false,
+                {.schema = definition("slurm_tasks"), .settings = slurm_task_settings});
 }
 
 }  // namespace
@@ -182,9 +173,8 @@ std::span<const Setting> slurm_task_settings() {
              kGres, check_gres),
         text("constraint", "sbatch --constraint: features that nodes must have", kWord, check_word),
         text("exclude", "sbatch --exclude: nodes that are not used", kWord, check_word),
-        rows::integer("cpus", 0, 4096, 0,
-                      "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives",
-                      false),
+        integer("cpus", 0, 4096, 0,
+                "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives", false),
         lines("options", "further options of sbatch, each one word", kOptions, check_options),
         std::move(setup).completed_by(complete_setup)};
   }();
@@ -194,23 +184,20 @@ std::span<const Setting> slurm_task_settings() {
 std::span<const Setting> slurm_settings() {
   static const std::vector<Setting> settings = [] {
     const SlurmSpec defaults;
-    Setting report;
-    report.name = "report";
-    report.kind = ArgumentKind::kBoolean;
-    report.default_value = defaults.report;
-    report.help = "whether a job after all others writes the report and tells what is not done";
+    Setting report = boolean("report", defaults.report,
+                             "whether a job after all others writes the report and tells what is not done");
     report.sweepable = false;
     const std::span<const Setting> tasks = slurm_task_settings();
     std::vector<Setting> all(tasks.begin(), tasks.end());
-    all.push_back(rows::integer("tasks", 1, kMaxTasks, defaults.tasks,
-                                "most tasks at once, for runs on the CPU and on CUDA each", false));
-    all.push_back(rows::integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
-                                "runs that a task trains before it ends; 0: until none is left", false));
-    all.push_back(rows::integer(
-        "max_restarts", 0, kMaxTasks, defaults.max_restarts,
-        "how often a task starts again after a preemption, its time limit or a lost node", false));
-    all.push_back(rows::integer("warning_seconds", 30, 86400, defaults.warning_seconds,
-                                "before its time limit a run writes its checkpoint and makes room", false));
+    all.push_back(integer("tasks", 1, kMaxTasks, defaults.tasks,
+                          "most tasks at once, for runs on the CPU and on CUDA each", false));
+    all.push_back(integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
+                          "runs that a task trains before it ends; 0: until none is left", false));
+    all.push_back(integer("max_restarts", 0, kMaxTasks, defaults.max_restarts,
+                          "how often a task starts again after a preemption, its time limit or a lost node",
+                          false));
+    all.push_back(integer("warning_seconds", 30, 86400, defaults.warning_seconds,
+                          "before its time limit a run writes its checkpoint and makes room", false));
     all.push_back(std::move(report));
     all.push_back(text("program", "the program as the nodes have it; default: this one",
                        "the absolute path of the program on the nodes, or its name in PATH", check_program,

@@ -39,6 +39,14 @@ TEST(Comparison, TellsHowManyTimesAsFast) {
       HasSubstr("cuda:0 is 6.00 times as fast as cpu in epoch_seconds (geometric mean of 2 pairs; 95% "));
 }
 
+TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
+  const Comparison comparison = compare_runs(grid(), "device", "");
+  const std::string narrow = comparison_text(comparison, TableFormat::kText, true, 70);
+  EXPECT_THAT(narrow, HasSubstr("\nnot shown for lack of width: data wait, first epoch"));
+  EXPECT_THAT(narrow, HasSubstr(" largest loss difference\n"));
+  EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true), Not(HasSubstr("not shown")));
+}
+
 TEST(Comparison, RatesSayTheSameAsTimes) {
   EXPECT_THAT(comparison_text(compare_runs(grid(), "device", "images_per_second"), TableFormat::kText, true),
               HasSubstr("cuda:0 is 6.00 times as fast as cpu in images_per_second"));

@@ -15,6 +15,7 @@ namespace sweep {
 namespace {
 
 using test::message_of;
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -102,6 +103,10 @@ TEST(Effects, OfASingleSettingWithoutRepeatsHaveNoTest) {
   EXPECT_FALSE(effects.effects[0].p);
   EXPECT_FALSE(effects.effects[0].levels[0].metric.interval);
   EXPECT_NEAR(effects.effects[0].share, 1, 1e-12);
+  const auto tables = effects_tables(effects, TableFormat::kCsv, true);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_THAT(tables[0].rows[0], ElementsAre("a", _, _, "", "")) << "no sign for what is not known";
+  EXPECT_NEAR(std::stod(tables[0].rows[0][2]), 1, 1e-12) << "a number, not \"100.0%\"";
 }
 
 TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {

@@ -57,7 +57,7 @@ TEST(SweepListing, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
   const TemporaryDirectory directory;
   EXPECT_THAT(list_sweeps(directory.path()), IsEmpty());
   EXPECT_THAT(test::message_of<DataError>([&] { list_sweeps(directory.path() / "runs"); }),
-              HasSubstr("is not there; want a log directory"));
+              HasSubstr("is not there; want the directory of a sweep"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What `sweep plan` says of each run.
 #include "runmanager/plan/plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,6 +106,18 @@ TEST(Plan, JsonHasEveryRunAndWhatIsLeftOut) {
   ASSERT_EQ(json["excluded"].size(), 1u);
   EXPECT_EQ(json["excluded"][0]["name"], "lr=0.25");
   EXPECT_THAT(json["excluded"][0]["reason"].get<std::string>(), HasSubstr("exclude.0: lr is 0.25"));
+}
+
+TEST(Plan, TablesForProgramsHavePlainNumbers) {
+  const SweepFolder folder;
+  const Planned planned(folder, R"("params": {"lr": [0.5]})");
+  const std::string csv =
+      formatted_table(plan_table(planned.plan, TableFormat::kCsv), TableFormat::kCsv, true);
+  EXPECT_THAT(csv,
+              ::testing::StartsWith(
+                  "run,device,parameters,steps_per_epoch,memory_bytes,disk_bytes,seconds,note\nlr=0.5,cpu,"));
+  EXPECT_THAT(csv, HasSubstr(fmt::format(",{},{},,\n", planned.plan.runs[0].cost->memory->total(),
+                                         planned.plan.runs[0].disk_bytes())));
 }
 
 TEST(Plan, JsonKeepsNamesThatNeedEscapes) {

@@ -56,6 +56,15 @@ TEST(SlurmKey, IsKeptForThoseWhoResume) {
   EXPECT_EQ(slurm_spec(sweep).cuda.partition, "gpu");
 }
 
+TEST(SlurmKey, AnOverrideSaysTheSameAsTheOption) {
+  const SweepFolder folder;
+  const std::string file = on_slurm(R"("tasks": 3)");
+  const Sweep by_override = folder.load(file, {"slurm.cuda.gres=gpu:a100:4,tmp:10G", "slurm.exclude=n1,n2"});
+  const Sweep by_option = folder.load(file, {}, options({"cuda.gres=gpu:a100:4,tmp:10G", "exclude=n1,n2"}));
+  EXPECT_EQ(slurm_spec(by_override).cuda.gres, "gpu:a100:4,tmp:10G");
+  EXPECT_EQ(by_override.resolved.at("slurm"), by_option.resolved.at("slurm"));
+}
+
 TEST(SlurmKey, CommandLineWins) {
   const SweepFolder folder;
   const std::string file = on_slurm(R"("tasks": 3, "setup": ["x"], "partition": "a")");
@@ -109,12 +118,14 @@ TEST(SlurmKey, MistakesOfTheCommandLineNameTheOption) {
   const SweepFolder folder;
   const std::string file = SweepFolder::with("\"lr\": 0.1");
   EXPECT_THAT(folder.error(file, {}, options({"partitoin=a"})),
-              AllOf(HasSubstr("--slurm partitoin=a: unknown key \"partitoin\""),
+              AllOf(HasSubstr("--slurm partitoin=a: slurm.partitoin: unknown key \"partitoin\""),
                     HasSubstr("did you mean \"partition\"?")));
   EXPECT_THAT(folder.error(file, {}, options({"gpu"})), HasSubstr("--slurm gpu: want KEY=VALUE"));
   EXPECT_THAT(folder.error(file, {}, options({"tasks=many"})), HasSubstr("got \"many\", want an integer"));
-  EXPECT_THAT(folder.error(file, {}, options({"time=1", "time=2"})), HasSubstr("\"time\" is given twice"));
-  EXPECT_THAT(folder.error(file, {}, options({"cuda.tasks=2"})), HasSubstr("unknown key \"cuda.tasks\""));
+  EXPECT_THAT(folder.error(file, {}, options({"time=1", "time=2"})),
+              HasSubstr("\"slurm.time\" is given twice"));
+  EXPECT_THAT(folder.error(file, {}, options({"cuda.tasks=2"})),
+              HasSubstr("slurm.cuda.tasks: unknown key \"tasks\""));
 }
 
 TEST(SlurmMinutes, AreReadAsSbatchReadsThem) {

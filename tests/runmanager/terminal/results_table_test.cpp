@@ -117,6 +117,11 @@ TEST(ResultsTable, TimeAndSpeedAreMediansWithoutTheFirstEpoch) {
   EXPECT_THAT(table, HasSubstr(" 50.0 "));
 }
 
+TEST(ResultsTable, ShowsFewDigitsOfALossThatHasDiverged) {
+  const std::string table = results_table({numbers_run("mse", 3.8563993178e28, 3)}, {"optimizer"});
+  EXPECT_THAT(table, HasSubstr("  3.856e+28  "));
+}
+
 // Three runs of a search for the lowest loss, the first with the highest accuracy.
 std::vector<RunRecord> searched_runs() {
   std::vector<RunRecord> runs;

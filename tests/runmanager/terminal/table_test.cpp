@@ -20,6 +20,15 @@ std::vector<std::string> titles_of(const TextTable& table) {
   return titles;
 }
 
+TEST(TextTable, ACellStaysOnItsLine) {
+  TextTable table({"file", "class"}, 2);
+  table.rows = {{"a\nb", "cat"}};
+  EXPECT_EQ(terminal_table(table, false),
+            "  file  class\n"
+            "  ----  -----\n"
+            "  a\\nb  cat\n");
+}
+
 TEST(TextTable, TextIsLeftAndNumbersAreRightAligned) {
   EXPECT_EQ(terminal_table(times(), false),
             "  lr       cpu\n"

@@ -1,0 +1,25 @@
+// What `sweep plan` and `sweep run --dry-run` print.
+#pragma once
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/terminal/table.h"
+#include "tools/commands/run_options.h"
+
+namespace sweep {
+
+struct PlanOptions {
+  SweepArguments sweep;
+  int jobs = 1, threads = 0;  // as RunnerOptions has them
+  bool fresh = false, replace = false;
+  bool pilot = false;  // trains a few batches of each kind of run to predict the time
+  TableFormat format = TableFormat::kText;
+};
+
+/// Prints every run with what becomes of it and what it takes. Returns an exit code. Throws ConfigError and
+/// DataError as the sweep itself would, and IoError.
+int print_plan(const PlanOptions& options);
+
+/// print_plan() for a sweep of a person's own program: how it would be started.
+int print_program_plan(const Sweep& sweep, const PlanOptions& options);
+
+}  // namespace sweep
