@@ -152,6 +152,8 @@ RunConfig read_command_config(const JsonNode& tree, Problems& problems) {
     spec.inputs = read_texts(*inputs, "a list of paths", problems);
   if (const JsonNode* metrics = tree.find("metrics")) read_metrics(*metrics, spec, problems);
   spec.dashes = value("flags") == "dashes";
+  spec.gpus = value("gpus");
+  spec.runs_per_gpu = value("runs_per_gpu");
   if (const JsonNode* timeout = tree.find("timeout")) read_timeout(*timeout, spec, problems);
   RunConfig config;
   if (const JsonNode* stop = tree.find("stop")) config.stop = read_program_stop(*stop, problems);

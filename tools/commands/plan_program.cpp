@@ -52,9 +52,16 @@ int print_program_plan(const Sweep& sweep, const ProgramPlanOptions& options) {
   for (const ExcludedRun& run : sweep.excluded) text += fmt::format("left out: {}\n", run.reason);
   text += fmt::format("{} run{} in {}\n", sweep.runs.size(), sweep.runs.size() == 1 ? "" : "s",
                       (options.logdir / sweep.name).string());
-  std::cout << (options.json ? json_text({{"sweep", sweep.name}, {"runs", std::move(list)}})
-                             : printable(text))
-            << std::flush;
+  Json plan = {{"sweep", sweep.name}, {"runs", std::move(list)}};
+  const GpuPool gpus = kind.gpus(sweep);
+  if (const auto max_runs = gpus.max_runs()) {
+    const CommandSpec& spec = *sweep.runs.front().command;
+    plan["gpus"] = {{"per_run", spec.gpus}, {"runs_per_gpu", spec.runs_per_gpu}, {"here", gpus.gpus()}};
+    text += gpus.problem().value_or(fmt::format("{} of the GPUs {} per run: up to {} at once", spec.gpus,
+                                                fmt::join(gpus.gpus(), ", "), *max_runs)) +
+            "\n";
+  }
+  std::cout << (options.json ? json_text(plan) : printable(text)) << std::flush;
   if (!options.replace) refuse_runs_in_the_way(directory, requests, existing);
   return kExitDone;
 }
