@@ -27,6 +27,7 @@ Command predict_command();       ///< Predicts by the network of a run.
 Command evaluate_command();      ///< Measures the network of a run.
 Command export_model_command();  ///< Writes the network of a run for other programs.
 Command export_command();        ///< Writes scalars and hyperparameters of a log directory.
+Command import_command();        ///< Adopts what other programs have logged.
 Command data_command();          ///< Gets data sets and describes them.
 Command devices_command();       ///< Prints the devices of this machine.
 Command schema_command();        ///< Prints the JSON schema of sweep files.
@@ -41,9 +42,9 @@ inline std::vector<Command> all_commands(MpiSession* session = nullptr) {
           status_command(),       watch_command(),         cancel_command(),
           compare_command(),      report_command(),        fsck_command(),
           verify_command(),       predict_command(),       evaluate_command(),
-          export_model_command(), export_command(),        data_command(),
-          devices_command(),      schema_command(),        init_command(),
-          completion_command(),   complete_command()};
+          export_model_command(), export_command(),        import_command(),
+          data_command(),         devices_command(),       schema_command(),
+          init_command(),         completion_command(),    complete_command()};
 }
 
 }  // namespace sweep

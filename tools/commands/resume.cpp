@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/slurm/job_file.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
@@ -57,6 +58,9 @@ int resume(ResumeOptions& options, const std::vector<std::string>& typed, MpiSes
                                 options.directory.string(),
                                 fs::exists(directory, error) ? "has no sweep.json" : "is not there"));
   }
+  if (const auto sweep = read_json_file(file); sweep.contains("imported"))
+    throw ConfigError(fmt::format("{}: was imported from {}; there is nothing to go on with",
+                                  directory.string(), sweep["imported"].dump()));
   // The directory may be called otherwise than the sweep: --fresh makes NAME-2.
   std::vector<std::string> overrides = options.overrides;
   overrides.push_back("name=" + directory.filename().string());
