@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "runmanager/config/metrics.h"
@@ -158,7 +159,9 @@ RunConfig read_command_config(const JsonNode& tree, Problems& problems) {
   RunConfig config;
   if (const JsonNode* stop = tree.find("stop")) config.stop = read_program_stop(*stop, problems);
   config.epochs = value("reports");
-  config.device = "cpu";
+  // What a task on a cluster has to ask for.
+  config.device = spec.gpus > 0 ? "cuda" : "cpu";
+  config.parallel.data = std::max(1, spec.gpus);
   config.log.graph = config.log.histograms = config.log.predictions = config.log.layout = false;
   config.log.images = 0;
   Json resolved = Json::object();

@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 // The device that "device" names as an axis; programs that mean something else by it are on the CPU.
 Device device_of(const RunConfig& config) {
   try {
-    return parse_device(config.device);
+    return parse_device(param_text(config.params, "device"));
   } catch (const ConfigError&) {
     return {};
   }
