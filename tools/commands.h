@@ -25,6 +25,7 @@ Command predict_command();       ///< Predicts by the network of a run.
 Command evaluate_command();      ///< Measures the network of a run.
 Command export_model_command();  ///< Writes the network of a run for other programs.
 Command export_command();        ///< Writes scalars and hyperparameters of a log directory.
+Command import_command();        ///< Adopts what other programs have logged.
 Command data_command();          ///< Gets data sets and describes them.
 Command devices_command();       ///< Prints the devices of this machine.
 Command schema_command();        ///< Prints the JSON schema of sweep files.

@@ -136,6 +136,13 @@ ComparedValue compare_value(const PairedValue& value, const std::string& key, co
   return compared;
 }
 
+// What runs are compared by if nobody says: programs need not report epochs.
+std::string default_metric(const std::vector<SourceRun>& runs) {
+  const bool has_epochs = std::ranges::any_of(
+      runs, [](const SourceRun& run) { return run_metric(run.record, kEpochSeconds).has_value(); });
+  return std::string(has_epochs ? kEpochSeconds : "run_seconds");
+}
+
 void require_metric(const std::vector<SourceRun>& runs, const std::string& metric) {
   std::vector<const RunRecord*> records;
   for (const SourceRun& run : runs) records.push_back(&run.record);
@@ -152,7 +159,7 @@ void require_metric(const std::vector<SourceRun>& runs, const std::string& metri
 Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
                         const std::string& metric) {
   const RunPairs pairs = pair_runs(runs, key);
-  Comparison comparison{.key = pairs.key, .metric = metric.empty() ? std::string(kEpochSeconds) : metric};
+  Comparison comparison{.key = pairs.key, .metric = metric.empty() ? default_metric(runs) : metric};
   require_metric(runs, comparison.metric);
   for (const PairedValue& value : pairs.values)
     comparison.values.push_back(compare_value(value, pairs.key, comparison.metric));

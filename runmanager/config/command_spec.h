@@ -19,6 +19,8 @@ struct CommandSpec {
   bool dashes = true;                                        // {flags}: --batch-size, not --batch_size
   double timeout = 0, silence = 0;                           // seconds; 0: none
   double grace = 10;                                         // seconds from SIGTERM to SIGKILL
+  int gpus = 0;          // of its own, for each run; 0: it sees what this process does
+  int runs_per_gpu = 1;  // runs that may share one
 };
 
 }  // namespace sweep

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runmanager/config/run_config.h"
+#include "runmanager/kinds/gpu_pool.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/results.h"
@@ -55,6 +56,8 @@ class RunKind {
   /// The work of one epoch, in a unit that is the same for all runs: the display estimates the time left by
   /// it.
   virtual double work_per_epoch(const RunConfig& config) = 0;
+  /// The GPUs of this machine that its runs get for themselves, see PreparedRun::takes_gpus.
+  virtual GpuPool gpus(const Sweep&) const { return {}; }
   /// Whether it can only be done in worker processes.
   virtual bool needs_workers() const { return false; }
   /// Seconds in which a run must stop when it is asked to.

@@ -9,6 +9,9 @@
 
 namespace sweep {
 
+/// Of a run's provenance: the GPUs that it had for itself, as CUDA_VISIBLE_DEVICES names them.
+inline constexpr const char* kGpusKey = "gpus";
+
 /// Goes up whenever a change of the program changes the bits of a run's results. Finished runs of another
 /// version are trained again. 3: the CPU engine's convolutions use Winograd's algorithms, whose sums round
 /// differently; 4: fewer partial sums of gradients in networks without convolutions.

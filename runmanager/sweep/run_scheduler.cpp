@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/stop_signals.h"
@@ -41,7 +42,7 @@ class RunScheduler {
  public:
   RunScheduler(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
                SweepRecorder& recorder)
-      : options_(options), source_(source), executor_(executor), recorder_(recorder) {
+      : options_(options), source_(source), executor_(executor), recorder_(recorder), gpus_(options.gpus) {
     for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(*this, i);
   }
 
@@ -102,9 +103,10 @@ class RunScheduler {
     std::deque<double> intervals;  // seconds from the event before to each of the last batches
     int threads = 0;
     bool stop_requested = false;
-    bool writes_files = false;     // A disk may take any time, so the run is not said to hang.
-    std::string kill_reason = "";  // why its process was killed; "": it was not
-    std::vector<Device> gpus;      // that it used last: its worker keeps the contexts, which cost GPU memory
+    bool writes_files = false;          // A disk may take any time, so the run is not said to hang.
+    std::string kill_reason = "";       // why its process was killed; "": it was not
+    std::vector<std::string> own_gpus;  // of gpus_, while it is active
+    std::vector<Device> gpus;  // that it used last: its worker keeps the contexts, which cost GPU memory
   };
 
   std::size_t active_runs() const {
@@ -144,13 +146,19 @@ class RunScheduler {
       for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
     }
     for (std::size_t free = slots_.size() - active_runs(); free > 0; --free) {
-      const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
-        return devices_are_free(attempt.run->prepared);
+      std::optional<std::vector<std::string>> gpus = gpus_.take();
+      const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Attempt& attempt) {
+        const PreparedRun& run = attempt.run->prepared;
+        return run.takes_gpus ? gpus.has_value() : devices_are_free(run);
       });
+      const bool takes_them = next != waiting_.end() && next->run->prepared.takes_gpus;
+      if (gpus && !takes_them) gpus_.give_back(*std::exchange(gpus, std::nullopt));
       if (next == waiting_.end()) break;
       const Attempt attempt = *next;
       waiting_.erase(next);
-      start(free_slot_for(attempt.run->prepared), attempt);
+      Slot& slot = free_slot_for(attempt.run->prepared);
+      slot.own_gpus = std::move(gpus).value_or(std::vector<std::string>());
+      start(slot, attempt);
     }
     hand_out_idle_cores();
   }
@@ -188,6 +196,7 @@ class RunScheduler {
     record.epochs.clear();
     record.untrained.reset();
     record.error.reset();
+    if (!slot.own_gpus.empty()) record.provenance[kGpusKey] = slot.own_gpus;
     recorder_.begin_run(run, record);
     executor_.start(slot.index, slot.run(), record, slot.threads);
   }
@@ -284,6 +293,7 @@ class RunScheduler {
   // The run of the slot has its record for this attempt. Decides what follows: another attempt, or the end.
   void end_attempt(Slot& slot, RunFailure failure) {
     Attempt attempt = std::exchange(slot.attempt, {});
+    gpus_.give_back(std::exchange(slot.own_gpus, {}));
     const std::size_t run = attempt.run->run;
     const RunRecord& record = recorder_.record(run);
     if (failure == RunFailure::kTakenOver) return leave_run(run);
@@ -358,6 +368,7 @@ class RunScheduler {
   RunSource& source_;
   RunExecutor& executor_;
   SweepRecorder& recorder_;
+  GpuPool gpus_;
   std::deque<Attempt> waiting_;  // first attempts in the order of the sweep, then retries
   std::deque<Slot> slots_;       // a deque, because a Slot cannot be moved
   bool has_news_ = true;         // for the source

@@ -53,6 +53,8 @@ SweepRunner::SweepRunner(const Sweep& sweep, const RunnerOptions& options, Sweep
 
 SweepOutcome SweepRunner::run() {
   check_options();
+  gpus_ = kind_->gpus(sweep_);
+  if (const auto problem = gpus_.problem()) throw ConfigError(*problem);
   if (options_.join) return run_joined();
   set_up();
   train_runs();

@@ -101,6 +101,7 @@ class SweepRunner {
   std::optional<StopSignals> signals_;
   const nlohmann::ordered_json program_;  // see program_provenance()
   const std::unique_ptr<RunKind> kind_;
+  GpuPool gpus_;
   std::optional<SweepDirectory> directory_;
   std::vector<LockedRuns*> locked_;  // while they are trained together with others
   SweepCost cost_;

@@ -114,6 +114,7 @@ std::deque<ScheduledRun> SweepRunner::runs_to_train() {
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
   return {.slots = slots,
           .one_run_per_device = options_.jobs == 0,
+          .gpus = gpus_,
           .threads = options_.threads,
           .cores = available_cores(),
           .retry = options_.retry,
@@ -225,7 +226,8 @@ void SweepRunner::train_in_workers(RunSource& source, std::deque<ScheduledRun>& 
 
 std::size_t SweepRunner::slots_for(std::size_t runs) const {
   const int jobs = options_.jobs > 0 ? options_.jobs : automatic_jobs(runs, available_cores());
-  return environment_.worker_command.empty() ? 1 : std::min(static_cast<std::size_t>(jobs), runs);
+  const std::size_t slots = std::min({static_cast<std::size_t>(jobs), runs, gpus_.max_runs().value_or(runs)});
+  return environment_.worker_command.empty() ? 1 : slots;
 }
 
 }  // namespace sweep

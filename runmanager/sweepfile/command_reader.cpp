@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "runmanager/config/metrics.h"
@@ -152,11 +153,15 @@ RunConfig read_command_config(const JsonNode& tree, Problems& problems) {
     spec.inputs = read_texts(*inputs, "a list of paths", problems);
   if (const JsonNode* metrics = tree.find("metrics")) read_metrics(*metrics, spec, problems);
   spec.dashes = value("flags") == "dashes";
+  spec.gpus = value("gpus");
+  spec.runs_per_gpu = value("runs_per_gpu");
   if (const JsonNode* timeout = tree.find("timeout")) read_timeout(*timeout, spec, problems);
   RunConfig config;
   if (const JsonNode* stop = tree.find("stop")) config.stop = read_program_stop(*stop, problems);
   config.epochs = value("reports");
-  config.device = "cpu";
+  // What a task on a cluster has to ask for.
+  config.device = spec.gpus > 0 ? "cuda" : "cpu";
+  config.parallel.data = std::max(1, spec.gpus);
   config.log.graph = config.log.histograms = config.log.predictions = config.log.layout = false;
   config.log.images = 0;
   Json resolved = Json::object();

@@ -24,6 +24,7 @@ struct PreparedRun {
   const RunConfig* config = nullptr;  // owned by the caller, like everything it points to
   Device device;
   std::vector<Device> devices;             // on which it is trained, in ascending order; none if unavailable
+  bool takes_gpus = false;                 // of RunKind::gpus(), any that are free
   std::optional<std::string> unavailable;  // why the device cannot be used here
   std::shared_ptr<const Dataset> data;
   std::shared_ptr<const Network> network;

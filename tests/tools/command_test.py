@@ -58,6 +58,57 @@ class CommandTest(ProgramRuns):
                    env={"CUDA_VISIBLE_DEVICES": "5"})
         self.assertIn(b"t=3 g=\n", self.log("device=cpu,x=1"))
 
+    GPU_SPANS = """import os, sys, time
+begin = time.monotonic()
+time.sleep(0.3)
+with open("spans", "a") as file:
+    file.write("%s %f %f\\n" % (os.environ["CUDA_VISIBLE_DEVICES"], begin, time.monotonic()))
+"""
+
+    def most_on_one_gpu(self):
+        """How many runs were at once on the GPU that had most, and all GPUs that were used."""
+        spans = [line.split() for line in (self.folder / "spans").read_text().splitlines()]
+        uses = [(gpu, float(begin), float(end)) for gpus, begin, end in spans for gpu in gpus.split(",")]
+        most = max(sum(a == gpu and b <= begin < e for a, b, e in uses) for gpu, begin, _ in uses)
+        return most, sorted({gpu for gpu, _, _ in uses})
+
+    def test_runs_have_gpus_of_their_own_and_share_them_only_if_asked(self):
+        (self.folder / "spans.py").write_text(self.GPU_SPANS)
+        env = {"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b,GPU-c"}
+        cases = {"one": ({"gpus": 1}, 1, "abc"), "two": ({"gpus": 2}, 1, "ab"), "shared": ({"gpus": 1, "runs_per_gpu": 2}, 2, "abc")}
+        for name, (keys, most, used) in cases.items():
+            (self.folder / "spans").unlink(missing_ok=True)
+            self.sweep(self.file(name, command=["python3", "spans.py"], params={"x": [1, 2, 3, 4, 5, 6]}, **keys), "--jobs", "6",
+                       "--retry", "1", env=env)
+            self.assertEqual(self.most_on_one_gpu(), (most, [f"GPU-{letter}" for letter in used]), name)
+            for record in self.runs(name).values():
+                self.assertEqual(len(record["provenance"]["gpus"]), keys["gpus"])
+
+    def test_gpus_of_a_run_that_failed_are_free_again_and_cpu_runs_need_none(self):
+        command = ["sh", "-c", "echo g=$CUDA_VISIBLE_DEVICES; test $SWEEP_ATTEMPT = 2 || exit 1"]
+        self.sweep(self.file(command=command, gpus=1, params={"device": ["cpu", "cuda"], "x": [1, 2]}), "--retry", "1", "--jobs", "2",
+                   env={"CUDA_VISIBLE_DEVICES": "7"})
+        self.assertIn(b"g=7\n", self.log("device=cuda,x=2"))
+        self.assertIn(b"g=\n", self.log("device=cpu,x=2"))
+        self.assertNotIn("gpus", self.runs()["device=cpu,x=1"]["provenance"])
+        self.assertIn("run_seconds", self.sweep("compare", "runs/s", "--by", "device", "--json").stdout)
+
+    def test_more_gpus_than_there_are_is_an_error_that_plan_foretells(self):
+        file = self.file(command=["true"], gpus=3, params={"x": [1]})
+        env = {"CUDA_VISIBLE_DEVICES": "0,1"}
+        self.assertIn("a run is to have 3, but programs see only 2 here (0, 1)", self.sweep(file, code=2, env=env).stderr)
+        self.assertFalse((self.folder / "runs").exists())
+        self.assertIn("see only 2 here", self.sweep("plan", file, env=env).stdout)
+        env = {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5"}
+        self.assertIn("up to 2 at once", self.sweep("plan", file, env=env).stdout)
+        self.assertEqual(json.loads(self.sweep("plan", file, "--json", env=env).stdout)["gpus"]["per_run"], 3)
+
+    def test_a_device_that_only_the_program_can_use_is_used(self):
+        command = ["sh", "-c", "echo {device} sees $CUDA_VISIBLE_DEVICES"]
+        self.sweep(self.file(command=command, params={"device": ["cuda:1", "cuda:2"], "x": [1]}), env={"CUDA_VISIBLE_DEVICES": "4,5"})
+        self.assertIn(b"cuda:1 sees 4,5\n", self.log("device=cuda%3A1"))
+        self.assertIn("there is no cuda:2: programs see 2 GPUs here", self.runs()["device=cuda%3A2"]["error"])
+
     # What it gives.
 
     def test_metrics_of_json_lines_of_output_and_of_events_are_recorded(self):

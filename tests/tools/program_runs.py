@@ -43,7 +43,16 @@ def scalar_record(tag, step, value):
     name = tag.encode()
     entry = b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", value)
     summary = b"\x0a" + bytes([len(entry)]) + entry
-    event = b"\x09" + struct.pack("<d", time.time()) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
+    return event_record(b"\x10" + varint(step) + b"\x2a" + bytes([len(summary)]) + summary)
+
+
+def varint(number):
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def event_record(content):
+    """An event of now, with these fields."""
+    event = b"\x09" + struct.pack("<d", time.time()) + content
     length = struct.pack("<Q", len(event))
     return length + struct.pack("<I", masked_crc(length)) + event + struct.pack("<I", masked_crc(event))
 

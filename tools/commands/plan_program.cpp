@@ -57,8 +57,18 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
   for (const ExcludedRun& run : sweep.excluded) text += fmt::format("left out: {}\n", run.reason);
   text += fmt::format("{} run{} in {}\n", sweep.runs.size(), sweep.runs.size() == 1 ? "" : "s",
                       (logdir / sweep.name).string());
+  Json plan = {{"sweep", sweep.name}, {"runs", std::move(list)}};
+  const GpuPool gpus = kind.gpus(sweep);
+  if (const auto max_runs = gpus.max_runs()) {
+    const CommandSpec& spec = *sweep.runs.front().command;
+    plan["gpus"] = {{"per_run", spec.gpus}, {"runs_per_gpu", spec.runs_per_gpu}, {"here", gpus.gpus()}};
+    text += gpus.problem().value_or(fmt::format("{} of the GPUs {} per run: up to {} at once", spec.gpus,
+                                                fmt::join(gpus.gpus(), ", "), *max_runs)) +
+            "
+            ";
+  }
   if (options.format == TableFormat::kJson) {
-    std::cout << json_text({{"sweep", sweep.name}, {"runs", std::move(list)}});
+    std::cout << json_text(plan);
   } else if (options.format == TableFormat::kText) {
     std::cout << printable(text);
   } else {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -119,10 +120,16 @@ bool has_directory(const SweepArguments& arguments) {
 
 void check_is_directory(const SweepArguments& arguments) {
   std::error_code error;
-  if (fs::exists(arguments.file / "sweep.json", error)) return;
-  throw DataError(fmt::format("{}: {}; want the directory of a sweep, with sweep.json in it",
-                              arguments.file.string(),
-                              fs::exists(arguments.file, error) ? "has no sweep.json" : "is not there"));
+  const fs::path file = arguments.file / "sweep.json";
+  if (!fs::exists(file, error)) {
+    throw DataError(fmt::format("{}: {}; want the directory of a sweep, with sweep.json in it",
+                                arguments.file.string(),
+                                fs::exists(arguments.file, error) ? "has no sweep.json" : "is not there"));
+  }
+  if (const auto sweep = read_json_file(file); sweep.contains("imported")) {
+    throw ConfigError(fmt::format("{}: was imported from {}; there is nothing to go on with",
+                                  arguments.file.string(), sweep["imported"].dump()));
+  }
 }
 
 fs::path logdir_of(const SweepArguments& arguments) {

@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 // The device that "device" names as an axis; programs that mean something else by it are on the CPU.
 Device device_of(const RunConfig& config) {
   try {
-    return parse_device(config.device);
+    return parse_device(param_text(config.params, "device"));
   } catch (const ConfigError&) {
     return {};
   }
@@ -111,7 +111,8 @@ CommandKind::CommandKind(Json program,
         program.erase("numerics");  // They are those of this program's own engine.
         return std::move(program);
       }()),
-      unavailable_reason_(std::move(unavailable_reason)) {}
+      unavailable_reason_(std::move(unavailable_reason)),
+      gpus_(visible_gpus(std::getenv("CUDA_VISIBLE_DEVICES"))) {}
 
 void CommandKind::load(const Sweep& sweep) {
   for (const RunConfig& run : sweep.runs) input_files(run);
@@ -144,8 +145,13 @@ PreparedRun CommandKind::prepare(const RunConfig& config) {
   PreparedRun run;
   run.config = &config;
   run.device = device_of(config);
-  run.unavailable = unavailable_reason_(run.device);
-  if (!run.unavailable) run.devices = {run.device};
+  run.takes_gpus = config.command->gpus > 0 && param_text(config.params, "device") != "cpu";
+  // Programs use GPUs also if this program was built without CUDA.
+  const bool is_seen = static_cast<std::size_t>(run.device.index) < gpus_.size();
+  if (run.device.type == DeviceType::kCuda && !is_seen && !run.takes_gpus && unavailable_reason_(run.device))
+    run.unavailable = fmt::format("there is no {}: programs see {} GPU{} here", run.device.name(),
+                                  gpus_.size(), gpus_.size() == 1 ? "" : "s");
+  if (!run.unavailable && !run.takes_gpus) run.devices = {run.device};
   run.provenance = program_;
   run.provenance["inputs"] = input_files(config);
   if (config.command->cwd != kRunCwd) {
@@ -154,6 +160,11 @@ PreparedRun CommandKind::prepare(const RunConfig& config) {
     if (!at->second.is_null()) run.provenance["git"] = at->second;
   }
   return run;
+}
+
+GpuPool CommandKind::gpus(const Sweep& sweep) const {
+  const CommandSpec& spec = *sweep.runs.front().command;
+  return {gpus_, {.per_run = spec.gpus, .runs_per_gpu = spec.runs_per_gpu}};
 }
 
 double CommandKind::stop_seconds(const RunConfig& config) const {

@@ -23,6 +23,7 @@ class CommandKind final : public RunKind {
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
   PreparedRun prepare(const RunConfig& config) override;
   nlohmann::ordered_json input_files(const RunConfig& config) override;
+  GpuPool gpus(const Sweep& sweep) const override;
   bool needs_workers() const override { return true; }
   double work_per_epoch(const RunConfig&) override { return 1; }
   double stop_seconds(const RunConfig& config) const override;
@@ -30,6 +31,7 @@ class CommandKind final : public RunKind {
  private:
   const nlohmann::ordered_json program_;
   const std::function<std::optional<std::string>(const Device&)> unavailable_reason_;
+  const std::vector<std::string> gpus_;
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
   std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
 };

@@ -150,7 +150,7 @@ std::vector<std::string> command_environment(const CommandStart& start) {
     if (std::getenv(name) == nullptr) own[name] = value;
   const std::string device = param_text(start.params, "device");
   if (device == "cpu") own["CUDA_VISIBLE_DEVICES"] = "";
-  if (device.starts_with("cuda:")) own["CUDA_VISIBLE_DEVICES"] = device.substr(device.find(':') + 1);
+  if (!start.gpus.empty()) own["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(start.gpus, ","));
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;

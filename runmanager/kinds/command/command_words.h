@@ -17,7 +17,8 @@ struct CommandStart {
   std::filesystem::path run_directory;  // absolute
   std::uint32_t repeat = 0;
   int attempt = 1;
-  int threads = 1;  // its share of the cores
+  int threads = 1;                     // its share of the cores
+  std::vector<std::string> gpus = {};  // that it has for itself; see CommandSpec::gpus
 };
 
 inline constexpr const char* kParamsFile = "params.json";

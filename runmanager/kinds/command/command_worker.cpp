@@ -117,7 +117,8 @@ class CommandRun {
                              .run_directory = files_.directory(),
                              .repeat = task_.config.repeat,
                              .attempt = files_.next_attempt(),
-                             .threads = options_.threads()};
+                             .threads = options_.threads(),
+                             .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>())};
     write_file_atomically(files_.directory() / kParamsFile, params_text(start.params), Survives::kKill);
     metrics_.append_attempt(start.attempt);
     history_.begin_attempt();

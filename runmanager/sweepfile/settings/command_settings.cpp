@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kMaxGpus = 1000;
+
 // The rows of `table` with a metric of any name, as the program calls it.
 std::vector<Setting> with_any_metric(std::span<const Setting> table, const char* help) {
   std::vector<Setting> rows(table.begin(), table.end());
@@ -86,6 +88,9 @@ std::span<const Setting> command_settings() {
                "--batch_size"),
         integer("reports", 1, kMaxCount, 1,
                 "steps that a whole run reports: for the display, halving and hyperband"),
+        integer("gpus", 0, kMaxGpus, 0,
+                "GPUs that each run has for itself, by CUDA_VISIBLE_DEVICES; 0: it sees all"),
+        integer("runs_per_gpu", 1, kMaxGpus, 1, "runs that may share a GPU"),
         custom("timeout", "when a program is ended", false,
                {.schema = definition("timeout"), .has_parts = true, .settings = timeout_settings}),
     };

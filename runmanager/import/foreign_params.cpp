@@ -1,0 +1,106 @@
+#include "runmanager/import/foreign_params.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace sweep {
+namespace {
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+bool is_in_key(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+// The end of "key=" at `begin`, or none.
+std::optional<std::size_t> key_end(std::string_view text, std::size_t begin) {
+  if (begin >= text.size() || !is_letter(text[begin])) return std::nullopt;
+  std::size_t end = begin;
+  while (end < text.size() && is_in_key(text[end])) ++end;
+  return end < text.size() && text[end] == '=' ? std::optional(end) : std::nullopt;
+}
+
+bool always_separates(char c) { return std::string_view(" ,;)/").find(c) != std::string_view::npos; }
+// A minus and an underscore may belong to a value, unless a key follows.
+bool may_separate(char c) { return c == '-' || c == '_' || c == '.'; }
+
+bool is_integral(double value) { return std::trunc(value) == value && std::abs(value) < 1e15; }
+
+std::optional<double> number_of(const ParamValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::nullopt;
+}
+
+enum class Kind { kInteger, kNumber, kTruth, kText };
+
+Kind kind_of(const ParamValue& value) {
+  if (std::holds_alternative<bool>(value)) return Kind::kTruth;
+  const auto number = number_of(value);
+  return !number ? Kind::kText : is_integral(*number) ? Kind::kInteger : Kind::kNumber;
+}
+
+Kind common(Kind a, Kind b) {
+  if (a == b) return a;
+  return std::max(a, b) == Kind::kNumber ? Kind::kNumber : Kind::kText;
+}
+
+}  // namespace
+
+Params params_of_name(std::string_view name) {
+  Params params;
+  for (std::size_t i = 0; i < name.size();) {
+    const std::optional<std::size_t> equals = key_end(name, i);
+    if (!equals) {
+      // The next word, so that no key begins in the middle of one.
+      while (i < name.size() && is_in_key(name[i])) ++i;
+      while (i < name.size() && !is_letter(name[i])) ++i;
+      continue;
+    }
+    std::size_t end = *equals + 1;
+    while (end < name.size() && !always_separates(name[end]) &&
+           !(may_separate(name[end]) && key_end(name, end + 1)))
+      ++end;
+    const std::string key(name.substr(i, *equals - i));
+    std::erase_if(params, [&key](const auto& param) { return param.first == key; });
+    params.emplace_back(key, param_of_text(name.substr(*equals + 1, end - *equals - 1)));
+    i = end + 1;
+  }
+  return params;
+}
+
+ParamValue param_of_text(std::string_view text) {
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  const auto parse = [text](auto value) -> std::optional<ParamValue> {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+  };
+  if (const auto integer = parse(std::int64_t{})) return *integer;
+  // "nan" and "inf" may be names.
+  if (const auto number = parse(0.0); number && std::isfinite(std::get<double>(*number))) return *number;
+  return std::string(text);
+}
+
+void unify_types(std::span<Params> runs) {
+  std::map<std::string, Kind> kinds;
+  for (const Params& params : runs) {
+    for (const auto& [key, value] : params) {
+      const auto [at, is_new] = kinds.try_emplace(key, kind_of(value));
+      if (!is_new) at->second = common(at->second, kind_of(value));
+    }
+  }
+  for (Params& params : runs) {
+    for (auto& [key, value] : params) {
+      const Kind kind = kinds.at(key);
+      const auto number = number_of(value);
+      if (kind == Kind::kInteger) value = static_cast<std::int64_t>(*number);
+      if (kind == Kind::kNumber) value = *number;
+      if (kind == Kind::kText) value = param_text(value);
+    }
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,207 @@
+#include "runmanager/import/foreign_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/config/metrics.h"
+#include "runmanager/import/flat_yaml.h"
+#include "runmanager/import/foreign_params.h"
+#include "runmanager/inspect/event_export.h"
+#include "tbwriter/event_file_name.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Part { kRun, kTraining, kValidation, kSession };
+
+// A time with a fraction, as add_hparams() calls its directories.
+bool is_time(const std::string& name) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return std::ranges::count(name, '.') == 1 && name.find('.') >= 9 &&
+         std::ranges::all_of(name, [&](char c) { return c == '.' || is_digit(c); });
+}
+
+Part part_of(const fs::path& run) {
+  const std::string name = run.filename().string();
+  if (name == "train") return Part::kTraining;
+  if (name == "validation" || name == "val") return Part::kValidation;
+  return is_time(name) ? Part::kSession : Part::kRun;
+}
+
+std::string parent_of(const fs::path& run) {
+  return run.has_parent_path() ? run.parent_path().string() : std::string(".");
+}
+
+// A key of metrics() that other programs' names stand for: "Loss", "val_acc", "epoch_loss" below validation.
+// Otherwise the tag itself.
+std::string metric_of(const std::string& tag, Part part) {
+  if (metric_tagged(tag) != nullptr) return tag;
+  std::string name;
+  for (const char c : tag)
+    name += c == ' ' || c == '/' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto take = [&name](std::string_view prefix) {
+    if (!name.starts_with(prefix)) return false;
+    name.erase(0, prefix.size());
+    return true;
+  };
+  take("epoch_");
+  bool is_validation = part == Part::kValidation;
+  if (take("val_") || take("valid_") || take("validation_"))
+    is_validation = true;
+  else if (!take("train_"))
+    take("training_");
+  if (name == "acc") name = "accuracy";
+  const std::string key = (is_validation ? "validation_" : "") + name;
+  if (find_metric(key) != nullptr) return key;
+  return part == Part::kValidation ? "validation_" + tag : tag;
+}
+
+// Keras counts batches in these, and epochs in all others.
+bool counts_batches(const std::string& tag, Part part) {
+  return (part == Part::kTraining || part == Part::kValidation) &&
+         (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"));
+}
+
+// Puts the directories of one run together.
+class RunMaker {
+ public:
+  explicit RunMaker(fs::path top) : top_(std::move(top)) {}
+
+  void add(const ExportedRun& exported, Part part) {
+    for (const std::string& file : tbwriter::list_event_files(top_ / exported.name))
+      run_.files.push_back((fs::path(exported.name) / file).lexically_normal());
+    for (const auto& [name, value] : exported.session.hparams) {
+      if (std::holds_alternative<std::nullptr_t>(value)) continue;
+      std::erase_if(run_.params, [&name = name](const auto& param) { return param.first == name; });
+      run_.params.emplace_back(name,
+                               std::visit([](const auto& of_type) { return param_of(of_type); }, value));
+    }
+    run_.has_session = run_.has_session || !exported.session.hparams.empty();
+    if (exported.session.status) run_.status = exported.session.status;
+    for (const ExportedScalar& scalar : exported.scalars) add(scalar, part);
+  }
+
+  ForeignRun finish(std::string name, std::vector<std::string>& remarks) {
+    run_.name = std::move(name);
+    if (run_.params.empty()) read_settings(remarks);
+    if (run_.params.empty()) run_.params = params_of_name(run_.name);
+    for (auto& [at, report] : steps_) {
+      run_.reports.push_back(std::move(report.values));
+      run_.times.push_back(report.time);
+    }
+    return std::move(run_);
+  }
+
+ private:
+  struct Step {
+    MetricReport values;
+    double time = 0;  // of the last value
+  };
+
+  static ParamValue param_of(std::nullptr_t) { return std::string(); }
+  template <typename T>
+  static ParamValue param_of(const T& value) {
+    return value;
+  }
+
+  void add(const ExportedScalar& scalar, Part part) {
+    if (counts_batches(scalar.tag, part)) return;
+    std::string name = metric_of(scalar.tag, part);
+    // Two tags may stand for the same metric: the first one does.
+    if (part != Part::kSession && !names_.insert(name).second) names_.insert(name = scalar.tag);
+    if (part == Part::kSession) {
+      run_.metrics.emplace_back(name, scalar.points.back().value);
+      return;
+    }
+    for (const ExportedPoint& point : scalar.points) {
+      Step& step = steps_[{point.step, part == Part::kRun}];
+      step.values.step = point.step;
+      step.values.in_events = part == Part::kRun;
+      step.values.values.emplace_back(name, point.value);
+      step.time = std::max(step.time, point.wall_time);
+    }
+  }
+
+  // From the run's directory, or one above it, up to the one that was given.
+  void read_settings(std::vector<std::string>& remarks) {
+    for (fs::path at = run_.files.front().parent_path();; at = at.parent_path()) {
+      for (const char* name : {"hparams.yaml", "config.yaml"}) {
+        const fs::path file = top_ / at / name;
+        std::error_code error;
+        if (!fs::is_regular_file(file, error)) continue;
+        const FlatYaml yaml = read_flat_yaml(read_file(file));
+        for (const auto& [key, value] : yaml.values) {
+          if (!key.starts_with("wandb") && !key.starts_with('_'))
+            run_.params.emplace_back(key, param_of_text(value));
+        }
+        std::vector<std::string> nested = yaml.nested;
+        std::erase_if(nested, [](const std::string& key) { return key.starts_with('_'); });
+        if (!nested.empty())
+          remarks.push_back(fmt::format("{}: left out, as only plain values are parameters: {}",
+                                        file.string(), fmt::join(nested, ", ")));
+        if (!run_.params.empty()) return;
+      }
+      if (at.empty()) return;
+    }
+  }
+
+  const fs::path top_;
+  ForeignRun run_;
+  std::set<std::string> names_;
+  std::map<std::pair<std::int64_t, bool>, Step> steps_;  // by step, and whether in the run's own directory
+};
+
+// Names the runs that have the parameters of another one, or none.
+void tell_apart(std::vector<ForeignRun>& runs) {
+  std::set<std::vector<std::string>> known;
+  const bool all_differ = std::ranges::all_of(runs, [&known](const ForeignRun& run) {
+    std::vector<std::string> texts;
+    for (const auto& [key, value] : run.params) texts.push_back(key + "=" + param_text(value));
+    return !texts.empty() && known.insert(std::move(texts)).second;
+  });
+  if (all_differ) return;
+  for (ForeignRun& run : runs) {
+    std::erase_if(run.params, [](const auto& param) { return param.first == "run"; });
+    run.params.emplace(run.params.begin(), "run", run.name);
+  }
+}
+
+}  // namespace
+
+ForeignRuns read_foreign_runs(const fs::path& directory) {
+  ExportedLogdir logdir = read_logdir(directory);
+  ForeignRuns found{.runs = {}, .remarks = std::move(logdir.damage)};
+  std::map<std::string, int> sessions;  // below each directory
+  for (const ExportedRun& run : logdir.runs) {
+    if (part_of(run.name) == Part::kSession) ++sessions[parent_of(run.name)];
+  }
+  std::map<std::string, RunMaker> makers;
+  for (const ExportedRun& run : logdir.runs) {
+    Part part = part_of(run.name);
+    // Several sessions below a directory are as many runs.
+    if (part == Part::kSession && sessions.at(parent_of(run.name)) > 1) part = Part::kRun;
+    const std::string name = part == Part::kRun ? run.name : parent_of(run.name);
+    makers.try_emplace(name, directory).first->second.add(run, part);
+  }
+  for (auto& [name, maker] : makers) found.runs.push_back(maker.finish(name, found.remarks));
+  std::erase_if(found.runs, [&](const ForeignRun& run) {
+    const bool is_empty = run.reports.empty() && run.metrics.empty();
+    if (is_empty) found.remarks.push_back(fmt::format("{}: left out, as it has no scalars", run.name));
+    return is_empty;
+  });
+  if (found.runs.empty())
+    throw DataError(fmt::format("{}: has events files, but no scalars in them", directory.string()));
+  tell_apart(found.runs);
+  return found;
+}
+
+}  // namespace sweep

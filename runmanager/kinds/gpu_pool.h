@@ -1,0 +1,48 @@
+// The GPUs that runs of programs get for themselves.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sweep {
+
+/// The GPUs that a program started by this process could use, as CUDA_VISIBLE_DEVICES names them. `variable`:
+/// the value of that variable. If it is null, the driver tells how many there are: below `root`, in
+/// proc/driver/nvidia/gpus, or dev/nvidia0, dev/nvidia1, … in a container that hides the former. Never
+/// throws.
+std::vector<std::string> visible_gpus(const char* variable, const std::filesystem::path& root = "/");
+
+/// What the runs of a sweep need.
+struct GpuNeed {
+  int per_run = 0;       // 0: runs get none of their own
+  int runs_per_gpu = 1;  // runs that may share one
+};
+
+/// Hands out GPUs. Not thread-safe.
+class GpuPool {
+ public:
+  GpuPool() = default;  ///< Of a sweep whose runs get none.
+  GpuPool(std::vector<std::string> gpus, GpuNeed need) : gpus_(std::move(gpus)), need_(need) {}
+
+  const std::vector<std::string>& gpus() const { return gpus_; }
+  /// Why no run can have what it needs; nothing if one can.
+  std::optional<std::string> problem() const;
+  /// How many runs can have theirs at once; nothing: any number, as they get none.
+  std::optional<std::size_t> max_runs() const;
+
+  /// The GPUs of one more run, those with the fewest runs; nothing if too few are free.
+  std::optional<std::vector<std::string>> take();
+  /// Takes them back when the run has ended.
+  void give_back(const std::vector<std::string>& gpus);
+
+ private:
+  std::vector<std::string> gpus_;
+  GpuNeed need_;
+  std::map<std::string, int> runs_;  // of each GPU, now
+};
+
+}  // namespace sweep

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Programs in C++ as the runs of sweeps, and what programs leave that is hard to read: much of it, or half of it.
+
+  command_output_test.py PROGRAM COMPILER [UNITTEST ARGUMENTS]
+
+PROGRAM is the sweep program.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+from program_runs import ProgramRuns, event_record, has_gone, scalar_record
+
+# Does what its first argument says; with a second one, that is in its command line.
+SOURCE = r"""
+#include <signal.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+int main(int, char** argv) {
+  const std::string what = argv[1];
+  if (what == "metrics") {
+    std::FILE* metrics = std::fopen(std::getenv("SWEEP_METRICS"), "a");
+    for (int step = 1; step <= 3; ++step) std::fprintf(metrics, "{\"step\": %d, \"loss\": %s}\n", step, step == 2 ? "nan" : "0.5");
+    std::fprintf(metrics, "{\"step\": 4, \"loss\": NaN}\n{\"step\": 5, \"lo");
+    std::fclose(metrics);
+  }
+  if (what == "throw") throw std::runtime_error("thrown in C++");
+  if (what == "abort") std::abort();
+  if (what == "segv") ::raise(SIGSEGV);
+  if (what == "threads") std::thread([] { ::raise(SIGBUS); }).join();
+  if (what == "daemon") {
+    ::signal(SIGTERM, SIG_IGN);
+    if (::fork() == 0) {
+      ::setsid();
+      if (::fork() == 0) std::this_thread::sleep_for(std::chrono::seconds(100));
+      std::this_thread::sleep_for(std::chrono::seconds(100));
+    }
+  }
+  if (what == "flood") {
+    std::string block(1 << 20, 'x');
+    for (std::size_t i = 99; i < block.size(); i += 100) block[i] = '\n';
+    std::puts("the first line");
+    for (int i = 0; i < 1024; ++i) std::fwrite(block.data(), 1, block.size(), i % 2 == 0 ? stdout : stderr);
+    std::puts("the last line");
+  }
+  if (what == "one-line") {
+    const std::string block(1 << 20, 'y');
+    for (int i = 0; i < 64; ++i) std::fwrite(block.data(), 1, block.size(), stdout);
+    std::printf("\nloss=0.25");
+  }
+}
+"""
+
+
+class CommandOutputTest(ProgramRuns):
+    compiler = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.programs = Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.programs, ignore_errors=True)
+        (cls.programs / "own.cpp").write_text(SOURCE)
+        cls.own = cls.programs / "own"
+        subprocess.run([cls.compiler, "-std=c++17", "-pthread", cls.programs / "own.cpp", "-o", cls.own], check=True)
+
+    def run_with_usage(self, *command, **keys):
+        """The record of a run that completes, and what the sweep and its workers used: seconds of CPU, and the largest one's bytes.
+        Programs are not among them: their keepers wait for them, and are not waited for."""
+        file = self.file(command=[str(word) for word in command], **keys)
+        process = subprocess.Popen([self.program, file, "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        (record,) = self.runs().values()
+        return record, usage
+
+    def test_a_cpp_program_fails_in_its_own_ways(self):
+        for how, text in {"throw": "thrown in C++", "abort": "SIGABRT", "segv": "SIGSEGV", "threads": "SIGBUS"}.items():
+            self.sweep(self.file(how, command=[str(self.own), how]), code=1)
+            (record,) = self.runs(how).values()
+            self.assertIn(text, record["error"])
+
+    def test_a_cpp_programs_metrics_count_up_to_the_line_that_is_cut(self):
+        record = self.run_of(str(self.own), "metrics")
+        self.assertEqual([(e.get("step", e["epoch"]), e["loss"]) for e in record["epochs"]], [(1, 0.5), (3, 0.5), (4, "NaN")])
+
+    def test_grandchildren_of_a_cpp_program_that_ignore_sigterm_end_with_it(self):
+        mark = str(uuid.uuid4())
+        self.run_of(str(self.own), "daemon", mark)
+        self.assertTrue(has_gone(mark, 1))
+
+    def test_of_a_gigabyte_of_output_the_ends_are_kept_and_little_memory_is_used(self):
+        record, usage = self.run_with_usage(self.own, "flood", metrics={"loss": "loss=([0-9.]+)"})
+        log = self.log(record["name"])
+        self.assertIn(b"the first line\n", log)
+        self.assertIn(b"the last line\n", log)
+        self.assertIn(b"bytes are left out here", log)
+        self.assertLess(len(log), 14 << 20)
+        self.assertLess(usage.ru_maxrss, 200 << 10)
+
+    def test_a_line_of_64_megabytes_takes_little_memory_and_the_next_one_counts(self):
+        record, usage = self.run_with_usage(self.own, "one-line", metrics={"loss": "^loss=([0-9.]+)"})
+        self.assertEqual(record["epochs"][-1]["loss"], 0.25)
+        self.assertLess(usage.ru_maxrss, 200 << 10)
+
+    def test_a_million_lines_of_metrics_take_few_seconds(self):
+        (self.folder / "lines").write_text("".join(f"step {i} loss={1 / (i + 1):.6f}\n" for i in range(1000000)))
+        begin = os.times()
+        record, _ = self.run_with_usage("cat", "lines", metrics={"loss": "step (?<step>[0-9]+) loss=([0-9.]+)"})
+        end = os.times()
+        self.assertEqual(record["epochs"][-1]["loss"], 1e-06)
+        seconds = end.children_user - begin.children_user + end.children_system - begin.children_system
+        # Those of a whole build: 1.2 s. Without optimization, and on a busy machine, it is more.
+        self.assertLess(seconds, 6)
+
+    def test_events_that_are_cut_anywhere_count_as_far_as_they_are_whole(self):
+        head = event_record(b"\x1a\x0dbrain.Event:2")
+        whole = head + b"".join(scalar_record("loss", step, step) for step in (1, 2, 3))
+        size = len(scalar_record("loss", 1, 1))
+        (self.folder / "events").write_bytes(whole)
+        cuts = list(range(0, len(head), 5)) + list(range(len(head), len(whole) + 1))
+        self.sweep(self.file(command=["sh", "-c", "head -c {cut} events > $SWEEP_RUN_DIR/events.out.tfevents.1.host.1.0"],
+                             params={"cut": cuts}), "--jobs", "2", "--quiet")
+        for cut in cuts:
+            self.assertEqual(len(self.runs()[f"cut={cut}"]["epochs"]), max(0, cut - len(head)) // size, cut)
+
+    def test_events_that_grow_byte_by_byte_are_followed(self):
+        events = event_record(b"\x1a\x0dbrain.Event:2") + b"".join(scalar_record("loss", step, step) for step in range(1, 8))
+        (self.folder / "events").write_bytes(events)
+        (self.folder / "drip.py").write_text("""import os, time
+data = open("events", "rb").read()
+with open(os.environ["SWEEP_RUN_DIR"] + "/events.out.tfevents.1.host.1.0", "wb", buffering=0) as file:
+    for i in range(0, len(data), 7):
+        file.write(data[i:i + 7])
+        time.sleep(0.02)
+""")
+        begin = time.monotonic()
+        record = self.run_of("python3", "drip.py", stop={"metric": "loss", "patience": 2})
+        self.assertIn("has not improved", record["stopped"]["reason"])
+        self.assertLess(time.monotonic() - begin, 20)
+
+
+if __name__ == "__main__":
+    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
+    CommandOutputTest.compiler = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,51 @@
+// `sweep import`: adopts what other programs have logged as a finished sweep.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "core/base/printable.h"
+#include "runmanager/import/import_sweep.h"
+#include "runmanager/records/provenance.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+
+namespace sweep {
+namespace {
+
+int import_directory(ImportOptions options) {
+  options.command = {"sweep", "import", options.source.string()};
+  const ImportedSweep imported = import_sweep(options);
+  for (const std::string& remark : imported.remarks) std::cerr << "sweep: " << printable(remark) << '\n';
+  const std::string directory = shell_command({imported.directory.string()});
+  std::cout << printable(fmt::format("{} run{} in {}\nTo look at them: sweep show {}\n", imported.runs,
+                                     imported.runs == 1 ? "" : "s", directory, directory));
+  return kExitDone;
+}
+
+}  // namespace
+
+Command import_command() {
+  return {.name = "import",
+          .description = "adopt the events of other programs as a finished sweep",
+          .missing_argument = "a directory is needed: sweep import DIR",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<ImportOptions>();
+            options->logdir = "runs";
+            app.add_option("directory", options->source,
+                           "a directory with events files of PyTorch, Lightning, Keras or W&B in it or below")
+                ->type_name("DIR")
+                ->required();
+            app.add_option("--name", options->name, "of the sweep; default: that of DIR")->type_name("NAME");
+            app.add_option("--logdir", options->logdir, "where its directory is made; default: runs")
+                ->type_name("DIR");
+            app.footer(
+                "Parameters are those of the hparams plugin, of hparams.yaml, or of names such as\n"
+                "\"lr=0.1 batch_size=100\". Nothing in DIR is changed.\n"
+                "Exit codes: 0 done, 2 no events there or the sweep is there already, 3 cannot be written.");
+            return [options](const auto&) { return import_directory(*options); };
+          }};
+}
+
+}  // namespace sweep
