@@ -30,8 +30,7 @@ struct LsOptions {
   TableFormat format = TableFormat::kText;
 };
 
-// What Slurm says of the tasks of a sweep that nobody trains now and that is not done. It is asked at most
-// once a minute.
+// What Slurm says of the tasks of a sweep that nobody trains now and that is not done.
 std::optional<SlurmStatus> tasks_of(const ListedSweep& sweep, const std::filesystem::path& logdir) {
   if (sweep.is_running || !sweep.problem.empty()) return std::nullopt;
   const bool is_done =

@@ -3,13 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
 
 #include "core/base/error.h"
 #include "runmanager/slurm/job_file.h"
-#include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
 #include "runmanager/slurm/task_end.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
@@ -25,7 +24,7 @@ struct ResumeOptions {
   std::vector<std::string> overrides;
   RunnerOptions runner;
   LauncherOptions launcher;
-  std::string shape;  // of a task on a cluster: the kind of runs it trains; empty: all
+  std::string list;  // of a task on a cluster: where the runs are that it trains; empty: all
 };
 
 // Without a slash at the end, and with a name: "." has none.
@@ -39,9 +38,10 @@ fs::path named_directory(fs::path directory) {
 // A task of a cluster trains the runs that it was submitted for.
 int train_as_task(const Sweep& sweep, ResumeOptions& options, const fs::path& directory,
                   MpiSession* session) {
-  if (!options.shape.empty()) {
-    options.runner.takes = [spec = slurm_spec(sweep), shape = options.shape](const RunConfig& run) {
-      return shape_name(shape_of(run, spec)) == shape;
+  if (!options.list.empty()) {
+    const std::vector<std::string> runs = runs_of_this_task(directory, options.list);
+    options.runner.takes = [names = std::set<std::string>(runs.begin(), runs.end())](const RunConfig& run) {
+      return names.contains(run.name);
     };
   }
   const int code = train_sweep(sweep, options.runner, session);
@@ -82,9 +82,8 @@ Command resume_command(MpiSession* session) {
             add_overrides(app, options->overrides);
             add_training_options(app, options->runner);
             add_launcher_options(app, options->launcher);
-            // For the scripts of tasks.
-            app.add_option("--shape", options->shape)->group("");
-            app.add_option("--most-runs", options->runner.most_runs)->group("");
+            // For the scripts of tasks: see read_task_lists().
+            app.add_option("--list", options->list)->group("");
             return [options, session](const std::vector<std::string>& typed) {
               return resume(*options, typed, session);
             };
