@@ -23,7 +23,7 @@ struct SlurmTasks {
 struct SlurmSpec {
   SlurmTasks cpu, cuda;           // by what their runs are trained on
   int tasks = 8;                  // of each of the two, at once
-  int runs_per_task = 0;          // 0: each trains runs until none is left
+  int runs_per_task = 0;          // 0: as many as make four lists for each of `tasks`
   int max_restarts = 50;          // of a task that is preempted, reaches its time limit or loses its node
   int warning_seconds = 120;      // before the time limit: when the run writes its checkpoint and ends
   bool report = true;             // a job after the others, which writes the report

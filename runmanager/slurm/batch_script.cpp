@@ -46,7 +46,7 @@ std::string beginning(const BatchScript& script, const std::string& what, const 
 
 }  // namespace
 
-std::string worker_script(const BatchScript& script, const std::string& shape,
+std::string worker_script(const BatchScript& script, const std::string& shape, const std::string& lists,
                           const std::vector<std::string>& options, int jobs, int threads) {
   std::string text = beginning(script, fmt::format("A task that trains runs of the kind {} of", shape),
                                shape + "-${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID");
@@ -65,20 +65,28 @@ std::string worker_script(const BatchScript& script, const std::string& shape,
                                     "--join",
                                     "--leave",
                                     "--quiet",
-                                    "--shape",
-                                    shape};
+                                    "--list",
+                                    lists};
   words.insert(words.end(), options.begin(), options.end());
   // The program itself takes the signal that Slurm sends to the script.
   return text + fmt::format("exec {} --threads \"$threads\"\n", shell_command(words));
 }
 
-std::string report_script(const BatchScript& script) {
+std::string report_script(const BatchScript& script, const std::vector<std::string>& options, int round) {
   const std::string program = quoted(script.program.string()), directory = quoted(script.directory.string());
-  return beginning(script, "Tells, when all tasks have ended, how far they came with",
-                   "report-$SLURM_JOB_ID") +
-         fmt::format("{0} report {1} || echo \"There is no report.\" >&2\n", program, directory) +
-         fmt::format("{0} show {1} || echo \"There are no results.\" >&2\n", program, directory) +
-         fmt::format("exec {} status {} --expect-done\n", program, directory);
+  std::string text =
+      beginning(script, "Tells, when all tasks have ended, how far they came with", "report-$SLURM_JOB_ID") +
+      fmt::format("{0} report {1} || echo \"There is no report.\" >&2\n", program, directory) +
+      fmt::format("{0} show {1} || echo \"There are no results.\" >&2\n", program, directory);
+  if (round < script.max_restarts) {
+    // What has failed fails again; the rest was lost with a task.
+    std::vector<std::string> words = {script.program.string(), "resume", script.directory.string()};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--launcher", "slurm", "--no-retry-failed"});
+    text += fmt::format("{}={} {} || echo \"Nothing was submitted again.\" >&2\n", kSlurmRoundVariable,
+                        round + 1, shell_command(words));
+  }
+  return text + fmt::format("exec {} status {} --expect-done\n", program, directory);
 }
 
 std::vector<std::string> job_options(const fs::path& directory, const std::string& name,

@@ -13,6 +13,8 @@ namespace sweep {
 /// The environment variable by which the program knows that it is a task of this launcher, and how often the
 /// task may start again.
 inline constexpr const char* kSlurmRestartsVariable = "SWEEP_SLURM_RESTARTS";
+/// Set where the last job submits again: how often that has happened before.
+inline constexpr const char* kSlurmRoundVariable = "SWEEP_SLURM_ROUND";
 
 struct BatchScript {
   std::filesystem::path directory;  // of the sweep, absolute
@@ -21,13 +23,16 @@ struct BatchScript {
   int max_restarts = 0;
 };
 
-/// The script of a task that trains runs. `shape`: shape_name() of its runs. `options`: more of `sweep
-/// resume`. `jobs`: runs at once, which share the cores of the task; 0 threads: as many as it has for each.
-std::string worker_script(const BatchScript& script, const std::string& shape,
+/// The script of a task that trains runs. `shape`: shape_name() of its runs. `lists`: the comment of the job,
+/// see read_task_lists(). `options`: more of `sweep resume`. `jobs`: runs at once, which share the cores of
+/// the task; 0 threads: as many as it has for each.
+std::string worker_script(const BatchScript& script, const std::string& shape, const std::string& lists,
                           const std::vector<std::string>& options, int jobs, int threads);
 
-/// The script of the job that writes the report when all others have ended.
-std::string report_script(const BatchScript& script);
+/// The script of the job that writes the report when all others have ended. It then submits again what is not
+/// done, with `options` of `sweep resume`, if that has happened less than max_restarts times. `round`: how
+/// often it has.
+std::string report_script(const BatchScript& script, const std::vector<std::string>& options, int round);
 
 /// The options of every job.
 std::vector<std::string> job_options(const std::filesystem::path& directory, const std::string& name,

@@ -68,8 +68,8 @@ class Follower {
     try {
       const SlurmJobsLock lock(directory_);
       const std::vector<SubmittedJob> jobs = read_slurm_jobs(directory_);
-      TaskQueue queue = fresh_queue(directory_, jobs, client_);
-      release_failed_launches(directory_, jobs, queue, client_);
+      TaskQueue queue = fresh_queue(jobs, client_);
+      release_failed_launches(jobs, queue, client_);
       status_ = slurm_status(jobs, queue);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a minute later again
     }

@@ -23,6 +23,10 @@ constexpr int kLockTries = 200;  // of 50 ms: a submission takes longer only if 
 
 fs::path jobs_path(const fs::path& directory) { return directory / kSlurmFolder / kSlurmJobsFile; }
 
+fs::path lists_path(const fs::path& directory, const std::string& comment) {
+  return directory / kSlurmFolder / (comment + ".json");
+}
+
 FileDescriptor open_lock(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory / kSlurmFolder, error);
@@ -32,8 +36,7 @@ FileDescriptor open_lock(const fs::path& directory) {
   return open_output_file(directory / kSlurmFolder / ".submitting", OutputMode::kAppend);
 }
 
-// The temporary files of write_file_atomically() that killed processes have left. One that is in use is
-// written again a minute later: only the answers of squeue are written without the lock.
+// The temporary files of write_file_atomically() that killed processes have left.
 void remove_left_over(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -59,7 +62,7 @@ std::vector<SubmittedJob> read_slurm_jobs(const fs::path& directory) {
       throw DataError(fmt::format("{}: was written by a newer version of the program", path.string()));
     for (const Json& entry : file.at("jobs")) {
       SubmittedJob job;
-      job.id = {entry.at("job").get<std::string>(), entry.value("cluster", "")};
+      job.id = entry.at("job").get<std::string>();
       job.shape = entry.at("shape").get<std::string>();
       job.tasks = entry.at("tasks").get<std::size_t>();
       job.comment = entry.at("comment").get<std::string>();
@@ -76,19 +79,33 @@ std::vector<SubmittedJob> read_slurm_jobs(const fs::path& directory) {
 void write_slurm_jobs(const fs::path& directory, const std::vector<SubmittedJob>& jobs) {
   Json list = Json::array();
   for (const SubmittedJob& job : jobs) {
-    Json entry = {{"job", job.id.job},         {"cluster", job.id.cluster}, {"shape", job.shape},
-                  {"tasks", job.tasks},        {"comment", job.comment},    {"submitted", job.submitted},
-                  {"cancelled", job.cancelled}};
+    Json entry = {{"job", job.id},          {"shape", job.shape},         {"tasks", job.tasks},
+                  {"comment", job.comment}, {"submitted", job.submitted}, {"cancelled", job.cancelled}};
     list.push_back(std::move(entry));
   }
   const Json file = {{"version", kVersion}, {"jobs", std::move(list)}};
   write_file_atomically(jobs_path(directory), json_text(file));
 }
 
-std::vector<SlurmJobId> known_ids(const std::vector<SubmittedJob>& jobs) {
-  std::vector<SlurmJobId> ids;
+void write_task_lists(const fs::path& directory, const std::string& comment, const TaskLists& lists) {
+  write_file_atomically(lists_path(directory, comment), compact_json_text(Json(lists)) + "\n");
+}
+
+std::optional<TaskLists> read_task_lists(const fs::path& directory, const std::string& comment) {
+  const fs::path path = lists_path(directory, comment);
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    return read_json_file(path).get<TaskLists>();
+  } catch (const Json::exception&) {
+    throw DataError(fmt::format("{}: is not the list of runs that sweep writes", path.string()));
+  }
+}
+
+std::vector<std::string> known_ids(const std::vector<SubmittedJob>& jobs) {
+  std::vector<std::string> ids;
   for (const SubmittedJob& job : jobs) {
-    if (!job.id.job.empty()) ids.push_back(job.id);
+    if (!job.id.empty()) ids.push_back(job.id);
   }
   return ids;
 }

@@ -3,22 +3,21 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/file.h"
-#include "runmanager/slurm/slurm_client.h"
 
 namespace sweep {
 
 /// In a sweep's directory: scripts, what tasks say, and the files below.
 inline constexpr const char* kSlurmFolder = "slurm";
 inline constexpr const char* kSlurmJobsFile = "jobs.json";
-inline constexpr const char* kSlurmQueueFile = "queue.json";
 
 /// A job that was submitted, an array or the report.
 struct SubmittedJob {
-  SlurmJobId id;          // its number is empty where sbatch has not answered
+  std::string id;         // its number; empty where sbatch has not answered
   std::string shape;      // shape_name() of its runs; empty: the report
   std::size_t tasks = 1;  // of the array
   std::string comment;    // by which it is found if sbatch does not answer; differs for each
@@ -39,7 +38,17 @@ std::vector<SubmittedJob> read_slurm_jobs(const std::filesystem::path& directory
 void write_slurm_jobs(const std::filesystem::path& directory, const std::vector<SubmittedJob>& jobs);
 
 /// The numbers of those that sbatch has answered.
-std::vector<SlurmJobId> known_ids(const std::vector<SubmittedJob>& jobs);
+std::vector<std::string> known_ids(const std::vector<SubmittedJob>& jobs);
+
+/// The names of the runs of each task of an array.
+using TaskLists = std::vector<std::vector<std::string>>;
+
+/// Writes what the tasks of a job train, by SubmittedJob::comment. Throws IoError.
+void write_task_lists(const std::filesystem::path& directory, const std::string& comment,
+                      const TaskLists& lists);
+/// Nothing if there is no such file: the job is of an earlier version, whose tasks train any run of their
+/// shape. Throws DataError for a file that is not what write_task_lists() leaves.
+std::optional<TaskLists> read_task_lists(const std::filesystem::path& directory, const std::string& comment);
 
 /// While it exists, no other process of this machine submits or cancels jobs of the sweep. Where machines
 /// share a directory whose locks hold on one of them only, two might submit at once; then tasks that are too

@@ -15,7 +15,6 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/slurm/shapes.h"
-#include "runmanager/slurm/task_queue.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
@@ -42,7 +41,7 @@ std::size_t live_workers(const fs::path& directory, SlurmClient& client) {
   std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
   settle_unanswered(directory, jobs, client);
   std::size_t live = 0;
-  for (const auto& [shape, count] : live_tasks(jobs, fresh_queue(directory, jobs, client)))
+  for (const auto& [shape, count] : live_tasks(jobs, fresh_queue(jobs, client)))
     live += shape.empty() ? 0 : count;
   return live;
 }
@@ -122,10 +121,10 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, con
     launched.directory = std::move(planned.directory);
     done = std::move(planned.done);
   }
-  std::map<SlurmShape, std::size_t> runs;
+  std::map<SlurmShape, std::vector<std::string>> runs;
   for (std::size_t i = 0; i < done.size(); ++i) {
     if (done[i]) continue;
-    ++runs[shape_of(sweep.runs[i], spec)];
+    runs[shape_of(sweep.runs[i], spec)].push_back(sweep.runs[i].name);
     ++launched.unfinished;
   }
   launched.submission = submit_runs({.directory = launched.directory,

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <map>
 #include <span>
 
 namespace sweep {
@@ -90,18 +89,6 @@ std::string words_of(std::string reason) {
   return reason;
 }
 
-std::string cluster_option(const std::string& cluster) { return "--clusters=" + cluster; }
-
-// The jobs of each cluster, in one list with commas.
-std::map<std::string, std::string> lists_by_cluster(const std::vector<SlurmJobId>& jobs) {
-  std::map<std::string, std::string> lists;
-  for (const SlurmJobId& job : jobs) {
-    std::string& list = lists[job.cluster];
-    list += (list.empty() ? "" : ",") + job.job;
-  }
-  return lists;
-}
-
 }  // namespace
 
 std::string task_name(const SlurmTask& task) {
@@ -158,60 +145,70 @@ namespace {
 
 }  // namespace
 
-SlurmJobId SlurmClient::submit(const std::vector<std::string>& options, const std::string& script) {
+std::string SlurmClient::submit(const std::vector<std::string>& options, const std::string& script) {
   std::vector<std::string> words = {"sbatch", "--parsable"};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(script);
   const CommandResult result = run(words);
   if (result.code != 0) throw_refused("sbatch", result);
-  // "4711" or "4711;cluster". A site's plug-ins may have said something before.
+  // "4711", or "4711;cluster" where there are several. A site's plug-ins may have said something before.
   const std::vector<std::string_view> lines = split(trimmed(result.out), '\n');
-  const std::vector<std::string_view> parts = split(trimmed(lines.back()), ';');
-  if (!is_number(parts[0]) || parts.size() > 2)
+  const std::string_view job = split(trimmed(lines.back()), ';').front();
+  if (!is_number(job))
     throw ConfigError(fmt::format("sbatch: answered \"{}\", want the number of a job", trimmed(result.out)));
-  return {std::string(parts[0]), parts.size() == 2 ? std::string(parts[1]) : ""};
+  return std::string(job);
 }
 
-std::vector<SlurmTask> SlurmClient::tasks(const std::vector<SlurmJobId>& jobs) {
+std::vector<SlurmTask> SlurmClient::tasks(const std::vector<std::string>& jobs) {
   std::vector<SlurmTask> tasks;
-  for (const auto& [cluster, list] : lists_by_cluster(jobs)) {
-    std::vector<std::string> words = {"squeue", "-h", "-r", "-t", "all", "-j", list, "-o", "%F|%K|%T|%r"};
-    if (!cluster.empty()) words.push_back(cluster_option(cluster));
-    const CommandResult result = run(words);
-    if (result.code != 0 && says_unknown_job(result.err)) continue;
-    if (result.code != 0) throw_refused("squeue", result);
-    for (const std::string_view line : split(result.out, '\n')) {
-      const std::vector<std::string_view> fields = split(trimmed(line), '|');
-      // Others are headings of clusters.
-      if (fields.size() != 4 || !is_number(fields[0])) continue;
-      tasks.push_back({std::string(fields[0]), is_number(fields[1]) ? std::string(fields[1]) : "",
-                       std::string(fields[2]), std::string(fields[3])});
-    }
+  if (jobs.empty()) return tasks;
+  const std::string list = fmt::format("{}", fmt::join(jobs, ","));
+  const CommandResult result = run({"squeue", "-h", "-r", "-t", "all", "-j", list, "-o", "%F|%K|%T|%r"});
+  if (result.code != 0 && says_unknown_job(result.err)) return tasks;
+  if (result.code != 0) throw_refused("squeue", result);
+  for (const std::string_view line : split(result.out, '\n')) {
+    const std::vector<std::string_view> fields = split(trimmed(line), '|');
+    if (fields.size() != 4 || !is_number(fields[0])) continue;
+    tasks.push_back({std::string(fields[0]), is_number(fields[1]) ? std::string(fields[1]) : "",
+                     std::string(fields[2]), std::string(fields[3])});
   }
   return tasks;
 }
 
-std::vector<SlurmJobId> SlurmClient::find_by_comment(const std::string& comment) {
+TaskQueue SlurmClient::recent_tasks(const std::vector<std::string>& jobs) {
+  const auto now = std::chrono::steady_clock::now();
+  recent_.age = std::chrono::duration<double>(now - asked_).count();
+  if (recent_jobs_ == jobs && recent_.age < kQueueSeconds) return recent_;
+  recent_ = {};
+  recent_jobs_ = jobs;
+  asked_ = now;
+  try {
+    recent_.tasks = tasks(jobs);
+    recent_.known = true;
+  } catch (const Error& error) {
+    recent_.error = error.what();
+  }
+  return recent_;
+}
+
+std::vector<std::string> SlurmClient::find_by_comment(const std::string& comment) {
   const CommandResult result = run({"squeue", "-h", "--me", "-t", "all", "-o", "%F|%k"});
   if (result.code != 0) throw_refused("squeue", result);
-  std::vector<SlurmJobId> jobs;
+  std::vector<std::string> jobs;
   for (const std::string_view line : split(result.out, '\n')) {
     const std::vector<std::string_view> fields = split(trimmed(line), '|');
     if (fields.size() != 2 || fields[1] != comment || !is_number(fields[0])) continue;
-    const SlurmJobId job = {std::string(fields[0]), ""};
+    const std::string job(fields[0]);
     if (std::ranges::find(jobs, job) == jobs.end()) jobs.push_back(job);
   }
   return jobs;
 }
 
-void SlurmClient::cancel(const std::vector<SlurmJobId>& jobs) {
-  for (const auto& [cluster, list] : lists_by_cluster(jobs)) {
-    std::vector<std::string> words = {"scancel"};
-    if (!cluster.empty()) words.push_back(cluster_option(cluster));
-    for (const std::string_view job : split(list, ',')) words.emplace_back(job);
-    const CommandResult result = run(words);
-    if (result.code != 0 && !says_unknown_job(result.err)) throw_refused("scancel", result);
-  }
+void SlurmClient::cancel(const std::vector<std::string>& jobs) {
+  std::vector<std::string> words = {"scancel"};
+  words.insert(words.end(), jobs.begin(), jobs.end());
+  const CommandResult result = run(words);
+  if (result.code != 0 && !says_unknown_job(result.err)) throw_refused("scancel", result);
 }
 
 void SlurmClient::requeue(const std::string& task) {
@@ -219,11 +216,9 @@ void SlurmClient::requeue(const std::string& task) {
   if (result.code != 0) throw_refused("scontrol", result);
 }
 
-void SlurmClient::release(const SlurmJobId& job, const std::vector<SlurmTask>& tasks) {
+void SlurmClient::release(const std::vector<SlurmTask>& tasks) {
   if (tasks.empty()) return;
-  std::vector<std::string> words = {"scontrol"};
-  if (!job.cluster.empty()) words.push_back(cluster_option(job.cluster));
-  words.emplace_back("release");
+  std::vector<std::string> words = {"scontrol", "release"};
   for (const SlurmTask& task : tasks) words.push_back(task_name(task));
   const CommandResult result = run(words);
   if (result.code == 0) return;

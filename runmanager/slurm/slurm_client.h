@@ -20,13 +20,6 @@ class SlurmUnreachable : public Error {
   using Error::Error;
 };
 
-/// A job as sbatch names it.
-struct SlurmJobId {
-  std::string job;      // "4711"
-  std::string cluster;  // empty: the one there is
-  bool operator==(const SlurmJobId&) const = default;
-};
-
 /// One line of squeue: a task of an array, or a job that is none.
 struct SlurmTask {
   std::string job;     // of the array
@@ -35,6 +28,17 @@ struct SlurmTask {
   std::string reason;  // why it waits: "Resources"
   bool operator==(const SlurmTask&) const = default;
 };
+
+/// What Slurm has said of tasks. Those that it lacks have ended some minutes ago, or are unknown to Slurm.
+struct TaskQueue {
+  bool known = false;            // false: Slurm has not answered, so that nothing is known of any task
+  std::string error;             // why not
+  double age = 0;                // seconds since it was asked
+  std::vector<SlurmTask> tasks;  // in Slurm's order
+};
+
+/// How old an answer may be, in seconds.
+inline constexpr double kQueueSeconds = 60;
 
 /// As scontrol and scancel take it: "4711_3", or "4711".
 std::string task_name(const SlurmTask& task);
@@ -58,19 +62,22 @@ class SlurmClient {
   /// `limit`: how long one call may take.
   explicit SlurmClient(std::chrono::milliseconds limit = std::chrono::seconds(60)) : limit_(limit) {}
 
-  /// `options`: all but --parsable and the script.
-  SlurmJobId submit(const std::vector<std::string>& options, const std::string& script);
-  /// The tasks of `jobs`, those that ended some minutes ago included. Jobs that Slurm no longer knows are
-  /// left out.
-  std::vector<SlurmTask> tasks(const std::vector<SlurmJobId>& jobs);
+  /// Returns the number of the job. `options`: all but --parsable and the script.
+  std::string submit(const std::vector<std::string>& options, const std::string& script);
+  /// The tasks of `jobs`, by their numbers, those that ended some minutes ago included. Jobs that Slurm no
+  /// longer knows are left out.
+  std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs);
+  /// The same for who looks again and again: asks once in kQueueSeconds, also if Slurm does not answer.
+  /// Throws nothing.
+  TaskQueue recent_tasks(const std::vector<std::string>& jobs);
   /// The jobs of this user that were submitted with that --comment.
-  std::vector<SlurmJobId> find_by_comment(const std::string& comment);
+  std::vector<std::string> find_by_comment(const std::string& comment);
   /// Ends them; jobs that are gone are no error.
-  void cancel(const std::vector<SlurmJobId>& jobs);
+  void cancel(const std::vector<std::string>& jobs);
   /// Puts the task back into the queue.
   void requeue(const std::string& task);
-  /// Lets tasks go that are held; those that are not, or are gone, are no error. `tasks`: of `job`.
-  void release(const SlurmJobId& job, const std::vector<SlurmTask>& tasks);
+  /// Lets tasks go that are held; those that are not, or are gone, are no error.
+  void release(const std::vector<SlurmTask>& tasks);
   /// How many tasks an array can have.
   std::size_t max_array_size();
 
@@ -78,6 +85,9 @@ class SlurmClient {
   CommandResult run(const std::vector<std::string>& words);
 
   std::chrono::milliseconds limit_;
+  TaskQueue recent_;
+  std::vector<std::string> recent_jobs_;  // that recent_ is of
+  std::chrono::steady_clock::time_point asked_;
 };
 
 }  // namespace sweep

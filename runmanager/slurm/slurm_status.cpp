@@ -63,7 +63,7 @@ std::string tasks_text(const SlurmJobStatus& job) {
 std::string job_text(const SlurmJobStatus& job) {
   const std::string what = job.job.is_report() ? "report" : fmt::format("tasks on {}", job.job.shape);
   const std::string tasks = tasks_text(job);
-  return fmt::format("  job {}, {}: {}{}\n", job.job.id.job.empty() ? "?" : job.job.id.job, what,
+  return fmt::format("  job {}, {}: {}{}\n", job.job.id.empty() ? "?" : job.job.id, what,
                      tasks.empty() ? "ended" : printable(tasks), job.job.cancelled ? "; cancelled" : "");
 }
 
@@ -89,6 +89,10 @@ std::size_t SlurmStatus::waiting() const {
   return count;
 }
 
+bool SlurmStatus::any_live() const {
+  return std::ranges::any_of(jobs, [](const SlurmJobStatus& job) { return job.running + job.waiting > 0; });
+}
+
 std::size_t SlurmStatus::held_after_failed_launch() const {
   std::size_t count = 0;
   for (const SlurmJobStatus& job : jobs) count += job.held_after_failed_launch;
@@ -104,7 +108,7 @@ SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue&
     SlurmJobStatus& one = status.jobs.emplace_back();
     one.job = job;
     for (const SlurmTask& task : queue.tasks) {
-      if (task.job != job.id.job) continue;
+      if (task.job != job.id) continue;
       if (!is_alive(task.state)) {
         ++one.ended[task.state];
       } else if (is_running(task.state)) {
@@ -121,7 +125,7 @@ SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue&
 
 SlurmStatus slurm_status(const fs::path& directory, SlurmClient& client) {
   const std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
-  return slurm_status(jobs, shared_queue(directory, jobs, client));
+  return slurm_status(jobs, client.recent_tasks(known_ids(jobs)));
 }
 
 std::string reason_text(const std::string& reason) {
@@ -171,7 +175,7 @@ Json to_json(const SlurmStatus& status) {
     Json reasons = Json::object(), ended = Json::object();
     for (const auto& [reason, count] : job.reasons) reasons[reason] = count;
     for (const auto& [how, count] : job.ended) ended[how] = count;
-    Json entry = {{"job", job.job.id.job},     {"kind", job.job.is_report() ? "report" : job.job.shape},
+    Json entry = {{"job", job.job.id},         {"kind", job.job.is_report() ? "report" : job.job.shape},
                   {"tasks", job.job.tasks},    {"running", job.running},
                   {"waiting", job.waiting},    {"reasons", std::move(reasons)},
                   {"ended", std::move(ended)}, {"cancelled", job.job.cancelled}};

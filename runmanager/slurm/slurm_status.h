@@ -10,7 +10,6 @@
 
 #include "runmanager/slurm/job_file.h"
 #include "runmanager/slurm/slurm_client.h"
-#include "runmanager/slurm/task_queue.h"
 
 namespace sweep {
 
@@ -33,12 +32,13 @@ struct SlurmStatus {
   std::size_t running() const;  // tasks that train, of all jobs
   std::size_t waiting() const;
   std::size_t held_after_failed_launch() const;  // of those that wait, of all jobs
-  bool any_live() const { return running() + waiting() > 0; }
+  /// Whether any job runs or waits; the last one submits again what is not done.
+  bool any_live() const;
 };
 
 SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue);
 
-/// Asks Slurm at most once a minute. Throws DataError if the list of jobs cannot be read.
+/// Asks Slurm at most once a minute for each client. Throws DataError if the list of jobs cannot be read.
 SlurmStatus slurm_status(const std::filesystem::path& directory, SlurmClient& client);
 
 /// What a reason for waiting means, where its word does not tell: "Resources: nodes are busy".

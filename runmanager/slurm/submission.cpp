@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <random>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -22,6 +25,11 @@ std::string new_comment() {
   return fmt::format("sweep-{:08x}{:08x}", random(), random());
 }
 
+int this_round() {
+  const char* round = std::getenv(kSlurmRoundVariable);
+  return round == nullptr ? 0 : std::atoi(round);
+}
+
 class Submitter {
  public:
   Submitter(const SubmissionOptions& options, SlurmClient& client)
@@ -33,44 +41,59 @@ class Submitter {
                 .setup = {},
                 .max_restarts = options.spec.max_restarts} {}
 
-  Submission run(const std::map<SlurmShape, std::size_t>& runs) {
+  Submission run(const std::map<SlurmShape, std::vector<std::string>>& runs) {
     const SlurmJobsLock lock(directory_);
     jobs_ = read_slurm_jobs(directory_);
     settle_unanswered(directory_, jobs_, client_);
-    TaskQueue queue = fresh_queue(directory_, jobs_, client_);
-    submission_.released = release_failed_launches(directory_, jobs_, queue, client_);
+    TaskQueue queue = fresh_queue(jobs_, client_);
+    submission_.released = release_failed_launches(jobs_, queue, client_);
     std::ranges::copy_if(queue.tasks, std::back_inserter(submission_.held), is_held_by_others);
     const std::map<std::string, std::size_t> live = live_tasks(jobs_, queue);
     for (const auto& [shape, count] : live) submission_.live_tasks += shape.empty() ? 0 : count;
-    for (const auto& [shape, count] : runs) {
+    for (const auto& [shape, names] : runs) {
       const auto found = live.find(shape_name(shape));
-      submit_shape(shape, tasks_needed(options_.spec, count, found == live.end() ? 0 : found->second));
+      submit_shape(shape, without_tasks(shape, names, queue), found == live.end() ? 0 : found->second);
     }
     if (options_.spec.report && !submission_.jobs.empty()) submit_report(queue);
     return std::move(submission_);
   }
 
  private:
-  void submit_shape(const SlurmShape& shape, std::size_t tasks) {
-    if (tasks == 0) return;
+  // Those of `runs` that are in the list of no task that runs or waits.
+  std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs,
+                                         const TaskQueue& queue) const {
+    std::map<std::string, std::optional<TaskLists>> lists;  // by job
+    std::set<std::string> in_lists;
+    for (const SlurmTask& task : queue.tasks) {
+      const auto job = std::ranges::find(jobs_, task.job, &SubmittedJob::id);
+      if (!is_alive(task.state) || job == jobs_.end() || job->shape != shape_name(shape)) continue;
+      const auto [found, is_new] = lists.try_emplace(job->id);
+      if (is_new) found->second = read_task_lists(directory_, job->comment);
+      if (!found->second) return {};  // of an earlier version: it trains whatever there is
+      const auto index = static_cast<std::size_t>(std::strtoul(task.index.c_str(), nullptr, 10));
+      if (index < found->second->size())
+        in_lists.insert((*found->second)[index].begin(), (*found->second)[index].end());
+    }
+    std::erase_if(runs, [&](const std::string& run) { return in_lists.contains(run); });
+    return runs;
+  }
+
+  void submit_shape(const SlurmShape& shape, const std::vector<std::string>& runs, std::size_t live) {
+    if (runs.empty()) return;
     const std::string name = shape_name(shape);
     const SlurmTasks asked = tasks_of(shape, options_.spec);
+    const TaskLists lists = task_lists(options_.spec, runs, client_.max_array_size());
+    const SubmittedJob job{
+        .id = "", .shape = name, .tasks = lists.size(), .comment = new_comment(), .submitted = utc_time()};
+    write_task_lists(directory_, job.comment, lists);
     script_.setup = asked.setup;
-    std::vector<std::string> more = options_.options;
-    if (options_.spec.runs_per_task > 0) {
-      more.emplace_back("--most-runs");
-      more.push_back(std::to_string(options_.spec.runs_per_task));
-    }
     const fs::path script = directory_ / kSlurmFolder / (name + ".sh");
-    write_file_atomically(script, worker_script(script_, name, more, options_.jobs, options_.threads));
-    const std::size_t largest = client_.max_array_size(), arrays = (tasks + largest - 1) / largest;
-    const std::size_t at_once =
-        std::max<std::size_t>(1, static_cast<std::size_t>(options_.spec.tasks) / arrays);
-    for (std::size_t begin = 0; begin < tasks; begin += largest) {
-      const std::size_t count = std::min(largest, tasks - begin);
-      submit({.id = {}, .shape = name, .tasks = count, .comment = new_comment(), .submitted = utc_time()},
-             asked, array_options(directory_, name, count, at_once, options_.spec.warning_seconds), script);
-    }
+    write_file_atomically(
+        script, worker_script(script_, name, job.comment, options_.options, options_.jobs, options_.threads));
+    const auto most = static_cast<std::size_t>(options_.spec.tasks);
+    const std::size_t at_once = most - std::min(live, most - 1);
+    submit(job, asked, array_options(directory_, name, lists.size(), at_once, options_.spec.warning_seconds),
+           script);
   }
 
   // After the new arrays and those of earlier submissions that are not over.
@@ -80,8 +103,8 @@ class Submitter {
       const bool is_new = std::ranges::any_of(
           submission_.jobs, [&](const SubmittedJob& submitted) { return submitted.id == job.id; });
       const bool lives = std::ranges::any_of(
-          queue.tasks, [&](const SlurmTask& task) { return task.job == job.id.job && is_alive(task.state); });
-      if (!job.is_report() && !job.id.job.empty() && (is_new || lives)) dependency += ":" + job.id.job;
+          queue.tasks, [&](const SlurmTask& task) { return task.job == job.id && is_alive(task.state); });
+      if (!job.is_report() && !job.id.empty() && (is_new || lives)) dependency += ":" + job.id;
     }
     SlurmTasks asked = options_.spec.cpu;
     asked.cpus = 1;
@@ -89,8 +112,8 @@ class Submitter {
     if (!asked.time.empty()) asked.time = "30";
     script_.setup = asked.setup;
     const fs::path script = directory_ / kSlurmFolder / "report.sh";
-    write_file_atomically(script, report_script(script_));
-    submit({.id = {}, .shape = "", .tasks = 1, .comment = new_comment(), .submitted = utc_time()}, asked,
+    write_file_atomically(script, report_script(script_, options_.options, round_));
+    submit({.id = "", .shape = "", .tasks = 1, .comment = new_comment(), .submitted = utc_time()}, asked,
            {output_option(directory_, "report-%j"), "--open-mode=append", "--requeue", dependency}, script);
   }
 
@@ -107,7 +130,7 @@ class Submitter {
       jobs_.back().id = client_.submit(options, script.string());
     } catch (const SlurmUnreachable& error) {
       // Slurm may have taken it all the same.
-      std::vector<SlurmJobId> found;
+      std::vector<std::string> found;
       try {
         found = client_.find_by_comment(job.comment);
       } catch (const Error&) {
@@ -127,7 +150,6 @@ class Submitter {
     }
     job = jobs_.back();
     write_slurm_jobs(directory_, jobs_);
-    add_to_queue(directory_, job);
     submission_.jobs.push_back(job);
   }
 
@@ -146,60 +168,66 @@ class Submitter {
   SlurmClient& client_;
   BatchScript script_;
   std::vector<SubmittedJob> jobs_;
+  const int round_ = this_round();
   Submission submission_;
 };
 
 }  // namespace
 
-std::size_t tasks_needed(const SlurmSpec& spec, std::size_t runs, std::size_t live) {
-  std::size_t tasks = std::min(runs, static_cast<std::size_t>(spec.tasks));
+TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs, std::size_t largest) {
+  constexpr std::size_t kListsPerTask = 4;
+  std::size_t count = kListsPerTask * static_cast<std::size_t>(spec.tasks);
   if (spec.runs_per_task > 0) {
     const auto each = static_cast<std::size_t>(spec.runs_per_task);
-    tasks = (runs + each - 1) / each;
+    count = (runs.size() + each - 1) / each;
   }
-  return tasks - std::min(tasks, live);
+  TaskLists lists(std::min({count, runs.size(), largest}));
+  for (std::size_t i = 0; i < runs.size(); ++i) lists[i % lists.size()].push_back(runs[i]);
+  return lists;
+}
+
+TaskQueue fresh_queue(const std::vector<SubmittedJob>& jobs, SlurmClient& client) {
+  TaskQueue queue;
+  queue.tasks = client.tasks(known_ids(jobs));
+  queue.known = true;
+  return queue;
 }
 
 std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue) {
   std::map<std::string, std::size_t> live;
   for (const SlurmTask& task : queue.tasks) {
     if (!is_alive(task.state)) continue;
-    const auto job = std::ranges::find_if(jobs, [&](const SubmittedJob& j) { return j.id.job == task.job; });
+    const auto job = std::ranges::find_if(jobs, [&](const SubmittedJob& j) { return j.id == task.job; });
     if (job != jobs.end()) ++live[job->shape];
   }
   return live;
 }
 
-std::size_t release_failed_launches(const fs::path& directory, const std::vector<SubmittedJob>& jobs,
-                                    TaskQueue& queue, SlurmClient& client) {
-  std::size_t released = 0;
-  for (const SubmittedJob& job : jobs) {
-    std::vector<SlurmTask> held;
-    std::ranges::copy_if(queue.tasks, std::back_inserter(held), [&](const SlurmTask& task) {
-      return task.job == job.id.job && is_held_after_failed_launch(task);
-    });
-    client.release(job.id, held);
-    released += held.size();
-  }
-  if (released > 0) queue = fresh_queue(directory, jobs, client);
-  return released;
+std::size_t release_failed_launches(const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
+                                    SlurmClient& client) {
+  std::vector<SlurmTask> held;
+  std::ranges::copy_if(queue.tasks, std::back_inserter(held), is_held_after_failed_launch);
+  if (held.empty()) return 0;
+  client.release(held);
+  queue = fresh_queue(jobs, client);
+  return held.size();
 }
 
-Submission submit_runs(const SubmissionOptions& options, const std::map<SlurmShape, std::size_t>& runs,
-                       SlurmClient& client) {
+Submission submit_runs(const SubmissionOptions& options,
+                       const std::map<SlurmShape, std::vector<std::string>>& runs, SlurmClient& client) {
   return Submitter(options, client).run(runs);
 }
 
 void settle_unanswered(const fs::path& directory, std::vector<SubmittedJob>& jobs, SlurmClient& client) {
   bool changed = false;
   for (SubmittedJob& job : jobs) {
-    if (!job.id.job.empty()) continue;
-    const std::vector<SlurmJobId> found = client.find_by_comment(job.comment);
+    if (!job.id.empty()) continue;
+    const std::vector<std::string> found = client.find_by_comment(job.comment);
     if (!found.empty()) job.id = found.front();
     changed = true;
   }
   if (!changed) return;
-  std::erase_if(jobs, [](const SubmittedJob& job) { return job.id.job.empty(); });
+  std::erase_if(jobs, [](const SubmittedJob& job) { return job.id.empty(); });
   write_slurm_jobs(directory, jobs);
 }
 
@@ -207,12 +235,12 @@ std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
   const SlurmJobsLock lock(directory);
   std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
   settle_unanswered(directory, jobs, client);
-  const TaskQueue before = fresh_queue(directory, jobs, client);
-  std::vector<SlurmJobId> ids;
+  const TaskQueue before = fresh_queue(jobs, client);
+  std::vector<std::string> ids;
   std::size_t tasks = 0;
   for (SubmittedJob& job : jobs) {
     std::size_t live = 0;
-    for (const SlurmTask& task : before.tasks) live += task.job == job.id.job && is_alive(task.state) ? 1 : 0;
+    for (const SlurmTask& task : before.tasks) live += task.job == job.id && is_alive(task.state) ? 1 : 0;
     if (live > 0) ids.push_back(job.id);
     if (!job.is_report()) tasks += live;
     job.cancelled = job.cancelled || live > 0;
@@ -220,7 +248,6 @@ std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
   if (ids.empty()) return 0;
   client.cancel(ids);
   write_slurm_jobs(directory, jobs);
-  fresh_queue(directory, jobs, client);
   return tasks;
 }
 

@@ -12,7 +12,6 @@
 #include "runmanager/slurm/job_file.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
-#include "runmanager/slurm/task_queue.h"
 
 namespace sweep {
 
@@ -34,8 +33,13 @@ struct Submission {
   std::vector<SlurmTask> held;     // of these, that somebody holds: they wait until they are let go
 };
 
-/// The tasks that runs of one kind need: `runs` are not done, `live` tasks for them run or wait already.
-std::size_t tasks_needed(const SlurmSpec& spec, std::size_t runs, std::size_t live);
+/// What each task of an array trains: every so manieth of `runs`, so that long ones, which stand together,
+/// are divided. There are four lists for each task that may run at once, or as many as runs_per_task asks
+/// for, but no more than `largest`.
+TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs, std::size_t largest);
+
+/// Asks Slurm for the tasks of `jobs`. Throws as SlurmClient.
+TaskQueue fresh_queue(const std::vector<SubmittedJob>& jobs, SlurmClient& client);
 
 /// Tasks that run or wait, by the shape_name() of their runs.
 std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue);
@@ -43,17 +47,16 @@ std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& j
 /// Lets the tasks of `jobs` go that Slurm holds because a node could not start them: they live, so that no
 /// others are submitted in their place, but never start by themselves. Returns how many there were; `queue`
 /// is asked for anew then. To be called with the lock held. Throws as SlurmClient.
-std::size_t release_failed_launches(const std::filesystem::path& directory,
-                                    const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
+std::size_t release_failed_launches(const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
                                     SlurmClient& client);
 
-/// Submits what the runs that are not done need beside the tasks that there are: nothing if it is called
-/// again. Tasks that a node could not start are let go, those that somebody holds are not. `runs`: how many
-/// of each kind are not done. What was submitted is in the job file before and after each call of sbatch.
-/// Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not answer, so that nobody knows whether
-/// tasks live; IoError.
-Submission submit_runs(const SubmissionOptions& options, const std::map<SlurmShape, std::size_t>& runs,
-                       SlurmClient& client);
+/// Submits an array for the runs of each shape that are not done and in the list of no task that runs or
+/// waits: nothing if it is called again. Tasks that a node could not start are let go, those that somebody
+/// holds are not. `runs`: the names of those that are not done. What was submitted is in the job file before
+/// and after each call of sbatch. Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not
+/// answer, so that nobody knows whether tasks live; IoError.
+Submission submit_runs(const SubmissionOptions& options,
+                       const std::map<SlurmShape, std::vector<std::string>>& runs, SlurmClient& client);
 
 /// Finds the numbers of jobs that sbatch has not answered, and drops those that never came to be. To be
 /// called with the lock held. Throws as SlurmClient.

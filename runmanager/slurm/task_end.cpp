@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/slurm/batch_script.h"
+#include "runmanager/slurm/job_file.h"
 #include "runmanager/slurm/submission.h"
 
 namespace sweep {
@@ -43,6 +44,16 @@ void requeue(SlurmClient& client) {
 
 bool is_slurm_task() {
   return std::getenv(kSlurmRestartsVariable) != nullptr && !variable("SLURM_JOB_ID").empty();
+}
+
+std::vector<std::string> runs_of_this_task(const std::filesystem::path& directory, const std::string& lists) {
+  const std::string index = variable("SLURM_ARRAY_TASK_ID");
+  const std::optional<TaskLists> all = read_task_lists(directory, lists);
+  const auto mine = static_cast<std::size_t>(std::strtoul(index.c_str(), nullptr, 10));
+  if (!all || index.empty() || mine >= all->size())
+    throw DataError(fmt::format("{}: has no list {} for task {} of an array; want what sbatch was given",
+                                (directory / kSlurmFolder).string(), lists, index));
+  return (*all)[mine];
 }
 
 int end_slurm_task(int exit_code, const std::filesystem::path& directory, bool fail_fast,

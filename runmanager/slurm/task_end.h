@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "runmanager/slurm/slurm_client.h"
 
@@ -9,6 +11,10 @@ namespace sweep {
 
 /// Whether this process is a task that the launcher has submitted.
 bool is_slurm_task();
+
+/// The names of the runs that this task of an array trains. `lists`: see read_task_lists(). Throws DataError
+/// if there are none for it.
+std::vector<std::string> runs_of_this_task(const std::filesystem::path& directory, const std::string& lists);
 
 /// To be called last of all, by a task: one that was stopped before its end, `exit_code` 75, is put back into
 /// the queue, unless it has started again as often as it may; with `fail_fast`, the first one with a run that

@@ -32,7 +32,8 @@ SweepOutcome SweepRunner::run_joined() {
   kind_->load(sweep_);
   kind_->check(sweep_);
   directory_.emplace(SweepDirectory::join(options_.logdir, sweep_.name));
-  check_locks_reach(directory_->path());
+  // Runs that no other process takes need no lock.
+  if (!options_.takes) check_locks_reach(directory_->path());
   make_records();
   if (directory_->plan(
           new_start(), [this](bool alone) { plan_joined(alone); }, environment_.stop_requested)) {
@@ -44,7 +45,7 @@ SweepOutcome SweepRunner::run_joined() {
 
 void SweepRunner::plan_joined(bool alone) {
   if (!alone) return check_is_same();
-  clean_up();
+  if (!options_.takes) clean_up();
   find_existing();
   changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
   make_room(directory_->path(), sweep_.runs, existing_);
@@ -85,7 +86,6 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
   LockedRuns here(runs, recorder,
                   {.slots = slots_for(runs.size()),
                    .leaves = options_.leave,
-                   .most = options_.most_runs,
                    .takes = options_.takes,
                    .start = directory_->start(),
                    .finished = finished});

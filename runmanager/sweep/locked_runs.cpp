@@ -27,12 +27,11 @@ std::filesystem::path LockedRuns::directory_of(const OpenRun& open) const {
 
 std::vector<const ScheduledRun*> LockedRuns::take_ready() {
   std::vector<const ScheduledRun*> ready;
-  while (active_ < options_.slots && (options_.most == 0 || handed_out_ < options_.most)) {
+  while (active_ < options_.slots) {
     OpenRun* open = lock_next();
     if (open == nullptr) break;
     open->is_active = true;
     ++active_;
-    ++handed_out_;
     ready.push_back(open->run);
   }
   return ready;

@@ -16,7 +16,6 @@ namespace sweep {
 struct LockedRunsOptions {
   std::size_t slots = 1;                             // runs at once
   bool leaves = false;                               // whether nothing is waited for that others train
-  std::size_t most = 0;                              // that are handed out; 0: all
   std::function<bool(const RunConfig&)> takes = {};  // what may be locked; empty: all
   std::string start = {};                            // SweepDirectory::start()
   /// The record of a run if nothing is left to be trained, which was just locked.
@@ -59,7 +58,6 @@ class LockedRuns final : public RunSource {
   std::vector<OpenRun> open_;  // those that have not ended, in the order of the sweep
   std::size_t next_ = 0;       // of open_: none before it could be locked when it was last tried
   std::size_t active_ = 0;
-  std::size_t handed_out_ = 0;
   Clock::time_point next_look_;  // at all of open_
 };
 

@@ -35,9 +35,9 @@ struct RunnerOptions {
   bool strict = false;       // a run without its device is a failure, not a skip
   bool quiet = false;        // no progress
   bool json = false;         // results.json on stdout instead of the table
-  std::function<bool(const RunConfig&)> takes = {};  // with join: which runs are claimed here; empty: all
-  std::size_t most_runs = 0;                         // with join: claimed here, at most; 0: all
-  std::vector<std::string> command = {};             // as typed, for the records and the hint how to resume
+  /// With join: which runs may be trained here, which no other process takes; empty: all.
+  std::function<bool(const RunConfig&)> takes = {};
+  std::vector<std::string> command = {};  // as typed, for the records and the hint how to resume
 };
 
 /// What a sweep uses from outside. Tests replace parts of it.

@@ -253,22 +253,6 @@ class JoinTest:
             task(6, index)
         self.expect("the next task of it tries again", self.failed("job", "short") == second)
 
-    def a_failed_run_does_not_use_up_the_tasks_of_a_job(self):
-        """Each task trains one run: the next one goes on with another."""
-        plain = self.start("fails.json", "--logdir", "each")
-        self.wait_until("the other run is trained", lambda: self.failed("each") and self.checkpoints("each", "fails"))
-        plain.send_signal(signal.SIGTERM)
-        self.end(plain, "SIGTERM", 143)
-        first = self.failed("each")
-        words = ["resume", "each/fails", "--join", "--leave", "--most-runs", "1"]
-        self.end(self.start(*words, SLURM_JOB_ID="7", SLURM_ARRAY_JOB_ID="7", SLURM_ARRAY_TASK_ID="0"), "task 7_0", 1)
-        self.expect("a job tries again", self.failed("each") != first)
-        second = self.start(*words, SLURM_JOB_ID="8", SLURM_ARRAY_JOB_ID="7", SLURM_ARRAY_TASK_ID="1")
-        log = self.directory / "each/fails/lr=0.02/log.txt"
-        self.wait_until("the next task goes on", lambda: "resumed after epoch" in log.read_text())
-        second.send_signal(signal.SIGTERM)
-        self.end(second, "SIGTERM", 143)
-
     def run(self):
         for name in [name for name in dir(self) if name.startswith(("a_", "what_"))]:
             begin, before = time.monotonic(), len(self.found)

@@ -59,7 +59,7 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
     nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
     for (const SubmittedJob& job : launched.submission.jobs) {
       jobs.push_back(
-          {{"job", job.id.job}, {"kind", job.is_report() ? "report" : job.shape}, {"tasks", job.tasks}});
+          {{"job", job.id}, {"kind", job.is_report() ? "report" : job.shape}, {"tasks", job.tasks}});
     }
     nlohmann::ordered_json held = nlohmann::ordered_json::array();
     for (const SlurmTask& task : launched.submission.held) held.push_back(task_name(task));
@@ -72,10 +72,9 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
     return;
   }
   for (const SubmittedJob& job : launched.submission.jobs) {
-    std::cout << (job.is_report()
-                      ? fmt::format("job {}: the report, when the others have ended\n", job.id.job)
-                      : fmt::format("job {}: {} task{} on {}\n", job.id.job, job.tasks,
-                                    job.tasks == 1 ? "" : "s", job.shape));
+    std::cout << (job.is_report() ? fmt::format("job {}: the report, when the others have ended\n", job.id)
+                                  : fmt::format("job {}: {} task{} on {}\n", job.id, job.tasks,
+                                                job.tasks == 1 ? "" : "s", job.shape));
   }
   std::cout.flush();
   if (runner.quiet) return;

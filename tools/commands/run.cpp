@@ -5,13 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "runmanager/slurm/job_file.h"
-#include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
 #include "runmanager/slurm/task_end.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/commands/plan.h"
@@ -25,9 +24,10 @@ namespace fs = std::filesystem;
 
 // A task of a cluster trains the runs that it was submitted for.
 int train_as_task(const Sweep& sweep, RunOptions& options, MpiSession* session) {
-  if (!options.shape.empty()) {
-    options.runner.takes = [spec = slurm_spec(sweep), shape = options.shape](const RunConfig& run) {
-      return shape_name(shape_of(run, spec)) == shape;
+  if (!options.list.empty()) {
+    const std::vector<std::string> runs = runs_of_this_task(options.runner.logdir / sweep.name, options.list);
+    options.runner.takes = [names = std::set<std::string>(runs.begin(), runs.end())](const RunConfig& run) {
+      return names.contains(run.name);
     };
   }
   const int code = train_sweep(sweep, options.runner, session);

@@ -187,8 +187,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_launcher_options(app, options.launcher);
   app.add_flag("--dry-run", options.dry_run, "train nothing: print what `sweep plan` prints");
   // For the scripts of tasks.
-  app.add_option("--shape", options.shape)->group("");
-  app.add_option("--most-runs", runner.most_runs)->group("");
+  app.add_option("--list", options.list)->group("");
 }
 
 void add_logdir_option(CLI::App& app, SweepArguments& arguments) {

@@ -40,7 +40,7 @@ struct RunOptions {
   RunnerOptions runner;
   LauncherOptions launcher;
   bool dry_run = false;  // prints the plan instead
-  std::string shape;     // of a task on a cluster: the kind of runs it trains; empty: all
+  std::string list;      // of a task on a cluster: where the runs are that it trains; empty: all
 };
 
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.

@@ -192,7 +192,7 @@ std::span<const Setting> slurm_settings() {
     all.push_back(integer("tasks", 1, kMaxTasks, defaults.tasks,
                           "most tasks at once, for runs on the CPU and on CUDA each", false));
     all.push_back(integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
-                          "runs that a task trains before it ends; 0: until none is left", false));
+                          "runs of a task; 0: as many as make four tasks for each at once", false));
     all.push_back(integer("max_restarts", 0, kMaxTasks, defaults.max_restarts,
                           "how often a task starts again after a preemption, its time limit or a lost node",
                           false));

@@ -46,37 +46,38 @@ class BatchScriptTest : public ::testing::Test {
 };
 
 TEST_F(BatchScriptTest, CallsTheProgramWithHostilePathsAsTheyAre) {
-  const CommandResult result = run(worker_script(script_, "cuda", {"--retry", "2"}, 1, 0));
-  EXPECT_EQ(result.out, "resume\n" + script_.directory.string() +
-                            "\n--join\n--leave\n--quiet\n--shape\ncuda\n--retry\n2\n--threads\n1\nrestarts=7 "
-                            "gpus=unset data=\n");
+  const CommandResult result = run(worker_script(script_, "cuda", "sweep-1", {"--retry", "2"}, 1, 0));
+  EXPECT_EQ(result.out,
+            "resume\n" + script_.directory.string() +
+                "\n--join\n--leave\n--quiet\n--list\nsweep-1\n--retry\n2\n--threads\n1\nrestarts=7 "
+                "gpus=unset data=\n");
   EXPECT_EQ(result.err, "");
 }
 
 TEST_F(BatchScriptTest, DividesTheCoresOfATaskOverItsRuns) {
   const test::Environment cpus("SLURM_CPUS_PER_TASK", "9");
-  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 0)).out, HasSubstr("--threads\n9\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 4, 0)).out, HasSubstr("--threads\n2\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 20, 0)).out, HasSubstr("--threads\n1\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 3)).out, HasSubstr("--threads\n3\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0)).out, HasSubstr("--threads\n9\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 4, 0)).out, HasSubstr("--threads\n2\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 20, 0)).out, HasSubstr("--threads\n1\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 3)).out, HasSubstr("--threads\n3\n"));
 }
 
 TEST_F(BatchScriptTest, HidesGpusFromRunsOnTheCpu) {
   const test::Environment gpus("CUDA_VISIBLE_DEVICES", "0");
-  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 0)).out, HasSubstr("gpus= "));
-  EXPECT_THAT(run(worker_script(script_, "cuda", {}, 1, 0)).out, HasSubstr("gpus=0 "));
+  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0)).out, HasSubstr("gpus= "));
+  EXPECT_THAT(run(worker_script(script_, "cuda", "sweep-1", {}, 1, 0)).out, HasSubstr("gpus=0 "));
 }
 
 TEST_F(BatchScriptTest, EndsWhereALineOfSetupFails) {
   script_.setup = {"export FOO=bar", "false", "echo not here"};
-  const CommandResult result = run(worker_script(script_, "cpu", {}, 1, 0));
+  const CommandResult result = run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0));
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "");
 }
 
 TEST_F(BatchScriptTest, TakesTheDataDirectoryAlong) {
   const test::Environment data("SWEEP_DATA", "some 'data'");
-  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 0)).out,
+  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0)).out,
               HasSubstr("data=" + (fs::current_path() / "some 'data'").string() + "\n"));
 }
 
@@ -85,9 +86,19 @@ TEST_F(BatchScriptTest, ReportEndsWithWhetherAllIsDone) {
       "program",
       "#!/bin/bash\necho \"$1\"\n[ \"$1\" != report ] || exit 5\n[ \"$3\" != --expect-done ] || exit 1\n");
   fs::permissions(script_.program, fs::perms::owner_all);
-  const CommandResult result = run(report_script(script_));
+  const CommandResult result = run(report_script(script_, {}, 7));
   EXPECT_EQ(result.out, "report\nshow\nstatus\n");
   EXPECT_EQ(result.code, 1);
+}
+
+TEST_F(BatchScriptTest, ReportSubmitsAgainWhatIsNotDoneAsOftenAsItMay) {
+  script_.program = folder_.write("program", "#!/bin/bash\necho \"$SWEEP_SLURM_ROUND $*\"\n");
+  fs::permissions(script_.program, fs::perms::owner_all);
+  script_.directory = "/runs/a";
+  EXPECT_EQ(run(report_script(script_, {"--retry", "2"}, 6)).out,
+            " report /runs/a\n show /runs/a\n"
+            "7 resume /runs/a --retry 2 --launcher slurm --no-retry-failed\n status /runs/a --expect-done\n");
+  EXPECT_THAT(run(report_script(script_, {}, 7)).out, Not(HasSubstr("resume")));
 }
 
 TEST(JobOptions, NameWhatTheFileAsksFor) {
@@ -117,7 +128,7 @@ TEST_F(BatchScriptTest, OpensItsOutputItselfWhereSlurmWouldChangeItsPath) {
     fs::create_directories(script_.directory / "slurm");
     const test::Environment job("SLURM_ARRAY_JOB_ID", "4"), task("SLURM_ARRAY_TASK_ID", "2");
     const std::string there = "cd " + shell_command({script_.directory.string()}) + "\n";
-    const std::string text = worker_script(script_, "cpu", {}, 1, 0);
+    const std::string text = worker_script(script_, "cpu", "sweep-1", {}, 1, 0);
     EXPECT_EQ(run(text.substr(0, text.find("\n") + 1) + there + text.substr(text.find("\n") + 1)).out, "");
     EXPECT_THAT(read_file(script_.directory / "slurm/cpu-4_2.out"), StartsWith("resume\n"));
   }

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cluster_sweeps import LRS
 from disasters import Disasters
 from short_runs import measure_short_runs
 import slurm_cluster
@@ -55,9 +56,9 @@ class ClusterTest(Disasters):
         """Slurm holds tasks that a node could not start, as after a controller that died in that moment: nobody else lets them go."""
         with self.cluster.unable_to_start():
             self.submit("not_started")
-            until(lambda: len(self.cluster.held()) == 3, 60, "Slurm holds the tasks")
+            until(lambda: len(self.cluster.held()) == len(LRS), 60, "Slurm holds the tasks")
         status = self.expect_exit(0, "status", "not_started/sweep", "--json")
-        if json.loads(status.stdout)["slurm"]["waiting"] != 3:
+        if json.loads(status.stdout)["slurm"]["waiting"] != len(LRS):
             self.problem(f"status does not count the tasks that are held: {status.stdout}")
         listed = self.expect_exit(0, "ls", "not_started")
         if "on a cluster: 4 pending" not in listed.stdout:
@@ -65,7 +66,7 @@ class ClusterTest(Disasters):
         watch = subprocess.Popen([self.program, "watch", "not_started/sweep"], cwd=self.directory, env=self.environment,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         done = self.expect_exit(0, "resume", "not_started/sweep")
-        if done.stdout or "3 tasks that a node could not start were let go" not in done.stderr:
+        if done.stdout or f"{len(LRS)} tasks that a node could not start were let go" not in done.stderr:
             self.problem(f"resume does not let the tasks go:\n{done.stdout}{done.stderr}")
         self.finish("not_started")
         watched = watch.communicate(timeout=120)[0]

@@ -33,8 +33,17 @@ class SubmissionTest : public ::testing::Test {
     fs::create_directories(options_.directory);
   }
 
+  // So many runs of each shape that are not done: "cpu0", "cpu1", …
   Submission submit(const std::map<SlurmShape, std::size_t>& runs) {
-    return submit_runs(options_, runs, client_);
+    std::map<SlurmShape, std::vector<std::string>> names;
+    for (const auto& [shape, count] : runs) {
+      for (std::size_t i = 0; i < count; ++i) names[shape].push_back(shape_name(shape) + std::to_string(i));
+    }
+    return submit_runs(options_, names, client_);
+  }
+  // Of each task of the job.
+  TaskLists lists_of(const SubmittedJob& job) const {
+    return read_task_lists(options_.directory, job.comment).value();
   }
   std::vector<SubmittedJob> jobs() const { return read_slurm_jobs(options_.directory); }
 
@@ -50,41 +59,79 @@ TEST_F(SubmissionTest, HasAnArrayForEachKindAndAReportAfterThem) {
   const std::vector<std::string> calls = slurm_.calls("sbatch");
   EXPECT_THAT(calls[0], AllOf(HasSubstr("--array=0-2 "), HasSubstr("--output=slurm/cpu-%A_%a.out"),
                               Not(HasSubstr("--gres"))));
-  EXPECT_THAT(calls[1], AllOf(HasSubstr("--array=0-7 "), HasSubstr("--gres=gpu:1")));
+  EXPECT_THAT(calls[1], AllOf(HasSubstr("--array=0-19%8 "), HasSubstr("--gres=gpu:1")));
   EXPECT_THAT(calls[2], HasSubstr("--dependency=afterany:101:102 "));
   EXPECT_THAT(read_file(options_.directory / "slurm/cuda.sh"), HasSubstr("exec /opt/sweep resume "));
   EXPECT_THAT(jobs(), SizeIs(3));
-  EXPECT_EQ(jobs()[1].id.job, "102");
-  EXPECT_EQ(jobs()[1].tasks, 8u);
+  EXPECT_EQ(jobs()[1].id, "102");
+  EXPECT_EQ(jobs()[1].tasks, 20u);
 }
 
-TEST_F(SubmissionTest, SubmitsNothingTwice) {
-  submit({{kCpu, 20}});
+TEST_F(SubmissionTest, DividesTheRunsIntoFourListsForEachTaskThatMayRunAtOnce) {
+  options_.spec.tasks = 2;
+  const Submission submission = submit({{kCpu, 19}});
+  EXPECT_THAT(slurm_.calls("sbatch")[0], HasSubstr("--array=0-7%2 "));
+  const TaskLists lists = lists_of(submission.jobs.at(0));
+  ASSERT_THAT(lists, SizeIs(8));
+  EXPECT_THAT(lists[0], ElementsAre("cpu0", "cpu8", "cpu16"));
+  EXPECT_THAT(lists[7], ElementsAre("cpu7", "cpu15"));
+  const test::Environment job("SLURM_ARRAY_JOB_ID", "101"), index("SLURM_ARRAY_TASK_ID", "7");
+  EXPECT_EQ(runs_of_this_task(options_.directory, submission.jobs[0].comment), lists[7]);
+  const test::Environment other("SLURM_ARRAY_TASK_ID", "8");
+  EXPECT_THROW(runs_of_this_task(options_.directory, submission.jobs[0].comment), DataError);
+}
+
+TEST_F(SubmissionTest, SubmitsTheRunsThatAreInTheListOfNoLivingTask) {
+  options_.spec.tasks = 2;
+  submit({{kCpu, 19}});
   slurm_.set_queue(
-      "101|0|RUNNING|None\n101|1|RUNNING|None\n101|2|COMPLETED|None\n101|3|FAILED|NonZeroExitCode\n"
+      "101|0|RUNNING|None\n101|1|FAILED|NonZeroExitCode\n101|2|COMPLETED|None\n101|3|NODE_FAIL|None\n"
       "101|4|PENDING|Resources\n101|5|PENDING|Resources\n101|6|PENDING|Resources\n101|7|COMPLETING|None\n"
       "102|N/A|PENDING|Dependency\n");
   const Submission second = submit({{kCpu, 19}});
-  EXPECT_EQ(second.live_tasks, 6u);
+  EXPECT_EQ(second.live_tasks, 5u);
   ASSERT_THAT(second.jobs, SizeIs(2));
-  EXPECT_EQ(second.jobs[0].tasks, 2u);
+  EXPECT_THAT(
+      lists_of(second.jobs[0]),
+      ElementsAre(ElementsAre("cpu1"), ElementsAre("cpu2"), ElementsAre("cpu3"), ElementsAre("cpu9"),
+                  ElementsAre("cpu10"), ElementsAre("cpu11"), ElementsAre("cpu17"), ElementsAre("cpu18")));
+  EXPECT_THAT(slurm_.calls("sbatch")[2], HasSubstr("--array=0-7%1 ")) << "others run already";
   EXPECT_THAT(slurm_.calls("sbatch")[3], HasSubstr("--dependency=afterany:101:103 "));
-  slurm_.set_queue("101|0|RUNNING|None\n101|1|RUNNING|None\n101|4|PENDING|Resources\n");
-  EXPECT_THAT(submit({{kCpu, 3}}).jobs, IsEmpty());
+  slurm_.set_queue("101|0|RUNNING|None\n101|1|RUNNING|None\n101|2|RUNNING|None\n101|3|PENDING|Resources\n");
+  EXPECT_THAT(submit({{kCpu, 4}}).jobs, IsEmpty());
   EXPECT_THAT(submit({}).jobs, IsEmpty());
 }
 
-TEST_F(SubmissionTest, OneRunPerTaskIsCutIntoArraysThatSlurmTakes) {
-  slurm_.set_max_array_size(4);
+TEST_F(SubmissionTest, LeavesAllRunsToLivingTasksOfAnEarlierVersion) {
+  const Submission first = submit({{kCpu, 2}});
+  fs::remove(options_.directory / "slurm" / (first.jobs.at(0).comment + ".json"));
+  slurm_.set_queue("101|0|RUNNING|None\n");
+  EXPECT_THAT(submit({{kCpu, 9}}).jobs, IsEmpty());
+  slurm_.set_queue("101|0|COMPLETED|None\n");
+  EXPECT_THAT(submit({{kCpu, 9}}).jobs, SizeIs(2));
+}
+
+TEST_F(SubmissionTest, OneRunPerTaskIsOneArrayWithLongerListsWhereItWouldBeTooLarge) {
   options_.spec.runs_per_task = 1;
-  options_.spec.tasks = 6;
+  options_.spec.tasks = 2;
   options_.spec.report = false;
+  EXPECT_THAT(submit({{kCpu, 10}}).jobs, SizeIs(1));
+  EXPECT_THAT(slurm_.calls("sbatch")[0], HasSubstr("--array=0-9%2 "));
+  slurm_.set_max_array_size(4);
   const Submission submission = submit({{kCpu, 10}});
-  ASSERT_THAT(submission.jobs, SizeIs(3));
-  const std::vector<std::string> calls = slurm_.calls("sbatch");
-  EXPECT_THAT(calls[0], HasSubstr("--array=0-3%2 "));
-  EXPECT_THAT(calls[2], HasSubstr("--array=0-1 "));
-  EXPECT_THAT(read_file(options_.directory / "slurm/cpu.sh"), HasSubstr(" --most-runs 1 "));
+  ASSERT_THAT(submission.jobs, SizeIs(1)) << "several arrays would run more tasks at once";
+  EXPECT_THAT(slurm_.calls("sbatch")[1], HasSubstr("--array=0-3%2 "));
+  EXPECT_THAT(lists_of(submission.jobs[0])[0], ElementsAre("cpu0", "cpu4", "cpu8"));
+}
+
+TEST_F(SubmissionTest, TheLastJobCountsHowOftenItHasSubmitted) {
+  options_.spec.max_restarts = 3;
+  submit({{kCpu, 2}});
+  EXPECT_THAT(read_file(options_.directory / "slurm/report.sh"), HasSubstr("SWEEP_SLURM_ROUND=1 "));
+  const test::Environment round("SWEEP_SLURM_ROUND", "2");
+  slurm_.set_queue("101|0|FAILED|None\n");
+  submit({{kCpu, 2}});
+  EXPECT_THAT(read_file(options_.directory / "slurm/report.sh"), HasSubstr("SWEEP_SLURM_ROUND=3 "));
 }
 
 TEST_F(SubmissionTest, KnowsNothingIfSlurmDoesNotAnswerAndSubmitsNothing) {
@@ -97,8 +144,8 @@ TEST_F(SubmissionTest, KnowsNothingIfSlurmDoesNotAnswerAndSubmitsNothing) {
 TEST_F(SubmissionTest, FindsAJobWhoseAnswerWasLost) {
   options_.spec.report = false;
   slurm_.lose_answer("sbatch: error: Socket timed out on send/recv operation\n");
-  EXPECT_EQ(submit({{kCpu, 2}}).jobs.at(0).id.job, "101");
-  EXPECT_EQ(jobs().at(0).id.job, "101");
+  EXPECT_EQ(submit({{kCpu, 2}}).jobs.at(0).id, "101");
+  EXPECT_EQ(jobs().at(0).id, "101");
 }
 
 TEST_F(SubmissionTest, FindsItLaterIfSlurmStaysAway) {
@@ -110,13 +157,13 @@ TEST_F(SubmissionTest, FindsItLaterIfSlurmStaysAway) {
   EXPECT_THAT(message, AllOf(HasSubstr("Socket timed out"), HasSubstr("whether the job was taken is unknown"),
                              HasSubstr("sweep resume")));
   ASSERT_THAT(jobs(), SizeIs(1));
-  EXPECT_EQ(jobs()[0].id.job, "");
+  EXPECT_EQ(jobs()[0].id, "");
   slurm_.fail("squeue", "");
   slurm_.set_queue("101|0|RUNNING|None\n101|1|PENDING|Resources\n");
   const Submission next = submit({{kCpu, 2}});
   EXPECT_THAT(next.jobs, IsEmpty());
   EXPECT_EQ(next.live_tasks, 2u);
-  EXPECT_EQ(jobs().at(0).id.job, "101");
+  EXPECT_EQ(jobs().at(0).id, "101");
 }
 
 TEST_F(SubmissionTest, LeavesNoTraceOfAJobThatSlurmRefused) {
@@ -136,35 +183,19 @@ TEST_F(SubmissionTest, CancelsWhatLivesAndCanBeRepeated) {
   EXPECT_TRUE(jobs()[0].cancelled);
 }
 
-TEST_F(SubmissionTest, AsksSlurmOnceAMinuteForAllWhoLook) {
+TEST_F(SubmissionTest, DoesNotTakeTasksOfASlurmThatDoesNotAnswerForEnded) {
   submit({{kCpu, 2}});
-  const std::size_t before = slurm_.calls("squeue").size();
-  for (int i = 0; i < 20; ++i) {
-    SlurmClient another;
-    const SlurmStatus status = slurm_status(options_.directory, another);
-    EXPECT_TRUE(status.known);
-    EXPECT_EQ(status.waiting(), 2u) << "tasks that were just submitted wait";
-  }
-  EXPECT_LE(slurm_.calls("squeue").size() - before, 1u);
-}
-
-TEST_F(SubmissionTest, AsksASlurmThatDoesNotAnswerNotMoreOften) {
-  submit({{kCpu, 2}});
-  fs::remove(options_.directory / "slurm/queue.json");
+  client_ = SlurmClient();
   slurm_.fail("squeue", "slurm_load_jobs error: Connection refused\n");
-  const std::size_t before = slurm_.calls("squeue").size();
-  for (int i = 0; i < 5; ++i) {
-    const SlurmStatus status = slurm_status(options_.directory, client_);
-    EXPECT_FALSE(status.known);
-    EXPECT_THAT(slurm_status_text(status, 2, options_.directory), HasSubstr("Connection refused"));
-    EXPECT_THAT(slurm_status_text(status, 2, options_.directory), Not(HasSubstr("no task is left")));
-  }
-  EXPECT_EQ(slurm_.calls("squeue").size() - before, 1u);
+  const SlurmStatus status = slurm_status(options_.directory, client_);
+  EXPECT_FALSE(status.known);
+  EXPECT_THAT(slurm_status_text(status, 2, options_.directory),
+              AllOf(HasSubstr("Connection refused"), Not(HasSubstr("no task is left"))));
 }
 
 TEST_F(SubmissionTest, SaysWhyTasksWaitAndWhatEndedBadly) {
   submit({{kCpu, 8}});
-  fs::remove(options_.directory / "slurm/queue.json");
+  client_ = SlurmClient();
   slurm_.set_queue(
       "101|0|RUNNING|None\n101|1|PENDING|Resources\n101|2|OUT_OF_MEMORY|OutOfMemory\n101|3|COMPLETED|None\n"
       "102|N/A|PENDING|Dependency\n");
@@ -175,7 +206,7 @@ TEST_F(SubmissionTest, SaysWhyTasksWaitAndWhatEndedBadly) {
                   HasSubstr("1 out_of_memory"), HasSubstr("job 102, report: 1 wait")));
   EXPECT_THAT(text, Not(HasSubstr("no task is left")));
   slurm_.set_queue("101|0|COMPLETED|None\n");
-  fs::remove(options_.directory / "slurm/queue.json");
+  client_ = SlurmClient();
   EXPECT_THAT(slurm_status_text(slurm_status(options_.directory, client_), 3, options_.directory),
               HasSubstr("3 runs are not done, and no task is left to train them"));
 }
@@ -189,16 +220,14 @@ TEST_F(SubmissionTest, LetsTasksGoThatANodeCouldNotStartAndNoOthers) {
   submit({{kCpu, 5}});
   slurm_.set_queue(kLaunchFailed);
   const Submission submission = submit({{kCpu, 5}});
-  EXPECT_THAT(slurm_.calls("scontrol release"),
-              ElementsAre("scontrol release 101_1 101_2", "scontrol release 102"));
+  EXPECT_THAT(slurm_.calls("scontrol release"), ElementsAre("scontrol release 101_1 101_2 102"));
   EXPECT_EQ(submission.released, 3u);
   EXPECT_THAT(submission.jobs, IsEmpty()) << "tasks that were let go train the runs";
   EXPECT_THAT(submission.held, ElementsAre(SlurmTask{"101", "3", "PENDING", "JobHeldUser"},
                                            SlurmTask{"101", "4", "PENDING", "JobHeldAdmin"}));
-  EXPECT_EQ(slurm_status(options_.directory, client_).held_after_failed_launch(), 0u)
-      << "what was done is known to who looks next";
+  EXPECT_EQ(slurm_status(options_.directory, client_).held_after_failed_launch(), 0u);
   EXPECT_EQ(submit({{kCpu, 5}}).released, 0u);
-  EXPECT_THAT(slurm_.calls("scontrol release"), SizeIs(2));
+  EXPECT_THAT(slurm_.calls("scontrol release"), SizeIs(1));
 }
 
 TEST_F(SubmissionTest, ATaskThatStartedMeanwhileNeedNotBeLetGo) {
@@ -212,7 +241,7 @@ TEST_F(SubmissionTest, ATaskThatStartedMeanwhileNeedNotBeLetGo) {
 
 TEST_F(SubmissionTest, SaysWhatToDoAboutTasksThatAreHeld) {
   submit({{kCpu, 5}});
-  fs::remove(options_.directory / "slurm/queue.json");
+  client_ = SlurmClient();
   slurm_.set_queue(kLaunchFailed);
   const SlurmStatus status = slurm_status(options_.directory, client_);
   EXPECT_EQ(status.held_after_failed_launch(), 3u);
