@@ -79,60 +79,54 @@ cudaError_t cudaDriverGetVersion(int* version) {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaGetDeviceCount")) return error;
-  if (state().machine.driver.value_or(CUDART_VERSION) < CUDART_VERSION / 1000 * 1000)
+  SWEEP_BEGIN_CALL(s);
+  if (s.machine.driver.value_or(CUDART_VERSION) < CUDART_VERSION / 1000 * 1000)
     return failed(cudaErrorInsufficientDriver);
-  if (state().devices() == 0) return failed(cudaErrorNoDevice);
-  *count = state().devices();
+  if (s.devices() == 0) return failed(cudaErrorNoDevice);
+  *count = s.devices();
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaGetDeviceProperties")) return error;
-  if (device < 0 || device >= state().devices()) return failed(cudaErrorInvalidDevice);
+  SWEEP_BEGIN_CALL(s);
+  if (device < 0 || device >= s.devices()) return failed(cudaErrorInvalidDevice);
   *properties = {};
   // A test may have devices of several models.
   const char* model = std::getenv("SWEEP_CUDA_HOST_MODEL");
   std::snprintf(properties->name, sizeof properties->name, "%s",
                 model != nullptr ? model : "CUDA stand-in on the host, for tests");
-  properties->totalGlobalMem = state().machine.memory_bytes;
-  properties->multiProcessorCount = state().machine.multiprocessors;
+  properties->totalGlobalMem = s.machine.memory_bytes;
+  properties->multiProcessorCount = s.machine.multiprocessors;
   properties->major = 9;
   properties->uuid.bytes[15] = static_cast<char>(visible_devices()[static_cast<std::size_t>(device)] + 1);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaDeviceGetAttribute")) return error;
-  if (device < 0 || device >= state().devices()) return failed(cudaErrorInvalidDevice);
+  SWEEP_BEGIN_CALL(s);
+  if (device < 0 || device >= s.devices()) return failed(cudaErrorInvalidDevice);
   if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return failed(cudaErrorInvalidValue);
-  *value = static_cast<int>(state().machine.shared_bytes);
+  *value = static_cast<int>(s.machine.shared_bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaGetDevice")) return error;
+  SWEEP_BEGIN_CALL(s);
   *device = current_device();
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaSetDevice")) return error;
-  if (device < 0 || device >= state().devices()) return failed(cudaErrorInvalidDevice);
+  SWEEP_BEGIN_CALL(s);
+  if (device < 0 || device >= s.devices()) return failed(cudaErrorInvalidDevice);
   current_device() = device;
   return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaMemGetInfo")) return error;
-  *total = state().machine.memory_bytes;
-  *free = std::min(*total - state().used(current_device()), state().left());
+  SWEEP_BEGIN_CALL(s);
+  *total = s.machine.memory_bytes;
+  *free = std::min(*total - s.used(current_device()), s.left());
   return cudaSuccess;
 }
 
@@ -174,34 +168,28 @@ cudaError_t release(void* pointer, bool of_device) {
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaMalloc")) return error;
+  SWEEP_BEGIN_CALL(s);
   return allocate(pointer, bytes, current_device());
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaMallocHost")) return error;
+  SWEEP_BEGIN_CALL(s);
   return allocate(pointer, bytes, kHost);
 }
 
 cudaError_t cudaFree(void* pointer) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaFree")) return error;
+  SWEEP_BEGIN_CALL(s);
   return release(pointer, true);
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaFreeHost")) return error;
+  SWEEP_BEGIN_CALL(s);
   return release(pointer, false);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaMemcpyAsync")) return error;
+  SWEEP_BEGIN_CALL(s);
   const auto is_on_device = [](const Allocation* allocation) {
     return allocation != nullptr && allocation->device != kHost;
   };
@@ -221,9 +209,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaMemsetAsync")) return error;
+  SWEEP_BEGIN_CALL(s);
   const Allocation* const target = s.find(memory, bytes);
   if (target == nullptr || target->device == kHost) {
     s.mistake("memory is set that is not a device's, or beyond an allocation");
@@ -234,9 +220,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaMemcpyPeerAsync")) return error;
+  SWEEP_BEGIN_CALL(s);
   const Allocation *target = s.find(to, bytes), *source = s.find(from, bytes);
   if (target == nullptr || target->device != to_device || source == nullptr ||
       source->device != from_device) {
@@ -247,18 +231,15 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaDeviceCanAccessPeer")) return error;
-  const int devices = state().devices();
+  SWEEP_BEGIN_CALL(s);
+  const int devices = s.devices();
   if (device < 0 || device >= devices || peer < 0 || peer >= devices) return failed(cudaErrorInvalidDevice);
-  *can = state().machine.has_peer_access && device != peer ? 1 : 0;
+  *can = s.machine.has_peer_access && device != peer ? 1 : 0;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaDeviceEnablePeerAccess")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!s.machine.has_peer_access || peer == current_device()) return failed(cudaErrorPeerAccessUnsupported);
   if (!s.peers.insert({current_device(), peer}).second) return failed(cudaErrorPeerAccessAlreadyEnabled);
   return cudaSuccess;

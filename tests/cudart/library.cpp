@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/libraries/library_cache.h"
+#include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "tests/cudart/library_limits.h"
 

@@ -1,15 +1,50 @@
 #include "tests/cudart/race_check.h"
 
+#include <link.h>
+
 #include <array>
 #include <set>
 #include <sstream>
 #include <unordered_map>
 
 #include "tests/cudart/grid.h"
-#include "tests/cudart/program_memory.h"
 
 namespace sweep::cuda::cudart {
 namespace {
+
+// Addresses begin … end − 1.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+  bool contains(std::uintptr_t address) const { return address >= begin && address < end; }
+};
+
+Range range_of(std::span<const std::byte> bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  return {begin, begin + bytes.size()};
+}
+
+// Where the memory of the running program lies.
+struct ProgramMemory {
+  std::uintptr_t base = 0;  // of its code: what addr2line takes is counted from here
+  Range variables;          // the calling thread's thread_local ones, which static __shared__ arrays are
+};
+
+ProgramMemory find_program_memory() {
+  ProgramMemory program;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        ProgramMemory& found = *static_cast<ProgramMemory*>(data);
+        found.base = info->dlpi_addr;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
+          found.variables.begin = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
+          found.variables.end = found.variables.begin + info->dlpi_phdr[i].p_memsz;
+        }
+        return 1;  // The program comes first.
+      },
+      &program);
+  return program;
+}
 
 // A thread of a grid at a moment. Epochs are numbered through all blocks of all grids, so two threads with
 // the same epoch are of one block, with no barrier between them.

@@ -89,6 +89,12 @@ bool& captures();
 /// function that can fail begins with it.
 cudaError_t begin_call(const char* function);
 
+/// How a function of the API begins: it has the machine for itself, named `name`, and fails if it has to.
+#define SWEEP_BEGIN_CALL(name)               \
+  [[maybe_unused]] State& name = state();    \
+  const std::scoped_lock lock((name).mutex); \
+  if (const cudaError_t failure = begin_call(__func__)) return failure
+
 /// Keeps an error for cudaGetLastError().
 cudaError_t failed(cudaError_t error);
 

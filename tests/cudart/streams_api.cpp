@@ -33,10 +33,9 @@ double now() {
 }  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaStreamCreateWithFlags")) return error;
+  SWEEP_BEGIN_CALL(s);
   *stream = new CUstream_st(current_device());
-  state().streams.insert(*stream);
+  s.streams.insert(*stream);
   return cudaSuccess;
 }
 
@@ -67,9 +66,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaStreamWaitEvent")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!is_alive(event)) return failed(cudaErrorInvalidResourceHandle);
   if (s.streams.contains(stream) && stream->capture != nullptr && !event->captured) {
     stream->capture_is_invalid = true;
@@ -82,10 +79,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaEventCreateWithFlags")) return error;
+  SWEEP_BEGIN_CALL(s);
   *event = new CUevent_st(current_device(), (flags & cudaEventDisableTiming) == 0);
-  state().events.insert(*event);
+  s.events.insert(*event);
   return cudaSuccess;
 }
 
@@ -99,9 +95,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaEventRecord")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!is_alive(event) || !s.streams.contains(stream) || event->device != stream->device)
     return failed(cudaErrorInvalidResourceHandle);
   event->stream = stream;
@@ -124,8 +118,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaEventElapsedTime")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!is_alive(begin) || !is_alive(end) || !begin->has_time || !end->has_time ||
       begin->device != end->device || begin->stream == nullptr || end->stream == nullptr)
     return failed(cudaErrorInvalidResourceHandle);
@@ -135,9 +128,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaStreamBeginCapture")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!s.streams.contains(stream)) return failed(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr) return failed(cudaErrorIllegalState);
   captures() = true;
@@ -165,9 +156,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaGraphInstantiate")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!s.graphs.contains(graph)) return failed(cudaErrorInvalidValue);
   *executable = new CUgraphExec_st{graph->work};
   s.executables.insert(*executable);
@@ -175,17 +164,14 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaGraphUpload")) return error;
-  if (!state().executables.contains(executable) || !state().streams.contains(stream))
+  SWEEP_BEGIN_CALL(s);
+  if (!s.executables.contains(executable) || !s.streams.contains(stream))
     return failed(cudaErrorInvalidValue);
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaGraphLaunch")) return error;
+  SWEEP_BEGIN_CALL(s);
   if (!s.executables.contains(executable)) {
     s.mistake("a graph is launched that does not exist");
     return failed(cudaErrorInvalidValue);
@@ -197,9 +183,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* count) {
-  const std::scoped_lock lock(state().mutex);
-  if (const cudaError_t error = begin_call("cudaGraphGetNodes")) return error;
-  if (!state().graphs.contains(graph)) return failed(cudaErrorInvalidValue);
+  SWEEP_BEGIN_CALL(s);
+  if (!s.graphs.contains(graph)) return failed(cudaErrorInvalidValue);
   *count = graph->work.size();
   return cudaSuccess;
 }
@@ -227,9 +212,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaFuncSetAttribute")) return error;
+  SWEEP_BEGIN_CALL(s);
   State::Kernel& kernel = s.kernels[{current_device(), function}];
   if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 && value <= 100) {
     kernel.carveout = value;
@@ -243,9 +226,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 // Loads the kernel.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaFuncGetAttributes")) return error;
+  SWEEP_BEGIN_CALL(s);
   s.kernels[{current_device(), function}].ptx_version = s.machine.ptx_version;
   *attributes = {};
   attributes->ptxVersion = s.machine.ptx_version;
@@ -253,9 +234,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  if (const cudaError_t error = begin_call("cudaLaunchKernelExC")) return error;
+  SWEEP_BEGIN_CALL(s);
   const cudaStream_t stream = config->stream;
   if (!s.streams.contains(stream) || stream->device != current_device())
     return failed(cudaErrorInvalidResourceHandle);

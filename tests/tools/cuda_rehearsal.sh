@@ -1,8 +1,8 @@
 #!/bin/bash
 # Rehearses `tools/test --cuda --minutes N` as on a machine with a GPU, but with the stand-in: cuda_rehearsal.sh SOURCE BUILD RESULTS [MINUTES].
 # The programs find no compiler, no toolkit, no network, no torch, and neither the source nor what was built. The stand-in takes
-# hundreds of times as long as a GPU, so limits stop some parts: what the rehearsal proves is that every part has its turn, leaves
-# its output, and ends in time. Prints the summary; fails if it took longer, or if a part failed for another reason than its limit.
+# hundreds of times as long as a GPU, so the parts are smaller here: each test runs with one of the environments and not with all,
+# and the benchmark takes few samples. Prints the summary; fails if it took longer, or if a part failed or was stopped by its limit.
 set -euo pipefail
 source=$(readlink -f "$1") build=$(readlink -f "$2") results=$(readlink -m "$3") minutes=${4:-10}
 work=$(mktemp -d)
@@ -22,9 +22,13 @@ cp "$build/tests/sweep_on_cuda_host" "$here/build/bin/sweep"
 cp "$build/tests/cuda_on_host_tests" "$here/build/tests/engine_tests"
 cp "$build/tests/cuda_host_layer_tests" "$here/build/tests/cuda_kernel_tests"
 cp "$build/tests/cuda_on_host_program_tests" "$here/build/tests/cuda_program_tests"
-printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=library' \
-  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own SWEEP_CUDA_OVERLAP=0' $'tests/cuda_kernel_tests\t' $'tests/cuda_program_tests\t' \
-  >"$here/build/gpu-tests.txt"
+printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=0' \
+  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=library GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=1' \
+  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own SWEEP_CUDA_OVERLAP=0 GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=2' \
+  $'tests/cuda_kernel_tests\tGTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=0' $'tests/cuda_program_tests\t' >"$here/build/gpu-tests.txt"
+mv "$here/tools/bench" "$here/tools/whole-bench"
+printf '#!/bin/bash\nexec "$(dirname "$0")/whole-bench" "$@" --quick\n' >"$here/tools/bench"
+chmod +x "$here/tools/bench"
 for folder in "${SWEEP_DATA:-}" /usr/share/datasets /usr/local/share/datasets; do
   [ ! -d "$folder/fashion-mnist" ] || { cp -rL "$folder/fashion-mnist" "$here/data/" && break; }
 done
@@ -43,5 +47,5 @@ echo "in all $seconds s of $((60 * minutes)) s, status $status"
 [ $seconds -le $((60 * minutes)) ] || fail "it took longer than $minutes minutes"
 for part in devices overlap kernels layers rest benchmark; do
   line=$(grep "^$part " "$results/summary.txt") || fail "$part had no turn"
-  [[ $line != *FAILED* || $line = *"stopped by its limit"* ]] || fail "$part failed: $(tail "$results/$part.txt")"
+  [[ $line != *FAILED* ]] || fail "$part failed: $(tail "$results/$part.txt")"
 done

@@ -6,8 +6,8 @@
 
 Every round runs all programs once; PyTorch with a compiler or a DataLoader is slow, so it is run only in the first round and
 only where there is a target for it.
-PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}: after each group of measurements, because the GPU may
-be gone before the last. Run with a Python whose torch sees the GPU; without it PyTorch's columns say so. Nothing new is
+PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}: before each measurement, with all that came before it,
+because the GPU may be gone before the last. Run with a Python whose torch sees the GPU; without it PyTorch's columns say so. Nothing new is
 started after --seconds, and no peer may take longer than --peer-seconds: what is missing then is named. --quick takes few
 samples, and with --device cpu no GPU: it shows that all of this works, and its times mean nothing. tools/bench --cuda
 does all that.
@@ -53,12 +53,14 @@ class Bench:
         self.end = time.monotonic() + args.seconds
         self.epochs, self.details, self.sweeps, self.choices, self.missing = {}, {}, {}, {}, []
         self.dataset = {"limit": QUICK_SAMPLES} if args.quick else {}
+        self.save = lambda: None  # writes what has been measured
 
     def seconds_left(self):
         return self.end - time.monotonic()
 
     def attempt(self, label, measure):
         """Returns the result of `measure`, or None if it fails or no time is left; the other measurements go on."""
+        self.save()
         if self.seconds_left() < 5:
             self.missing.append(f"{label}: no time was left")
             return None
@@ -189,16 +191,16 @@ class Bench:
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": kernels})
 
     def run_all(self):
-        """Measures everything. Stops for the caller after each group of measurements, so that it can write what there is."""
+        """Measures everything."""
         for number in range(self.args.rounds):
-            yield self.measure_epochs(number)
+            self.measure_epochs(number)
             if not self.args.only:
-                yield self.measure_sweeps(number)
+                self.measure_sweeps(number)
             if number == 0:
-                yield self.measure_slow_peers()
+                self.measure_slow_peers()
         # The least important measurements come last, since time may run out.
         for number in range(self.args.rounds) if self.args.device == "cuda" else ():
-            yield self.measure_choices(number)
+            self.measure_choices(number)
 
 
 def gpu_facts(args):
@@ -274,10 +276,13 @@ def main():
             machine.write_results(path, text, cuda_report.as_json(bench, about, facts, torch_text))
         return text
 
-    for _ in bench.run_all():
+    def save():
         bench.missing.append(UNFINISHED)
         write()
         bench.missing.remove(UNFINISHED)
+
+    bench.save = save
+    bench.run_all()
     print(write())
     if path:
         print(f"written: {path}.md and .json", file=sys.stderr)

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/engine_checks.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/libraries/nccl.h"
+#include "core/kernels/cuda/network_engine.h"
 #include "core/kernels/cuda/network_in_stages.h"
 #include "core/kernels/cuda/rank_device.h"
 
@@ -25,7 +25,6 @@ using cuda::GradientParts;
 using cuda::kGradientParts;
 using cuda::NetworkInStages;
 using cuda::SampleRange;
-using cuda::Task;
 
 static_assert(kMaxCudaReplicas == kGradientParts);
 
@@ -82,22 +81,13 @@ void end_processes(Communicator& group, const CommunicatorError& error) {
   if (!group.shares_memory()) group.abort_for_lost_rank(error.what());
 }
 
-class CudaReplica final : public ReplicaEngine {
+class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEngine> {
  public:
   CudaReplica(const Network& network, const EngineOptions& options, Communicator& group)
-      : network_(network),
-        options_(options),
-        group_(group),
-        stages_(cuda::stages_of_rank(network, options, group)),
-        parts_(parts_of(options, group)),
-        staged_(network_, options, stages_, parts_, own_samples_of(options, parts_)) {
-    require_equal_kernels(group, kernels());
-    staged_.join(send_ids(group, staged_.device_count()), group.rank(), first_parts(group.size()),
-                 group.deadline());
-    check_loss(options.loss, network_);
-  }
+      : CudaReplica(network, options, group, cuda::stages_of_rank(network, options, group),
+                    parts_of(options, group)) {}
 
-  Device device() const override { return stages_.front().device; }
+  Device device() const override { return device_; }
 
   const SampleShares& sample_shares(std::size_t samples, bool training) override {
     shares_.ranks = static_cast<std::size_t>(group_.size());
@@ -116,7 +106,7 @@ class CudaReplica final : public ReplicaEngine {
     return shares_;
   }
 
-  void abandon_group() noexcept override { staged_.abort(); }
+  void abandon_group() noexcept override { trained_.abort(); }
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
@@ -124,36 +114,17 @@ class CudaReplica final : public ReplicaEngine {
     or_abort([&] {
       settle_before(batch);
       ++steps_;
-      staged_.train(own_samples(batch), batch.size(),
-                    cuda::training_input(batch, options_, learning_rate, steps_));
+      trained_.train(own_samples(batch), batch.size(),
+                     cuda::training_input(batch, options_, learning_rate, steps_));
       meet();
     });
   }
-
-  void set_momentum(double momentum) override {
-    options_.optimizer = changed_momentum(options_.optimizer, momentum);
-  }
-
-  void evaluate(const Batch& batch) override {
-    check(batch);
-    on_rank_0([&] { staged_.evaluate(batch); });
-  }
-
-  void predict(const Batch& batch, std::span<float> outputs) override {
-    run_and_download(Task::kPredict, batch, outputs);
-  }
-
-  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
-    run_and_download(Task::kEvaluate, batch, outputs);
-  }
-
-  std::string kernels() const override { return staged_.libraries().record(stages_.front().device.index); }
 
   // All ranks' sums are rank 0's; the others return their own.
   Totals take_totals() override {
     return or_abort([&] {
       settle();
-      const std::vector<DeviceTotals> own = staged_.take_totals();
+      const std::vector<DeviceTotals> own = trained_.take_totals();
       const std::size_t of_a_part = own.size() / static_cast<std::size_t>(parts_.end - parts_.first);
       std::vector<DeviceTotals> all(kGradientParts * of_a_part);
       std::vector<std::size_t> begins;  // of the ranks' parts, in bytes
@@ -172,27 +143,20 @@ class CudaReplica final : public ReplicaEngine {
   // meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
-    return staged_.take_exchange_seconds() + std::exchange(gathering_, {}).count();
-  }
-
-  std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
-
-  std::vector<float> parameters() const override { return settled().parameters(); }
-  void set_parameters(std::span<const float> values) override { settled().set_parameters(values); }
-  std::vector<float> buffers() const override { return settled().buffers(); }
-  void set_buffers(std::span<const float> values) override { settled().set_buffers(values); }
-  std::vector<float> gradients() const override { return settled().gradients(); }
-  std::vector<OptimizerState> optimizer_state() const override { return settled().optimizer_state(); }
-
-  std::int64_t step_count() const override { return steps_; }
-
-  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    settled().set_optimizer_state(state);
-    steps_ = step_count;
+    return trained_.take_exchange_seconds() + std::exchange(gathering_, {}).count();
   }
 
  private:
-  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
+  CudaReplica(const Network& network, const EngineOptions& options, Communicator& group,
+              const std::vector<Stage>& stages, const GradientParts& parts)
+      : NetworkEngine(network, options, options, stages, parts, own_samples_of(options, parts)),
+        group_(group),
+        device_(stages.front().device),
+        parts_(parts) {
+    require_equal_kernels(group, kernels());
+    trained_.join(send_ids(group, trained_.device_count()), group.rank(), first_parts(group.size()),
+                  group.deadline());
+  }
 
   // Calls `work`; after an error this device waits for no other.
   template <class Work>
@@ -200,11 +164,11 @@ class CudaReplica final : public ReplicaEngine {
     try {
       return work();
     } catch (const CommunicatorError& error) {
-      staged_.abort();
+      trained_.abort();
       end_processes(group_, error);
       throw;
     } catch (...) {
-      staged_.abort();
+      trained_.abort();
       throw;
     }
   }
@@ -233,29 +197,29 @@ class CudaReplica final : public ReplicaEngine {
 
   // Returns when the devices have nothing to do.
   void settle() const {
-    or_abort([&] { staged_.wait(); });
+    or_abort([&] { trained_.wait(); });
   }
-  NetworkInStages& settled() const {
+  NetworkInStages& settled() const override {
     settle();
-    return staged_;
+    return trained_;
   }
 
   // What is done once for a batch of this size, or set: memory is allocated and kernels are loaded, and both
   // may wait for the device in the driver. No exchange may be under way then that waits for another rank,
   // which may wait for the same driver.
   void settle_before(const Batch& batch) {
-    if (!staged_.is_prepared(batch.size()) || trained_set_ != batch.set) {
+    if (!trained_.is_prepared(batch.size()) || trained_set_ != batch.set) {
       settle();
-      is_resident_ = staged_.prepare(batch);
+      is_resident_ = trained_.prepare(batch);
       trained_set_ = batch.set;
       meet();  // Among processes, rank 0 alone may have a set.
-    } else if (is_resident_ && !staged_.is_resident(batch)) {
+    } else if (is_resident_ && !trained_.is_resident(batch)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
   }
 
-  template <class Work>
-  void on_rank_0(Work work) {
+  // Rank 0 does it.
+  void evaluating(const std::function<void()>& work) override {
     or_abort([&] {
       meet();
       if (group_.rank() == 0) {
@@ -272,24 +236,15 @@ class CudaReplica final : public ReplicaEngine {
     last_trained_ = steps_;
   }
 
-  void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    on_rank_0([&] { staged_.run_and_download(task, batch, outputs); });
-  }
-
-  const Network network_;
-  EngineOptions options_;  // only the momentum changes
   Communicator& group_;
-  const std::vector<Stage> stages_;  // one, if a device has all layers
+  const Device device_;  // the first
   const GradientParts parts_;
-  mutable NetworkInStages staged_;             // as in the engine without replicas
   std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
   std::vector<std::uint32_t> own_rows_;           // of the last batch
   std::shared_ptr<const SampleSet> trained_set_;  // of the last batch
   bool is_resident_ = false;                      // whether it was when it came first
-  std::int64_t steps_ = 0, last_trained_ = 0;     // last_trained_: steps before the last evaluation
+  std::int64_t last_trained_ = 0;                 // steps before the last evaluation
 };
 
 }  // namespace

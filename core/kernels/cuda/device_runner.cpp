@@ -49,6 +49,7 @@ DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program
     : device_(program.device),
       pass_size_(static_cast<std::size_t>(program.batch_size)),
       loss_(program.loss),
+      optimizer_(program.optimizer),
       parts_(program.parts),
       selection_(program.device),
       program_(stream_, network, program),
@@ -116,16 +117,15 @@ std::vector<DeviceTotals> DeviceRunner::take_totals() {
   return parts;
 }
 
-std::vector<OptimizerState> DeviceRunner::optimizer_state(const OptimizerOptions& optimizer) {
+std::vector<OptimizerState> DeviceRunner::optimizer_state() {
   std::vector<OptimizerState> state;
-  const std::vector<std::string> names = state_names(optimizer);
+  const std::vector<std::string> names = state_names(optimizer_);
   for (std::size_t i = 0; i < names.size(); ++i) state.push_back({names[i], download(program_.state()[i])});
   return state;
 }
 
-void DeviceRunner::set_optimizer_state(std::span<const OptimizerState> state,
-                                       const OptimizerOptions& optimizer) {
-  check_optimizer_state(state, optimizer);
+void DeviceRunner::set_optimizer_state(std::span<const OptimizerState> state) {
+  check_optimizer_state(state, optimizer_);
   for (std::size_t i = 0; i < state.size(); ++i)
     upload(state[i].values, program_.state()[i], "set_optimizer_state", "parameters");
 }

@@ -70,9 +70,19 @@ class DeviceRunner {
   /// The program's totals of the parts that this device computes, which are set to zero.
   std::vector<DeviceTotals> take_totals();
 
-  std::vector<OptimizerState> optimizer_state(const OptimizerOptions& optimizer);
-  /// Throws as Engine::set_optimizer_state().
-  void set_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer);
+  // As those of Engine.
+  std::vector<float> parameters() { return download(program_.parameters()); }
+  void set_parameters(std::span<const float> values) {
+    upload(values, program_.parameters(), "set_parameters", "parameters");
+  }
+  std::vector<float> buffers() { return download(program_.buffers()); }
+  void set_buffers(std::span<const float> values) {
+    upload(values, program_.buffers(), "set_buffers", "of running statistics");
+  }
+  std::vector<float> gradients() { return download(program_.gradient()); }
+  std::vector<OptimizerState> optimizer_state();
+  void set_optimizer_state(std::span<const OptimizerState> state);
+  const UsedLibraries& libraries() const { return program_.libraries(); }
 
  private:
   // A member that comes before the members that need the current device.
@@ -83,6 +93,7 @@ class DeviceRunner {
   const int device_;
   const std::size_t pass_size_;
   const LossOptions loss_;
+  const OptimizerOptions optimizer_;
   const GradientParts parts_;
   const Selection selection_;
   Stream stream_;

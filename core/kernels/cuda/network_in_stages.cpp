@@ -183,8 +183,7 @@ std::vector<float> NetworkInStages::parameters() {
 void NetworkInStages::set_parameters(std::span<const float> values) {
   check_count(values.size(), network_.parameter_count(), "set_parameters", "parameters");
   for (const auto& stage : stages_)
-    stage->runner().upload(share_of(values, stage->program().parameter_share()),
-                           stage->program().parameters(), "set_parameters", "parameters");
+    stage->runner().set_parameters(share_of(values, stage->program().parameter_share()));
 }
 
 std::vector<float> NetworkInStages::buffers() {
@@ -194,8 +193,7 @@ std::vector<float> NetworkInStages::buffers() {
 void NetworkInStages::set_buffers(std::span<const float> values) {
   check_count(values.size(), network_.buffer_count(), "set_buffers", "of running statistics");
   for (const auto& stage : stages_)
-    stage->runner().upload(share_of(values, stage->program().buffer_share()), stage->program().buffers(),
-                           "set_buffers", "of running statistics");
+    stage->runner().set_buffers(share_of(values, stage->program().buffer_share()));
 }
 
 std::vector<float> NetworkInStages::gradients() {
@@ -207,7 +205,7 @@ std::vector<OptimizerState> NetworkInStages::optimizer_state() {
   for (const std::string& name : state_names(options_.optimizer))
     all.push_back({name, std::vector<float>(network_.parameter_count())});
   for (const auto& stage : stages_) {
-    const std::vector<OptimizerState> own = stage->runner().optimizer_state(options_.optimizer);
+    const std::vector<OptimizerState> own = stage->runner().optimizer_state();
     for (std::size_t i = 0; i < all.size(); ++i)
       gather(own[i].values, stage->program().parameter_share(), all[i].values);
   }
@@ -224,7 +222,7 @@ void NetworkInStages::set_optimizer_state(std::span<const OptimizerState> state)
       const auto values = share_of(array.values, stage->program().parameter_share());
       own.push_back({array.name, {values.begin(), values.end()}});
     }
-    stage->runner().set_optimizer_state(own, options_.optimizer);
+    stage->runner().set_optimizer_state(own);
   }
 }
 

@@ -82,7 +82,7 @@ class NetworkInStages {
   void wait();
   /// Ends exchanges that wait for other ranks, see DeviceGroup::abort().
   void abort() noexcept;
-  /// For how many seconds the devices have waited for other ranks, see GroupExchange::take_seconds(); of
+  /// For how many seconds the devices have waited for other ranks, see PipelineStage; of
   /// several, the one that waited longest. After wait().
   double take_exchange_seconds();
 

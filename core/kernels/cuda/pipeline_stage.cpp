@@ -69,7 +69,7 @@ void PipelineStage::join_optimizers(std::vector<std::unique_ptr<PipelineStage>>&
 void PipelineStage::join(DeviceGroup& devices, std::vector<int> first_parts) {
   runner_.select();
   group_ = &devices;
-  exchange_.emplace(devices, runner_.stream(), std::move(first_parts));
+  first_parts_ = std::move(first_parts);
 }
 
 void PipelineStage::prepare(const StageRound& round) {
@@ -154,7 +154,7 @@ void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) 
   if (segment.begin == 0 && !task.backward) {
     for (const Piece& piece : pieces_) program().load(pass_of(piece, task_ == Task::kTrain));
   }
-  if (segment.whole_batch && exchange_)
+  if (segment.whole_batch && group_ != nullptr)
     join_sums(segment, task.backward ? Phase::kBackward : Phase::kForward);
   for (const Piece& piece : pieces_) {
     if (task.backward) {
@@ -200,8 +200,14 @@ void PipelineStage::join_sums(const Segment& segment, Phase phase) {
   op.join_sums(whole_pass(0, true), phase);
 }
 
+// Brings all parts of an array, of `bytes` each, to all sets of devices, before later work on the stream.
 void PipelineStage::exchange(std::byte* parts, std::size_t bytes) {
-  exchange_->all(parts, bytes);
+  std::vector<std::size_t> begins;
+  for (const int part : first_parts_) begins.push_back(static_cast<std::size_t>(part) * bytes);
+  if (exchanges_.is_full()) wait();
+  exchanges_.start(runner_.stream());
+  group_->all_gather(runner_.stream(), parts, begins);
+  exchanges_.stop(runner_.stream());
   if (waits_) wait();
 }
 
@@ -254,7 +260,7 @@ void PipelineStage::finish_round() {
 }
 
 void PipelineStage::exchange_gradients() {
-  if (!exchange_ || program().gradient_bytes() == 0) return;
+  if (group_ == nullptr || program().gradient_bytes() == 0) return;
   runner_.select();
   exchange(program().part_gradients(), program().gradient_bytes());
 }

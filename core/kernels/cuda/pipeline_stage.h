@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/device_runner.h"
-#include "core/kernels/cuda/group_exchange.h"
+#include "core/kernels/cuda/libraries/nccl.h"
 #include "core/kernels/cuda/stage_round.h"
 #include "core/kernels/cuda/stage_schedule.h"
 
@@ -42,7 +42,8 @@ class PipelineStage {
   /// Stages whose optimizers clip the gradient of all together exchange squares, too.
   static void join_optimizers(std::vector<std::unique_ptr<PipelineStage>>& stages);
   /// Connects this stage with that of the other sets of devices. `devices`: the stage's device and theirs,
-  /// which it outlives; other stages on the device may have the same. `first_parts`: see GroupExchange.
+  /// which it outlives; other stages on the device may have the same. Set r computes parts [first_parts[r],
+  /// first_parts[r + 1]).
   void join(DeviceGroup& devices, std::vector<int> first_parts);
 
   /// Prepares the ops for the passes of a round: may allocate, and load kernels.
@@ -65,9 +66,9 @@ class PipelineStage {
 
   /// Returns when the stream's work is done; throws as DeviceGroup::wait().
   void wait();
-  /// How long the stream has waited for other sets of devices, see GroupExchange::take_seconds(). After
-  /// wait().
-  double take_exchange_seconds() { return exchange_ ? exchange_->take_seconds() : 0; }
+  /// How long the stream has waited for other sets of devices since the last call, by the device's clock; 0
+  /// the first time. After wait().
+  double take_exchange_seconds() { return exchanges_.take(); }
 
  private:
   // A value that this stage and another one have.
@@ -107,7 +108,8 @@ class PipelineStage {
   Event squares_;                        // of this stage's gradients are there
   std::set<int> prepared_;               // numbers of samples that ops are prepared for
   DeviceGroup* group_ = nullptr;         // nullptr: no other set of devices has parts
-  std::optional<GroupExchange> exchange_;
+  std::vector<int> first_parts_;
+  DeviceClock exchanges_;
   StepInputs inputs_{};
   // The round.
   Task task_ = Task::kTrain;

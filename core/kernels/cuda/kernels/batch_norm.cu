@@ -203,11 +203,15 @@ __global__ void backward_kernel(BatchNormShape s, int images, const float* in, c
   });
 }
 
-void launch_run_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in, float* means,
-                           float* squares) {
-  launch(stream, run_statistics_kernel,
-         {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs_of(s, images))}, {kThreads}, s,
-         images, in, means, squares);
+// The statistics of runs, for a kernel that joins them and writes to `to`.
+template <class Kernel, class To>
+void join_statistics(Stream& stream, Kernel kernel, const BatchNormShape& s, int images, const float* in,
+                     float* scratch, const To& to) {
+  const int runs = runs_of(s, images);
+  float *means = scratch, *squares = scratch + s.channels * runs;
+  launch(stream, run_statistics_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs)},
+         {kThreads}, s, images, in, means, squares);
+  launch(stream, kernel, blocks_for(s.channels), {kThreads}, s, images, runs, means, squares, to);
 }
 
 }  // namespace
@@ -219,20 +223,13 @@ int batch_norm_scratch_floats(const BatchNormShape& s, int images) {
 void batch_norm_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
                            float* scratch, float* mean, float* inverse, float* running_mean,
                            float* running_var) {
-  const int runs = runs_of(s, images);
-  float *means = scratch, *squares = scratch + s.channels * runs;
-  launch_run_statistics(stream, s, images, in, means, squares);
-  launch(stream, join_statistics_kernel, blocks_for(s.channels), {kThreads}, s, images, runs, means, squares,
-         StatisticsArrays{mean, inverse, running_mean, running_var});
+  join_statistics(stream, join_statistics_kernel, s, images, in, scratch,
+                  StatisticsArrays{mean, inverse, running_mean, running_var});
 }
 
 void batch_norm_part_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
                                 float* scratch, double* part) {
-  const int runs = runs_of(s, images);
-  float *means = scratch, *squares = scratch + s.channels * runs;
-  launch_run_statistics(stream, s, images, in, means, squares);
-  launch(stream, part_statistics_kernel, blocks_for(s.channels), {kThreads}, s, images, runs, means, squares,
-         part);
+  join_statistics(stream, part_statistics_kernel, s, images, in, scratch, part);
 }
 
 void batch_norm_join_statistics(Stream& stream, const BatchNormShape& s, const PartSizes& sizes,

@@ -4,6 +4,7 @@
 // Meant for 1, 6 or 12 channels, where the tiles of library kernels would be mostly empty.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/kernels/cuda/kernels/pixels.h"
@@ -41,6 +42,11 @@ struct ConvPoolChain {
 /// KiB of shared memory, its sums into registers. input_gradient: whether the gradient of the first
 /// convolution's input is ever needed.
 bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient);
+
+/// The part of that which conv_pool_backward() needs: whether it has the threads and registers for a
+/// convolution, and its bytes of shared memory.
+bool conv_pool_backward_fits(const ConvPoolShape& shape);
+std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_gradient);
 
 /// What the first convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr,
 /// the samples of the batch.

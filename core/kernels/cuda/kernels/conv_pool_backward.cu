@@ -15,7 +15,7 @@
 //
 // Two blocks fit on a multiprocessor (80 registers), so that one computes while the other waits at a barrier.
 // A convolution with more kernel rows than threads has a block of 512 threads, which is alone there.
-#include "core/kernels/cuda/kernels/conv_pool_backward.h"
+#include "core/kernels/cuda/kernels/conv_pool.h"
 
 #include "core/kernels/cuda/kernels/conv_pool_input_gradient.h"
 #include "core/kernels/cuda/kernels/conv_pool_weight_gradient.h"

@@ -221,10 +221,11 @@ struct ForwardImages {
     for (int image = first; image < images; image += static_cast<int>(gridDim.x)) {
       if (image > first) load_image(shared, image);
       __syncthreads();
-      for (int l = 0; l < count; ++l) {
-        convolve(shared, l, image);
-        __syncthreads();
-      }
+      convolve<0>(shared, image);
+      __syncthreads();
+      if (count == 1) continue;
+      convolve<1>(shared, image);
+      __syncthreads();
     }
   }
 
@@ -247,14 +248,17 @@ struct ForwardImages {
     }
   }
 
-  // Convolution, relu and pooling number l. Ends without a barrier.
-  __device__ void convolve(float* shared, int l, int image) const {
+  // Convolution, relu and pooling number l, which the compiler knows, so that it reads sizes at fixed
+  // addresses. Ends without a barrier.
+  template <int l>
+  __device__ void convolve(float* shared, int image) const {
+    static_assert(l < kMaxConvPools);
     const Convolution& c = convolutions[l];
     const bool many = c.channels == kManyChannels;
     if (c.shape.kernel_width == 5) {
-      many ? add_windows<5, kManyChannels>(shared, l, image) : add_windows<5, kFewChannels>(shared, l, image);
+      many ? add_windows<l, 5, kManyChannels>(shared, image) : add_windows<l, 5, kFewChannels>(shared, image);
     } else {
-      many ? add_windows<3, kManyChannels>(shared, l, image) : add_windows<3, kFewChannels>(shared, l, image);
+      many ? add_windows<l, 3, kManyChannels>(shared, image) : add_windows<l, 3, kFewChannels>(shared, image);
     }
     if (c.splits == 1) return;
     __syncthreads();
@@ -271,13 +275,13 @@ struct ForwardImages {
         sum.z += split->z;
         sum.w += split->w;
       }
-      pool(shared, l, image, out_channel, position, sum);
+      pool(places_of<l>(shared, image, position), out_channel, sum);
     }
   }
 
   // The tasks of convolution l: pools their outputs, or leaves the sums of splits.
-  template <int kKernel, int kChannels>
-  __device__ void add_windows(float* shared, int l, int image) const {
+  template <int l, int kKernel, int kChannels>
+  __device__ void add_windows(float* shared, int image) const {
     const Convolution& c = convolutions[l];
     for (int task = thread_index(); task < c.splits * c.outputs(); task += kBlockThreads) {
       const auto [split_and_group, position] = c.by_positions.divide(task);
@@ -295,22 +299,50 @@ struct ForwardImages {
         input += c.image.plane_stride;
         weights += kernel_taps;
       }
-      for (int o = 0; o < kChannels; ++o) {
-        if (c.splits > 1) {
-          reinterpret_cast<float4*>(shared + layout.split_sums)[o * c.splits * c.outputs() + task] =
-              outputs.sums[o];
-        } else if (group * kChannels + o < c.shape.out_channels) {
-          pool(shared, l, image, group * kChannels + o, position, outputs.sums[o]);
-        }
+      if (c.splits > 1) {
+        auto* sums = reinterpret_cast<float4*>(shared + layout.split_sums) + task;
+        for (int o = 0; o < kChannels; ++o) sums[o * c.splits * c.outputs()] = outputs.sums[o];
+      } else {
+        const Places places = places_of<l>(shared, image, position);
+        const int channels = c.shape.out_channels - group * kChannels;
+        for (int o = 0; o < kChannels && o < channels; ++o)
+          pool(places, group * kChannels + o, outputs.sums[o]);
       }
     }
   }
 
+  // Where the outputs at one position of a convolution go, from channel 0 on; nullptr: nowhere.
+  struct Places {
+    const float* bias;
+    float *out, *shared;  // shared: the input of the next convolution, or of a stack
+    std::uint8_t* argmax;
+    int stride, shared_stride;  // from a channel to the next
+  };
+  template <int l>
+  __device__ Places places_of(float* shared, int image, int position) const {
+    const Convolution& c = convolutions[l];
+    const ConvPoolArrays& to = arrays[l];
+    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(image) * c.shape.outputs() + position,
+                         byte = static_cast<std::ptrdiff_t>(image) * c.shape.argmax_bytes() + position;
+    Places places{to.bias,
+                  to.out == nullptr ? nullptr : to.out + first,
+                  last_outputs < 0 ? nullptr : shared + last_outputs + position,
+                  to.argmax == nullptr ? nullptr : to.argmax + byte,
+                  c.positions,
+                  c.positions};
+    if constexpr (l + 1 < kMaxConvPools) {
+      if (l + 1 == count) return places;
+      const PaddedImage& next = convolutions[l + 1].image;
+      const auto [y, x] = c.by_pool_width.divide(position);
+      places.shared = shared + layout.images[l + 1] + next.first + y * next.row_stride + x;
+      places.shared_stride = next.plane_stride;
+    }
+    return places;
+  }
+
   // Pools a window, adds the bias, applies relu, and writes the output to device memory and to the input of
   // the next convolution. Bias and relu come after the maximum: they do not change which is largest.
-  __device__ void pool(float* shared, int l, int image, int channel, int position,
-                       const float4& window) const {
-    const Convolution& c = convolutions[l];
+  static __device__ void pool(const Places& places, int channel, const float4& window) {
     float largest = window.x;
     int argmax = 0;
     // As PyTorch: the first of equals wins, and a NaN wins over every number.
@@ -323,23 +355,13 @@ struct ForwardImages {
     compare(window.y, 1);
     compare(window.z, 2);
     compare(window.w, 3);
-    if (arrays[l].bias != nullptr) largest += arrays[l].bias[channel];
+    if (places.bias != nullptr) largest += places.bias[channel];
     const bool dead = largest <= 0.0f;
     if (dead) largest = 0.0f;
-    const int output = channel * c.positions + position;
-    if (arrays[l].out != nullptr)
-      arrays[l].out[static_cast<std::ptrdiff_t>(image) * c.shape.outputs() + output] = largest;
-    if (arrays[l].argmax != nullptr)
-      arrays[l].argmax[static_cast<std::ptrdiff_t>(image) * c.shape.argmax_bytes() + output] =
-          dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
-    if (l + 1 == count) {
-      if (last_outputs >= 0) shared[last_outputs + output] = largest;
-      return;
-    }
-    const PaddedImage& next = convolutions[l + 1].image;
-    const auto [y, x] = c.by_pool_width.divide(position);
-    shared[layout.images[l + 1] + next.first + channel * next.plane_stride + y * next.row_stride + x] =
-        largest;
+    if (places.out != nullptr) places.out[channel * places.stride] = largest;
+    if (places.argmax != nullptr)
+      places.argmax[channel * places.stride] = dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
+    if (places.shared != nullptr) places.shared[channel * places.shared_stride] = largest;
   }
 };
 

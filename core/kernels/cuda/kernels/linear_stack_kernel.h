@@ -5,10 +5,13 @@
 // joined in order. So the bits of a sum depend only on its length.
 #pragma once
 
+#include <bit>
+
 #include "core/kernels/cuda/kernels/activation.h"
 #include "core/kernels/cuda/kernels/linear_stack_layout.h"
 #include "core/kernels/cuda/kernels/pixel_value.h"
 #include "core/kernels/cuda/kernels/sample_loss.h"
+#include "core/kernels/cuda/runtime/divisor.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
@@ -23,14 +26,15 @@ struct StackTiles {
   LinearStackArrays arrays;
   StackLayout layout;
   SampleLoss loss;
-  int images, tile, groups;  // tile: samples of a tile, in so many groups
+  int images, tile, groups, group_bits;  // tile: samples of a tile, in 2^group_bits groups
   const StepInput* input;
   const std::uint32_t* rows;
   Normalisation normalisation;
   int plane;  // pixels of a channel
   bool backward;
-  DeviceTotals* totals;             // nullptr: no loss
-  bool has_quads[kMaxStackLayers];  // whether rows of weights begin at multiples of 16 bytes
+  DeviceTotals* totals;                      // nullptr: no loss
+  bool has_quads[kMaxStackLayers];           // whether rows of weights begin at multiples of 16 bytes
+  Divisor by_features[kMaxStackLayers + 1];  // of layout.values
 
   /// A pass with tiles of `tile_` samples. It needs stack_bytes(shape, tile_) of shared memory.
   StackTiles(const LinearStackShape& of, const LinearStackArrays& all, const LinearStackPass& pass, int tile_)
@@ -41,12 +45,15 @@ struct StackTiles {
         images(pass.images),
         tile(tile_),
         groups(tile_ / kSamples),
+        group_bits(std::bit_width(static_cast<unsigned>(groups)) - 1),
         input(pass.input),
         rows(pass.rows),
         normalisation(pass.normalisation),
         plane(pass.plane),
         backward(pass.backward),
         totals(pass.loss == nullptr ? nullptr : pass.totals) {
+    by_features[0] = Divisor(shape.layers[0].inputs);
+    for (int l = 0; l < shape.count; ++l) by_features[l + 1] = Divisor(shape.layers[l].outputs);
     for (int l = 0; l < kMaxStackLayers; ++l) {
       const auto address = reinterpret_cast<std::uintptr_t>(arrays.layers[l].weight);
       has_quads[l] = address % sizeof(float4) == 0 && shape.layers[l].inputs % kQuad == 0;
@@ -158,7 +165,7 @@ struct StackTiles {
     const int inputs = shape.layers[0].inputs;
     Values* values = values_at(shared, layout.values[0]);
     for (int i = thread_index(); i < inputs * groups; i += kStackThreads) {
-      const int group = i / inputs, k = i - group * inputs;
+      const auto [group, k] = by_features[0].divide(i);
       Values value;
       for (int s = 0; s < kSamples; ++s) {
         const int image = first + kSamples * group + s;
@@ -193,18 +200,29 @@ struct StackTiles {
     return total;
   }
 
+  // Leaves kSumParts parts of `count` sums over `length` values in layout.partials: a thread adds up some
+  // parts, of `per_part` values, by add(group, feature, begin, end). Ends with a barrier.
+  template <class Add>
+  __device__ void add_parts(float* shared, const Divisor& by_feature, int count, int length, int per_part,
+                            const Add& add) const {
+    Values* partials = values_at(shared, layout.partials);
+    for (int i = thread_index(); i < kSumParts * count; i += kStackThreads) {
+      const auto [part_and_group, feature] = by_feature.divide(i);
+      const int part = part_and_group >> group_bits, group = part_and_group & (groups - 1);
+      const int begin = part * per_part, end = begin + per_part < length ? begin + per_part : length;
+      add(group, feature, begin, end).write(partials + i);
+    }
+    __syncthreads();
+  }
+
   // out = f(weight · in + bias) for the tile. Ends with a barrier, as does every step of the tile.
   __device__ void forward_layer(float* shared, int l, int first) const {
     const StackLayer& layer = shape.layers[l];
-    const int inputs = layer.inputs, outputs = layer.outputs, row = layout.rows[l];
+    const int inputs = layer.inputs, outputs = layer.outputs, row = layout.rows[l], count = outputs * groups;
     const float* weights = shared + layout.weights[l];
-    const Values* in = values_at(shared, layout.values[l]);
-    Values* partials = values_at(shared, layout.partials);
-    const int per_part = ceil_div(ceil_div(inputs, kQuad), kSumParts) * kQuad, count = outputs * groups;
-    for (int i = thread_index(); i < kSumParts * count; i += kStackThreads) {
-      const int part_and_group = i / outputs, n = i - part_and_group * outputs,
-                part = part_and_group / groups, group = part_and_group - part * groups;
-      const int begin = part * per_part, end = begin + per_part < inputs ? begin + per_part : inputs;
+    const Values *in = values_at(shared, layout.values[l]), *partials = values_at(shared, layout.partials);
+    const int per_part = ceil_div(ceil_div(inputs, kQuad), kSumParts) * kQuad;
+    const auto add = [&](int group, int n, int begin, int end) {
       const float* weight_row = weights + n * row;
       const Values* values = in + group * inputs;
       Values sum{};
@@ -225,13 +243,13 @@ struct StackTiles {
         }
       }
       for (; k < end; ++k) sum.add_product(weight_row[k], Values::read(values + k));
-      sum.write(partials + i);
-    }
-    __syncthreads();
+      return sum;
+    };
+    add_parts(shared, by_features[l + 1], count, inputs, per_part, add);
     Values* out = values_at(shared, layout.values[l + 1]);
     Values* before = values_at(shared, layout.grads[l]);
     for (int i = thread_index(); i < count; i += kStackThreads) {
-      const int group = i / outputs, n = i - group * outputs;
+      const auto [group, n] = by_features[l + 1].divide(i);
       const float bias = weights[outputs * row + n];
       Values value = join_parts(partials, count, i);
       for (float& x : value.of) x += bias;
@@ -269,7 +287,7 @@ struct StackTiles {
     __syncthreads();
     if (loss.is_cross_entropy()) {
       for (int i = thread; i < classes * tile; i += kStackThreads) {
-        const int sample = i / (kSamples * classes) * kSamples + i % kSamples;
+        const int sample = by_features[shape.count].divide(i / kSamples).quotient * kSamples + i % kSamples;
         exponentials[i] = expf(outputs[i] - peaks[sample]);
       }
       __syncthreads();
@@ -294,56 +312,52 @@ struct StackTiles {
                         input->loss_scale;
   }
 
-  // The gradient of the mean loss, before the activation of the last layer, to shared and to device memory.
-  __device__ void write_loss_gradient(float* shared, int first) const {
-    const int classes = loss.outputs;
-    const StackLayer& layer = shape.layers[shape.count - 1];
-    const float *outputs = shared + layout.values[shape.count], *exponentials = shared + layout.partials,
-                *sums = shared + layout.samples + tile;
-    const auto* labels = reinterpret_cast<const int*>(sums + tile);
-    float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
-    const float scale = input->gradient_scale;
-    __syncthreads();  // the sums of add_losses()
-    for (int i = thread_index(); i < classes * tile; i += kStackThreads) {
-      const int pair = i / kSamples, group = pair / classes, c = pair - group * classes;
-      const int sample = kSamples * group + i % kSamples;
-      if (first + sample >= images) {
-        grads[i] = 0.0f;
-        continue;
+  // The gradient before the activation of the last layer, to shared and to device memory. gradient(i, image,
+  // c): of output i of the tile, output c of an image. Ends with a barrier.
+  template <class Gradient>
+  __device__ void write_gradient(float* shared, int first, const Gradient& gradient) const {
+    const int last = shape.count - 1;
+    const StackLayer& layer = shape.layers[last];
+    const float* outputs = shared + layout.values[last + 1];
+    float *grads = shared + layout.grads[last], *to = arrays.layers[last].grad;
+    for (int i = thread_index(); i < layer.outputs * tile; i += kStackThreads) {
+      const auto [group, c] = by_features[last + 1].divide(i / kSamples);
+      const int image = first + kSamples * group + i % kSamples;
+      float g = 0.0f;
+      if (image < images) {
+        g = gradient(i, image, c);
+        if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
+        to[static_cast<std::ptrdiff_t>(image) * layer.outputs + c] = g;
       }
-      SampleTarget target;
-      target.label = labels[sample];
-      if (input->numbers != nullptr) target = SampleTarget(*input, rows[first + sample], classes);
-      float g = loss.is_cross_entropy()
-                    ? (exponentials[i] / sums[sample] * loss.target_sum(target.label) -
-                       loss.class_target(c, target.label)) *
-                          scale
-                    : loss.slope(outputs[i], loss.number(target, c)) * (loss.per_output() * scale);
-      if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
       grads[i] = g;
-      to[static_cast<std::ptrdiff_t>(first + sample) * classes + c] = g;
     }
     __syncthreads();
   }
 
-  // The same gradient where other layers have left that of the outputs in arrays.grad_out.
+  // That of the mean loss.
+  __device__ void write_loss_gradient(float* shared, int first) const {
+    const float *outputs = shared + layout.values[shape.count], *exponentials = shared + layout.partials,
+                *sums = shared + layout.samples + tile;
+    const auto* labels = reinterpret_cast<const int*>(sums + tile);
+    const float scale = input->gradient_scale;
+    __syncthreads();  // the sums of add_losses()
+    write_gradient(shared, first, [=, this](int i, int image, int c) {
+      SampleTarget target;
+      target.label = labels[image - first];
+      if (input->numbers != nullptr) target = SampleTarget(*input, rows[image], loss.outputs);
+      return loss.is_cross_entropy()
+                 ? (exponentials[i] / sums[image - first] * loss.target_sum(target.label) -
+                    loss.class_target(c, target.label)) *
+                       scale
+                 : loss.slope(outputs[i], loss.number(target, c)) * (loss.per_output() * scale);
+    });
+  }
+
+  // That of the outputs, which other layers have left in arrays.grad_out.
   __device__ void load_gradient(float* shared, int first) const {
-    const StackLayer& layer = shape.layers[shape.count - 1];
-    const float* outputs = shared + layout.values[shape.count];
-    float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
-    for (int i = thread_index(); i < layer.outputs * tile; i += kStackThreads) {
-      const int pair = i / kSamples, group = pair / layer.outputs, n = pair - group * layer.outputs;
-      const int image = first + kSamples * group + i % kSamples;
-      float g = 0.0f;
-      if (image < images) {
-        const std::ptrdiff_t index = static_cast<std::ptrdiff_t>(image) * layer.outputs + n;
-        g = arrays.grad_out[index];
-        if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
-        to[index] = g;
-      }
-      grads[i] = g;
-    }
-    __syncthreads();
+    write_gradient(shared, first, [this](int /*i*/, int image, int c) {
+      return arrays.grad_out[static_cast<std::ptrdiff_t>(image) * shape.layers[shape.count - 1].outputs + c];
+    });
   }
 
   // The gradient of layer l's input, taken back through the activation of the layer below; for l == 0 the
@@ -351,21 +365,17 @@ struct StackTiles {
   __device__ void backward_layer(float* shared, int l, int first) const {
     const int inputs = shape.layers[l].inputs, outputs = shape.layers[l].outputs, row = layout.rows[l];
     const float* weights = shared + layout.weights[l];
-    const Values* grads = values_at(shared, layout.grads[l]);
-    Values* partials = values_at(shared, layout.partials);
+    const Values *grads = values_at(shared, layout.grads[l]), *partials = values_at(shared, layout.partials);
     const int per_part = ceil_div(outputs, kSumParts), count = inputs * groups;
-    for (int i = thread_index(); i < kSumParts * count; i += kStackThreads) {
-      const int part_and_group = i / inputs, k = i - part_and_group * inputs, part = part_and_group / groups,
-                group = part_and_group - part * groups;
-      const int begin = part * per_part, end = begin + per_part < outputs ? begin + per_part : outputs;
+    const auto add = [&](int group, int k, int begin, int end) {
       const Values* of_group = grads + group * outputs;
       Values sum{};
       for (int n = begin; n < end; ++n) sum.add_product(weights[n * row + k], Values::read(of_group + n));
-      sum.write(partials + i);
-    }
-    __syncthreads();
+      return sum;
+    };
+    add_parts(shared, by_features[l], count, outputs, per_part, add);
     for (int i = thread_index(); i < count; i += kStackThreads) {
-      const int group = i / inputs, k = i - group * inputs;
+      const auto [group, k] = by_features[l].divide(i);
       Values g = join_parts(partials, count, i);
       if (l == 0) {
         write_input_gradient(first, group, k, g);

@@ -21,6 +21,9 @@ void check(cublasStatus_t status, const char* doing) {
 }
 
 using Handle = std::shared_ptr<cublasLtContext>;
+using Layout = LibraryObject<cublasLtMatrixLayout_t, cublasStatus_t>;
+using Operation = LibraryObject<cublasLtMatmulDesc_t, cublasStatus_t>;
+using Preference = LibraryObject<cublasLtMatmulPreference_t, cublasStatus_t>;
 
 Handle make_handle() {
   cublasLtHandle_t handle = nullptr;
@@ -28,59 +31,38 @@ Handle make_handle() {
   return Handle(handle, [](cublasLtHandle_t h) { cublaslt().destroy(h); });
 }
 
-class Layout {
- public:
-  // A dense matrix.
-  Layout(int rows, int columns) {
-    check(cublaslt().layout_create(&layout_, CUDA_R_32F, static_cast<std::uint64_t>(rows),
-                                   static_cast<std::uint64_t>(columns), rows),
-          "describing a matrix");
-  }
-  ~Layout() { cublaslt().layout_destroy(layout_); }
-  Layout(const Layout&) = delete;
-  Layout& operator=(const Layout&) = delete;
-  cublasLtMatrixLayout_t get() const { return layout_; }
+// A dense matrix.
+Layout make_layout(int rows, int columns) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(cublaslt().layout_create(&layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                 static_cast<std::uint64_t>(columns), rows),
+        "describing a matrix");
+  return {layout, cublaslt().layout_destroy};
+}
 
- private:
-  cublasLtMatrixLayout_t layout_ = nullptr;
-};
+Operation make_operation() {
+  cublasLtMatmulDesc_t operation = nullptr;
+  // Full float32: other compute types use tensor cores with TF32 or less.
+  check(cublaslt().desc_create(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  return {operation, cublaslt().desc_destroy};
+}
 
-class Operation {
- public:
-  Operation() {
-    // Full float32: other compute types use tensor cores with TF32 or less.
-    check(cublaslt().desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
-  }
-  ~Operation() { cublaslt().desc_destroy(desc_); }
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
-  cublasLtMatmulDesc_t get() const { return desc_; }
+Preference make_preference() {
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublaslt().preference_create(&preference), "choosing an algorithm");
+  return {preference, cublaslt().preference_destroy};
+}
 
-  template <class Value>
-  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const {
-    check(cublaslt().desc_set(desc_, attribute, &value, sizeof value), "describing a product");
-  }
+template <class Value>
+void set(const Operation& operation, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+  check(cublaslt().desc_set(operation.get(), attribute, &value, sizeof value), "describing a product");
+}
 
- private:
-  cublasLtMatmulDesc_t desc_ = nullptr;
-};
-
-class Preference {
- public:
-  Preference() { check(cublaslt().preference_create(&preference_), "choosing an algorithm"); }
-  ~Preference() { cublaslt().preference_destroy(preference_); }
-  Preference(const Preference&) = delete;
-  Preference& operator=(const Preference&) = delete;
-  cublasLtMatmulPreference_t get() const { return preference_; }
-
-  template <class Value>
-  void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) const {
-    check(cublaslt().preference_set(preference_, attribute, &value, sizeof value), "choosing an algorithm");
-  }
-
- private:
-  cublasLtMatmulPreference_t preference_ = nullptr;
-};
+template <class Value>
+void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+  check(cublaslt().preference_set(preference.get(), attribute, &value, sizeof value),
+        "choosing an algorithm");
+}
 
 // The largest power of two, up to 256, that the address of a parameter is a multiple of: `floats_before`
 // others precede it, from such an address on.
@@ -144,31 +126,33 @@ class LinearPlan final : public LibraryPlan {
         shape_(shape),
         task_(task),
         has_bias_(product.align_bias > 0),
-        a_(product.transpose_a ? product.k : product.m, product.transpose_a ? product.m : product.k),
-        b_(product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n),
-        d_(product.m, product.n),
+        operation_(make_operation()),
+        a_(make_layout(product.transpose_a ? product.k : product.m,
+                       product.transpose_a ? product.m : product.k)),
+        b_(make_layout(product.transpose_b ? product.n : product.k,
+                       product.transpose_b ? product.k : product.n)),
+        d_(make_layout(product.m, product.n)),
         builtin_relu_(task.direction == Direction::kForward && task.relu &&
                       (product.epilogue & CUBLASLT_EPILOGUE_RELU) == 0),
         builtin_bias_gradient_(task.direction == Direction::kBackwardWeights && shape.bias && !has_bias_) {
     const auto transpose = [](bool yes) { return std::int32_t{yes ? CUBLAS_OP_T : CUBLAS_OP_N}; };
-    operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, transpose(product.transpose_a));
-    operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, transpose(product.transpose_b));
-    operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(product.epilogue));
+    set(operation_, CUBLASLT_MATMUL_DESC_TRANSA, transpose(product.transpose_a));
+    set(operation_, CUBLASLT_MATMUL_DESC_TRANSB, transpose(product.transpose_b));
+    set(operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(product.epilogue));
     // The heuristic looks only at the pointer's alignment, so any address with the right one will do.
     if (has_bias_) set_bias(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(product.align_bias)));
   }
 
   // Selects the algorithm that the library's heuristic thinks fastest. False if it has none.
   bool choose(const Product& product, std::size_t workspace_limit) {
-    const Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
-    preference.set(
-        CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+    const Preference preference = make_preference();
+    set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
+    set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<std::uint32_t>(task_.deterministic ? kOrdered : CUBLASLT_REDUCTION_SCHEME_MASK));
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.align_a);
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.align_b);
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, kArrayAlignment);
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, kArrayAlignment);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.align_a);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.align_b);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, kArrayAlignment);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, kArrayAlignment);
     cublasLtMatmulHeuristicResult_t best{};
     int count = 0;
     const cublasStatus_t status =
@@ -222,7 +206,7 @@ class LinearPlan final : public LibraryPlan {
            (scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == kOrdered);
   }
 
-  void set_bias(const void* bias) const { operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); }
+  void set_bias(const void* bias) const { set(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); }
 
   Handle handle_;
   LinearShape shape_;
@@ -294,34 +278,10 @@ class LinearLibrary final : public LayerLibrary<LinearShape> {
   bool relu_keeps_nan_;
 };
 
-std::string version_text(std::size_t version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
-}
-
 }  // namespace
 
 CublasLt::CublasLt() : file({"libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR)}) {
-  file.find("cublasLtGetVersion", get_version);
-  file.find("cublasLtGetStatusString", status_string);
-  file.find("cublasLtCreate", create);
-  file.find("cublasLtDestroy", destroy);
-  file.find("cublasLtMatmulDescCreate", desc_create);
-  file.find("cublasLtMatmulDescDestroy", desc_destroy);
-  file.find("cublasLtMatmulDescSetAttribute", desc_set);
-  file.find("cublasLtMatrixLayoutCreate", layout_create);
-  file.find("cublasLtMatrixLayoutDestroy", layout_destroy);
-  file.find("cublasLtMatmulPreferenceCreate", preference_create);
-  file.find("cublasLtMatmulPreferenceDestroy", preference_destroy);
-  file.find("cublasLtMatmulPreferenceSetAttribute", preference_set);
-  file.find("cublasLtMatmulAlgoGetHeuristic", heuristic);
-  file.find("cublasLtMatmulAlgoConfigGetAttribute", algo_get);
-  file.find("cublasLtMatmul", matmul);
-  if (!file) return;
-  const std::size_t found = get_version();
-  version = version_text(found);
-  if (found / 10000 != CUBLAS_VER_MAJOR)
-    file.refuse("is cuBLASLt " + version + ", not " + std::to_string(CUBLAS_VER_MAJOR));
+  if (file) version = file.require_version("cuBLASLt", get_version(), CUBLAS_VER_MAJOR);
 }
 
 const CublasLt& cublaslt() {

@@ -17,21 +17,21 @@ struct CublasLt {
 
   LibraryFile file;
   std::string version;  // "13.1.0"
-  decltype(::cublasLtGetVersion)* get_version = nullptr;
-  decltype(::cublasLtGetStatusString)* status_string = nullptr;
-  decltype(::cublasLtCreate)* create = nullptr;
-  decltype(::cublasLtDestroy)* destroy = nullptr;
-  decltype(::cublasLtMatmulDescCreate)* desc_create = nullptr;
-  decltype(::cublasLtMatmulDescDestroy)* desc_destroy = nullptr;
-  decltype(::cublasLtMatmulDescSetAttribute)* desc_set = nullptr;
-  decltype(::cublasLtMatrixLayoutCreate)* layout_create = nullptr;
-  decltype(::cublasLtMatrixLayoutDestroy)* layout_destroy = nullptr;
-  decltype(::cublasLtMatmulPreferenceCreate)* preference_create = nullptr;
-  decltype(::cublasLtMatmulPreferenceDestroy)* preference_destroy = nullptr;
-  decltype(::cublasLtMatmulPreferenceSetAttribute)* preference_set = nullptr;
-  decltype(::cublasLtMatmulAlgoGetHeuristic)* heuristic = nullptr;
-  decltype(::cublasLtMatmulAlgoConfigGetAttribute)* algo_get = nullptr;
-  decltype(::cublasLtMatmul)* matmul = nullptr;
+  SWEEP_LIBRARY_FUNCTION(get_version, cublasLtGetVersion);
+  SWEEP_LIBRARY_FUNCTION(status_string, cublasLtGetStatusString);
+  SWEEP_LIBRARY_FUNCTION(create, cublasLtCreate);
+  SWEEP_LIBRARY_FUNCTION(destroy, cublasLtDestroy);
+  SWEEP_LIBRARY_FUNCTION(desc_create, cublasLtMatmulDescCreate);
+  SWEEP_LIBRARY_FUNCTION(desc_destroy, cublasLtMatmulDescDestroy);
+  SWEEP_LIBRARY_FUNCTION(desc_set, cublasLtMatmulDescSetAttribute);
+  SWEEP_LIBRARY_FUNCTION(layout_create, cublasLtMatrixLayoutCreate);
+  SWEEP_LIBRARY_FUNCTION(layout_destroy, cublasLtMatrixLayoutDestroy);
+  SWEEP_LIBRARY_FUNCTION(preference_create, cublasLtMatmulPreferenceCreate);
+  SWEEP_LIBRARY_FUNCTION(preference_destroy, cublasLtMatmulPreferenceDestroy);
+  SWEEP_LIBRARY_FUNCTION(preference_set, cublasLtMatmulPreferenceSetAttribute);
+  SWEEP_LIBRARY_FUNCTION(heuristic, cublasLtMatmulAlgoGetHeuristic);
+  SWEEP_LIBRARY_FUNCTION(algo_get, cublasLtMatmulAlgoConfigGetAttribute);
+  SWEEP_LIBRARY_FUNCTION(matmul, cublasLtMatmul);
 };
 
 /// Opened once per process, and never closed.

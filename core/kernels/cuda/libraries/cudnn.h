@@ -18,32 +18,32 @@ struct Cudnn {
 
   LibraryFile file;
   std::string version;  // "9.19.0"
-  decltype(::cudnnGetVersion)* get_version = nullptr;
-  decltype(::cudnnGetErrorString)* error_string = nullptr;
-  decltype(::cudnnCreate)* create = nullptr;
-  decltype(::cudnnDestroy)* destroy = nullptr;
-  decltype(::cudnnSetStream)* set_stream = nullptr;
-  decltype(::cudnnCreateTensorDescriptor)* tensor_create = nullptr;
-  decltype(::cudnnDestroyTensorDescriptor)* tensor_destroy = nullptr;
-  decltype(::cudnnSetTensor4dDescriptor)* tensor_set = nullptr;
-  decltype(::cudnnCreateFilterDescriptor)* filter_create = nullptr;
-  decltype(::cudnnDestroyFilterDescriptor)* filter_destroy = nullptr;
-  decltype(::cudnnSetFilter4dDescriptor)* filter_set = nullptr;
-  decltype(::cudnnCreateConvolutionDescriptor)* conv_create = nullptr;
-  decltype(::cudnnDestroyConvolutionDescriptor)* conv_destroy = nullptr;
-  decltype(::cudnnSetConvolution2dDescriptor)* conv_set = nullptr;
-  decltype(::cudnnSetConvolutionGroupCount)* conv_set_groups = nullptr;
-  decltype(::cudnnSetConvolutionMathType)* conv_set_math = nullptr;
-  decltype(::cudnnGetConvolutionForwardAlgorithm_v7)* forward_algorithms = nullptr;
-  decltype(::cudnnGetConvolutionForwardWorkspaceSize)* forward_workspace = nullptr;
-  decltype(::cudnnConvolutionForward)* forward = nullptr;
-  decltype(::cudnnGetConvolutionBackwardFilterAlgorithm_v7)* filter_algorithms = nullptr;
-  decltype(::cudnnGetConvolutionBackwardFilterWorkspaceSize)* filter_workspace = nullptr;
-  decltype(::cudnnConvolutionBackwardFilter)* backward_filter = nullptr;
-  decltype(::cudnnConvolutionBackwardBias)* backward_bias = nullptr;
-  decltype(::cudnnGetConvolutionBackwardDataAlgorithm_v7)* data_algorithms = nullptr;
-  decltype(::cudnnGetConvolutionBackwardDataWorkspaceSize)* data_workspace = nullptr;
-  decltype(::cudnnConvolutionBackwardData)* backward_data = nullptr;
+  SWEEP_LIBRARY_FUNCTION(get_version, cudnnGetVersion);
+  SWEEP_LIBRARY_FUNCTION(error_string, cudnnGetErrorString);
+  SWEEP_LIBRARY_FUNCTION(create, cudnnCreate);
+  SWEEP_LIBRARY_FUNCTION(destroy, cudnnDestroy);
+  SWEEP_LIBRARY_FUNCTION(set_stream, cudnnSetStream);
+  SWEEP_LIBRARY_FUNCTION(tensor_create, cudnnCreateTensorDescriptor);
+  SWEEP_LIBRARY_FUNCTION(tensor_destroy, cudnnDestroyTensorDescriptor);
+  SWEEP_LIBRARY_FUNCTION(tensor_set, cudnnSetTensor4dDescriptor);
+  SWEEP_LIBRARY_FUNCTION(filter_create, cudnnCreateFilterDescriptor);
+  SWEEP_LIBRARY_FUNCTION(filter_destroy, cudnnDestroyFilterDescriptor);
+  SWEEP_LIBRARY_FUNCTION(filter_set, cudnnSetFilter4dDescriptor);
+  SWEEP_LIBRARY_FUNCTION(conv_create, cudnnCreateConvolutionDescriptor);
+  SWEEP_LIBRARY_FUNCTION(conv_destroy, cudnnDestroyConvolutionDescriptor);
+  SWEEP_LIBRARY_FUNCTION(conv_set, cudnnSetConvolution2dDescriptor);
+  SWEEP_LIBRARY_FUNCTION(conv_set_groups, cudnnSetConvolutionGroupCount);
+  SWEEP_LIBRARY_FUNCTION(conv_set_math, cudnnSetConvolutionMathType);
+  SWEEP_LIBRARY_FUNCTION(forward_algorithms, cudnnGetConvolutionForwardAlgorithm_v7);
+  SWEEP_LIBRARY_FUNCTION(forward_workspace, cudnnGetConvolutionForwardWorkspaceSize);
+  SWEEP_LIBRARY_FUNCTION(forward, cudnnConvolutionForward);
+  SWEEP_LIBRARY_FUNCTION(filter_algorithms, cudnnGetConvolutionBackwardFilterAlgorithm_v7);
+  SWEEP_LIBRARY_FUNCTION(filter_workspace, cudnnGetConvolutionBackwardFilterWorkspaceSize);
+  SWEEP_LIBRARY_FUNCTION(backward_filter, cudnnConvolutionBackwardFilter);
+  SWEEP_LIBRARY_FUNCTION(backward_bias, cudnnConvolutionBackwardBias);
+  SWEEP_LIBRARY_FUNCTION(data_algorithms, cudnnGetConvolutionBackwardDataAlgorithm_v7);
+  SWEEP_LIBRARY_FUNCTION(data_workspace, cudnnGetConvolutionBackwardDataWorkspaceSize);
+  SWEEP_LIBRARY_FUNCTION(backward_data, cudnnConvolutionBackwardData);
 };
 
 /// Opened once per process, and never closed.

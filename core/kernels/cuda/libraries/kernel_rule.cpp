@@ -1,11 +1,12 @@
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/libraries/library_cache.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep::cuda {
@@ -18,7 +19,43 @@ std::string model_of(int device) {
   return "";
 }
 
+// The open libraries of this process.
+template <class Shape>
+struct OpenLibraries {
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<const LayerLibrary<Shape>>> by_device;
+};
+
+// Never destroyed: handles must not be closed after the CUDA runtime, whose end this file cannot order.
+template <class Shape>
+OpenLibraries<Shape>& open_libraries() {
+  static auto* const libraries = new OpenLibraries<Shape>;
+  return *libraries;
+}
+
+// open_library(device), once per process and device: handles and probes cost a second, and a sweep makes one
+// engine per run. One that would not open, perhaps for lack of memory, is tried again the next time.
+template <class Shape>
+std::shared_ptr<const LayerLibrary<Shape>> shared_library(int device) {
+  OpenLibraries<Shape>& known = open_libraries<Shape>();
+  const std::scoped_lock lock(known.mutex);
+  auto& library = known.by_device[device];
+  if (library == nullptr) library = open_library<Shape>(device);
+  return library;
+}
+
+template <class Shape>
+void forget() {
+  const std::scoped_lock lock(open_libraries<Shape>().mutex);
+  open_libraries<Shape>().by_device.clear();
+}
+
 }  // namespace
+
+void forget_shared_libraries() {
+  forget<LinearShape>();
+  forget<ConvShape>();
+}
 
 std::int64_t products(const LinearShape& s, const LibraryTask& task) {
   return std::int64_t{task.images} * s.in_features * s.out_features;

@@ -47,6 +47,9 @@ struct UsedLibraries {
   std::string record(int device) const;
 };
 
+/// Forgets which libraries are open, so that they are opened again. For tests, which install other stand-ins.
+void forget_shared_libraries();
+
 /// A library, and the directions of a layer that it does: none if it is nullptr.
 template <class Shape>
 struct LibraryChoice {

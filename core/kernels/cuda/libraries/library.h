@@ -67,7 +67,7 @@ class LibraryPlan {
   virtual void run(Stream& stream, const LibraryArrays& arrays) const = 0;
 };
 
-/// A library for one kind of layer, ready for one device. Plans may outlive it.
+/// A library for one kind of layer, ready for one device; several threads may use it. Plans may outlive it.
 template <class Shape>
 class LayerLibrary {
  public:

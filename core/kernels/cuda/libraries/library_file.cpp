@@ -154,6 +154,14 @@ void LibraryFile::require_parts(const std::vector<std::string>& names) {
   }
 }
 
+std::string LibraryFile::require_version(const std::string& library, std::size_t version, int major) {
+  const std::string text = std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+                           std::to_string(version % 100);
+  if (version / 10000 != static_cast<std::size_t>(major))
+    refuse("is " + library + " " + text + ", not " + std::to_string(major));
+  return text;
+}
+
 void LibraryFile::refuse(const std::string& problem) {
   if (handle_ == nullptr) return;
   ::dlclose(handle_);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace sweep::cuda {
@@ -21,12 +23,14 @@ class LibraryFile {
   /// that is there but would not open.
   const std::string& problem() const { return problem_; }
 
-  /// Sets `function` to the symbol `name`. If the file has none, sets nullptr and closes the file with a
-  /// problem().
+  /// The function `name`. If the file has none, returns nullptr and closes the file with a problem().
   template <class Function>
-  void find(const char* name, Function*& function) {
-    function = reinterpret_cast<Function*>(symbol(name));
+  Function* find(const char* name) {
+    return reinterpret_cast<Function*>(symbol(name));
   }
+  /// Closes the file, of `library`, if its version, 10000 · major + 100 · minor + patch, has another major
+  /// number than `major`. Returns the version as text: "9.19.0".
+  std::string require_version(const std::string& library, std::size_t version, int major);
   /// Opens the files that the library itself opens at its first call, in its own directory or where the
   /// dynamic linker looks. If one is missing, closes the file with a problem(): the library would end the
   /// process.
@@ -41,6 +45,13 @@ class LibraryFile {
   std::filesystem::path path_;
   std::string problem_;
 };
+
+/// An object of a C library, which a function of it destroys.
+template <class Pointer, class Status>
+using LibraryObject = std::unique_ptr<std::remove_pointer_t<Pointer>, Status (*)(Pointer)>;
+
+/// Declares `member`, a pointer to the function `name` of the library whose LibraryFile is `file`.
+#define SWEEP_LIBRARY_FUNCTION(member, name) decltype(::name)* member = file.find<decltype(::name)>(#name)
 
 /// Existing directories that may hold CUDA libraries but that the dynamic linker does not search: beside the
 /// program, of CUDA toolkits, and of PyPI wheels (nvidia/*/lib) in the environments of VIRTUAL_ENV,

@@ -30,19 +30,6 @@ namespace cuda {
 constexpr int kOldestVersion = NCCL_VERSION(2, 18, 1);
 
 Nccl::Nccl() : file({"libnccl.so." + std::to_string(NCCL_MAJOR)}) {
-  file.find("ncclGetVersion", get_version);
-  file.find("ncclGetErrorString", error_string);
-  file.find("ncclGetLastError", last_error);
-  file.find("ncclGetUniqueId", unique_id);
-  file.find("ncclCommInitRankConfig", init_rank);
-  file.find("ncclCommGetAsyncError", async_error);
-  file.find("ncclCommFinalize", finalize);
-  file.find("ncclCommDestroy", destroy);
-  file.find("ncclCommAbort", abort);
-  file.find("ncclGroupStart", group_start);
-  file.find("ncclGroupEnd", group_end);
-  file.find("ncclBroadcast", broadcast);
-  file.find("ncclAllGather", all_gather);
   if (!file) return;
   int found = 0;
   get_version(&found);

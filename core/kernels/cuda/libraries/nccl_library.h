@@ -15,19 +15,19 @@ struct Nccl {
 
   LibraryFile file;
   std::string version;  // "2.28.9"
-  decltype(::ncclGetVersion)* get_version = nullptr;
-  decltype(::ncclGetErrorString)* error_string = nullptr;
-  decltype(::ncclGetLastError)* last_error = nullptr;
-  decltype(::ncclGetUniqueId)* unique_id = nullptr;
-  decltype(::ncclCommInitRankConfig)* init_rank = nullptr;
-  decltype(::ncclCommGetAsyncError)* async_error = nullptr;
-  decltype(::ncclCommFinalize)* finalize = nullptr;
-  decltype(::ncclCommDestroy)* destroy = nullptr;
-  decltype(::ncclCommAbort)* abort = nullptr;
-  decltype(::ncclGroupStart)* group_start = nullptr;
-  decltype(::ncclGroupEnd)* group_end = nullptr;
-  decltype(::ncclBroadcast)* broadcast = nullptr;
-  decltype(::ncclAllGather)* all_gather = nullptr;
+  SWEEP_LIBRARY_FUNCTION(get_version, ncclGetVersion);
+  SWEEP_LIBRARY_FUNCTION(error_string, ncclGetErrorString);
+  SWEEP_LIBRARY_FUNCTION(last_error, ncclGetLastError);
+  SWEEP_LIBRARY_FUNCTION(unique_id, ncclGetUniqueId);
+  SWEEP_LIBRARY_FUNCTION(init_rank, ncclCommInitRankConfig);
+  SWEEP_LIBRARY_FUNCTION(async_error, ncclCommGetAsyncError);
+  SWEEP_LIBRARY_FUNCTION(finalize, ncclCommFinalize);
+  SWEEP_LIBRARY_FUNCTION(destroy, ncclCommDestroy);
+  SWEEP_LIBRARY_FUNCTION(abort, ncclCommAbort);
+  SWEEP_LIBRARY_FUNCTION(group_start, ncclGroupStart);
+  SWEEP_LIBRARY_FUNCTION(group_end, ncclGroupEnd);
+  SWEEP_LIBRARY_FUNCTION(broadcast, ncclBroadcast);
+  SWEEP_LIBRARY_FUNCTION(all_gather, ncclAllGather);
 };
 
 /// Opened once per process, and never closed.

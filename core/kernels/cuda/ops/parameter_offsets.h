@@ -12,7 +12,14 @@ struct ParameterOffsets {
   int weight = -1, bias = -1;
 };
 
-ParameterOffsets parameter_offsets(const Network& network, const Layer& layer);
+inline ParameterOffsets parameter_offsets(const Network& network, const Layer& layer) {
+  const auto offset = [&](std::size_t number) {
+    return number < layer.parameters.size()
+               ? static_cast<int>(network.parameters()[layer.parameters[number]].offset)
+               : -1;
+  };
+  return {offset(0), offset(1)};
+}
 
 /// The parameter at `offset`, or nullptr if that is -1.
 inline const float* parameter_at(const Pass& pass, int offset) {

@@ -25,12 +25,6 @@ PoolShape pool_shape(const Layer& layer, bool windows) {
   return s;
 }
 
-Average average_of(const Layer& layer) {
-  if (layer.type == "adaptive_avg_pool2d") return Average::kAdaptive;
-  return std::get<bool>(layer.arguments.at("count_include_pad")) ? Average::kWithPadding
-                                                                 : Average::kWithoutPadding;
-}
-
 }  // namespace
 
 MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan)
@@ -51,14 +45,17 @@ void MaxPoolOp::backward(const Pass& pass) const {
 }
 
 AvgPoolOp::AvgPoolOp(const Layer& layer, const OpSlots& slots)
-    : shape_(pool_shape(layer, layer.type == "avg_pool2d")), average_(average_of(layer)), slots_(slots) {}
+    : shape_(pool_shape(layer, layer.type == "avg_pool2d")),
+      with_padding_(layer.type == "avg_pool2d" && std::get<bool>(layer.arguments.at("count_include_pad"))),
+      slots_(slots) {}
 
 void AvgPoolOp::forward(const Pass& pass) const {
-  avg_pool_forward(pass.stream, shape_, average_, pass.images, pass.data(slots_.in), pass.data(slots_.out));
+  avg_pool_forward(pass.stream, shape_, with_padding_, pass.images, pass.data(slots_.in),
+                   pass.data(slots_.out));
 }
 
 void AvgPoolOp::backward(const Pass& pass) const {
-  avg_pool_backward(pass.stream, shape_, average_, pass.images, pass.data(slots_.grad_out), slots_.add,
+  avg_pool_backward(pass.stream, shape_, with_padding_, pass.images, pass.data(slots_.grad_out), slots_.add,
                     pass.data(slots_.grad_in));
 }
 

@@ -27,7 +27,7 @@ class AvgPoolOp final : public Op {
 
  private:
   PoolShape shape_;
-  Average average_;
+  bool with_padding_;
   OpSlots slots_;
 };
 

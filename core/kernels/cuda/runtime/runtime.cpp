@@ -3,14 +3,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <iomanip>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/runtime/kernel_overlap.h"
 
 namespace sweep::cuda {
 namespace {
@@ -60,6 +61,14 @@ std::string mebibytes(std::size_t bytes) {
 }
 
 cudaStream_t native(const Stream& stream);
+
+// Unless SWEEP_CUDA_OVERLAP is "0": programmatic dependent launch. The GPU then starts a kernel while the one
+// before it still runs, and the new kernel's blocks wait in wait_for_previous_kernel(), so the latency of a
+// launch, and what a kernel can load before, is hidden. No result depends on it.
+bool kernels_may_overlap() {
+  const char* value = std::getenv("SWEEP_CUDA_OVERLAP");
+  return value == nullptr || std::string_view(value) != "0";
+}
 
 // Graphs can hold programmatic dependent launches from CUDA 12.3 on, the driver's too.
 bool driver_overlaps_kernels() {
@@ -137,7 +146,11 @@ std::size_t free_memory() {
   return free;
 }
 
-Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
+void FreeDevice::operator()(std::byte* memory) const { cudaFree(memory); }
+void FreePinned::operator()(std::byte* memory) const { cudaFreeHost(memory); }
+
+Memory::Memory(std::size_t bytes, const std::string& purpose) {
+  bytes_ = bytes;
   if (bytes == 0) return;
   void* pointer = nullptr;
   const cudaError_t error = cudaMalloc(&pointer, bytes);
@@ -150,37 +163,16 @@ Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
                       " are free; try a smaller batch_size or network");
   }
   check(error, "allocating memory");
-  data_ = static_cast<std::byte*>(pointer);
+  data_.reset(static_cast<std::byte*>(pointer));
 }
 
-Memory::Memory(Memory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-Memory::~Memory() { cudaFree(data_); }
-
-PinnedMemory::PinnedMemory(std::size_t bytes) : bytes_(bytes) {
+PinnedMemory::PinnedMemory(std::size_t bytes) {
+  bytes_ = bytes;
   if (bytes == 0) return;
   void* pointer = nullptr;
   check(cudaMallocHost(&pointer, bytes), "allocating pinned memory");
-  data_ = static_cast<std::byte*>(pointer);
+  data_.reset(static_cast<std::byte*>(pointer));
 }
-
-PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-PinnedMemory& PinnedMemory::operator=(PinnedMemory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
 
 struct Graph::Implementation {
   Implementation() = default;

@@ -29,23 +29,31 @@ void reach_device(int index);
 /// Free bytes on the current device.
 std::size_t free_memory();
 
+/// Memory that Free frees. Move-only.
+template <class Free>
+class OwnedBytes {
+ public:
+  std::byte* data() const { return data_.get(); }
+  std::size_t bytes() const { return data_ == nullptr ? 0 : bytes_; }
+
+ protected:
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t bytes_ = 0;
+};
+struct FreeDevice {
+  void operator()(std::byte* memory) const;
+};
+struct FreePinned {
+  void operator()(std::byte* memory) const;
+};
+
 /// Memory of the current device, not initialised. Move-only; freed with the object. cudaFree waits for the
 /// device, so work that still uses the memory is safe.
-class Memory {
+class Memory : public OwnedBytes<FreeDevice> {
  public:
   Memory() = default;
   /// `purpose` is for the error message if there is too little: "activations of a batch of 1000".
   Memory(std::size_t bytes, const std::string& purpose);
-  Memory(Memory&& other) noexcept;
-  Memory& operator=(Memory&& other) noexcept;
-  ~Memory();
-
-  std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
 };
 
 /// `count` elements of device memory, not initialised. The host must not dereference data().
@@ -62,20 +70,10 @@ class Array {
 };
 
 /// Page-locked host memory: the device copies from it by itself, while the host goes on. Move-only.
-class PinnedMemory {
+class PinnedMemory : public OwnedBytes<FreePinned> {
  public:
   PinnedMemory() = default;
   explicit PinnedMemory(std::size_t bytes);
-  PinnedMemory(PinnedMemory&& other) noexcept;
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept;
-  ~PinnedMemory();
-
-  std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
 };
 
 /// Work that Stream::capture() has recorded. One call puts all of it on a stream, which spares the launch of

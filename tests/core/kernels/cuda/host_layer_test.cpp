@@ -7,6 +7,7 @@
 #include "core/kernels/cuda/fused_nodes.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
+#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 #include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
@@ -98,17 +99,7 @@ TEST(CudaEngine, GivesTheSameBitsWhenStreamsRunAhead) {
 
 TEST(ConvPool, ForwardLaunchesNoMoreBlocksThanAreResidentAtOnce) {
   constexpr int kImages = 600;
-  const ConvPoolShape shape{.in_channels = 1,
-                            .in_height = 4,
-                            .in_width = 4,
-                            .out_channels = 1,
-                            .pool_height = 1,
-                            .pool_width = 1,
-                            .kernel_height = 3,
-                            .kernel_width = 3,
-                            .pad_y = 0,
-                            .pad_x = 0,
-                            .bias = false};
+  const ConvPoolShape shape = test::conv_pool_shape(1, {4, 4}, 1, {3, 3}, {0, 0}, false);
   Stream stream;
   const Array<float> in(kImages * 16, "a test"), weight(9, "a test"), out(kImages, "a test");
   const ConvPoolArrays arrays{.weight = weight.data(), .out = out.data()};

@@ -178,12 +178,10 @@ TEST_F(LibrarySearch, ALibraryWithoutAFunctionIsNotUsed) {
   installed(root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib");
   const test::Environment variable("VIRTUAL_ENV", root_.string());
   LibraryFile library({kName});
-  int (*function)() = nullptr;
-  library.find("sweep_test_function", function);
+  const auto function = library.find<int()>("sweep_test_function");
   ASSERT_NE(function, nullptr) << library.problem();
   EXPECT_EQ(function(), 42);
-  library.find("sweep_missing_function", function);
-  EXPECT_EQ(function, nullptr);
+  EXPECT_EQ(library.find<int()>("sweep_missing_function"), nullptr);
   EXPECT_FALSE(library);
   EXPECT_THAT(library.problem(), HasSubstr("has no function sweep_missing_function"));
 }

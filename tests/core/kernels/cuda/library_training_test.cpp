@@ -1,4 +1,6 @@
 // Trainings with the stand-in libraries, against the built-in kernels and the CPU; fallbacks.
+// Nondeterministic kernels: chosen only if EngineOptions::deterministic is false, and told apart from the
+// others wherever bits matter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "tests/cudart/library_limits.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
@@ -18,13 +21,14 @@ class LibraryTraining : public testing::Test {
  protected:
   ~LibraryTraining() override { cudart::set_library_limits({}); }
 };
+using Nondeterminism = LibraryTraining;
 
-NetworkSpec some_network() {
+NetworkSpec some_network(std::int64_t hidden = 12) {
   return {"n",
           {test::conv("conv", 5, 3),
            {"leaky", "leaky_relu", {}},
            test::flatten("flatten"),
-           test::linear("fc1", 12),
+           test::linear("fc1", hidden),
            test::relu("relu"),
            test::linear("out", 10)}};
 }
@@ -36,9 +40,15 @@ struct Trained {
 
 // 8 steps, some with batches of 3 instead of 5. The stand-in libraries find a plan that runs for the first
 // time in a capture.
-Trained trained(const Network& network, const std::string& policy, const std::string& device = "cuda") {
+struct Choice {
+  std::string device = "cuda";
+  bool deterministic = true;
+};
+Trained trained(const Network& network, const std::string& policy, const Choice& choice = {}) {
   const test::Environment variable("SWEEP_CUDA_KERNELS", policy.c_str());
-  const auto engine = make_engine(network, {.device = parse_device(device), .batch_size = 5});
+  const auto engine = make_engine(
+      network,
+      {.device = parse_device(choice.device), .batch_size = 5, .deterministic = choice.deterministic});
   engine->set_parameters(initial_parameters(network, 3));
   for (std::uint64_t step = 0; step < 8; ++step)
     engine->train(test::random_batch(step % 3 == 0 ? 3 : 5, 49, 10, step).view(), 0.1);
@@ -52,7 +62,7 @@ void expect_close(const std::vector<float>& a, const std::vector<float>& b) {
 
 TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
   const Network network(some_network(), {1, 7, 7});
-  const Trained cpu = trained(network, "", "cpu"), own = trained(network, "own"),
+  const Trained cpu = trained(network, "", {.device = "cpu"}), own = trained(network, "own"),
                 library = trained(network, "library");
   EXPECT_EQ(cpu.kernels, "");
   EXPECT_EQ(own.kernels, "own");
@@ -103,6 +113,66 @@ TEST_F(LibraryTraining, UsesBuiltInKernelsForSmallBatchesThatTheLibraryDoesNotTa
   const Trained library = trained(network, "library");
   EXPECT_NE(library.kernels, "own");
   expect_close(library.parameters, own.parameters);
+}
+
+// The stand-in libraries add up forward or backward at random.
+constexpr LinearShape kWide{64, 4096, true};
+constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64};
+
+Network wide() { return {some_network(40), {1, 7, 7}}; }
+
+TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
+  KernelRule strict(0, true, KernelPolicy::kByShape), loose(0, false, KernelPolicy::kByShape);
+  const auto ordered = strict.choose(kWide, {kForward}).tasks, any = loose.choose(kWide, {kForward}).tasks;
+  ASSERT_EQ(ordered.size(), 1u);
+  ASSERT_EQ(any.size(), 1u);
+  EXPECT_TRUE(ordered[0].deterministic);
+  EXPECT_FALSE(any[0].deterministic);
+  EXPECT_TRUE(gives_same_bits(strict.used().record(0)));
+  EXPECT_FALSE(gives_same_bits(loose.used().record(0)));
+}
+
+TEST_F(Nondeterminism, IsNotRecordedIfTheLibraryIsDeterministic) {
+  cudart::set_library_limits({.has_any_order = false});
+  KernelRule loose(0, false, KernelPolicy::kByShape);
+  const auto chosen = loose.choose(kWide, {kForward}).tasks;
+  ASSERT_EQ(chosen.size(), 1u);
+  EXPECT_TRUE(chosen[0].deterministic);
+  EXPECT_EQ(loose.used().record(0).find("same_bits"), std::string::npos);
+}
+
+TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
+  const Trained strict = trained(wide(), "library", {.deterministic = true}),
+                again = trained(wide(), "library", {.deterministic = true});
+  EXPECT_EQ(strict.parameters, again.parameters);
+  EXPECT_TRUE(gives_same_bits(strict.kernels));
+  const Trained loose = trained(wide(), "library", {.deterministic = false}),
+                other = trained(wide(), "library", {.deterministic = false});
+  EXPECT_NE(loose.parameters, other.parameters);
+  EXPECT_FALSE(gives_same_bits(loose.kernels)) << loose.kernels;
+  EXPECT_EQ(loose.kernels, other.kernels);
+  expect_close(loose.parameters, strict.parameters);
+}
+
+TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
+  cudart::set_library_limits({.has_any_order = false});
+  const Trained strict = trained(wide(), "library", {.deterministic = true}),
+                loose = trained(wide(), "library", {.deterministic = false});
+  EXPECT_EQ(strict.parameters, loose.parameters);
+  EXPECT_EQ(strict.kernels, loose.kernels);
+}
+
+TEST_F(Nondeterminism, DoesNotConcernTheCpu) {
+  EXPECT_EQ(trained(wide(), "library", {.device = "cpu", .deterministic = true}).parameters,
+            trained(wide(), "library", {.device = "cpu", .deterministic = false}).parameters);
+  EXPECT_TRUE(gives_same_bits(trained(wide(), "library", {.device = "cpu", .deterministic = false}).kernels));
+}
+
+TEST(GivesSameBits, UnlessTheKernelsSayOtherwise) {
+  for (const char* kernels :
+       {"", "own", "nonsense", "{", "{}", "[]", R"({"layers": {}})", R"({"same_bits": true})"})
+    EXPECT_TRUE(gives_same_bits(kernels)) << kernels;
+  EXPECT_FALSE(gives_same_bits(R"({"layers": {"fc": ["forward"]}, "same_bits": false})"));
 }
 
 }  // namespace

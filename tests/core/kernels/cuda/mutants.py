@@ -37,7 +37,7 @@ MUTANTS = [
     ("elementwise.cu", "< rule.threshold ? 0.0f", "> rule.threshold ? 0.0f", (ENGINE, "*Dropout*")),
     ("elementwise.cu", "out[i] = a[i] + b[i]", "out[i] = a[i] - b[i]", PARITY),
     ("linear.cu", "n == in_features ? 1.0f", "n == in_features ? 0.0f", STACK_STEP),
-    ("linear_stack_kernel.h", "      grads[i] = g;\n      to[static_cast<std::ptrdiff_t>(first + sample)", "      grads[i] = -g;\n      to[static_cast<std::ptrdiff_t>(first + sample)", PARITY, STACK),
+    ("linear_stack_kernel.h", "      grads[i] = g;", "      grads[i] = -g;", PARITY, STACK),
     ("linear_stack.cu", "    if (!loads_weights_early) tiles.load_weights<Load::kLate>(shared);\n", "", (LAYERS, "KernelOverlap.*")),
     ("loss.cu", "* targets - loss.class_target", "* targets + loss.class_target", (ENGINE, "Loss.*:Parity.OfANetworkWithEveryKindOfLayer")),
     ("optimizer.cu", "    sums[thread] = sum;\n    __syncthreads();", "    sums[thread] = sum;", STACK_STEP),

@@ -27,13 +27,6 @@ EngineOptions options_of(int devices) {
 }
 
 Network network() { return Network(test::deeplizard(), {1, 28, 28}); }
-// 1.1 MB of parameters.
-Network wide() {
-  const NetworkSpec spec{
-      "wide",
-      {test::flatten("flatten"), test::linear("fc", 1400), test::relu("relu"), test::linear("out", 10)}};
-  return Network(spec, {3, 8, 8});
-}
 Network normalized() { return Network(test::small_residual(), {3, 8, 8}); }
 
 EngineOutcome train_as_a_group_of_one(const Network& trained, const EngineOptions& options) {
@@ -61,17 +54,6 @@ TEST(ReplicaOnDevice, TrainsAloneAsAGroupOfOne) {
   const Network trained = network();
   const EngineOutcome one = train_on_device(*make_engine(trained, options_of(1)), trained);
   ASSERT_EQ(one.parameters.size(), group.parameters.size());
-  EXPECT_NEAR(group.trained.loss / one.trained.loss, 1, 1e-4);
-  EXPECT_NEAR(group.evaluated.loss / one.evaluated.loss, 1, 1e-3);
-}
-
-// With gradients that are exchanged while the next part is computed.
-TEST(ReplicaOnDevice, TrainsAWideNetworkPartByPart) {
-  SKIP_WITHOUT_DEVICES(1);
-  const Network trained = wide();
-  const EngineOutcome group = train_as_a_group_of_one(trained, options_of(1));
-  EXPECT_TRUE(group == train_as_a_group_of_one(trained, options_of(1))) << "once more";
-  const EngineOutcome one = train_on_device(*make_engine(trained, options_of(1)), trained);
   EXPECT_NEAR(group.trained.loss / one.trained.loss, 1, 1e-4);
   EXPECT_NEAR(group.evaluated.loss / one.evaluated.loss, 1, 1e-3);
 }
@@ -114,8 +96,6 @@ TEST(ReplicaOnDevice, GivesTheSameBitsWithASecondDevice) {
   SKIP_WITHOUT_DEVICES(2);
   const Network trained = network();
   EXPECT_TRUE(train_on_device(*make_engine(trained, options_of(2)), trained) == train_as_a_group_of_one());
-  EXPECT_TRUE(train_on_device(*make_engine(wide(), options_of(2)), wide()) ==
-              train_as_a_group_of_one(wide(), options_of(1)));
   EXPECT_TRUE(train_on_device(*make_engine(normalized(), normalized_options(2)), normalized()) ==
               train_as_a_group_of_one(normalized(), normalized_options(1)));
 }

@@ -18,20 +18,6 @@ namespace {
 constexpr AugmentStep kCrop{AugmentKind::kRandomCrop, 3}, kFlip{AugmentKind::kHorizontalFlip, 0},
     kCutout{AugmentKind::kCutout, 4}, kWide{AugmentKind::kCutout, 9};
 
-template <typename T>
-Array<T> on_device(Stream& stream, const std::vector<T>& values) {
-  Array<T> array(values.size(), "a test");
-  stream.upload(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
-
-template <typename T>
-std::vector<T> on_host(Stream& stream, const void* from, std::size_t count) {
-  std::vector<T> values(count);
-  stream.download(values.data(), from, count * sizeof(T));
-  return values;
-}
-
 // `T`: uint8_t with classes, or float with three numbers per sample.
 template <typename T>
 void expect_same_images(const Shape& shape, const std::vector<AugmentStep>& steps) {
@@ -49,8 +35,8 @@ void expect_same_images(const Shape& shape, const std::vector<AugmentStep>& step
   const std::vector<std::uint32_t> rows = {7, 3, 3, 11, 0}, numbers = {70, 30, 31, 4000000000u, 0};
 
   Stream stream;
-  const auto device_samples = on_device(stream, samples);
-  const auto device_targets = on_device(stream, targets);
+  const auto device_samples = to_device(stream, samples, "a test");
+  const auto device_targets = to_device(stream, targets, "a test");
   StepInput input{.step = 9, .epoch = 4};
   if constexpr (kFloats) {
     input.floats = device_samples.data();
@@ -59,11 +45,12 @@ void expect_same_images(const Shape& shape, const std::vector<AugmentStep>& step
     input.pixels = device_samples.data();
     input.labels = device_targets.data();
   }
-  const auto device_input = on_device(stream, std::vector<StepInput>{input});
-  const auto device_rows = on_device(stream, rows), device_numbers = on_device(stream, numbers);
-  const auto device_steps = on_device(stream, steps);
-  const Array<std::byte> made_samples(rows.size() * values * sizeof(T), "a test"),
-      made_targets(rows.size() * kTargets * 4, "a test");
+  const auto device_input = to_device(stream, std::vector<StepInput>{input}, "a test");
+  const auto device_rows = to_device(stream, rows, "a test"),
+             device_numbers = to_device(stream, numbers, "a test");
+  const auto device_steps = to_device(stream, steps, "a test");
+  const Array<T> made_samples(rows.size() * values, "a test");
+  const Array<Target> made_targets(rows.size() * kTargets, "a test");
   const Array<StepInput> made_input(1, "a test");
   const Array<std::uint32_t> made_rows(rows.size(), "a test");
   const AugmentPlan plan{.steps = device_steps.data(),
@@ -76,18 +63,18 @@ void expect_same_images(const Shape& shape, const std::vector<AugmentStep>& step
                          .targets = static_cast<int>(kTargets)};
   augment_samples(stream, device_input.data(), device_rows.data(), device_numbers.data(),
                   static_cast<int>(rows.size()), plan,
-                  {made_samples.data(), made_targets.data(), made_input.data(), made_rows.data()});
+                  {reinterpret_cast<std::byte*>(made_samples.data()),
+                   reinterpret_cast<std::byte*>(made_targets.data()), made_input.data(), made_rows.data()});
 
-  const auto images = on_host<T>(stream, made_samples.data(), rows.size() * values);
-  const auto made = on_host<StepInput>(stream, made_input.data(), 1).at(0);
-  EXPECT_EQ(on_host<std::uint32_t>(stream, made_rows.data(), rows.size()),
-            (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+  const auto images = to_host(stream, made_samples.data(), rows.size() * values);
+  const auto made = to_host(stream, made_input.data(), 1).at(0);
+  EXPECT_EQ(to_host(stream, made_rows.data(), rows.size()), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(made.step, 9u);
   const void* read = kFloats ? static_cast<const void*>(made.floats) : made.pixels;
   const void* compared = kFloats ? static_cast<const void*>(made.numbers) : made.labels;
   EXPECT_EQ(read, made_samples.data());
   EXPECT_EQ(compared, made_targets.data());
-  const auto copied = on_host<Target>(stream, made_targets.data(), rows.size() * kTargets);
+  const auto copied = to_host(stream, made_targets.data(), rows.size() * kTargets);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto first = samples.begin() + static_cast<std::ptrdiff_t>(rows[i] * values);
     std::vector<T> expected(first, first + static_cast<std::ptrdiff_t>(values));

@@ -8,6 +8,7 @@
 
 #include "core/kernels/cuda/kernels/conv_pool_weight_gradient.h"
 #include "core/kernels/cuda/kernels/pixel_value.h"
+#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 
 namespace sweep::cuda {
 namespace {
@@ -15,17 +16,8 @@ namespace {
 TEST(ConvPoolLayout, KernelRowsOfAWarpAreInDifferentBanks) {
   for (const auto& [channels, size, kernel, pad] : std::vector<std::array<int, 4>>{
            {1, 28, 5, 0}, {6, 12, 5, 0}, {8, 14, 3, 1}, {16, 7, 3, 0}, {5, 9, 2, 2}, {40, 6, 1, 0}}) {
-    const ConvPoolShape s{.in_channels = channels,
-                          .in_height = size,
-                          .in_width = size,
-                          .out_channels = 1,
-                          .pool_height = (size + 2 * pad - kernel + 1) / 2,
-                          .pool_width = (size + 2 * pad - kernel + 1) / 2,
-                          .kernel_height = kernel,
-                          .kernel_width = kernel,
-                          .pad_y = pad,
-                          .pad_x = pad,
-                          .bias = false};
+    const ConvPoolShape s =
+        test::conv_pool_shape(channels, {size, size}, 1, {kernel, kernel}, {pad, pad}, false);
     const PaddedImage image = weight_gradient_image(s);
     std::set<int> banks;
     const int rows = std::min(s.in_channels * s.kernel_height, kWarpThreads);

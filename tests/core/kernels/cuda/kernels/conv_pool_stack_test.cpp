@@ -10,45 +10,16 @@
 
 #include "core/base/random.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
+#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 
 namespace sweep::cuda {
 namespace {
 
 // 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 3 × 3, with padding → 2 × 2, and 4 @ 3 × 3 on 2 channels of
 // 6 × 6 → 2 × 2.
-constexpr ConvPoolShape kFirst{.in_channels = 1,
-                               .in_height = 11,
-                               .in_width = 11,
-                               .out_channels = 3,
-                               .pool_height = 5,
-                               .pool_width = 5,
-                               .kernel_height = 3,
-                               .kernel_width = 3,
-                               .pad_y = 1,
-                               .pad_x = 1,
-                               .bias = true};
-constexpr ConvPoolShape kSecond{.in_channels = 3,
-                                .in_height = 5,
-                                .in_width = 5,
-                                .out_channels = 4,
-                                .pool_height = 2,
-                                .pool_width = 2,
-                                .kernel_height = 3,
-                                .kernel_width = 3,
-                                .pad_y = 1,
-                                .pad_x = 1,
-                                .bias = true};
-constexpr ConvPoolShape kAlone{.in_channels = 2,
-                               .in_height = 6,
-                               .in_width = 6,
-                               .out_channels = 4,
-                               .pool_height = 2,
-                               .pool_width = 2,
-                               .kernel_height = 3,
-                               .kernel_width = 3,
-                               .pad_y = 0,
-                               .pad_x = 0,
-                               .bias = false};
+constexpr ConvPoolShape kFirst = test::conv_pool_shape(1, {11, 11}, 3, {3, 3}, {1, 1}),
+                        kSecond = test::conv_pool_shape(3, {5, 5}, 4, {3, 3}, {1, 1}),
+                        kAlone = test::conv_pool_shape(2, {6, 6}, 4, {3, 3}, {0, 0}, false);
 constexpr int kFeatures = 16;  // of both
 
 struct Case {

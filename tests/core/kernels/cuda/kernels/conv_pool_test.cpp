@@ -1,6 +1,6 @@
 // The fused convolutions against a simple implementation in double, for kernels, paddings and sizes of every
 // kind.
-#include "core/kernels/cuda/kernels/conv_pool.h"
+#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 
 #include <gtest/gtest.h>
 
@@ -14,24 +14,7 @@ namespace {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-struct Extents {
-  int height, width;
-};
-
-ConvPoolShape shape_of(int in_channels, Extents in, int out_channels, Extents kernel, Extents pad = {0, 0},
-                       bool bias = true) {
-  return {.in_channels = in_channels,
-          .in_height = in.height,
-          .in_width = in.width,
-          .out_channels = out_channels,
-          .pool_height = (in.height + 2 * pad.height - kernel.height + 1) / 2,
-          .pool_width = (in.width + 2 * pad.width - kernel.width + 1) / 2,
-          .kernel_height = kernel.height,
-          .kernel_width = kernel.width,
-          .pad_y = pad.height,
-          .pad_x = pad.width,
-          .bias = bias};
-}
+using test::conv_pool_shape;
 
 struct Convolutions {
   std::string name;
@@ -75,24 +58,6 @@ std::vector<Parameters> random_parameters(const std::vector<ConvPoolShape>& shap
   return parameters;
 }
 
-class DeviceFloats {
- public:
-  DeviceFloats(Stream& stream, const Floats& values) : array_(values.size() + 1, "a test") {
-    stream.upload(array_.data(), values.data(), values.size() * sizeof(float));
-  }
-  float* data() const { return array_.data(); }
-
- private:
-  Array<float> array_;
-};
-
-template <class T>
-std::vector<T> downloaded(Stream& stream, const Array<T>& array, std::size_t count) {
-  std::vector<T> values(count);
-  stream.download(values.data(), array.data(), count * sizeof(T));
-  return values;
-}
-
 // Runs a chain forward and backward. parts: of the weight gradients.
 Result run(const Convolutions& convolutions, const std::vector<Parameters>& parameters, const Floats& in,
            const Floats& grad_out, int images, int parts) {
@@ -100,16 +65,15 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   Stream stream;
   ConvPoolChain chain;
   std::vector<ConvPoolArrays> arrays;
-  std::vector<DeviceFloats> constants;
-  std::vector<Array<float>> outputs, gradients;
+  std::vector<Array<float>> constants, outputs, gradients;
   std::vector<Array<std::uint8_t>> argmax;
   constants.reserve(2 * shapes.size());
   const auto count = static_cast<std::size_t>(images);
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     const ConvPoolShape& s = shapes[l];
     chain.shapes[chain.count++] = s;
-    const float* weight = constants.emplace_back(stream, parameters[l].weight).data();
-    const float* bias = constants.emplace_back(stream, parameters[l].bias).data();
+    const float* weight = constants.emplace_back(to_device(stream, parameters[l].weight, "a test")).data();
+    const float* bias = constants.emplace_back(to_device(stream, parameters[l].bias, "a test")).data();
     const auto gradient_floats =
         static_cast<std::size_t>(parts) * static_cast<std::size_t>(s.gradient_floats());
     arrays.push_back(
@@ -120,7 +84,8 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
          .gradient = gradients.emplace_back(gradient_floats, "a test").data()});
   }
   EXPECT_TRUE(conv_pool_fits(chain, convolutions.input_gradient));
-  const DeviceFloats device_in(stream, in), device_grad_out(stream, grad_out);
+  const Array<float> device_in = to_device(stream, in, "a test"),
+                     device_grad_out = to_device(stream, grad_out, "a test");
   const Array<float> memory(in.size(), "a test");
   float* grad_in = convolutions.input_gradient ? memory.data() : nullptr;
   const ConvPoolInput input{.floats = device_in.data()};
@@ -130,23 +95,24 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   Result result;
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     const ConvPoolShape& s = shapes[l];
-    result.outputs.push_back(downloaded(stream, outputs[l], count * static_cast<std::size_t>(s.outputs())));
-    const auto bytes = downloaded(stream, argmax[l], count * static_cast<std::size_t>(s.argmax_bytes()));
+    result.outputs.push_back(
+        to_host(stream, outputs[l].data(), count * static_cast<std::size_t>(s.outputs())));
+    const auto bytes = to_host(stream, argmax[l].data(), count * static_cast<std::size_t>(s.argmax_bytes()));
     std::vector<std::uint8_t>& kept = result.argmax.emplace_back();
     for (int image = 0; image < images; ++image)
       kept.insert(kept.end(), bytes.begin() + image * s.argmax_bytes(),
                   bytes.begin() + image * s.argmax_bytes() + s.outputs());
     const auto floats = static_cast<std::size_t>(s.gradient_floats());
-    const Floats of_parts = downloaded(stream, gradients[l], static_cast<std::size_t>(parts) * floats);
+    const Floats of_parts = to_host(stream, gradients[l].data(), static_cast<std::size_t>(parts) * floats);
     Floats& sum = result.gradients.emplace_back(floats);
     for (std::size_t i = 0; i < of_parts.size(); ++i) sum[i % floats] += of_parts[i];
   }
   if (!convolutions.input_gradient) return result;
-  result.grad_in = downloaded(stream, memory, in.size());
+  result.grad_in = to_host(stream, memory.data(), in.size());
   // What is there is added to, with the same weight gradients.
   conv_pool_backward(stream, chain, images, parts, input, arrays.data(), device_grad_out.data(), true,
                      grad_in);
-  const Floats twice = downloaded(stream, memory, in.size());
+  const Floats twice = to_host(stream, memory.data(), in.size());
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(twice[i], 2 * result.grad_in[i]);
   return result;
 }
@@ -296,12 +262,13 @@ TEST_P(ConvPoolsInARow, GiveTheBitsOfOneAfterTheOther) {
 }
 
 const Convolutions kDeeplizard{
-    "Deeplizard", {shape_of(1, {28, 28}, 6, {5, 5}), shape_of(6, {12, 12}, 12, {5, 5})}, false};
+    "Deeplizard", {conv_pool_shape(1, {28, 28}, 6, {5, 5}), conv_pool_shape(6, {12, 12}, 12, {5, 5})}, false};
 const Convolutions kPadded{
     "ThreeByThreePadded",
-    {shape_of(3, {11, 10}, 8, {3, 3}, {1, 1}), shape_of(8, {5, 5}, 10, {3, 3}, {1, 1})}};
-const Convolutions kDifferent{"DifferentPadding",
-                              {shape_of(2, {13, 12}, 5, {3, 3}), shape_of(5, {5, 5}, 4, {3, 3}, {2, 3})}};
+    {conv_pool_shape(3, {11, 10}, 8, {3, 3}, {1, 1}), conv_pool_shape(8, {5, 5}, 10, {3, 3}, {1, 1})}};
+const Convolutions kDifferent{
+    "DifferentPadding",
+    {conv_pool_shape(2, {13, 12}, 5, {3, 3}), conv_pool_shape(5, {5, 5}, 4, {3, 3}, {2, 3})}};
 
 constexpr auto kName = [](const auto& test) { return test.param.name; };
 
@@ -310,19 +277,19 @@ INSTANTIATE_TEST_SUITE_P(
     Of, ConvPool,
     testing::Values(
         kDeeplizard, kPadded, kDifferent,
-        Convolutions{"NoBiasOddSizes", {shape_of(2, {9, 11}, 3, {3, 3}, {0, 2}, false)}},
-        Convolutions{"ManySmallKernelRows", {shape_of(10, {6, 7}, 16, {3, 3})}},
+        Convolutions{"NoBiasOddSizes", {conv_pool_shape(2, {9, 11}, 3, {3, 3}, {0, 2}, false)}},
+        Convolutions{"ManySmallKernelRows", {conv_pool_shape(10, {6, 7}, 16, {3, 3})}},
         Convolutions{"MoreKernelRowsThanThreads",
-                     {shape_of(1, {17, 18}, 6, {5, 5}), shape_of(6, {6, 7}, 16, {5, 5})}},
-        Convolutions{"OnePooledOutput", {shape_of(4, {6, 6}, 6, {5, 5})}},
-        Convolutions{"ManyInputChannels", {shape_of(12, {8, 8}, 8, {3, 3}, {1, 1})}},
+                     {conv_pool_shape(1, {17, 18}, 6, {5, 5}), conv_pool_shape(6, {6, 7}, 16, {5, 5})}},
+        Convolutions{"OnePooledOutput", {conv_pool_shape(4, {6, 6}, 6, {5, 5})}},
+        Convolutions{"ManyInputChannels", {conv_pool_shape(12, {8, 8}, 8, {3, 3}, {1, 1})}},
         // 49 pooled outputs are spread over 60 sums per input channel: two channels fit at a time.
-        Convolutions{"GroupsOfInputChannels", {shape_of(3, {18, 18}, 4, {5, 5})}}),
+        Convolutions{"GroupsOfInputChannels", {conv_pool_shape(3, {18, 18}, 4, {5, 5})}}),
     kName);
 
 // Blocks of the GPU take several images, and there are more images than blocks.
 TEST(ConvPoolOfManyImages, GivesTheLastTheBitsThatItHasAlone) {
-  const ConvPoolShape s = shape_of(1, {4, 4}, 2, {3, 3});
+  const ConvPoolShape s = conv_pool_shape(1, {4, 4}, 2, {3, 3});
   const std::vector<Parameters> parameters = random_parameters({s});
   constexpr int kImages = 1100;
   const Floats in = random_floats(kImages * 16, 1), gradient = random_floats(kImages * 2, 2);

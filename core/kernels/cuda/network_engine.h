@@ -1,0 +1,86 @@
+// What the engines on CUDA devices have in common, whatever they let train the network.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/engine/engine_checks.h"
+#include "core/kernels/cuda/device_runner.h"
+
+namespace sweep::cuda {
+
+/// Trained: DeviceRunner or NetworkInStages. Base: Engine, or a class derived from it.
+template <class Trained, class Base = Engine>
+class NetworkEngine : public Base {
+ public:
+  Device device() const override { return options_.device; }
+
+  void set_momentum(double momentum) override {
+    options_.optimizer = changed_momentum(options_.optimizer, momentum);
+  }
+
+  void evaluate(const Batch& batch) override {
+    check(batch);
+    evaluating([&] { trained_.evaluate(batch); });
+  }
+  void predict(const Batch& batch, std::span<float> outputs) override {
+    run_and_download(Task::kPredict, batch, outputs);
+  }
+  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
+    run_and_download(Task::kEvaluate, batch, outputs);
+  }
+
+  std::string kernels() const override { return trained_.libraries().record(device().index); }
+  Totals take_totals() override { return sum_of(trained_.take_totals()); }
+
+  // Reading totals waits for the device, some ten microseconds. Every 128 steps that costs nothing and still
+  // shows progress.
+  std::int64_t batches_between_totals() const override { return 128; }
+
+  std::vector<float> parameters() const override { return settled().parameters(); }
+  void set_parameters(std::span<const float> values) override { settled().set_parameters(values); }
+  std::vector<float> buffers() const override { return settled().buffers(); }
+  void set_buffers(std::span<const float> values) override { settled().set_buffers(values); }
+  std::vector<float> gradients() const override { return settled().gradients(); }
+  std::vector<OptimizerState> optimizer_state() const override { return settled().optimizer_state(); }
+  std::int64_t step_count() const override { return steps_; }
+  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
+    settled().set_optimizer_state(state);
+    steps_ = step_count;
+  }
+
+ protected:
+  /// `arguments`: those of Trained's constructor after the network.
+  template <class... Arguments>
+  NetworkEngine(const Network& network, const EngineOptions& options, Arguments&&... arguments)
+      : network_(network), options_(options), trained_(network_, std::forward<Arguments>(arguments)...) {
+    check_loss(options.loss, network_);
+  }
+
+  void check(const Batch& batch, std::span<const AugmentStep> augment = {}) const {
+    check_batch(batch, network_, options_.batch_size, options_.loss, augment);
+  }
+
+  /// What is trained, when its arrays may be read and changed.
+  virtual Trained& settled() const { return trained_; }
+  /// Calls `work`, an evaluation.
+  virtual void evaluating(const std::function<void()>& work) { work(); }
+
+  const Network network_;
+  EngineOptions options_;  // only the momentum changes
+  // Mutable because reading results first waits for the devices.
+  mutable Trained trained_;
+  std::int64_t steps_ = 0;
+
+ private:
+  void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
+    check(batch);
+    check_outputs(outputs, batch, network_);
+    evaluating([&] { trained_.run_and_download(task, batch, outputs); });
+  }
+};
+
+}  // namespace sweep::cuda
