@@ -149,12 +149,18 @@ configure() {
   build_signature "$preset" "$@" >"$build/.configured"
 }
 
-# build DIR TARGET…: builds the targets. Silent if that takes less than 0.7 s; otherwise shows progress on a terminal.
+# build DIR TARGET…: builds the targets. Silent if that takes less than 0.7 s; otherwise shows progress on a terminal, and of a first
+# build how long it will take.
 build() {
-  local build=$1 log=$1/build.log first='' ninja tenths=0 status=0
+  local build=$1 log=$1/build.log jobs first='' steps ninja tenths=0 status=0
+  jobs=$(build_jobs)
   shift
-  [ -e "$build/.ninja_log" ] || first=" (the first time takes some minutes)"
-  ninja -C "$build" -j "$(build_jobs)" "$@" >"$log" 2>&1 </dev/null &
+  if [ ! -e "$build/.ninja_log" ]; then
+    steps=$(ninja -C "$build" -n "$@" 2>/dev/null | sed -n 's|^\[1/\([0-9]*\)\].*|\1|p')
+    # A step takes about four seconds of one core.
+    first=" for the first time: ${steps:-0} steps, about $((${steps:-0} * 4 / 60 / jobs + 1)) min on $jobs cores"
+  fi
+  ninja -C "$build" -j "$jobs" "$@" >"$log" 2>&1 </dev/null &
   ninja=$!
   # Background processes of a script ignore Ctrl-C, so it is passed on.
   trap 'kill "$ninja" 2>/dev/null; exit 130' INT

@@ -3,11 +3,10 @@
 #include <iostream>
 
 #include "core/base/printable.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 
-void print_json(const nlohmann::ordered_json& json) {
-  std::cout << printable(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) << '\n';
-}
+void print_json(const nlohmann::ordered_json& json) { std::cout << printable(json_text(json)); }
 
 }  // namespace sweep

@@ -3,15 +3,14 @@
 #include <utility>
 
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string line_of(const Json& event) {
-  return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string line_of(const Json& event) { return compact_json_text(event) + "\n"; }
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runmanager/text/json_output.h"
+
 namespace sweep {
 namespace {
 
@@ -10,7 +12,7 @@ using Json = nlohmann::ordered_json;
 // Strings lose the quotes of JSON. Bytes that are not UTF-8 are replaced.
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return compact_json_text(value);
 }
 
 void flatten(const Json& value, const std::string& path, std::vector<std::vector<std::string>>& rows) {

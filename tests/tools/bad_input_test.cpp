@@ -89,7 +89,9 @@ TEST_F(BadInput, ALogDirectoryWhoseNameIsTooLong) {
                  {"--logdir", std::string(300, 'x')}, 3);
 }
 TEST_F(BadInput, EmptyFile) { expect_refused("", "s.json:1:1: the file is empty"); }
-TEST_F(BadInput, Directory) { expect_words_refused({folder_.path().string()}, "is not a regular file"); }
+TEST_F(BadInput, Directory) {
+  expect_words_refused({folder_.path().string()}, "has no sweep.json; want the directory of a sweep");
+}
 TEST_F(BadInput, CutFile) {
   expect_refused("{\"name\": \"x\"", "s.json:1:13: the file ends inside the object");
 }

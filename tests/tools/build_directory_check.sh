@@ -1,5 +1,6 @@
 #!/bin/bash
-# What tools/run and its neighbours make of a build directory that somebody configured by hand: build_directory_check.sh SOURCES.
+# What tools/run and its neighbours make of a build directory: one that somebody configured by hand, and one that is new.
+#   build_directory_check.sh SOURCES
 set -euo pipefail
 sources=$(readlink -f "$1")
 folder=$(mktemp -d)
@@ -24,4 +25,11 @@ message=$( (configure "${wanted[@]}") 2>&1) && fail "it is configured anew"
 grep -q Debug "$folder/build/CMakeCache.txt" || fail "the directory was touched"
 echo other >"$folder/build/.configured"
 ! configured "${wanted[@]}" || fail "what a script configured with other options is used"
+
+# What is said of a first build, which takes a while, and of one with nothing to do.
+printf '%s\n' 'rule wait' '  command = sleep 1 && touch $out' 'build a: wait' 'build b: wait' >"$folder/build/build.ninja"
+message=$(build "$folder/build" a b 2>&1)
+[[ $message == *"for the first time: 2 steps, about 1 min on "* ]] || fail "of a first build it says: $message"
+message=$(build "$folder/build" a b 2>&1)
+[ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 exit $failed
