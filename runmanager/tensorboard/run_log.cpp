@@ -162,8 +162,11 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
 }
 
 RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
-               const nlohmann::ordered_json& provenance, bool locks)
-    : options_(run.log), device_(run.device), loss_(run.loss), writer_(directory, writer_options(locks)) {
+               const nlohmann::ordered_json& provenance, bool locks, std::int64_t purge_step)
+    : options_(run.log),
+      device_(run.device),
+      loss_(run.loss),
+      writer_(directory, writer_options(locks, purge_step)) {
   if (options_.hparams && !run.params.empty()) {
     writer_.add_hparams_start(to_hparams(run.params));
     session_ = true;

@@ -69,9 +69,9 @@ std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, doubl
 class RunLog {
  public:
   /// Opens the events file and writes the start of the session (hparams), configuration and provenance.
-  /// `locks`: see WriterOptions::locks_directory.
+  /// `locks`: see WriterOptions::locks_directory. `purge_step`: see WriterOptions::purge_step.
   RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance,
-         bool locks = true);
+         bool locks = true, std::int64_t purge_step = 0);
 
   /// Continues a run whose older files end at its checkpoint: opens a further file, without the start of a
   /// session. `first_step`: above the steps of all points in the older files.

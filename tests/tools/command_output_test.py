@@ -136,6 +136,18 @@ class CommandOutputTest(ProgramRuns):
         for cut in cuts:
             self.assertEqual(len(self.runs()[f"cut={cut}"]["epochs"]), max(0, cut - len(head)) // size, cut)
 
+    def test_tensorboard_has_every_point_of_the_programs_own_events_once_whether_it_goes_on_or_starts_over(self):
+        for first in (1, 3):
+            records = [scalar_record("Loss/train", step, step) for step in range(6)]
+            for attempt, steps in ((1, records[1:3]), (2, records[first:6])):
+                (self.folder / f"events{attempt}").write_bytes(event_record(b"\x1a\x0dbrain.Event:2") + b"".join(steps))
+            # As each process of a program does: a file that is named after the time, which is before our next one.
+            self.sweep(self.file(f"first{first}", command=["sh", "-c", """
+                cp events$SWEEP_ATTEMPT $SWEEP_RUN_DIR/events.out.tfevents.$(date +%s).host.$$.0; sleep 2
+                test $SWEEP_ATTEMPT = 2 || exit 75"""]))
+            points = [line for line in self.sweep("export", f"runs/first{first}").stdout.splitlines() if ",Loss/train," in line]
+            self.assertEqual([line.split(",")[2] for line in points], ["1", "2", "3", "4", "5"], first)
+
     def test_events_that_grow_byte_by_byte_are_followed(self):
         events = event_record(b"\x1a\x0dbrain.Event:2") + b"".join(scalar_record("loss", step, step) for step in range(1, 8))
         (self.folder / "events").write_bytes(events)

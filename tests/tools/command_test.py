@@ -332,27 +332,6 @@ time.sleep(100)
         self.sweep("s.json")
         self.assertEqual((self.folder / "count").read_text(), "once\n")
 
-    @unittest.skipUnless(subprocess.run(["python3", "-c", "import torch.utils.tensorboard"], capture_output=True,
-                                        check=False).returncode == 0, "python3 has no PyTorch with TensorBoard")
-    def test_the_pytorch_script_of_the_tutorial_is_interrupted_and_goes_on(self):
-        page = Path(__file__).resolve().parents[2] / "sweeps/tutorials/any-program"
-        chance = random.Random(1)
-        (self.folder / "train-images-idx3-ubyte").write_bytes(bytes(16) + chance.randbytes(200 * 784))
-        (self.folder / "train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes(i % 10 for i in range(200)))
-        words = [self.program, page / "torch.json", "lr=0.01", "--jobs", "2", "--quiet"]
-        env = {**os.environ, "FASHION_MNIST": str(self.folder)}
-        process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(3)
-        process.send_signal(signal.SIGINT)
-        self.assertIn(process.wait(60), (130, 0))
-        self.sweep(*words[1:], env=env)
-        self.assertEqual(len(self.runs("torch")), 4)
-        for record in self.runs("torch").values():
-            self.assertEqual(record["status"], "completed")
-            self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
-            self.assertTrue(all(0 <= e["accuracy"] <= 1 for e in record["epochs"]))
-        self.sweep("fsck", "runs/torch")
-
     # Interruptions.
 
     def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):

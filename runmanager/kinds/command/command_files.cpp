@@ -27,6 +27,8 @@ namespace fs = std::filesystem;
 constexpr const char *kAttemptFile = ".attempt", *kProgramLock = ".program.lock";
 // TensorBoard's page of hyperparameters breaks at larger steps.
 constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
+// Our file may come after the program's, whose points it must not make void.
+constexpr std::int64_t kNoPurge = kMaxStep + 1;
 // .program.lock does. A keeper would inherit a lock on the events, and hold it when they are written anew.
 constexpr bool kLocks = false;
 
@@ -114,7 +116,7 @@ void CommandFiles::open_events() {
   events_.reset();
   remove_own_events();
   const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-  events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, kLocks);
+  events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, kLocks, kNoPurge);
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
@@ -141,7 +143,7 @@ void CommandFiles::end_events(RunStatus status, const std::string& reason) {
   if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
     events_->close(RunStatus::kInterrupted, "");
     const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-    events_ = std::make_unique<RunLog>(directory_, run, kMaxStep + 1, kLocks);
+    events_ = std::make_unique<RunLog>(directory_, run, kNoPurge, kLocks);
   }
   events_->close(status, reason);
 }
