@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -150,6 +152,19 @@ std::string line_of(std::string_view text, std::string_view key) {
 std::string random_id() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+// "1: FLOCK  ADVISORY  READ 4711 fe:00:131 0 EOF"
+int locks_here(std::string_view locks, const LockFile& file) {
+  struct stat info {};
+  if (::fstat(file.fd(), &info) != 0) return 0;
+  const std::string where =
+      fmt::format(" {:02x}:{:02x}:{} ", major(info.st_dev), minor(info.st_dev), info.st_ino);
+  const auto lines = lines_of(locks);
+  return static_cast<int>(std::ranges::count_if(lines, [&where](std::string_view line) {
+    // "->" is of one that waits.
+    return line.find(where) != std::string_view::npos && line.find("->") == std::string_view::npos;
+  }));
 }
 
 std::string why_locks_are_local(std::string_view mountinfo, const fs::path& path) {

@@ -49,6 +49,10 @@ std::string line_of(std::string_view text, std::string_view key);
 /// 16 random hexadecimal digits.
 std::string random_id();
 
+/// How many locks processes of this machine have on the file, as far as this one may know. `locks`: the
+/// content of /proc/locks.
+int locks_here(std::string_view locks, const LockFile& file);
+
 /// Why a lock on a file below `path` does not hold on other machines that have the directory, "" if it does
 /// or the directory is of this machine only: "nfs4 is mounted with local_lock=all". `mountinfo`: the content
 /// of /proc/self/mountinfo.

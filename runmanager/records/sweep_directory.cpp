@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -202,6 +203,14 @@ bool SweepDirectory::plan(const std::string& start, const std::function<void(boo
 void SweepDirectory::write_results(const std::function<void()>& write) {
   const Turn turn(*turn_, [] { return 0; });
   write();
+}
+
+int SweepDirectory::others_here() const {
+  try {
+    return std::max(0, locks_here(read_file("/proc/locks"), *lock_) - 1);
+  } catch (const DataError&) {
+    return 0;
+  }
 }
 
 void SweepDirectory::act_alone(const std::function<void()>& act) {

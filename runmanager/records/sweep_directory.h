@@ -38,6 +38,8 @@ class SweepDirectory {
   const std::string& start() const { return start_; }
   /// Calls `write` while no other process plans or writes results.
   void write_results(const std::function<void()>& write);
+  /// Processes of this machine that work on the sweep beside this one, as far as it may know.
+  int others_here() const;
   /// This process has nothing more to train, but waits for others.
   void stop_working() { lock_->unlock(); }
   /// After stop_working(): calls `act` if no process works on the sweep. None begins meanwhile.

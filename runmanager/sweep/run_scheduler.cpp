@@ -192,7 +192,7 @@ class RunScheduler {
     const std::size_t run = slot.run().run;
     RunRecord record = recorder_.record(run);
     record.status = RunStatus::kRunning;
-    record.jobs = static_cast<int>(active);
+    record.jobs = static_cast<int>(active) + (options_.others_here ? options_.others_here() : 0);
     record.epochs.clear();
     record.untrained.reset();
     record.error.reset();

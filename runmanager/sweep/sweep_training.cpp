@@ -126,6 +126,7 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
           .stop_seconds = kind_->stop_seconds(sweep_.runs.front()),
           .clock = environment_.clock,
           .stop_requested = environment_.stop_requested,
+          .others_here = [this] { return options_.join ? directory_->others_here() : 0; },
           .check_directory = [this] { check_directory(); }};
 }
 

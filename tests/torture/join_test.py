@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import torture_sweep
+from join_chaos import may_unshare
 
 PATIENCE = 60
 
@@ -45,11 +46,11 @@ class JoinTest:
             self.found.append(what)
             print("PROBLEM:", what, flush=True)
 
-    def start(self, *words, **variables):
+    def start(self, *words, before=(), **variables):
         environment = dict(os.environ, **variables)
         # Files, as a pipe that nobody reads would stop the sweep.
         out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        process = subprocess.Popen([self.program, *words], cwd=self.directory, env=environment,
+        process = subprocess.Popen([*before, self.program, *words], cwd=self.directory, env=environment,
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         process.files = out, err
         self.processes.append(process)
@@ -140,7 +141,9 @@ class JoinTest:
         self.expect("nothing is written through it", not list(elsewhere.iterdir()))
 
     def what_a_killed_process_had_is_taken_over_also_by_who_leaves(self):
-        first = self.start("long.json", "--join", "--logdir", "dead")
+        # Where it is permitted, in a namespace of its own: its process number tells the others nothing.
+        apart = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"] if may_unshare() else []
+        first = self.start("long.json", "--join", "--logdir", "dead", before=apart)
         self.wait_until("a checkpoint", lambda: self.checkpoints("dead"))
         first.kill()
         first.wait()
@@ -163,6 +166,8 @@ class JoinTest:
         self.wait_until("a checkpoint", lambda: self.checkpoints("freed"))
         second = self.start("resume", "freed/long", "--join", "--leave")
         self.wait_until("two runs", lambda: len({path.parent for path in self.checkpoints("freed")}) == 2)
+        beside = json.loads((self.directory / "freed/long/lr=0.01/run.json").read_text())
+        self.expect(f"jobs {beside['jobs']}: its times are marked as those of a run that shared the machine", beside["jobs"] == 2)
         third = self.start("resume", "freed/long", "--join", "--leave")
         self.end(third, "--leave with nothing to claim", 0)
         waits = self.start("resume", "freed/long", "--join")

@@ -16,8 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cluster_sweeps import LRS
-from disasters import Disasters
+from disasters import Disasters, LRS
 from short_runs import measure_short_runs
 import slurm_cluster
 from slurm_cluster import until

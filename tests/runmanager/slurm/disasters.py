@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from cluster_sweeps import ClusterSweeps
+from cluster_sweeps import LRS, ClusterSweeps
 from slurm_cluster import until
 
 MOST_TRIES = 5     # of a disaster that came when the task had just ended
@@ -112,7 +112,7 @@ class Disasters(ClusterSweeps):
         drained = self.cluster.revive()
         if drained:
             print(drained, flush=True)
-        file = "long.json" if name == "cut_off_node" else "sweep.json"
+        file = "long.json" if name in ("lose_node", "cut_off_node", "fill_disk") else "sweep.json"
         self.submit(self.logdir, "--slurm", "report=false", file=file)
         in_time = getattr(self, name)(self.wait_for_training(self.logdir))
         self.finish(self.logdir)
