@@ -43,7 +43,7 @@ class Release(unittest.TestCase):
 
     @classmethod
     def installed(cls):
-        return {path for path in cls.environment.rglob("*") if "__pycache__" not in str(path)}
+        return {path for path in cls.environment.rglob("*") if path.is_file() and "__pycache__" not in str(path)}
 
     @classmethod
     def pip(cls, *words):

@@ -66,8 +66,7 @@ SweepStatus last_status(const fs::path& directory) {
   return status;
 }
 
-// What Slurm says of the tasks of a sweep; nullopt for one that was not submitted. It is asked at most once a
-// minute.
+// What Slurm says of the tasks of a sweep; nullopt for one that was not submitted.
 std::optional<SlurmStatus> tasks_of(const fs::path& directory) {
   if (!has_slurm_jobs(directory)) return std::nullopt;
   SlurmClient client;
