@@ -256,7 +256,7 @@ class Worker {
     task.config.index = train.index();
     if (!kind_) kind_ = make_kind_worker(task.config, datasets_);
     std::optional<RunOwner> owner;
-    if (!train.owner().empty()) owner.emplace(directory_ / task.config.name / kLockFile, train.owner());
+    if (!train.owner().empty()) owner = RunOwner{directory_ / task.config.name / kLockFile, train.owner()};
     // Until the run has ended, also if the sweep's process is gone before.
     std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
     ProgressSender progress(socket_);
