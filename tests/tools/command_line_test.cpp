@@ -69,7 +69,6 @@ RunOptions parse_run(const std::vector<std::string>& words) {
   RunOptions options;
   const Command run = {.name = kDefaultCommand,
                        .description = "",
-                       .missing_argument = "",
                        .add_to = [&](CLI::App& app) -> CommandAction {
                          add_run_options(app, options);
                          return [](const auto&) { return 0; };
