@@ -21,7 +21,7 @@ struct Command {
   std::string name;         // the first word of the command line
   std::string description;  // one line of `sweep --help`
   /// The error message for a line without a required argument; empty if the command has none.
-  std::string missing_argument;
+  std::string missing_argument = {};
   /// Adds options and help to `app`, the command's part of the parser, and returns what to do with them. The
   /// action owns the variables that options are parsed into, and `app` lives as long as the action.
   std::function<CommandAction(CLI::App& app)> add_to;

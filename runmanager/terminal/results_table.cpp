@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
-#include "runmanager/terminal/repeats_table.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/csv.h"
 
@@ -152,26 +152,17 @@ void keep_one_parameter(TextTable& table) {
   if (narrowest) table.columns[*narrowest].importance = kNeeded;
 }
 
-// Escape sequences of colours; all empty without colours.
-struct Colors {
-  std::string_view dim, bold, red, yellow, green, off;
-};
-
-Colors colors_if(bool wanted) {
-  if (!wanted) return {};
-  return {"\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[0m"};
-}
-
-std::string_view status_color(const Colors& colors, RunStatus status) {
+// The colour of a run's line, "" for none.
+std::string_view status_color(RunStatus status) {
   switch (status) {
     case RunStatus::kFailed:
-      return colors.red;
+      return kRed;
     case RunStatus::kSkipped:
     case RunStatus::kInterrupted:
-      return colors.yellow;
+      return kYellow;
     case RunStatus::kPending:
     case RunStatus::kPruned:
-      return colors.dim;
+      return kDim;
     default:
       return "";
   }
@@ -214,13 +205,13 @@ const std::vector<RunRecord>& first_runs(const std::vector<RunRecord>& all, std:
 // The lines below the table.
 class Notes {
  public:
-  Notes(const TableOptions& options, const Colors& colors) : options_(options), colors_(colors) {}
+  Notes(const TableOptions& options, const Terminal& terminal) : options_(options), terminal_(terminal) {}
 
   void add(const std::string& text, std::string_view color) {
     const std::string line = "  " + text;
-    lines_ += fmt::format("{}{}{}\n", color,
-                          options_.width > 0 ? fit_width(line, options_.width, options_.unicode) : line,
-                          colors_.off);
+    lines_ += painted(terminal_, color,
+                      options_.width > 0 ? fit_width(line, options_.width, options_.unicode) : line) +
+              "\n";
   }
 
   void add_left_out(const std::vector<std::string>& titles) {
@@ -228,21 +219,79 @@ class Notes {
     std::string line = "left out for want of room:";
     for (const std::string& title : titles) {
       if (options_.width > 0 && display_width(line + title) + 4 > options_.width) {
-        add(line, colors_.dim);
+        add(line, kDim);
         line = " ";
       }
       line += " " + title + (title == titles.back() ? "" : ",");
     }
-    add(line, colors_.dim);
+    add(line, kDim);
   }
 
   const std::string& lines() const { return lines_; }
 
  private:
   const TableOptions& options_;
-  const Colors& colors_;
+  const Terminal& terminal_;
   std::string lines_;
 };
+
+// "85.36% ± 0.21"; "" if a run has no value.
+std::string spread_text(const std::vector<const RunRecord*>& runs, const Metric& metric,
+                        const char* plus_minus) {
+  std::vector<double> values;
+  for (const RunRecord* run : runs) {
+    const std::optional<double> value = run_metric(*run, metric);
+    if (!value) return "";
+    values.push_back(*value);
+  }
+  const Spread spread = spread_of(values);
+  std::string deviation = metric_text(metric, spread.deviation);
+  if (deviation.ends_with('%')) deviation.pop_back();
+  return fmt::format("{} {} {}", metric_text(metric, spread.mean), plus_minus, deviation);
+}
+
+// Which parameters go first: those that do not vary.
+void set_importances(TextTable& table, std::size_t parameters) {
+  for (std::size_t i = 0; i < parameters; ++i) {
+    const bool varies =
+        std::ranges::any_of(table.rows, [&](const auto& row) { return row[i] != table.rows[0][i]; });
+    table.columns[i].importance = !varies ? 10 : parameters > 1 ? 50 : kNeeded;
+  }
+}
+
+// A table with a line per combination of which at least two repeats are completed: the parameters `keys`
+// without the repeat, how many, and mean ± standard deviation of metrics. "" if there is no such combination.
+std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
+                          bool unicode, int width) {
+  std::vector<std::string> shown_keys = keys;
+  std::erase(shown_keys, kRepeatKey);
+  TextTable table(shown_keys, shown_keys.size());
+  table.columns.push_back({.title = "repeats", .importance = 15});
+  std::vector<const Metric*> shown;
+  for (const Metric& metric : metrics()) {
+    if (metric.mean_importance == 0) continue;
+    shown.push_back(&metric);
+    table.columns.push_back({.title = std::string(metric.title), .importance = metric.mean_importance});
+  }
+  std::vector<Params> params;
+  params.reserve(runs.size());
+  for (const RunRecord& run : runs) params.push_back(run.params);
+  for (const RepeatGroup& group : repeat_groups(params)) {
+    const auto repeats = completed_repeats(group, runs);
+    if (!repeats) continue;
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const std::string& key : shown_keys) row.push_back(param_text(group.params, key));
+    row.push_back(std::to_string(repeats->runs.size()));
+    for (const Metric* metric : shown)
+      row.push_back(spread_text(repeats->runs, *metric, unicode ? "±" : "+-"));
+  }
+  if (table.rows.empty()) return "";
+  set_importances(table, shown_keys.size());
+  table.drop_empty_columns();
+  if (width > 0) table.fit(width);
+  return fmt::format("\nMean {} standard deviation over repeats:\n\n{}", unicode ? "±" : "+-",
+                     terminal_table(table, unicode));
+}
 
 }  // namespace
 
@@ -259,10 +308,10 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     left_out = table.fit(options.width);
   }
   put_reasons(table, runs);
-  const Colors colors = colors_if(options.color);
+  const Terminal terminal{.color = options.color};
   const TableLines lines = table_lines(table, options.unicode);
-  std::string text = fmt::format("{}{}{}\n{}{}{}\n", colors.bold, lines.titles, colors.off, colors.dim,
-                                 lines.rule, colors.off);
+  std::string text =
+      painted(terminal, kBold, lines.titles) + "\n" + painted(terminal, kDim, lines.rule) + "\n";
   std::map<std::string, std::size_t> skipped;  // by reason
   std::size_t pending = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -278,16 +327,16 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     std::string line = lines.rows[i];
     if (best == i) line.replace(0, kTableGap, options.unicode ? "★ " : "* ");
     if (options.width > 0 && runs[i].error) line = fit_width(line, options.width, options.unicode);
-    const std::string_view color = best == i ? colors.green : status_color(colors, runs[i].status);
-    text += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, colors.off);
+    const std::string_view color = best == i ? kGreen : status_color(runs[i].status);
+    text += (color.empty() ? line : painted(terminal, color, line)) + "\n";
   }
-  Notes notes(options, colors);
+  Notes notes(options, terminal);
   for (const auto& [reason, count] : skipped)
-    notes.add(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), colors.yellow);
-  if (pending > 0) notes.add(runs_text(pending) + " not started", colors.dim);
+    notes.add(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), kYellow);
+  if (pending > 0) notes.add(runs_text(pending) + " not started", kDim);
   if (best && all.size() > 1)
-    notes.add(best_note(all[*best], goal, *best < runs.size(), options.unicode), colors.dim);
-  if (any_shared(runs)) notes.add("~ timed while runs shared the machine", colors.dim);
+    notes.add(best_note(all[*best], goal, *best < runs.size(), options.unicode), kDim);
+  if (any_shared(runs)) notes.add("~ timed while runs shared the machine", kDim);
   notes.add_left_out(left_out);
   return text + notes.lines() + repeats_table(runs, keys, options.unicode, options.width);
 }

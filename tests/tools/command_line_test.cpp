@@ -67,13 +67,11 @@ struct Called {
 /// What the words of `sweep run` are parsed into.
 RunOptions parse_run(const std::vector<std::string>& words) {
   RunOptions options;
-  const Command run = {.name = kDefaultCommand,
-                       .description = "",
-                       .missing_argument = "",
-                       .add_to = [&](CLI::App& app) -> CommandAction {
-                         add_run_options(app, options);
-                         return [](const auto&) { return 0; };
-                       }};
+  const Command run = {
+      .name = kDefaultCommand, .description = "", .add_to = [&](CLI::App& app) -> CommandAction {
+        add_run_options(app, options);
+        return [](const auto&) { return 0; };
+      }};
   EXPECT_EQ(run_command_line(words, {run}), 0);
   return options;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/submission.h"
@@ -26,9 +27,7 @@ int cancel(const fs::path& directory) {
   std::size_t finished = 0, runs = 0;
   for (const RunRecord& run : list_runs(directory)) {
     ++runs;
-    const bool unfinished = run.status == RunStatus::kPending || run.status == RunStatus::kRunning ||
-                            run.status == RunStatus::kInterrupted;
-    finished += unfinished ? 0 : 1;
+    finished += has_ended(run.status) ? 1 : 0;
   }
   std::cout << (tasks == 0 ? std::string("No task ran or waited any more")
                            : fmt::format("{} task{} ended", tasks, tasks == 1 ? " was" : "s were"))

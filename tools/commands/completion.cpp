@@ -216,7 +216,6 @@ Command completion_command() {
 Command complete_command() {
   return {.name = "complete",
           .description = "what the words after -- can go on with: a line each, with a tab before its help",
-          .missing_argument = "",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto words = std::make_shared<Words>();
             app.add_option("words", *words, "the command line up to the cursor");

@@ -21,6 +21,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/training/stop_signals.h"
@@ -79,25 +80,16 @@ int get(const std::string& name) {
     return kExitDone;
   }
   const Terminal terminal = Terminal::of_process();
-  const char* clear = terminal.interactive ? "\r\033[K" : "";
+  LiveRegion region(terminal);
   const StopSignals signals;
   FetchOptions options;
   if (const char* mirror = std::getenv("SWEEP_DATA_MIRROR")) options.mirror = mirror;
   options.progress = [&](const std::string& file, std::uint64_t done) {
-    if (terminal.interactive) {
-      terminal.write(clear + fit_width(fmt::format("{}: {}: {} MB", name, file, megabytes(done)),
-                                       terminal.width() - 1, terminal.unicode));
-    }
+    if (terminal.interactive) region.draw({fmt::format("{}: {}: {} MB", name, file, megabytes(done))});
     return StopSignals::requested() == 0;
   };
-  bool is_done = false;
-  try {
-    is_done = fetch_dataset(known, place, options);
-  } catch (...) {
-    terminal.write(clear);
-    throw;
-  }
-  terminal.write(clear);
+  const bool is_done = fetch_dataset(known, place, options);
+  region.clear();
   if (!is_done) {
     terminal.write(
         fmt::format("sweep: stopped by {}; nothing was kept\n", signal_name(StopSignals::requested())));

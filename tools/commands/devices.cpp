@@ -83,7 +83,6 @@ void print_text(const Machine& machine) {
 Command devices_command() {
   return {.name = "devices",
           .description = "print what there is to train on",
-          .missing_argument = "",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<DevicesOptions>();
             app.add_flag("--json", options->json, "as JSON");

@@ -94,7 +94,6 @@ int init(const fs::path& file) {
 Command init_command() {
   return {.name = "init",
           .description = "write a sweep file and a network to start from, with comments",
-          .missing_argument = "",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto file = std::make_shared<fs::path>("sweep.json");
             app.add_option("file", *file, "the sweep file; the network goes beside it")

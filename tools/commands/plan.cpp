@@ -17,6 +17,7 @@
 #include "runmanager/kinds/network/requested_runs.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
+#include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/plan.h"
@@ -78,8 +79,9 @@ void run_pilots(SweepPlan& plan, DatasetCache& data) {
     if (run.trains() && seen.insert(run.cost.get()).second) pilots.push_back(&run);
   }
   const Terminal terminal = Terminal::of_process();
+  LiveRegion region(terminal);
   for (std::size_t i = 0; i < pilots.size(); ++i) {
-    if (terminal.interactive) terminal.write(fmt::format("\rpilot {} of {}", i + 1, pilots.size()));
+    if (terminal.interactive) region.draw({fmt::format("pilot {} of {}", i + 1, pilots.size())});
     const RunConfig& config = *pilots[i]->config;
     PreparedRun run;
     run.config = &config;
@@ -91,7 +93,6 @@ void run_pilots(SweepPlan& plan, DatasetCache& data) {
     options.clock = steady_seconds;
     pilots[i]->cost->times = run_pilot(run, options);
   }
-  if (terminal.interactive && !pilots.empty()) terminal.write("\r\x1b[K");
 }
 
 void print(const SweepPlan& plan, TableFormat format) {

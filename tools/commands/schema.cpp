@@ -10,7 +10,6 @@ namespace sweep {
 Command schema_command() {
   return {.name = "schema",
           .description = "print the JSON schema of sweep files",
-          .missing_argument = "",
           .add_to = [](CLI::App&) -> CommandAction {
             return [](const auto&) {
               print_json(sweep_schema());

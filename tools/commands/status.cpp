@@ -215,7 +215,6 @@ int print_status(const StatusOptions& options) {
 Command status_command() {
   return {.name = "status",
           .description = "where a sweep stands, or the sweeps in a log directory; --follow: until it ends",
-          .missing_argument = "",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<StatusOptions>();
             app.add_option("directory", options->directory, "of a sweep, or a log directory; default: runs")

@@ -1,9 +1,15 @@
 #include "runmanager/sweepfile/settings/setting_rows.h"
 
 #include <fmt/format.h>
+
+#include <cctype>
+#include <string_view>
 #include <utility>
 
-#include "runmanager/sweepfile/text_rules.h"
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "core/base/suggest.h"
+#include "core/engine/device.h"
 
 namespace sweep::rows {
 namespace {
@@ -21,11 +27,118 @@ Setting setting(ArgumentType type, std::optional<SettingFormat> format = std::nu
   return result;
 }
 
+// In bytes. File systems allow 255; this leaves room for the "-2" of a second sweep and for suffixes of
+// temporary files.
+constexpr std::size_t kMaxNameLength = 100;
+
+// Whether Windows keeps the name for a device, whatever its extension.
+bool is_reserved(std::string name) {
+  name = name.substr(0, name.find('.'));
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (name == "CON" || name == "PRN" || name == "AUX" || name == "NUL") return true;
+  return name.size() == 4 && (name.substr(0, 3) == "COM" || name.substr(0, 3) == "LPT") && name[3] >= '1' &&
+         name[3] <= '9';
+}
+
+// Returns why `name` cannot be a directory, or "".
+std::string name_error(const std::string& name) {
+  if (name.empty()) return "want at least one character";
+  if (name.size() > kMaxNameLength)
+    return fmt::format("it has {} bytes, want at most {}", name.size(), kMaxNameLength);
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20) return "want a name without control characters";
+    if (std::string_view("/\\:*?\"<>|").find(c) != std::string_view::npos) {
+      return fmt::format("want a directory name without {}", c);
+    }
+  }
+  if (printable(name) != name)
+    return "want a name without control characters, marks of writing direction and characters without a "
+           "width";
+  if (name.front() == '.') return "want a name that does not start with a dot";
+  if (name.front() == '-' || name.front() == ' ')
+    return fmt::format("want a name that does not start with '{}'", name.front());
+  if (name.back() == '.' || name.back() == ' ') return "want a name that does not end with a dot or a space";
+  if (name.ends_with(".mean"))
+    return "want a name that does not end with .mean: the means of repeats are in such directories";
+  if (is_reserved(name)) return "some systems keep this name for a device, want another one";
+  return "";
+}
+
+// The name of a sweep or data set has to be a directory name on every file system, and must not look like an
+// option or a hidden file.
+bool check_directory_name(const JsonNode& node, Problems& problems) {
+  if (!node.is(JsonKind::kString)) {
+    problems.add_value(node, "a string: a directory name");
+    return false;
+  }
+  const std::string error = name_error(node.text);
+  if (!error.empty()) problems.add(*node.location, fmt::format("got {}, {}", describe(node), error));
+  return error.empty();
+}
+
+constexpr const char *kColumn = "the name of a column or an array",
+                     *kColumns = "the name of a column, or a list of such names";
+
+template <bool kMayBeEmpty = false>
+bool check_column(const JsonNode& node, Problems& problems) {
+  const bool good = node.is(JsonKind::kString) && (kMayBeEmpty || !node.text.empty());
+  if (!good) problems.add_value(node, kColumn);
+  return good;
+}
+
+template <bool kMayBeEmpty>
+bool check_columns(const JsonNode& node, Problems& problems) {
+  if (!node.is(JsonKind::kArray)) return check_column<kMayBeEmpty>(node, problems);
+  if (node.elements.empty()) problems.add_value(node, kColumns);
+  bool good = !node.elements.empty();
+  for (const JsonNode& name : node.elements) good = check_column<kMayBeEmpty>(name, problems) && good;
+  return good;
+}
+
 // One name becomes a list of one.
-template <auto kCheck>
-Json complete_names(const Given& given) {
-  if (given.value == nullptr || !kCheck(*given.value, given.problems)) return nullptr;
+template <bool kMayBeEmpty>
+Json complete_columns(const Given& given) {
+  if (given.value == nullptr || !check_columns<kMayBeEmpty>(*given.value, given.problems)) return nullptr;
   return given.value->is(JsonKind::kString) ? Json::array({given.value->text}) : to_json(*given.value);
+}
+
+template <bool kMayBeEmpty>
+Setting columns_row(std::string name, std::string help) {
+  Json text = {{"type", "string"}};
+  if (!kMayBeEmpty) text["minLength"] = 1;
+  return setting({.name = std::move(name), .help = std::move(help)},
+                 SettingFormat{.allowed = kColumns,
+                               .schema = {{"anyOf", Json::array({text, list_of(text, 1)})}},
+                               .check = check_columns<kMayBeEmpty>})
+      .completed_by(complete_columns<kMayBeEmpty>);
+}
+
+constexpr const char* kDevices = "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";
+
+bool check_device_name(const JsonNode& node, Problems& problems) {
+  std::string nearest;
+  if (node.is(JsonKind::kString)) {
+    try {
+      parse_device(node.text);
+      return true;
+    } catch (const ConfigError&) {
+      const std::string names[] = {"cpu", "cuda", "auto"};
+      nearest = node.text == "gpu" ? "cuda" : nearest_name(node.text.substr(0, node.text.find(':')), names);
+    }
+  }
+  problems.add_value(node, kDevices, nearest);
+  return false;
+}
+
+constexpr int kMaxLoggedImages = 4096;
+
+// A count, or whether there are any.
+bool check_image_count(const JsonNode& node, Problems& problems) {
+  if (node.is(JsonKind::kBoolean)) return true;
+  if (node.is(JsonKind::kInteger) && node.integer >= 0 && node.integer <= kMaxLoggedImages) return true;
+  problems.add_value(node, fmt::format("an integer >= 0 and <= {}, true or false", kMaxLoggedImages));
+  return false;
 }
 
 // true is the default, and false none.
@@ -122,35 +235,24 @@ Setting directory_name(std::string name, std::string help, bool sweepable) {
 }
 
 Setting column(std::string name, std::string help) {
-  return setting({.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
-                 SettingFormat{.allowed = "the name of a column or an array",
-                               .schema = {{"type", "string"}, {"minLength", 1}},
-                               .check = check_column_name});
-}
-
-Setting ignored_columns(std::string name, std::string help) {
-  const Json list = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
-  return setting({.name = std::move(name), .help = std::move(help)},
-                 SettingFormat{.allowed = "the name of a column, or a list of such names",
-                               .schema = {{"anyOf", Json::array({{{"type", "string"}}, list})}},
-                               .check = check_ignored_columns})
-      .completed_by(complete_names<check_ignored_columns>);
+  return setting(
+      {.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
+      SettingFormat{
+          .allowed = kColumn, .schema = {{"type", "string"}, {"minLength", 1}}, .check = check_column<>});
 }
 
 Setting columns(std::string name, std::string help) {
-  const Json text = {{"type", "string"}, {"minLength", 1}};
-  const Json list = {{"type", "array"}, {"items", text}, {"minItems", 1}};
-  return setting({.name = std::move(name), .help = std::move(help)},
-                 SettingFormat{.allowed = "the name of a column, or a list of such names",
-                               .schema = {{"anyOf", Json::array({text, list})}},
-                               .check = check_column_names})
-      .completed_by(complete_names<check_column_names>);
+  return columns_row<false>(std::move(name), std::move(help));
+}
+
+Setting ignored_columns(std::string name, std::string help) {
+  return columns_row<true>(std::move(name), std::move(help));
 }
 
 Setting device(std::string name, std::string value, std::string help) {
   const Json schema = {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}};
   return setting({.name = std::move(name), .default_value = std::move(value), .help = std::move(help)},
-                 SettingFormat{.allowed = kAllowedDevices, .schema = schema, .check = check_device_name});
+                 SettingFormat{.allowed = kDevices, .schema = schema, .check = check_device_name});
 }
 
 Setting image_count(std::string name, std::int64_t value, std::string help) {
