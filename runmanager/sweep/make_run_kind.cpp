@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "runmanager/kinds/command/command_kind.h"
-#include "runmanager/kinds/command/command_worker.h"
 #include "runmanager/kinds/network/network_worker.h"
 
 namespace sweep {

@@ -50,6 +50,19 @@ std::string search_text(const SweepSummary& summary, const std::vector<RunRecord
   return text;
 }
 
+// What a person should know who waits for a metric that never came; "" if it did.
+std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goal& goal) {
+  std::vector<const RunRecord*> completed;
+  for (const RunRecord& run : runs) {
+    if (run.status == RunStatus::kCompleted) completed.push_back(&run);
+  }
+  const bool has_value = std::ranges::any_of(
+      completed, [&goal](const RunRecord* run) { return run_metric(*run, *goal.metric).has_value(); });
+  if (completed.empty() || has_value) return "";
+  return fmt::format("No run has reported {}, by which runs are judged; there are: {}", goal.metric->key,
+                     fmt::join(metric_names(completed), ", "));
+}
+
 }  // namespace
 
 void print_summary(const SweepSummary& summary, const RunnerOptions& options,
@@ -74,6 +87,9 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     environment.terminal.write(json_message(text));
   };
   if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
+  if (const auto goal = goal_of(summary.sweep)) {
+    if (const std::string text = missing_metric_text(runs, *goal); !text.empty()) say("\n" + text + "\n");
+  }
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
   if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
   if (summary.signal != 0 && !options.command.empty()) {

@@ -51,6 +51,15 @@ class CommandTest(ProgramRuns):
         self.assertFalse((self.folder / "runs").exists())
         done = self.sweep("lr=1,2", "--", "no-such-program", code=2)
         self.assertIn("no-such-program is no program", done.stderr)
+        self.assertIn("./train.py may not be executed", self.sweep("lr=1,2", "--", "./train.py", code=2).stderr)
+
+    def test_a_metric_that_never_comes_is_told(self):
+        keys = {"command": ["sh", "-c", "echo acc=1"], "metrics": {"acc": "acc=([0-9]+)"}, "params": {"x": {"uniform": [0, 1]}}}
+        for name, key in {"search": {"search": {"method": "random", "metric": "los", "trials": 2}},
+                          "objective": {"objective": "los", "params": {"x": [1, 2]}}}.items():
+            done = self.sweep(self.file(name, **{**keys, **key}), "--quiet")
+            self.assertRegex(done.stderr, "No run has reported los, by which runs are judged; there are: .*acc")
+        self.assertNotIn("No run has reported", self.sweep(self.file("good", **keys | {"objective": "acc", "params": {"x": [1]}})).stderr)
 
     def test_threads_and_hidden_gpus(self):
         command = ["sh", "-c", "echo t=$OMP_NUM_THREADS g=${CUDA_VISIBLE_DEVICES-unset}"]

@@ -4,14 +4,13 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <utility>
 
+#include "core/base/command.h"
 #include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/data/readers/sha256.h"
+#include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
 
@@ -55,12 +54,8 @@ std::set<std::string> files_of(const std::vector<std::string>& patterns) {
 
 Json digests_of(const std::vector<std::string>& patterns) {
   Json list = Json::array();
-  for (const std::string& file : files_of(patterns)) {
-    const std::string content = read_file(file);
-    Sha256 sha256;
-    sha256.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
-    list.push_back({{"path", file}, {"sha256", sha256.finish()}});
-  }
+  for (const std::string& file : files_of(patterns))
+    list.push_back({{"path", file}, {"sha256", file_sha256(file)}});
   return list;
 }
 
@@ -84,23 +79,25 @@ bool is_found(const CommandSpec& spec) {
   return false;
 }
 
-// What the program prints, without the newline at its end; nothing if it fails.
-std::optional<std::string> output_of(const std::vector<std::string>& words) {
-  FILE* const pipe = ::popen((shell_command(words) + " 2>/dev/null").c_str(), "re");
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-  if (::pclose(pipe) != 0) return std::nullopt;
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
+std::string why_not_found(const CommandSpec& spec) {
+  std::error_code error;
+  if (spec.words[0].find('/') != std::string::npos && fs::is_regular_file(spec.cwd / spec.words[0], error))
+    return "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 "
+           "train.py";
+  return "is no program, neither a path nor in PATH";
 }
 
 // The commit of the directory, and whether files differ from it; null outside of git.
 Json git_state(const std::string& directory) {
-  const auto commit = output_of({"git", "-C", directory, "rev-parse", "HEAD"});
-  if (!commit) return nullptr;
-  const auto changes = output_of({"git", "-C", directory, "status", "--porcelain", "--untracked-files=no"});
-  return {{"commit", *commit}, {"changed", changes && !changes->empty()}};
+  const auto git = [&directory](std::vector<std::string> words) {
+    words.insert(words.begin(), {"git", "-C", directory});
+    return run_command(words, [] { return true; });
+  };
+  CommandResult commit = git({"rev-parse", "HEAD"});
+  if (commit.code != 0) return nullptr;
+  std::erase(commit.out, '\n');
+  const CommandResult changes = git({"status", "--porcelain", "--untracked-files=no"});
+  return {{"commit", commit.out}, {"changed", !changes.out.empty()}};
 }
 
 }  // namespace
@@ -136,7 +133,7 @@ void CommandKind::check(const Sweep& sweep) {
   if (spec.cwd != kRunCwd && !fs::is_directory(spec.cwd, error))
     throw ConfigError(fmt::format("cwd: {} is no directory", spec.cwd.string()));
   if (!spec.shell && spec.words[0].find('{') == std::string::npos && !is_found(spec))
-    throw ConfigError(fmt::format("command: {} is no program, neither a path nor in PATH", spec.words[0]));
+    throw ConfigError(fmt::format("command: {} {}", spec.words[0], why_not_found(spec)));
 }
 
 void CommandKind::check(const RunConfig&, const fs::path&) {}

@@ -1,5 +1,3 @@
-#include "runmanager/kinds/command/command_worker.h"
-
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_files.h"
+#include "runmanager/kinds/command/command_kind.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/metric_sources.h"
 #include "runmanager/kinds/command/output_log.h"

@@ -160,19 +160,14 @@ void MetricFile::poll(const UseReport& use, const std::function<void()>& attempt
   }
 }
 
-void MetricFile::append(std::string_view line) {
+void MetricFile::append(std::string_view lines) {
   const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
-  write_all(file.get(), fmt::format("{}\n", line), path_);
+  write_all(file.get(), fmt::format("{}\n", lines), path_);
 }
 
 void MetricFile::append_attempt(int attempt) {
-  const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
-  char last = '\n';
-  const FileDescriptor reader(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  const off_t end = ::lseek(reader.get(), 0, SEEK_END);
-  if (end > 0 && ::pread(reader.get(), &last, 1, end - 1) != 1) last = '\n';
-  write_all(file.get(), fmt::format("{}{{\"{}\": {}}}\n", last == '\n' ? "" : "\n", kAttempt, attempt),
-            path_);
+  // Ends the line that an attempt before may have left half.
+  append(fmt::format("{}{{\"{}\": {}}}", attempt > 1 ? "\n" : "", kAttempt, attempt));
 }
 
 void ProgramEvents::poll(const UseReport& use) {

@@ -62,8 +62,8 @@ class MetricFile {
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
   /// Reads what has been added. `attempt` is called where a new one begins. Throws IoError.
   void poll(const UseReport& use, const std::function<void()>& attempt);
-  /// Appends a line, after ending one that was cut. Throws IoError.
-  void append(std::string_view line);
+  /// Appends lines, of which the last one has no newline. Throws IoError.
+  void append(std::string_view lines);
   /// Says that what follows is of this attempt. Throws IoError.
   void append_attempt(int attempt);
 
