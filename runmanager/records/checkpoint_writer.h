@@ -31,7 +31,7 @@ class CheckpointWriter {
   /// What a power cut may cost, in seconds. An epoch that takes longer is lost at most as a whole.
   static constexpr double kSecondsBetweenSyncs = 10;
 
-  /// Every checkpoint replaces `path`, whose name is one of CheckpointNames::newest. `flush_events` writes
+  /// Every checkpoint replaces `path`, which is called kCheckpointFile. `flush_events` writes
   /// the run's events to their file, and syncs it for Survives::kPowerCut; the writer's thread calls it
   /// before each checkpoint, which says how far the events reach. `network` must outlive the writer. A
   /// checkpoint is synced when the next one might be later than `seconds_between_syncs` after the last that

@@ -33,9 +33,9 @@ struct Submission {
   std::vector<SlurmTask> held;     // of these, that somebody holds: they wait until they are let go
 };
 
-/// What each task of an array trains: every so manieth of `runs`, so that long ones, which stand together,
-/// are divided. There are four lists for each task that may run at once, or as many as runs_per_task asks
-/// for, but no more than `largest`.
+/// Returns what each task of an array trains. The runs are dealt out one by one, as long ones are neighbours
+/// in `runs`. There are four lists for each task that may run at once, or as many as runs_per_task asks for,
+/// but no more than `largest`.
 TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs, std::size_t largest);
 
 /// Asks Slurm for the tasks of `jobs`. Throws as SlurmClient.

@@ -118,7 +118,7 @@ void SweepRecorder::end_run(std::size_t run) {
   if (record(run).status == RunStatus::kCompleted) count_cost(run);
   begins_.erase(run);
   // Not earlier: until here the old run is the only whole one.
-  if (options_.replaces.contains(run) && is_final(record(run))) {
+  if (is_final(record(run)) && has_run_set_aside(options_.directory, record(run).name)) {
     disk_.finish();
     remove_runs_set_aside(options_.directory, record(run).name);
   }
@@ -149,9 +149,8 @@ void SweepRecorder::keep_run(std::size_t run, RunRecord record) {
   update(run, std::move(record));
 }
 
-void SweepRecorder::add_run(RunRecord record, bool replaces) {
+void SweepRecorder::add_run(RunRecord record) {
   if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
-  if (replaces) options_.replaces.insert(records_.all().size());
   records_.put(std::move(record));
 }
 

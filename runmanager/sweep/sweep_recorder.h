@@ -39,11 +39,10 @@ struct SweepRecorderOptions {
   std::vector<std::string> keys;    // the swept keys: columns of results.csv
   std::function<double()> clock;    // seconds, monotonic
   Terminal terminal;
-  bool quiet = false, json = false;     // no progress; progress as JSON
-  std::size_t total_runs = 0;           // if more are to be added; 0: those that are there
-  double work = 0;                      // see Progress
-  std::optional<Goal> goal = {};        // of a search; none: as default_goal() says
-  std::set<std::size_t> replaces = {};  // runs whose old directory goes when they are completed
+  bool quiet = false, json = false;  // no progress; progress as JSON
+  std::size_t total_runs = 0;        // if more are to be added; 0: those that are there
+  double work = 0;                   // see Progress
+  std::optional<Goal> goal = {};     // of a search; none: as default_goal() says
   /// Where several processes share the sweep: called before results are written, to take over what the others
   /// have done. Means are then written by write_means() only, and nothing for `sweep watch`.
   std::function<void()> refresh = {};
@@ -82,8 +81,8 @@ class SweepRecorder {
   void end_run(std::size_t run);
   /// The run waits, with its record, for what others come to. begin_run() or prune_run() may follow.
   void pause_run(std::size_t run);
-  /// Adds the next run of the sweep. `replaces`: an old one is set aside until it has finished.
-  void add_run(RunRecord record, bool replaces = false);
+  /// Adds the next run of the sweep.
+  void add_run(RunRecord record);
   /// Writes the end of a run that nobody trains any more, as pruned.
   void prune_run(std::size_t run, const Run& description, const std::string& reason);
 

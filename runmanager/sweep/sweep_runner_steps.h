@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -77,8 +76,6 @@ class SweepRunner {
   void leave_to_others(LockedRuns& runs, SweepRecorder& recorder);
   void skip_unavailable(SweepRecorder& recorder);
   void skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run);
-  // Runs whose old directories wait for the new ones to finish, from this start or an earlier one.
-  std::set<std::size_t> replaced_runs() const;
   std::deque<ScheduledRun> runs_to_train();
   SchedulerOptions scheduler_options(std::size_t slots);
   // Trains the runs of `source`, at most `most_at_once` of them at once. `runs`: those known by now.

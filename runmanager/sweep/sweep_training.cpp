@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -43,7 +42,6 @@ void SweepRunner::train_runs() {
                           .total_runs = growing_ ? sweep_.search->trials : 0,
                           .work = total_work,
                           .goal = goal_of(sweep_),
-                          .replaces = replaced_runs(),
                           .refresh = refresh()},
                          sweep_.runs, std::move(records_));
   for (const std::string& remark : kind_->remarks()) recorder.progress().message(remark);
@@ -90,15 +88,6 @@ void SweepRunner::skip_unavailable(SweepRecorder& recorder) {
 void SweepRunner::skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run) {
   recorder.skip_run(i, describe_run(*run.config, run.device),
                     options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.unavailable);
-}
-
-std::set<std::size_t> SweepRunner::replaced_runs() const {
-  std::set<std::size_t> runs;
-  const std::set<std::string> names = runs_set_aside(directory_->path());
-  for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-    if (names.contains(sweep_.runs[i].name)) runs.insert(i);
-  }
-  return runs;
 }
 
 std::deque<ScheduledRun> SweepRunner::runs_to_train() {
@@ -187,7 +176,7 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
     PreparedRun run = kind_->prepare(added);
     record.device = run.device.name();
     record.provenance = run.provenance;
-    recorder.add_run(std::move(record), existing_[0].fate == RunFate::kInTheWay);
+    recorder.add_run(std::move(record));
     if (!run.unavailable) return ScheduledRun{added.index, std::move(run), kind_->dataset_position(added)};
     skip(recorder, added.index, run);
   } catch (const ConfigError& error) {

@@ -16,7 +16,7 @@ ERRORS = {
     "rename": "EIO ENOSPC EACCES ENOMEM", "link": "EIO ENOSPC EACCES ENOMEM EPERM", "unlink": "EIO EACCES ENOMEM",
     "mkdir": "EIO ENOSPC EACCES ENOMEM", "ftruncate": "EIO ENOSPC EINTR", "close": "EIO ENOSPC EINTR",
     "flock": "ENOLCK EINTR", "mmap": "ENOMEM EAGAIN EACCES", "socketpair": "EMFILE ENOMEM",
-    "send": "EIO EAGAIN ENOMEM EINTR short", "recv": "EIO EAGAIN ENOMEM EINTR short", "poll": "ENOMEM EAGAIN EINTR",
+    "sendmsg": "EIO EAGAIN ENOMEM EINTR short", "recvmsg": "EIO EAGAIN ENOMEM EINTR short", "poll": "ENOMEM EAGAIN EINTR",
     "kill": "EPERM", "waitpid": "ECHILD EINTR", "clone": "EAGAIN ENOMEM",
     "posix_spawn": "EAGAIN ENOMEM EMFILE EACCES EIO", "stack": "ENOMEM", "malloc": "ENOMEM"}
 # The sweep has to end as if nothing had happened.

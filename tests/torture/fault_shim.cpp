@@ -164,14 +164,23 @@ ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
   return passed("pwrite", is_watched(fd), size, [&](size_t part) { return next(fd, data, part, offset); });
 }
 
-ssize_t send(int fd, const void* data, size_t size, int flags) {
-  static const auto next = real<ssize_t (*)(int, const void*, size_t, int)>("send");
-  return passed("send", true, size, [&](size_t part) { return next(fd, data, part, flags); });
+// Of messages with one part, as those between a sweep and its workers are.
+ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  static const auto next = real<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
+  return passed("sendmsg", true, message->msg_iov->iov_len, [&](size_t size) {
+    iovec part = {message->msg_iov->iov_base, size};
+    msghdr cut = *message;
+    cut.msg_iov = &part;
+    return next(fd, &cut, flags);
+  });
 }
 
-ssize_t recv(int fd, void* data, size_t size, int flags) {
-  static const auto next = real<ssize_t (*)(int, void*, size_t, int)>("recv");
-  return passed("recv", true, size, [&](size_t part) { return next(fd, data, part, flags); });
+ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  static const auto next = real<ssize_t (*)(int, msghdr*, int)>("recvmsg");
+  return passed("recvmsg", true, message->msg_iov->iov_len, [&](size_t size) {
+    message->msg_iov->iov_len = size;
+    return next(fd, message, flags);
+  });
 }
 
 int fsync(int fd) {

@@ -35,10 +35,10 @@ std::chrono::milliseconds delay() {
 
 }  // namespace
 
-extern "C" ssize_t send(int fd, const void* data, size_t size, int flags) {
+extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   static const auto next =
-      reinterpret_cast<ssize_t (*)(int, const void*, size_t, int)>(::dlsym(RTLD_NEXT, "send"));
+      reinterpret_cast<ssize_t (*)(int, const msghdr*, int)>(::dlsym(RTLD_NEXT, "sendmsg"));
   static const std::chrono::milliseconds sleeps = delay();
   if (sleeps.count() > 0) std::this_thread::sleep_for(sleeps);
-  return next(fd, data, size, flags);
+  return next(fd, message, flags);
 }

@@ -48,14 +48,9 @@ void set_run_aside(const fs::path& sweep_directory, const std::string& run) {
   rename_directory(sweep_directory / run, aside);
 }
 
-std::set<std::string> runs_set_aside(const fs::path& sweep_directory) {
-  std::set<std::string> runs;
+bool has_run_set_aside(const fs::path& sweep_directory, const std::string& run) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory, error)) {
-    const std::string name = entry.path().filename().string();
-    if (is_replaced_name(name)) runs.insert(name.substr(0, name.rfind(kReplaced)));
-  }
-  return runs;
+  return fs::exists(fs::symlink_status(sweep_directory / fmt::format("{}{}1", run, kReplaced), error));
 }
 
 void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& run) {
@@ -74,11 +69,6 @@ void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& r
 }
 
 namespace {
-
-bool has_run_set_aside(const fs::path& sweep_directory, const std::string& run) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(sweep_directory / fmt::format("{}{}1", run, kReplaced), error));
-}
 
 // Until the files of the new run are on the disk, a power cut would leave none that is whole.
 void remove_replaced_runs(const fs::path& sweep_directory, const std::string& run) {

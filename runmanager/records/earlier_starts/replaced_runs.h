@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,8 +19,8 @@ bool is_replaced_name(std::string_view name);
 /// new run has finished, so that at every moment either the old or the new one is whole. Throws IoError.
 void set_run_aside(const std::filesystem::path& sweep_directory, const std::string& run);
 
-/// Names of all runs that have a directory set aside. Empty if the sweep's directory cannot be read.
-std::set<std::string> runs_set_aside(const std::filesystem::path& sweep_directory);
+/// Whether the run has a directory set aside, by this start or an earlier one.
+bool has_run_set_aside(const std::filesystem::path& sweep_directory, const std::string& run);
 
 /// Removes all directories that set_run_aside() made of this run; for when the new one has finished. Throws
 /// IoError.

@@ -99,6 +99,19 @@ TEST(RunLock, IsNotTakenThroughALink) {
   EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "process 1 on mine\n");
 }
 
+TEST(LockFile, CountsTheLocksOfThisMachine) {
+  TemporaryDirectory temporary;
+  LockFile first(temporary / ".lock"), second(temporary / ".lock");
+  const auto locks = [&first] { return locks_here(tbwriter::slurp("/proc/locks"), first); };
+  ASSERT_TRUE(first.try_lock(LockKind::kShared));
+  if (locks() == 0) GTEST_SKIP() << "the kernel does not tell, or calls this disk by another number";
+  EXPECT_EQ(locks(), 1);
+  ASSERT_TRUE(second.try_lock(LockKind::kShared));
+  EXPECT_EQ(locks(), 2);
+  EXPECT_FALSE(second.try_lock(LockKind::kExclusive));
+  EXPECT_EQ(locks(), 1) << "who cannot change its lock has none";
+}
+
 TEST(SharedDirectory, IsPlannedByTheFirstWhoseStartTheOthersJoin) {
   TemporaryDirectory temporary;
   const auto never = [] { return 0; };

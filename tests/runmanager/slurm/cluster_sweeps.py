@@ -12,7 +12,7 @@ import torture_sweep  # noqa: E402
 from slurm_cluster import until  # noqa: E402
 
 LRS = [0.02, 0.01, 0.005, 0.002]
-LONG_RUNS = 4                    # so much slower are those of long.json, which a disaster has to meet while they are trained
+LONG_RUNS = 4                    # so much slower are those of long.json: they go on while their task starts again elsewhere
 PATIENCE = 180                   # seconds until a sweep that was disturbed has come to an end
 ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL")
 

@@ -112,7 +112,7 @@ class Disasters(ClusterSweeps):
         drained = self.cluster.revive()
         if drained:
             print(drained, flush=True)
-        file = "long.json" if name in ("lose_node", "cut_off_node", "fill_disk") else "sweep.json"
+        file = "long.json" if name == "cut_off_node" else "sweep.json"
         self.submit(self.logdir, "--slurm", "report=false", file=file)
         in_time = getattr(self, name)(self.wait_for_training(self.logdir))
         self.finish(self.logdir)

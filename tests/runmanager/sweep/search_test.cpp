@@ -307,5 +307,15 @@ TEST_F(Search, ThePrunedAreShownInTheTableAndInTheRecords) {
   EXPECT_THAT(read_file(sweep.directory / "results.csv"), HasSubstr(",pruned,1,"));
 }
 
+TEST_F(Search, RemovesTheOldDirectoryOfATrialWhoseStartWasKilledAfterItSetThatAside) {
+  write({{"method", "tpe"}, {"trials", 2}}, kRates);
+  const SweepOutcome before = run("sweep");
+  const std::filesystem::path last = before.directory / before.runs.back().name;
+  const std::filesystem::path aside = last.string() + ".replaced-1";
+  std::filesystem::rename(last, aside);
+  EXPECT_EQ(run("sweep").exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(aside));
+}
+
 }  // namespace
 }  // namespace sweep
