@@ -65,6 +65,17 @@ struct KernelType {
 /// Before each launch of `kernel`; the first type that it is registered with counts. Thread-safe.
 void register_kernel(const void* kernel, const KernelType& type);
 
+/// A kernel that was put on a stream, with its own copy of the arguments.
+struct KernelLaunch {
+  std::function<void()> run;  // its grid, as run_grid()
+  /// Runs what its threads do before they wait for the previous kernel, now, and returns the rest.
+  std::function<std::function<void()>()> start;
+};
+/// `kernel` has been passed to register_kernel(); otherwise throws std::logic_error. `arguments` are read
+/// now.
+KernelLaunch launch_of(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
+                       void** arguments);
+
 template <class... Parameters>
 void call_kernel(const void* kernel, void** arguments) {
   [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {

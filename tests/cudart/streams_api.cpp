@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "tests/cudart/kernel_launch.h"
+#include "tests/cudart/grid.h"
 #include "tests/cudart/state.h"
 
 using namespace sweep::cuda::cudart;  // NOLINT(google-build-using-namespace): this file is part of it
@@ -256,10 +256,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     s.mistake("a graph in which a kernel may start before something that is not a kernel");
     return failed(cudaErrorInvalidValue);
   }
-  const sweep::cuda::cudart::KernelLaunch launch(
-      function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, arguments);
-  Work work{[launch] { launch.run(); }, true};
-  if (overlaps) work.start = [launch] { return launch.start(); };
+  KernelLaunch launch = launch_of(function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
+                                  config->dynamicSmemBytes, arguments);
+  Work work{std::move(launch.run), true};
+  if (overlaps) work.start = std::move(launch.start);
   return add_work(stream, std::move(work));
 }
 

@@ -33,7 +33,7 @@ struct StackTiles {
   int plane;  // pixels of a channel
   bool backward;
   DeviceTotals* totals;                      // nullptr: no loss
-  bool has_quads[kMaxStackLayers];           // whether rows of weights begin at multiples of 16 bytes
+  bool has_quads[kMaxStackLayers] = {};      // whether rows of weights begin at multiples of 16 bytes
   Divisor by_features[kMaxStackLayers + 1];  // of layout.values
 
   /// A pass with tiles of `tile_` samples. It needs stack_bytes(shape, tile_) of shared memory.
@@ -53,8 +53,8 @@ struct StackTiles {
         backward(pass.backward),
         totals(pass.loss == nullptr ? nullptr : pass.totals) {
     by_features[0] = Divisor(shape.layers[0].inputs);
-    for (int l = 0; l < shape.count; ++l) by_features[l + 1] = Divisor(shape.layers[l].outputs);
-    for (int l = 0; l < kMaxStackLayers; ++l) {
+    for (int l = 0; l < shape.count; ++l) {
+      by_features[l + 1] = Divisor(shape.layers[l].outputs);
       const auto address = reinterpret_cast<std::uintptr_t>(arrays.layers[l].weight);
       has_quads[l] = address % sizeof(float4) == 0 && shape.layers[l].inputs % kQuad == 0;
     }
@@ -77,11 +77,7 @@ struct StackTiles {
       for (int l = 0; l < shape.count; ++l) forward_layer(shared, l, first);
       if (totals != nullptr) add_losses(shared, has_sample, target, sums);
       if (!backward) continue;
-      if (totals != nullptr) {
-        write_loss_gradient(shared, first);
-      } else {
-        load_gradient(shared, first);
-      }
+      totals != nullptr ? write_loss_gradient(shared, first) : load_gradient(shared, first);
       for (int l = shape.count - 1; l >= 0; --l) {
         if (l > 0 || arrays.grad_in != nullptr) backward_layer(shared, l, first);
       }
@@ -89,8 +85,7 @@ struct StackTiles {
     if (totals != nullptr) add_totals(shared, sums);
   }
 
-  /// Asynchronous copies of the weights, which run() waits for. A warp copies a row at a time: its lanes read
-  /// neighbours.
+  /// Starts to copy the weights; run() waits. A warp copies a row at a time: its lanes read neighbours.
   template <Load kLoad>
   __device__ void load_weights(float* shared) const {
     constexpr int kWarp = 32;
@@ -130,16 +125,14 @@ struct StackTiles {
     SampleSums place;
     place.loss = sum_over_groups(shared, sums.loss);
     place.correct = sum_over_groups(shared, sums.correct);
-    const bool are_numbers = input->numbers != nullptr;
-    if (are_numbers) {
+    if (input->numbers != nullptr) {
       place.absolute_error = sum_over_groups(shared, sums.absolute_error);
       place.squared_error = sum_over_groups(shared, sums.squared_error);
     } else if (loss.counts_top()) {
       place.in_top = sum_over_groups(shared, sums.in_top);
     }
     if (thread_index() >= kSamples) return;
-    const bool is_first = blockIdx.x == 0 && thread_index() == 0;
-    loss.add(place, is_first ? images : 0, are_numbers,
+    loss.add(place, blockIdx.x + threadIdx.x == 0 ? images : 0, input->numbers != nullptr,
              totals[static_cast<int>(blockIdx.x) * kSamples + thread_index()]);
   }
 

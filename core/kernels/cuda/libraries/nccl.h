@@ -1,6 +1,6 @@
 // NCCL: what devices that train one network together exchange, on their streams. Opened at run time so that
 // the program starts without it. nccl.cpp has the library, nccl_none.cpp stands in for it in builds without
-// its header, and host/nccl.cpp for tests.
+// its header, and tests/cudart/nccl.cpp for tests.
 #pragma once
 
 #include <array>

@@ -285,24 +285,6 @@ TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
   }
 }
 
-TEST_F(CudaRuntime, StartsOnlyKernelsBehindKernelsEarly) {
-  Stream stream;
-  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
-  const auto launch_later = [&] { launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}}); };
-  launch_later();  // behind a copy
-  launch_later();
-  stream.clear(values.data(), 0);
-  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 4.0f);
-  EXPECT_EQ(cudart::kernels_overlapped(), 1);
-  const Graph graph = stream.capture([&] {
-    launch_later();  // a graph's first node
-    launch_later();
-  });
-  stream.launch(graph);
-  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 16.0f);
-  EXPECT_EQ(cudart::kernels_overlapped(), 2);
-}
-
 TEST_F(CudaRuntime, StartsNoKernelEarlyBehindACaptureWhoseKernelsAreNotOnTheStream) {
   Stream stream;
   const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
