@@ -51,6 +51,18 @@ class ClusterTest(Disasters):
         self.expect_exit(0, "cancel", "cancelled/sweep")
         self.finish("cancelled")
 
+    def submitted_again(self):
+        """The last job submits what a killed task has left; nobody types anything."""
+        self.submit("again")
+        while not self.kill_task(self.wait_for_training("again")):
+            pass
+        until(lambda: self.all_done("again"), 120, "the last job submits again what was lost")
+        until(lambda: not self.lives("again", with_reports=True), 120, "the second last job ends")
+        self.expect_bits("again")
+        reports = [job for job in json.loads((self.directory / "again/sweep/slurm/jobs.json").read_text())["jobs"] if not job["shape"]]
+        if len(reports) != 2:
+            self.problem(f"{len(reports)} last jobs, want 2")
+
     def not_started(self):
         """Slurm holds tasks that a node could not start, as after a controller that died in that moment: nobody else lets them go."""
         with self.cluster.unable_to_start():
@@ -72,7 +84,7 @@ class ClusterTest(Disasters):
         if len(re.findall("accuracy|acc", watched)) < 4 or "ended: 4 completed" not in watched:
             self.problem(f"watch does not show what tasks train:\n{watched[-2000:]}")
 
-    USES = ("same_as_local", "cancelled", "not_started")
+    USES = ("same_as_local", "cancelled", "submitted_again", "not_started")
 
 
 def main():
