@@ -64,8 +64,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     plan["gpus"] = {{"per_run", spec.gpus}, {"runs_per_gpu", spec.runs_per_gpu}, {"here", gpus.gpus()}};
     text += gpus.problem().value_or(fmt::format("{} of the GPUs {} per run: up to {} at once", spec.gpus,
                                                 fmt::join(gpus.gpus(), ", "), *max_runs)) +
-            "
-            ";
+            "\n";
   }
   if (options.format == TableFormat::kJson) {
     std::cout << json_text(plan);
