@@ -139,7 +139,7 @@ TEST(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
 TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   TemporaryDirectory directory;
   RunManager manager({.directory = directory.path() / "mine"});
-  const Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
+  const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
   EXPECT_THAT([&] { manager.resume_run(run, "{\"record\": 1}"); },
               ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("the progress of lr=0.25")));
   manager.begin_run(run);
