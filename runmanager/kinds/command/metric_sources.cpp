@@ -92,10 +92,15 @@ std::optional<MetricReport> parse_metric_line(std::string_view line) {
 }
 
 std::string metric_line(const MetricReport& report) {
-  Json json = Json::object();
-  if (report.step) json["step"] = *report.step;
-  for (const auto& [name, value] : report.values) json[name] = json_number(value);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // There may be millions, for which an object of JSON takes too long.
+  std::string line = report.step ? fmt::format("{{\"step\":{}", *report.step) : "{";
+  for (const auto& [name, value] : report.values) {
+    const std::string key = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+    line += line.size() > 1 ? "," : "";
+    line += fmt::format("{}:{}", key,
+                        std::isfinite(value) ? fmt::format("{}", value) : json_number(value).dump());
+  }
+  return line + "}";
 }
 
 void LineSplitter::add(std::string_view text, const std::function<void(std::string_view)>& use) {
@@ -167,7 +172,7 @@ void MetricFile::append(std::string_view lines) {
 
 void MetricFile::append_attempt(int attempt) {
   // Ends the line that an attempt before may have left half.
-  append(fmt::format("{}{{\"{}\": {}}}", attempt > 1 ? "\n" : "", kAttempt, attempt));
+  append(fmt::format("{}{{\"{}\": {}}}", offset_ > 0 ? "\n" : "", kAttempt, attempt));
 }
 
 void ProgramEvents::poll(const UseReport& use) {
