@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -101,7 +103,7 @@ bool has_value(const RunRecord& run, const Metric& metric) {
   return has;
 }
 
-// Those of every table, and the others that any run has.
+// Those of every table, and the others that any run has. People's own come last, by name.
 Columns columns_of(const std::vector<RunRecord>& runs) {
   Columns columns;
   for (const Metric* metric : epoch_metrics()) {
@@ -110,6 +112,15 @@ Columns columns_of(const std::vector<RunRecord>& runs) {
         (metric->column <= kLastColumn && std::ranges::any_of(runs, has)))
       columns.push_back(metric);
   }
+  std::set<const Metric*> seen;
+  std::map<std::string_view, const Metric*> own;
+  const auto add_own = [&](const EpochRecord& epoch) {
+    for (const auto& [metric, value] : epoch.values) {
+      if (seen.insert(metric).second && find_metric(metric->key) == nullptr) own.emplace(metric->key, metric);
+    }
+  };
+  for (const RunRecord& run : runs) for_each_epoch(run, add_own);
+  for (const auto& [key, metric] : own) columns.push_back(metric);
   return columns;
 }
 
@@ -120,6 +131,11 @@ Json epoch_json(const RunRecord& run, const EpochRecord& epoch) {
     if (metric->column <= kLastCommonColumn || (metric->column <= kLastColumn && value))
       json[std::string(metric->key)] = metric_json(*metric, value);
   }
+  std::map<std::string_view, Json> own;
+  for (const auto& [metric, value] : epoch.values) {
+    if (find_metric(metric->key) == nullptr) own.emplace(metric->key, metric_json(*metric, value));
+  }
+  for (auto& [key, value] : own) json.emplace(key, std::move(value));
   return json;
 }
 
@@ -209,8 +225,13 @@ Json repeats_json(const Combination& repeats, const Columns& columns) {
 }  // namespace
 
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
-  const Columns columns = columns_of(runs);
   Row header = {"run", "status", "epoch"};
+  Columns columns = columns_of(runs);
+  // A name that is a column already is in results.json only.
+  std::erase_if(columns, [&](const Metric* metric) {
+    return std::ranges::find(header, metric->key) != header.end() ||
+           std::ranges::find(keys, metric->key) != keys.end();
+  });
   for (const Metric* metric : columns) header.emplace_back(metric->key);
   header.insert(header.end(), keys.begin(), keys.end());
   const bool shared = any_shared(runs);
