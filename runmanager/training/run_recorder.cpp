@@ -312,10 +312,6 @@ void RunRecorder::track_predictions(const Samples& samples, std::span<const floa
   record_.logging_seconds += now() - begin;
 }
 
-void RunRecorder::track_metric(std::string_view name, double value) {
-  record_.metrics[std::string(name)] = value;
-}
-
 void RunRecorder::end(RunStatus status, std::string_view reason) {
   const double begin = now();
   check_owner();

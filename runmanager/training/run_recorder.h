@@ -148,7 +148,7 @@ class RunRecorder {
   /// Why the run ends before its last epoch.
   void track_stop(std::string_view reason) { record_.stop_reason = reason; }
   /// A number about the whole run, such as "test_accuracy".
-  void track_metric(std::string_view name, double value);
+  void track_metric(std::string_view name, double value) { record_.metrics[std::string(name)] = value; }
 
   /// Writes the end of the session and the final run.json, and closes the events file. No other call may
   /// follow, not even if this one throws.
