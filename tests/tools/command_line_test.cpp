@@ -184,7 +184,7 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
       "compare, "
       "report, "
       "fsck, verify, "
-      "predict, evaluate, export-model, export, data, devices, schema, init, completion, did you "
+      "predict, evaluate, export-model, export, import, data, devices, schema, init, completion, did you "
       "mean \"plan\"?");
   EXPECT_THAT(called.error({"rapport", "runs/x"}), HasSubstr("rapport: no such file, and no command: run, "));
 }
