@@ -177,11 +177,12 @@ TEST(CommandLine, EveryCommandIsFoundWithItsOptions) {
 
 TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
-  EXPECT_EQ(called.error({"plna", "x.json"}),
-            "plna: no such file, and no command: run, resume, plan, lr-find, show, status, cancel, compare, "
-            "report, fsck, verify, predict, evaluate, export-model, export, data, devices, schema, init, "
-            "completion, did you "
-            "mean \"plan\"?");
+  EXPECT_EQ(
+      called.error({"plna", "x.json"}),
+      "plna: no such file, and no command: run, resume, plan, lr-find, show, status, cancel, compare, "
+      "report, fsck, verify, predict, evaluate, export-model, export, import, data, devices, schema, init, "
+      "completion, did you "
+      "mean \"plan\"?");
   EXPECT_THAT(called.error({"rapport", "runs/x"}), HasSubstr("rapport: no such file, and no command: run, "));
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from program_runs import ProgramRuns
 
-PAGES = Path(__file__).resolve().parents[2] / "sweeps/tutorials/any-program"
+PAGES = Path(__file__).resolve().parents[3] / "sweeps/tutorials/any-program"
 PYTHON = os.environ.get("SWEEP_TORCH_PYTHON", "python3")
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(PYTHON).parent}:{os.environ['PATH']}" if "/" in PYTHON else os.environ["PATH"]}
 NEEDS = {"torch": "torch.utils.tensorboard", "forest": "sklearn", "gzip": "sys"}

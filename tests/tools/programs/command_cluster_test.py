@@ -15,7 +15,7 @@ from pathlib import Path
 
 from program_runs import ProgramRuns, has_gone
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support/slurm_cluster"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "support/slurm_cluster"))
 import slurm_cluster  # noqa: E402
 
 
