@@ -166,8 +166,6 @@ void RunRecorder::sync_events() const {
   sync_files(files);
 }
 
-void RunRecorder::add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
-
 void RunRecorder::track_setup(double seconds, std::optional<Placement> placement) {
   if (!record_.setup_seconds) record_.setup_seconds = seconds;
   record_.placement = placement ? placement_name(*placement) : "";

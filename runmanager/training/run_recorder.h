@@ -85,7 +85,7 @@ class RunRecorder {
   std::size_t restore_events(const std::function<std::optional<double>(int)>& learning_rate);
 
   /// Counts time that the caller spent on the run's files as logging.
-  void add_logging_seconds(double seconds);
+  void add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
 
   /// Before the first epoch: seconds of the setup that all epochs share, and where Engine::prepare() put the
   /// samples. A resumed run keeps the setup time of its first start.
