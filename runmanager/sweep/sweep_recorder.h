@@ -15,6 +15,7 @@
 #include "runmanager/tensorboard/aggregate.h"
 #include "runmanager/terminal/progress.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/training/ended_runs.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {

@@ -198,12 +198,4 @@ class RunRecorder {
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record);
 
-/// Ends a run that is trained no further: appends the end of the session, with the reason, to its events, and
-/// writes `record`, with their sizes, to run.json. Nothing else may write to the run's files.
-void record_pruned_run(const RecorderOptions& options, const Run& run, RunRecord& record);
-
-/// Ends a run whose process ended before the run did: appends the end of the session, with the reason, to
-/// what that process has written, and writes `record` to run.json. That process must be gone.
-void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record);
-
 }  // namespace sweep

@@ -9,6 +9,7 @@
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/training/ended_runs.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "tbwriter/event_file_name.h"

@@ -1,5 +1,6 @@
 // What RunRecorder does beyond RunManager: resumed, skipped and lost runs.
 #include "runmanager/training/run_recorder.h"
+#include "runmanager/training/ended_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

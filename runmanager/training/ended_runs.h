@@ -1,0 +1,16 @@
+// Records of runs that end without being trained. Not part of the installed interface.
+#pragma once
+
+#include "runmanager/training/run_recorder.h"
+
+namespace sweep {
+
+/// Ends a run that is trained no further: appends the end of the session, with the reason, to its events, and
+/// writes `record`, with their sizes, to run.json. Nothing else may write to the run's files.
+void record_pruned_run(const RecorderOptions& options, const Run& run, RunRecord& record);
+
+/// Ends a run whose process ended before the run did: appends the end of the session, with the reason, to
+/// what that process has written, and writes `record` to run.json. That process must be gone.
+void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record);
+
+}  // namespace sweep
