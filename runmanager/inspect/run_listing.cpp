@@ -1,11 +1,13 @@
 #include "runmanager/inspect/run_listing.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <tuple>
 
 #include "core/base/error.h"
 #include "core/json/json_text.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
@@ -60,6 +62,22 @@ std::vector<RunRecord> list_runs(const fs::path& directory) {
     return std::tie(a.started, a.name) < std::tie(b.started, b.name);
   });
   return runs;
+}
+
+std::vector<std::string> runs_no_longer_listed(const fs::path& directory) {
+  std::error_code error;
+  const fs::path file = directory / kSweepFile;
+  if (!fs::exists(file, error)) return {};
+  const Json sweep = read_json_file(file.string());
+  const Json listed = sweep.is_object() ? sweep.value("runs", Json::array()) : Json::array();
+  const std::set<Json> names(listed.begin(), listed.end());
+  std::vector<std::string> others;
+  for (const fs::path& run : run_directories(directory)) {
+    const std::string name = run.filename().string();
+    if (!names.contains(name) && !is_replaced_name(name)) others.push_back(name);
+  }
+  std::ranges::sort(others);
+  return others;
 }
 
 Goal goal_of_sweep(const fs::path& directory, const std::vector<RunRecord>& runs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "runmanager/records/judge.h"
@@ -17,6 +18,10 @@ bool has_runs(const std::filesystem::path& directory);
 /// leave no sweep.json: then all runs are listed in the order in which they were started. Throws DataError if
 /// a file cannot be read.
 std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
+
+/// The names of runs that earlier starts have left in `directory` and that its sweep.json no longer has,
+/// sorted. Empty without a sweep.json. Throws DataError if that cannot be read.
+std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& directory);
 
 /// What `runs`, those of the sweep in `directory`, are judged by: the goal of its search, or default_goal().
 /// Throws DataError if its sweep.json cannot be read.

@@ -72,6 +72,14 @@ TEST_F(Resume, TakesOverrides) {
   for (const nlohmann::json& one : again["runs"]) EXPECT_EQ(one["epochs"].back()["epoch"], 2);
 }
 
+TEST_F(Resume, WithFewerValuesShowStillTellsOfTheOtherRuns) {
+  ASSERT_EQ(run({"sweeps/s.json", "--quiet"}).code, 0);
+  EXPECT_THAT(run({"show", "runs/s"}).out, ::testing::Not(HasSubstr("no longer has")));
+  ASSERT_EQ(run({"sweeps/s.json", "lr=0.1", "--quiet"}).code, 0);
+  EXPECT_THAT(run({"show", "runs/s"}).out,
+              HasSubstr("1 more run is here that the sweep's file no longer has: lr=0.01"));
+}
+
 TEST_F(Resume, IsARunOfTheDirectory) {
   ASSERT_EQ(run({"sweeps/s.json", "--quiet", "--logdir", "there"}).code, 0);
   EXPECT_EQ(run({"there/s", "epochs=2", "--quiet"}).code, 0);

@@ -13,6 +13,7 @@
 #include "runmanager/answers/run_order.h"
 #include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
@@ -113,6 +114,14 @@ void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const S
   }
 }
 
+// A start with fewer values of an axis keeps the runs of the others.
+std::string other_runs_text(const fs::path& directory) {
+  const std::vector<std::string> names = runs_no_longer_listed(directory);
+  if (names.empty()) return "";
+  return fmt::format("\n{} more {} here that the sweep's file no longer has: {}\n", names.size(),
+                     names.size() == 1 ? "run is" : "runs are", first_names(names));
+}
+
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
@@ -131,7 +140,7 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
     if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else if (options.format == TableFormat::kText) {
-    std::cout << results_table(runs, keys, table);
+    std::cout << results_table(runs, keys, table) << printable(other_runs_text(directory));
   } else {
     std::cout << formatted_results(runs, keys, options.format, table);
   }

@@ -16,15 +16,6 @@ namespace {
 
 std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
 
-// The first names, and how many there are besides.
-std::string first_names(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 3;
-  const std::size_t shown = std::min(names.size(), kMost);
-  const std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
-  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
-}
-
 std::vector<std::string> without(const std::vector<std::string>& names,
                                  const std::vector<std::string>& others) {
   const std::set<std::string> known(others.begin(), others.end());
@@ -95,6 +86,14 @@ void add_changes_of_existing(std::span<const RunConfig> runs, std::span<const Ex
 }
 
 }  // namespace
+
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxNames = 3;
+  const std::size_t shown = std::min(names.size(), kMaxNames);
+  const std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
 
 std::vector<std::string> changes_since(const std::filesystem::path& directory,
                                        std::span<const RunConfig> runs,

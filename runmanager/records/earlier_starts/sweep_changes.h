@@ -18,4 +18,7 @@ std::vector<std::string> changes_since(const std::filesystem::path& directory,
                                        std::span<const RunConfig> runs,
                                        std::span<const ExistingRun> existing);
 
+/// The first three of `names`, and how many more there are: "a; b; c and 4 more".
+std::string first_names(const std::vector<std::string>& names);
+
 }  // namespace sweep
