@@ -72,10 +72,9 @@ class Release(unittest.TestCase):
         self.assertIn("nowhere", self.in_environment("python", "-c", script))
 
     def test_every_library_is_there(self):
-        libraries = self.environment / "lib/sweep"
         for line in run("ldd", self.environment / "bin/sweep").splitlines():
             if "/" in line and not any(name in line for name in ("ld-linux", "libc.so", "libm.so", "libgcc_s", "libstdc++")):
-                self.assertIn(str(libraries), line)
+                self.assertIn("/lib/sweep/", line)
 
     def test_the_archive_holds_the_program_that_runs_anywhere(self):
         (archive,) = self.files.glob("sweep-*.tar.gz")
