@@ -38,9 +38,9 @@ inline std::vector<Command> all_commands(MpiSession* session = nullptr) {
   return {run_command(session), resume_command(session), plan_command(),   lr_find_command(),
           show_command(),       status_command(),        cancel_command(), compare_command(),
           report_command(),     fsck_command(),          verify_command(), predict_command(),
-          evaluate_command(),   export_model_command(),  export_command(), data_command(),
-          devices_command(),    schema_command(),        init_command(),   completion_command(),
-          complete_command()};
+          evaluate_command(),   export_model_command(),  export_command(), import_command(),
+          data_command(),       devices_command(),       schema_command(), init_command(),
+          completion_command(), complete_command()};
 }
 
 }  // namespace sweep

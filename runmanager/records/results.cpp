@@ -227,10 +227,12 @@ Json repeats_json(const Combination& repeats, const Columns& columns) {
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   Row header = {"run", "status", "epoch"};
   Columns columns = columns_of(runs);
-  // A name that is a column already is in results.json only.
+  // A metric of people's own whose name is that of another column is in results.json only.
+  const auto is_taken = [&](std::string_view name) {
+    return std::ranges::find(header, name) != header.end() || std::ranges::find(keys, name) != keys.end();
+  };
   std::erase_if(columns, [&](const Metric* metric) {
-    return std::ranges::find(header, metric->key) != header.end() ||
-           std::ranges::find(keys, metric->key) != keys.end();
+    return find_metric(metric->key) == nullptr && is_taken(metric->key);
   });
   for (const Metric* metric : columns) header.emplace_back(metric->key);
   header.insert(header.end(), keys.begin(), keys.end());
