@@ -3,7 +3,7 @@
 #
 # Nothing here reads standard input or writes to standard output: both belong to the program that is run.
 
-# Of the GPUs that programs for other machines have kernels for: Turing to Blackwell, and PTX for later ones.
+# The GPUs that programs for other machines have kernels for: Turing to Blackwell, and PTX for later ones.
 # shellcheck disable=SC2034
 gpu_architectures='75-real;80-real;86-real;89-real;90-real;100-real;120'
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)

@@ -74,7 +74,7 @@ endfunction()
 add_library(sweep_warnings INTERFACE)
 target_compile_options(sweep_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion -Wno-sign-conversion>
-  # Clang has them for aggregates of aggregates, for names of one folder's sources compiled together, and for embedded files.
+  # Clang warns of nested aggregates without inner braces, of names that joined sources share, and of long embedded files.
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-missing-braces -Wno-shadow -Wno-unused-const-variable -Wno-overlength-strings>
   # GCC 12 reports every "text" + std::string at -O3 (its bug 105651).
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>

@@ -9,6 +9,7 @@ glibc it needs at least.
 import argparse
 import base64
 import hashlib
+import platform
 import re
 import shutil
 import subprocess
@@ -43,15 +44,18 @@ def output_of(*command):
 
 
 def needed_libraries(program):
-    """Paths of the shared libraries that `program` and its libraries need and a system may lack."""
+    """{name: path} of the shared libraries that `program` and its libraries need and a system may lack."""
     found = re.findall(r"^\s*(\S+) => (.+) \(0x", output_of("ldd", program), re.MULTILINE)
     return {name: Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)}
 
 
 def glibc_needed(files):
-    """The minor version of glibc 2 that all of `files` run with. Exits if their libstdc++ is newer than that of any policy."""
+    """The minor version of the oldest glibc 2 that runs all of `files`, and whose distributions have their libstdc++."""
     symbols = "".join(output_of("objdump", "-T", file) for file in files)
-    newest = lambda name: max(int(minor) for minor in re.findall(name + r"(\d+)", symbols))  # noqa: E731
+
+    def newest(version):
+        return max(int(minor) for minor in re.findall(version + r"(\d+)", symbols))
+
     glibc, libstdcxx = max(newest(r"GLIBC_2\."), min(NEWEST_LIBSTDCXX)), newest(r"GLIBCXX_3\.4\.")
     while glibc in NEWEST_LIBSTDCXX and NEWEST_LIBSTDCXX[glibc] < libstdcxx:
         glibc += 1
@@ -89,7 +93,7 @@ def main():
             shutil.copy(path, libraries / library)
         binaries = [program, *sorted(libraries.iterdir())]
         subprocess.run(["strip", *binaries], check=True)
-        tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_x86_64"
+        tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_{platform.machine()}"
         files = {f"{name}.data/scripts/sweep": (program.read_bytes(), True)}
         program.unlink()
         for path in sorted(stage.rglob("*")):
