@@ -15,7 +15,7 @@ Command resume_command(MpiSession* session = nullptr);  ///< Goes on with the sw
 Command plan_command();                                 ///< Prints the runs of a sweep file.
 Command lr_find_command();       ///< Finds learning rates that a run can be trained with.
 Command show_command();          ///< Prints the results of a sweep or a run.
-Command status_command();        ///< Prints where a sweep stands, or the sweeps of a log directory.
+Command status_command();        ///< Prints how far a sweep is, or the sweeps of a log directory.
 Command cancel_command();        ///< Ends the tasks of a sweep on a cluster.
 Command compare_command();       ///< Compares runs that differ in one setting.
 Command report_command();        ///< Writes a sweep as one HTML page.

@@ -151,7 +151,7 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
     case kNumber:
       break;
   }
-  constexpr double kLong = 1e7;  // Of a run that diverges, the digits of more are noise and widen the table.
+  constexpr double kLong = 1e7;  // The digits of a run that diverges are noise and widen the table.
   return fmt::format(fmt::runtime(std::abs(*value) < kLong ? "{:.4f}" : "{:.4g}"), shown(*value));
 }
 

@@ -16,7 +16,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
 }
 
-// In double quotes, a backslash stands before what would end them; in single ones, a quote is doubled.
+// In double quotes, a backslash precedes what would end them; in single ones, a quote is doubled.
 bool is_escape(std::string_view text, std::size_t i, char quote) {
   const bool is_followed = i + 1 < text.size();
   return is_followed && (quote == '"' ? text[i] == '\\' : text.substr(i, 2) == "''");

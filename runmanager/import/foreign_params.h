@@ -13,7 +13,7 @@ namespace sweep {
 /// semicolons between them, and inside of other text, as in "Nov24_host-Run(lr=0.1, batch_size=100)".
 Params params_of_name(std::string_view name);
 
-/// The value that a text stands for: true or false, a number, or the text itself.
+/// The value that a text means: true or false, a number, or the text itself.
 ParamValue param_of_text(std::string_view text);
 
 /// Gives each key one type in all runs: an integer if all its values are, otherwise a double if all are

@@ -41,7 +41,7 @@ std::string parent_of(const fs::path& run) {
   return run.has_parent_path() ? run.parent_path().string() : std::string(".");
 }
 
-// A key of metrics() that other programs' names stand for: "Loss", "val_acc", "epoch_loss" below validation.
+// A key of metrics() that other programs' names mean: "Loss", "val_acc", "epoch_loss" below validation.
 // Otherwise the tag itself.
 std::string metric_of(const std::string& tag, Part part) {
   if (metric_tagged(tag) != nullptr) return tag;
@@ -116,7 +116,7 @@ class RunMaker {
   void add(const ExportedScalar& scalar, Part part) {
     if (counts_batches(scalar.tag, part)) return;
     std::string name = metric_of(scalar.tag, part);
-    // Two tags may stand for the same metric: the first one does.
+    // Two tags may mean the same metric: the first one counts.
     if (part != Part::kSession && !names_.insert(name).second) names_.insert(name = scalar.tag);
     if (part == Part::kSession) {
       run_.metrics.emplace_back(name, scalar.points.back().value);

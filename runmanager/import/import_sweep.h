@@ -20,7 +20,7 @@ struct ImportedSweep {
   std::vector<std::string> remarks;  // what was left out, and why
 };
 
-/// Copies the events of each run to a directory of the sweep, with run.json beside them, and writes
+/// Copies the events of each run to a directory of the sweep, with a run.json, and writes
 /// sweep.json and results. Of a file whose end is torn, the whole records are copied. A run that TensorBoard
 /// has no hyperparameters of gets a further events file with them, and with the metrics that are in
 /// subdirectories. Changes nothing in `source`. Throws ConfigError if the sweep is there already, or would

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "runmanager/text/split.h"
+
 namespace sweep {
 namespace {
 
@@ -35,15 +37,12 @@ std::vector<std::string> visible_gpus(const char* variable, const fs::path& root
     for (std::size_t i = 0; i < count; ++i) gpus.push_back(std::to_string(i));
     return gpus;
   }
-  std::string_view rest = variable;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    std::string name(rest.substr(0, end));
+  for (const std::string_view part : split(variable, ',')) {
+    std::string name(part);
     std::erase(name, ' ');
     // CUDA ignores what follows the first name of no GPU; -1 is the usual one.
     if (name.empty() || name.starts_with('-') || name == "NoDevFiles") break;
     if (std::ranges::find(gpus, name) == gpus.end()) gpus.push_back(std::move(name));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return gpus;
 }
@@ -64,17 +63,20 @@ std::optional<std::size_t> GpuPool::max_runs() const {
          static_cast<std::size_t>(need_.per_run);
 }
 
-std::optional<std::vector<std::string>> GpuPool::take() {
+bool GpuPool::has_free() const {
+  const auto has_room = [this](const std::string& gpu) {
+    const auto found = runs_.find(gpu);
+    return found == runs_.end() || found->second < need_.runs_per_gpu;
+  };
+  return std::ranges::count_if(gpus_, has_room) >= need_.per_run;
+}
+
+std::vector<std::string> GpuPool::take() {
   std::vector<std::string> order = gpus_;
   std::ranges::stable_sort(order, {}, [this](const std::string& gpu) { return runs_[gpu]; });
-  std::vector<std::string> taken;
-  for (std::string& gpu : order) {
-    if (taken.size() < static_cast<std::size_t>(need_.per_run) && runs_[gpu] < need_.runs_per_gpu)
-      taken.push_back(std::move(gpu));
-  }
-  if (taken.size() < static_cast<std::size_t>(need_.per_run)) return std::nullopt;
-  for (const std::string& gpu : taken) ++runs_[gpu];
-  return taken;
+  order.resize(static_cast<std::size_t>(need_.per_run));
+  for (const std::string& gpu : order) ++runs_[gpu];
+  return order;
 }
 
 void GpuPool::give_back(const std::vector<std::string>& gpus) {

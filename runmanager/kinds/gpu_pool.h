@@ -34,8 +34,10 @@ class GpuPool {
   /// How many runs can have theirs at once; nothing: any number, as they get none.
   std::optional<std::size_t> max_runs() const;
 
-  /// The GPUs of one more run, those with the fewest runs; nothing if too few are free.
-  std::optional<std::vector<std::string>> take();
+  /// Whether one more run can have its GPUs.
+  bool has_free() const;
+  /// Returns the GPUs of one more run, those with the fewest runs. Only if has_free().
+  std::vector<std::string> take();
   /// Takes them back when the run has ended.
   void give_back(const std::vector<std::string>& gpus);
 

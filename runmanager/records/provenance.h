@@ -9,7 +9,7 @@
 
 namespace sweep {
 
-/// Of a run's provenance: the GPUs that it had for itself, as CUDA_VISIBLE_DEVICES names them.
+/// In a run's provenance: the GPUs that it had for itself, as CUDA_VISIBLE_DEVICES names them.
 inline constexpr const char* kGpusKey = "gpus";
 
 /// Goes up whenever a change of the program changes the bits of a run's results. Finished runs of another

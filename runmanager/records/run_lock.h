@@ -1,4 +1,4 @@
-// Who trains a run, where several processes share a sweep.
+// Which process trains a run of a sweep that several share.
 #pragma once
 
 #include <filesystem>

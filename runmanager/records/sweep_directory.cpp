@@ -192,7 +192,7 @@ bool SweepDirectory::plan(const std::string& start, const std::function<void(boo
   if (start_.empty()) start_ = start;
   if (alone) write_owner();
   plan(alone);
-  // Of several the file names one that lives, if it can.
+  // The file names one of them that lives, if it can.
   if (!alone && lock_->owner_may_be_gone()) write_owner();
   for (int tries = 0; alone && !lock_->try_lock(LockKind::kShared); ++tries) {
     if (!tries_again(*lock_, tries)) throw_held(path_, *lock_);

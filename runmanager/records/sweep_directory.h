@@ -27,7 +27,7 @@ class SweepDirectory {
   /// check() does.
   static SweepDirectory join(const std::filesystem::path& logdir, const std::string& name);
 
-  /// Of a shared directory: calls `plan` while no other process plans or writes results. `alone`: no other
+  /// For a shared directory: calls `plan` while no other process plans or writes results. `alone`: no other
   /// process works on the sweep, so that this one begins a start of it, called `start`; the others join that
   /// one. From then on this process works on it. Returns false, and has not called it, if
   /// `stop_requested` returned something else than 0 while this waited. Throws IoError if a process has the
@@ -38,7 +38,7 @@ class SweepDirectory {
   const std::string& start() const { return start_; }
   /// Calls `write` while no other process plans or writes results.
   void write_results(const std::function<void()>& write);
-  /// Processes of this machine that work on the sweep beside this one, as far as it may know.
+  /// Processes of this machine that also work on the sweep, as far as this one may know.
   int others_here() const;
   /// This process has nothing more to train, but waits for others.
   void stop_working() { lock_->unlock(); }

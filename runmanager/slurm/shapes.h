@@ -18,7 +18,7 @@ struct SlurmShape {
   auto operator<=>(const SlurmShape&) const = default;
 };
 
-/// "cpu", "cuda", "cuda-4": a word for file names and --shape.
+/// "cpu", "cuda", "cuda-4": a word for file names.
 std::string shape_name(const SlurmShape& shape);
 
 /// A run on "auto" counts as one on CUDA where the file asks for resources of its tasks on CUDA (gres), else

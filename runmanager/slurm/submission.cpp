@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
-#include <random>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/batch_script.h"
 
@@ -20,10 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // By which a job is found whose number was never told.
-std::string new_comment() {
-  std::random_device random;
-  return fmt::format("sweep-{:08x}{:08x}", random(), random());
-}
+std::string new_comment() { return "sweep-" + random_id(); }
 
 int this_round() {
   const char* round = std::getenv(kSlurmRoundVariable);

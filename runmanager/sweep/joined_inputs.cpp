@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostFiles = 3;
+constexpr std::size_t kMaxFiles = 3;
 constexpr std::size_t kShownDigits = 12;  // of a digest
 
 fs::path inputs_path(const fs::path& directory) { return directory / ".inputs.json"; }
@@ -77,9 +77,9 @@ std::string differences_from_inputs(const fs::path& directory, const Sweep& swee
   std::string text;
   std::size_t named = 0;
   for (const std::string& line : found) {
-    if (++named <= kMostFiles) text += line;
+    if (++named <= kMaxFiles) text += line;
   }
-  return named <= kMostFiles ? text : text + fmt::format("\n  and {} more", named - kMostFiles);
+  return named <= kMaxFiles ? text : text + fmt::format("\n  and {} more", named - kMaxFiles);
 }
 
 }  // namespace sweep

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
@@ -15,7 +16,7 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMaxNamed = 3;
 
 // Lines with the names of the runs of `some` that are not among `others`.
 std::string missing_names(const Sweep& some, const Sweep& others, std::string_view where) {
@@ -26,10 +27,7 @@ std::string missing_names(const Sweep& some, const Sweep& others, std::string_vi
     if (!known.contains(run.name)) names.push_back(run.name);
   }
   if (names.empty()) return "";
-  const std::size_t more = names.size() - std::min(names.size(), kMostNamed);
-  names.resize(names.size() - more);
-  return fmt::format("\n  only {}: {}{}", where, fmt::join(names, "; "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
+  return fmt::format("\n  only {}: {}", where, first_names(names));
 }
 
 std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunKind& kind) {
@@ -90,13 +88,13 @@ std::string differences_from_sweep_file(const std::filesystem::path& directory, 
       missing_names(theirs, sweep, "in " + file.string()) + missing_names(sweep, theirs, "asked for now");
   if (!text.empty()) return text;
   std::size_t different = 0;
-  for (std::size_t i = 0; i < sweep.runs.size() && different <= kMostNamed; ++i) {
+  for (std::size_t i = 0; i < sweep.runs.size() && different <= kMaxNamed; ++i) {
     const auto run = std::ranges::find(theirs.runs, sweep.runs[i].name, &RunConfig::name);
     const std::string difference = difference_of(*run, sweep.runs[i], kind);
-    if (!difference.empty() && ++different <= kMostNamed)
+    if (!difference.empty() && ++different <= kMaxNamed)
       text += fmt::format("\n  {}: {}", sweep.runs[i].name, difference);
   }
-  return different <= kMostNamed ? text : text + "\n  and more";
+  return different <= kMaxNamed ? text : text + "\n  and more";
 }
 
 }  // namespace sweep

@@ -146,18 +146,15 @@ class RunScheduler {
       for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
     }
     for (std::size_t free = slots_.size() - active_runs(); free > 0; --free) {
-      std::optional<std::vector<std::string>> gpus = gpus_.take();
-      const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Attempt& attempt) {
+      const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
         const PreparedRun& run = attempt.run->prepared;
-        return run.takes_gpus ? gpus.has_value() : devices_are_free(run);
+        return run.takes_gpus ? gpus_.has_free() : devices_are_free(run);
       });
-      const bool takes_them = next != waiting_.end() && next->run->prepared.takes_gpus;
-      if (gpus && !takes_them) gpus_.give_back(*std::exchange(gpus, std::nullopt));
       if (next == waiting_.end()) break;
       const Attempt attempt = *next;
       waiting_.erase(next);
       Slot& slot = free_slot_for(attempt.run->prepared);
-      slot.own_gpus = std::move(gpus).value_or(std::vector<std::string>());
+      if (attempt.run->prepared.takes_gpus) slot.own_gpus = gpus_.take();
       start(slot, attempt);
     }
     hand_out_idle_cores();

@@ -24,8 +24,8 @@ struct SchedulerOptions {
   double stall_seconds = 60;      // without an event after which a run hangs; see RunScheduler in the source
   double stop_seconds = 4;        // in which a run must stop when asked to
   std::function<double()> clock;  // seconds, monotonic
-  std::function<int()> stop_requested;    // the signal that asks to stop, or 0
-  std::function<int()> others_here;       // processes that train beside this one on the machine; may be empty
+  std::function<int()> stop_requested;  // the signal that asks to stop, or 0
+  std::function<int()> others_here;     // other processes that train the sweep on this machine; may be empty
   std::function<void()> check_directory;  // throws IoError if the sweep's directory is gone
 };
 

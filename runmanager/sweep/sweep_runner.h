@@ -30,7 +30,7 @@ struct RunnerOptions {
   bool fresh = false;        // always a new directory: NAME-2, NAME-3, …
   bool replace = false;      // retrain existing runs whose settings differ
   bool join = false;         // work on the sweep together with other processes that have this set
-  bool leave = false;        // with join: end when no run is left to claim, also if others train some still
+  bool leave = false;        // with join: end when no run is left to lock, also if others still train some
   bool fail_fast = false;    // the first failed run ends the sweep
   bool strict = false;       // a run without its device is a failure, not a skip
   bool quiet = false;        // no progress

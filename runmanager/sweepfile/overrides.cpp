@@ -201,7 +201,7 @@ constexpr std::size_t kMaxShown = 60;
 
 using Texts = std::vector<std::pair<std::string, std::string>>;  // an override, and what messages call it
 
-// Adds what "KEY=VALUE" of --slurm stands for: slurm.KEY=VALUE. A list takes a line from each word.
+// Adds what "KEY=VALUE" of --slurm means: slurm.KEY=VALUE. A list takes a line from each word.
 void add_slurm_options(std::span<const std::string> words, Texts& texts) {
   std::map<std::string, std::pair<Json, std::string>> lists;  // by key, with the first word's name
   for (const std::string& word : words) {

@@ -24,7 +24,7 @@ class EpochAccumulator {
   void add(const Totals& totals);
   /// `mean_loss`: over the batch's samples.
   void add_loss(double mean_loss, const Batch& batch);
-  /// The same of `samples` that are in no Batch. There is an accuracy only if add_correct() counts, too.
+  /// The same of `samples` that are in no Batch. There is an accuracy only if add_correct() also counts.
   void add_loss(double mean_loss, std::int64_t samples);
   /// `outputs`: [batch.size(), classes] row-major. The first of equal largest outputs is the prediction.
   /// Throws ShapeError if there are no whole rows.

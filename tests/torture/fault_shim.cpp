@@ -164,7 +164,7 @@ ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
   return passed("pwrite", is_watched(fd), size, [&](size_t part) { return next(fd, data, part, offset); });
 }
 
-// Of messages with one part, as those between a sweep and its workers are.
+// For messages with one part, as those between a sweep and its workers are.
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   static const auto next = real<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
   return passed("sendmsg", true, message->msg_iov->iov_len, [&](size_t size) {

@@ -1,4 +1,4 @@
-// `sweep status`: where a sweep stands, or which sweeps a log directory has; --follow shows one until it
+// `sweep status`: how far a sweep is, or which sweeps a log directory has; --follow shows one until it
 // ends.
 #include <fmt/format.h>
 
@@ -214,7 +214,7 @@ int print_status(const StatusOptions& options) {
 
 Command status_command() {
   return {.name = "status",
-          .description = "where a sweep stands, or the sweeps in a log directory; --follow: until it ends",
+          .description = "how far a sweep is, or the sweeps in a log directory; --follow: until it ends",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<StatusOptions>();
             app.add_option("directory", options->directory, "of a sweep, or a log directory; default: runs")

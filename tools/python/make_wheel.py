@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# What every Linux for which the tag stands has (PEP 600): glibc's libraries and the compiler's.
+# What every Linux that the tag names has (PEP 600): glibc's libraries and the compiler's.
 OF_THE_SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))\.so\b")
 # The newest libstdc++ that comes with a distribution of that glibc (auditwheel's policies).
 NEWEST_LIBSTDCXX = {34: 29, 35: 30}

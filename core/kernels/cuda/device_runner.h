@@ -70,7 +70,7 @@ class DeviceRunner {
   /// The program's totals of the parts that this device computes, which are set to zero.
   std::vector<DeviceTotals> take_totals();
 
-  // As those of Engine.
+  // The same as Engine's.
   std::vector<float> parameters() { return download(program_.parameters()); }
   void set_parameters(std::span<const float> values) {
     upload(values, program_.parameters(), "set_parameters", "parameters");

@@ -41,7 +41,7 @@ class SubmissionTest : public ::testing::Test {
     }
     return submit_runs(options_, names, client_);
   }
-  // Of each task of the job.
+  // One for each task of the job.
   TaskLists lists_of(const SubmittedJob& job) const {
     return read_task_lists(options_.directory, job.comment).value();
   }

@@ -41,18 +41,23 @@ TEST(VisibleGpus, AreCountedByTheDriversFilesWithoutTheVariable) {
 TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
   GpuPool pool({"a", "b", "c"}, {.per_run = 2});
   EXPECT_THAT(pool.max_runs(), Optional(1U));
+  ASSERT_TRUE(pool.has_free());
   const auto first = pool.take();
-  EXPECT_THAT(first, Optional(ElementsAre("a", "b")));
-  EXPECT_EQ(pool.take(), std::nullopt);
-  pool.give_back(*first);
-  EXPECT_THAT(pool.take(), Optional(ElementsAre("a", "b")));
+  EXPECT_THAT(first, ElementsAre("a", "b"));
+  EXPECT_FALSE(pool.has_free());
+  pool.give_back(first);
+  ASSERT_TRUE(pool.has_free());
+  EXPECT_THAT(pool.take(), ElementsAre("a", "b"));
 }
 
 TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
   GpuPool pool({"a", "b"}, {.per_run = 1, .runs_per_gpu = 2});
   EXPECT_THAT(pool.max_runs(), Optional(4U));
-  for (const char* gpu : {"a", "b", "a", "b"}) EXPECT_THAT(pool.take(), Optional(ElementsAre(gpu)));
-  EXPECT_EQ(pool.take(), std::nullopt);
+  for (const char* gpu : {"a", "b", "a", "b"}) {
+    ASSERT_TRUE(pool.has_free());
+    EXPECT_THAT(pool.take(), ElementsAre(gpu));
+  }
+  EXPECT_FALSE(pool.has_free());
 }
 
 TEST(GpuPool, SaysWhatIsMissing) {
