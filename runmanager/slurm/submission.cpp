@@ -45,7 +45,12 @@ class Submitter {
     TaskQueue queue = fresh_queue(jobs_, client_);
     submission_.released = release_failed_launches(jobs_, queue, client_);
     std::ranges::copy_if(queue.tasks, std::back_inserter(submission_.held), is_held_by_others);
-    const std::map<std::string, std::size_t> live = live_tasks(jobs_, queue);
+    std::vector<SubmittedJob> going = jobs_;
+    std::erase_if(going, [](const SubmittedJob& job) { return job.cancelled; });
+    const std::map<std::string, std::size_t> live = live_tasks(going, queue);
+    for (const SubmittedJob& job : jobs_) {
+      if (job.cancelled && lives(job, queue)) ending_ += ":" + job.id;
+    }
     for (const auto& [shape, count] : live) submission_.live_tasks += shape.empty() ? 0 : count;
     for (const auto& [shape, names] : runs) {
       const auto found = live.find(shape_name(shape));
@@ -56,14 +61,21 @@ class Submitter {
   }
 
  private:
-  // Those of `runs` that are in the list of no task that runs or waits.
+  static bool lives(const SubmittedJob& job, const TaskQueue& queue) {
+    return std::ranges::any_of(
+        queue.tasks, [&](const SlurmTask& task) { return task.job == job.id && is_alive(task.state); });
+  }
+
+  // Those of `runs` that are in the list of no task that runs or waits. A task that was cancelled trains no
+  // more.
   std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs,
                                          const TaskQueue& queue) const {
     std::map<std::string, std::optional<TaskLists>> lists;  // by job
     std::set<std::string> in_lists;
     for (const SlurmTask& task : queue.tasks) {
       const auto job = std::ranges::find(jobs_, task.job, &SubmittedJob::id);
-      if (!is_alive(task.state) || job == jobs_.end() || job->shape != shape_name(shape)) continue;
+      if (!is_alive(task.state) || job == jobs_.end() || job->cancelled || job->shape != shape_name(shape))
+        continue;
       const auto [found, is_new] = lists.try_emplace(job->id);
       if (is_new) found->second = read_task_lists(directory_, job->comment);
       if (!found->second) return {};  // of an earlier version: it trains whatever there is
@@ -89,8 +101,11 @@ class Submitter {
         script, worker_script(script_, name, job.comment, options_.options, options_.jobs, options_.threads));
     const auto most = static_cast<std::size_t>(options_.spec.tasks);
     const std::size_t at_once = most - std::min(live, most - 1);
-    submit(job, asked, array_options(directory_, name, lists.size(), at_once, options_.spec.warning_seconds),
-           script);
+    std::vector<std::string> more =
+        array_options(directory_, name, lists.size(), at_once, options_.spec.warning_seconds);
+    // Tasks that were cancelled may still write their last checkpoints.
+    if (!ending_.empty()) more.push_back("--dependency=afterany" + ending_);
+    submit(job, asked, more, script);
   }
 
   // After the new arrays and those of earlier submissions that are not over.
@@ -99,9 +114,7 @@ class Submitter {
     for (const SubmittedJob& job : jobs_) {
       const bool is_new = std::ranges::any_of(
           submission_.jobs, [&](const SubmittedJob& submitted) { return submitted.id == job.id; });
-      const bool lives = std::ranges::any_of(
-          queue.tasks, [&](const SlurmTask& task) { return task.job == job.id && is_alive(task.state); });
-      if (!job.is_report() && !job.id.empty() && (is_new || lives)) dependency += ":" + job.id;
+      if (!job.is_report() && !job.id.empty() && (is_new || lives(job, queue))) dependency += ":" + job.id;
     }
     SlurmTasks asked = options_.spec.cpu;
     asked.cpus = 1;
@@ -165,6 +178,7 @@ class Submitter {
   SlurmClient& client_;
   BatchScript script_;
   std::vector<SubmittedJob> jobs_;
+  std::string ending_;  // ":101:103", those that were cancelled and have not ended
   const int round_ = this_round();
   Submission submission_;
 };

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,7 @@ constexpr int kMaxStarts = 50;  // of a program that asks for it
 constexpr double kSecondsBetweenLooks = 0.2, kSecondsBetweenSaves = 1;
 // In which a step is complete though no later one has begun.
 constexpr double kSecondsOfStep = 1;
+constexpr double kSecondsToStop = 1;  // from the end of a program by a signal until the sweep also has it
 
 // Why a program is ended before it ends by itself.
 struct Reason {
@@ -80,12 +84,25 @@ class CommandRun {
       }
       end = run_once();
     }
+    if (end && !reason_) await_stop(*end);
     return conclude(end);
   }
 
  private:
   static bool wants_again(const ProgramEnd& end) {
     return end.kind == ProgramEnd::Kind::kExit && end.value == kRunAgain;
+  }
+
+  // A signal to all processes of a job may end the program before this worker is asked to stop.
+  void await_stop(const ProgramEnd& end) {
+    constexpr std::array kStops = {SIGTERM, SIGINT, SIGHUP};
+    constexpr int kOfShells = 128;  // plus the signal: exit code of a shell whose command it ended
+    const int signal = end.kind == ProgramEnd::Kind::kSignal ? end.value : end.value - kOfShells;
+    if (end.kind == ProgramEnd::Kind::kNotStarted || std::ranges::find(kStops, signal) == kStops.end())
+      return;
+    const double until = options_.clock() + kSecondsToStop;
+    while (!(reason_ = stop_reason()) && options_.clock() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 
   // What earlier starts have reported.
@@ -238,10 +255,15 @@ class CommandRun {
     }
   }
 
+  std::optional<Reason> stop_reason() const {
+    const int signal = options_.stop_requested();
+    if (signal == 0) return std::nullopt;
+    return Reason{.status = RunStatus::kInterrupted,
+                  .text = fmt::format("stopped by {}", signal_name(signal))};
+  }
+
   std::optional<Reason> reason_to_end(double now) const {
-    if (const int signal = options_.stop_requested(); signal != 0)
-      return Reason{.status = RunStatus::kInterrupted,
-                    .text = fmt::format("stopped by {}", signal_name(signal))};
+    if (auto stopped = stop_reason()) return stopped;
     if (task_.until_epoch > 0 && history_.complete() >= static_cast<std::size_t>(task_.until_epoch))
       return Reason{.status = RunStatus::kInterrupted,
                     .text = fmt::format("waits after epoch {}", task_.until_epoch)};

@@ -148,6 +148,19 @@ TEST_F(SubmissionTest, FindsAJobWhoseAnswerWasLost) {
   EXPECT_EQ(jobs().at(0).id, "101");
 }
 
+TEST_F(SubmissionTest, SubmitsTheRunsOfTasksThatEndAfterACancelToBeginAfterThem) {
+  submit({{kCpu, 3}});
+  slurm_.set_queue("101|0|RUNNING|None\n101|1|RUNNING|None\n102|N/A|PENDING|Dependency\n");
+  cancel_jobs(options_.directory, client_);
+  slurm_.set_queue("101|0|COMPLETING|None\n101|1|CANCELLED|None\n102|N/A|CANCELLED|None\n");
+  const Submission second = submit({{kCpu, 3}});
+  ASSERT_THAT(second.jobs, SizeIs(2));
+  EXPECT_THAT(lists_of(second.jobs[0]),
+              ElementsAre(ElementsAre("cpu0"), ElementsAre("cpu1"), ElementsAre("cpu2")));
+  EXPECT_THAT(slurm_.calls("sbatch")[2],
+              AllOf(HasSubstr("--array=0-2 "), HasSubstr("--dependency=afterany:101 ")));
+}
+
 TEST_F(SubmissionTest, FindsItLaterIfSlurmStaysAway) {
   options_.spec.report = false;
   slurm_.lose_answer("sbatch: error: Socket timed out on send/recv operation\n");

@@ -343,6 +343,26 @@ time.sleep(100)
 
     # Interruptions.
 
+    def test_a_program_that_a_signal_ends_before_the_sweep_is_interrupted_and_has_not_failed(self):
+        for words in (["python3", "train.py"], ["sh", "-c", 'python3 "$@"; exit $?', "sh", "train.py"]):
+            with self.subTest(words[0]):
+                mark = str(uuid.uuid4())
+                file = self.file(words[0], command=[*words, "{lr}", "4", "0.2", mark], params={"lr": [1]})
+                process = subprocess.Popen([self.program, file, "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
+                run = self.folder / "runs" / words[0] / "lr=1"
+                while not (run / "checkpoint/epoch").exists():
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                for program in processes_with(mark):
+                    if (Path("/proc") / str(program) / "cmdline").read_bytes().startswith(b"python3"):
+                        os.kill(program, signal.SIGTERM)
+                time.sleep(0.2)
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(30), 143)
+                self.assertEqual(self.runs(words[0])["lr=1"]["status"], "interrupted")
+                self.sweep(file)
+                self.assertEqual([e["epoch"] for e in self.runs(words[0])["lr=1"]["epochs"]], [1, 2, 3, 4])
+
     def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):
         rounds = int(os.environ.get("SWEEP_TORTURE_ROUNDS", "6"))
         chance = random.Random(rounds)
