@@ -1,7 +1,10 @@
 // Batches of random samples.
 #pragma once
 
+#include <memory>
+
 #include "core/base/random.h"
+#include "core/data/dataset.h"
 #include "tests/support/reference_data.h"
 
 namespace sweep::test {
@@ -18,6 +21,14 @@ inline OwnedBatch random_batch(std::size_t images, std::size_t pixels, std::int3
     batch.rows.push_back(static_cast<std::uint32_t>(i));
   }
   return batch;
+}
+
+/// The same samples as a data set, each of `shape`.
+inline std::shared_ptr<const SampleSet> random_set(std::size_t images, const Shape& shape,
+                                                   std::int32_t classes, std::uint64_t seed) {
+  OwnedBatch batch = random_batch(images, element_count(shape), classes, seed);
+  return std::make_shared<const SampleSet>(
+      SampleSet{shape, std::move(batch.pixels), std::move(batch.labels)});
 }
 
 }  // namespace sweep::test

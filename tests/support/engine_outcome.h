@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <span>
-#include <tuple>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -17,14 +19,39 @@ struct EngineOutcome {
   std::vector<float> parameters, gradients, buffers, outputs;
   std::vector<std::vector<float>> optimizer;
   Totals trained, evaluated;
-
-  friend bool operator==(const EngineOutcome& a, const EngineOutcome& b) {
-    const auto counted = [](const Totals& t) { return std::tie(t.loss, t.correct, t.samples, t.in_top); };
-    return a.parameters == b.parameters && a.gradients == b.gradients && a.buffers == b.buffers &&
-           a.outputs == b.outputs && a.optimizer == b.optimizer && counted(a.trained) == counted(b.trained) &&
-           counted(a.evaluated) == counted(b.evaluated);
-  }
 };
+
+/// Says which value differs first.
+inline testing::AssertionResult same_bits(const EngineOutcome& a, const EngineOutcome& b) {
+  const auto floats = [](const EngineOutcome& o) {
+    std::vector<std::pair<std::string, const std::vector<float>*>> arrays = {{"parameters", &o.parameters},
+                                                                             {"gradients", &o.gradients},
+                                                                             {"buffers", &o.buffers},
+                                                                             {"outputs", &o.outputs}};
+    for (const auto& array : o.optimizer) arrays.emplace_back("optimizer", &array);
+    return arrays;
+  };
+  const auto sums = [](const Totals& t) {
+    return std::vector<double>{t.loss, static_cast<double>(t.correct), static_cast<double>(t.samples),
+                               static_cast<double>(t.in_top)};
+  };
+  const auto compare = [](const std::string& name, const auto& left, const auto& right) {
+    if (left == right) return testing::AssertionSuccess();
+    const auto at = static_cast<std::size_t>(std::ranges::mismatch(left, right).in1 - left.begin());
+    if (at >= std::min(left.size(), right.size()))
+      return testing::AssertionFailure()
+             << name << " have " << left.size() << " and " << right.size() << " values";
+    return testing::AssertionFailure() << name << "[" << at << "]: " << left[at] << " and " << right[at];
+  };
+  const auto left = floats(a), right = floats(b);
+  if (left.size() != right.size()) return testing::AssertionFailure() << "other arrays of the optimizer";
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (const auto result = compare(left[i].first, *left[i].second, *right[i].second); !result) return result;
+  }
+  if (const auto result = compare("sums of training", sums(a.trained), sums(b.trained)); !result)
+    return result;
+  return compare("sums of evaluation", sums(a.evaluated), sums(b.evaluated));
+}
 
 /// Also of an evaluation of `shown`: its outputs, and its totals twice over.
 inline EngineOutcome outcome_of(Engine& engine, const Network& network, const Batch& shown) {

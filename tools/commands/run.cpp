@@ -68,7 +68,7 @@ CommandAction add_run(CLI::App& app, MpiSession* session, bool wants_directory) 
   auto options = std::make_shared<RunOptions>();
   add_run_options(app, *options);
   return [options, session, wants_directory](const std::vector<std::string>& typed) {
-    if (wants_directory) check_is_directory(options->sweep);
+    if (wants_directory && !has_directory(options->sweep)) check_is_directory(options->sweep);
     return run(*options, typed, session);
   };
 }

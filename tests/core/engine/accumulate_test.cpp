@@ -105,8 +105,7 @@ TEST(Accumulate, EvaluatesAsWithoutIt) {
 // Also many steps, which a device may be given at once.
 TEST(Accumulate, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
   const Network network(test::with_dropout(test::mlp()), {1, 7, 7});
-  const test::OwnedBatch samples = test::random_batch(320, 49, 10, 3);
-  const auto set = std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, samples.pixels, samples.labels});
+  const auto set = test::random_set(320, {1, 7, 7}, 10, 3);
   const auto trained = [&](Placement placement, bool prepares) {
     EngineOptions options = options_of(7, 3);
     options.placement = placement;

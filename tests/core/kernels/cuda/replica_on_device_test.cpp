@@ -49,7 +49,7 @@ TEST(ReplicaOnDevice, TrainsAloneAsAGroupOfOne) {
   SKIP_WITHOUT_DEVICES(1);
   const EngineOutcome group = train_as_a_group_of_one();
   EXPECT_EQ(group.trained.samples, 127);
-  EXPECT_TRUE(group == train_as_a_group_of_one()) << "once more";
+  EXPECT_TRUE(test::same_bits(group, train_as_a_group_of_one())) << "once more";
   // One device that does not cut the batch adds in another order.
   const Network trained = network();
   const EngineOutcome one = train_on_device(*make_engine(trained, options_of(1)), trained);
@@ -62,7 +62,7 @@ TEST(ReplicaOnDevice, NormalizesTurnsAsOneDeviceDoes) {
   SKIP_WITHOUT_DEVICES(1);
   const Network trained = normalized();
   const EngineOutcome group = train_as_a_group_of_one(trained, normalized_options(1));
-  EXPECT_TRUE(group == train_as_a_group_of_one(trained, normalized_options(1))) << "once more";
+  EXPECT_TRUE(test::same_bits(group, train_as_a_group_of_one(trained, normalized_options(1)))) << "once more";
   const EngineOutcome one = train_on_device(*make_engine(trained, normalized_options(1)), trained);
   EXPECT_NEAR(group.trained.loss / one.trained.loss, 1, 1e-4);
   EXPECT_NEAR(group.evaluated.loss / one.evaluated.loss, 1, 1e-3);
@@ -95,9 +95,11 @@ TEST(ReplicaOnDevice, CountsHowLongTotalsAreWaitedFor) {
 TEST(ReplicaOnDevice, GivesTheSameBitsWithASecondDevice) {
   SKIP_WITHOUT_DEVICES(2);
   const Network trained = network();
-  EXPECT_TRUE(train_on_device(*make_engine(trained, options_of(2)), trained) == train_as_a_group_of_one());
-  EXPECT_TRUE(train_on_device(*make_engine(normalized(), normalized_options(2)), normalized()) ==
-              train_as_a_group_of_one(normalized(), normalized_options(1)));
+  EXPECT_TRUE(test::same_bits(train_on_device(*make_engine(trained, options_of(2)), trained),
+                              train_as_a_group_of_one()));
+  EXPECT_TRUE(
+      test::same_bits(train_on_device(*make_engine(normalized(), normalized_options(2)), normalized()),
+                      train_as_a_group_of_one(normalized(), normalized_options(1))));
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ TEST(Stages, HaveNoParametersOfTwoLayersInABlockOfSquares) {
 
 TEST(SeveralDevices, TrainOnWholeSetsAsOnBatchesOfTheirOwn) {
   const auto set_of = [](std::size_t images, std::uint64_t seed) {
-    const test::OwnedBatch batch = batch_of(small_mlp(), images, seed);
-    return std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, batch.pixels, batch.labels});
+    return test::random_set(images, {1, 7, 7}, 10, seed);
   };
   const auto set = set_of(70, 3);
   const auto parameters = [&](const Way& way, Placement placement, bool named) {
