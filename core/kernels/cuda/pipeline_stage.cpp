@@ -202,11 +202,11 @@ void PipelineStage::join_sums(const Segment& segment, Phase phase) {
 
 // Brings all parts of an array, of `bytes` each, to all sets of devices, before later work on the stream.
 void PipelineStage::exchange(std::byte* parts, std::size_t bytes) {
-  std::vector<std::size_t> begins;
-  for (const int part : first_parts_) begins.push_back(static_cast<std::size_t>(part) * bytes);
+  begins_.clear();
+  for (const int part : first_parts_) begins_.push_back(static_cast<std::size_t>(part) * bytes);
   if (exchanges_.is_full()) wait();
   exchanges_.start(runner_.stream());
-  group_->all_gather(runner_.stream(), parts, begins);
+  group_->all_gather(runner_.stream(), parts, begins_);
   exchanges_.stop(runner_.stream());
   if (waits_) wait();
 }

@@ -109,6 +109,7 @@ class PipelineStage {
   std::set<int> prepared_;               // numbers of samples that ops are prepared for
   DeviceGroup* group_ = nullptr;         // nullptr: no other set of devices has parts
   std::vector<int> first_parts_;
+  std::vector<std::size_t> begins_;  // of exchange(), kept so that a step allocates nothing
   DeviceClock exchanges_;
   StepInputs inputs_{};
   // The round.
