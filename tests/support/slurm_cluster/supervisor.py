@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG = 36, 1
-START_SECONDS = 60
+START_SECONDS = 120
 CUT_OFF = "cut off"  # why a node is down
 CONFIGURATION = """\
 ClusterName=test
@@ -173,6 +173,7 @@ class Supervisor:
     def start_all(self):
         """Returns what is wrong, or ""."""
         self.resumed = {}  # node -> why it took no jobs; "": it was cut off
+        resume_again = {}  # node -> when, if it is drained once more
         munge, configuration = self.directory / "munge", self.directory / "slurm.conf"
         if not self.runs("munged"):
             for left in ("socket", "socket.lock"):
@@ -191,10 +192,12 @@ class Supervisor:
             states = subprocess.run(["sinfo", "-h", "-N", "-p", "normal", "-o", "%N %T %E"], capture_output=True, text=True).stdout
             if len(re.findall(r"^\S+ (?:idle|mixed|allocated|completing) ", states, re.M)) == len(self.nodes):
                 return ""
-            # Slurm drains a node for good when a job could not be killed in time there, or was said to be killed and is not.
+            # Slurm drains a node for good when a job could not be killed in time there, or was said to be killed and is not. That
+            # happens again if such a job's next attempt is started there before its last one has ended.
             for node, reason in re.findall(rf"^(\S+) (?:drain\S* (.*)|down\S* {CUT_OFF})$", states, re.M):
-                if node not in self.resumed:
+                if time.monotonic() >= resume_again.get(node, 0):
                     self.resumed[node] = reason
+                    resume_again[node] = time.monotonic() + 1
                     subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], capture_output=True)
             for name, daemon in self.daemons.items():
                 if daemon.poll() is not None:
