@@ -11,7 +11,7 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr double kMostBuckets = 100'000;  // more than a person or a browser can use
+constexpr double kMaxBuckets = 100'000;  // more than a person or a browser can use
 
 // numpy.percentile(): linear between the two nearest values. `sorted` is not empty.
 double percentile(const std::vector<double>& sorted, double part) {
@@ -74,7 +74,7 @@ Histogram make_histogram(Values values, HistogramBins bins) {
   if (integers && width > 0 && width < 1) width = 1;
   double first = sorted.front(), last = sorted.back();
   const double wanted = width > 0 ? std::ceil((last - first) / width) : 1;
-  if (!(wanted <= kMostBuckets)) {
+  if (!(wanted <= kMaxBuckets)) {
     throw UsageError("a histogram of these values would have " + std::to_string(wanted) +
                      " buckets, but may have 100000; values far outside make so many: give other bins");
   }

@@ -21,7 +21,7 @@ std::span<const AugmentType> augment_types();
 
 /// The changes that a device has to make itself; see DataLoader::set_augmented_by_engine().
 struct AugmentOptions {
-  std::vector<AugmentStep> steps{};  // at most kMostAugmentSteps
+  std::vector<AugmentStep> steps{};  // at most kMaxAugmentSteps
   std::uint64_t seed = 0;
   std::uint32_t repeat = 0;
 };

@@ -8,7 +8,7 @@
 namespace sweep {
 namespace {
 
-ChannelStatistics float_statistics(const SampleSet& set, std::span<const std::uint32_t> rows) {
+ChannelStatistics float_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows) {
   const Shape& shape = set.shape;
   const std::span<const float> values = set.floats();
   const auto channels = static_cast<std::size_t>(shape.front());
@@ -94,7 +94,7 @@ class ByteCounts {
 
 }  // namespace
 
-ChannelStatistics channel_statistics(const SampleSet& set, std::span<const std::uint32_t> rows) {
+ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows) {
   if (set.samples.index() == 1) return float_statistics(set, rows);
   // As they lie in a file, which may be larger than memory.
   std::vector<std::uint32_t> sorted(rows.begin(), rows.end());
@@ -104,7 +104,7 @@ ChannelStatistics channel_statistics(const SampleSet& set, std::span<const std::
   return counts.statistics();
 }
 
-void fill_missing(SampleSet& set, const std::vector<double>& means) {
+void fill_missing(TensorDataset& set, const std::vector<double>& means) {
   const std::size_t plane = element_count(set.shape) / means.size();
   std::vector<float>& values = std::get<1>(set.samples).edit();
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/data/sample_set.h"
+#include "core/data/tensor_dataset.h"
 
 namespace sweep {
 
@@ -17,10 +17,10 @@ struct ChannelStatistics {
 /// The statistics of samples `rows` of `set`, of floats or of byte / 255. NaN, a missing value, is left out;
 /// a channel without any value has mean and deviation 0. Those of bytes are counted first, and so do not
 /// depend on the order of the rows.
-ChannelStatistics channel_statistics(const SampleSet& set, std::span<const std::uint32_t> rows);
+ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows);
 
 /// Replaces each NaN among the samples of `set`, floats, by the mean of its channel. `means` must come from
 /// the samples that a network is trained on, so that nothing of the others reaches it.
-void fill_missing(SampleSet& set, const std::vector<double>& means);
+void fill_missing(TensorDataset& set, const std::vector<double>& means);
 
 }  // namespace sweep

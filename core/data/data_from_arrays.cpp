@@ -293,14 +293,14 @@ void name_targets(const ArrayPair& train, const std::string& target_name, bool c
 }
 
 // `dataset` has the shape of a sample and the names of its classes.
-SampleSet make_set(const ArrayPair& pair, bool classes, bool channels_last, const DatasetSpec& spec,
-                   const std::string& name, const Dataset& dataset) {
+TensorDataset make_set(const ArrayPair& pair, bool classes, bool channels_last, const DatasetSpec& spec,
+                       const std::string& name, const Dataset& dataset) {
   if (pair.targets->shape.front() != pair.samples->shape.front()) {
     throw DataError(where(*pair.samples, name) + " holds " + std::to_string(pair.samples->shape.front()) +
                     " samples, but " + mention(*pair.targets) + " holds " +
                     std::to_string(pair.targets->shape.front()) + " targets");
   }
-  SampleSet set;
+  TensorDataset set;
   set.shape = dataset.shape;
   if (classes) {
     set.targets = take_classes(*pair.targets, static_cast<std::int64_t>(dataset.class_names.size()), name);
@@ -343,7 +343,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   dataset.skipped = std::move(data.skipped);
   dataset.notes = std::move(data.notes);
 
-  std::array<std::optional<SampleSet>, 3> sets;
+  std::array<std::optional<TensorDataset>, 3> sets;
   for (const Part p : {kTrain, kValidation, kTest}) {
     const ArrayPair& pair = found.parts[p];
     if (pair.samples == nullptr && pair.targets == nullptr) continue;

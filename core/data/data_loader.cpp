@@ -69,9 +69,9 @@ Spans first_of(const Gathereds& gathered, std::size_t count) {
 }
 
 void check_augment(std::span<const AugmentStep> steps, const Shape& shape) {
-  if (steps.size() > kMostAugmentSteps) {
+  if (steps.size() > kMaxAugmentSteps) {
     throw ConfigError("augment has " + std::to_string(steps.size()) + " changes, at most " +
-                      std::to_string(kMostAugmentSteps) + " are possible");
+                      std::to_string(kMaxAugmentSteps) + " are possible");
   }
   if (shape.size() != 3) {
     throw ConfigError("augment changes images, [channels, height, width], but the samples are " +
@@ -107,7 +107,7 @@ std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const Loa
 
 class DataLoader::Implementation {
  public:
-  Implementation(Samples samples, LoaderOptions options)
+  Implementation(Subset samples, LoaderOptions options)
       : samples_(std::move(samples)), options_(std::move(options)) {
     check();
     batch_size_ = std::min(options_.batch_size, std::max<std::size_t>(samples_.count, 1));
@@ -120,13 +120,13 @@ class DataLoader::Implementation {
       rows_ = file_order_;
       find_stored_rows();
     }
-    const SampleSet* set = samples_.set.get();
+    const TensorDataset* set = samples_.set.get();
     if (set != nullptr && set->file && (options_.shuffle || samples_.order)) set->file->expect_random_reads();
     next_batch_ = batch_count_;  // nothing before begin_epoch()
     start_workers();
   }
 
-  const Samples& samples() const { return samples_; }
+  const Subset& samples() const { return samples_; }
   const LoaderOptions& options() const { return options_; }
   std::size_t batch_count() const { return batch_count_; }
 
@@ -202,7 +202,7 @@ class DataLoader::Implementation {
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     buffers_.resize(buffer_count(threads, batch_count_));
     for (BatchBuffer& buffer : buffers_) {
-      const SampleSet& set = *samples_.set;
+      const TensorDataset& set = *samples_.set;
       const auto make_room = [&](const auto& all) { return room_for(all, set.size(), batch_size_); };
       std::visit([&](const auto& all) { buffer.samples = make_room(all); }, set.samples);
       std::visit([&](const auto& all) { buffer.targets = make_room(all); }, set.targets);
@@ -274,7 +274,7 @@ class DataLoader::Implementation {
       // Workers that gather leave the changes to the engine as well.
       if (augmented_by_engine_) batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     } else {
-      const SampleSet& set = *samples_.set;
+      const TensorDataset& set = *samples_.set;
       batch_ = {view(set.samples), view(set.targets), stored_rows_of(next_batch_), samples_.set};
       batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     }
@@ -282,7 +282,7 @@ class DataLoader::Implementation {
     return &batch_;
   }
 
-  const Samples samples_;
+  const Subset samples_;
   LoaderOptions options_;  // only num_workers ever changes
   bool augmented_by_engine_ = false;
   std::uint32_t epoch_ = 0;
@@ -301,12 +301,12 @@ class DataLoader::Implementation {
   std::optional<Prefetcher> prefetcher_;  // last, destroyed first: its threads use the members above
 };
 
-DataLoader::DataLoader(Samples samples, LoaderOptions options)
+DataLoader::DataLoader(Subset samples, LoaderOptions options)
     : implementation_(std::make_unique<Implementation>(std::move(samples), std::move(options))) {}
 
 DataLoader::~DataLoader() = default;
 
-const Samples& DataLoader::samples() const { return implementation_->samples(); }
+const Subset& DataLoader::samples() const { return implementation_->samples(); }
 const LoaderOptions& DataLoader::options() const { return implementation_->options(); }
 std::size_t DataLoader::batch_count() const { return implementation_->batch_count(); }
 void DataLoader::set_num_workers(int num_workers) { implementation_->set_num_workers(num_workers); }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/data/augment.h"
-#include "core/data/sample_set.h"
+#include "core/data/tensor_dataset.h"
 
 namespace sweep {
 
@@ -19,19 +19,19 @@ struct BatchAugment {
   std::uint32_t epoch = 0;
 };
 
-/// One batch. Its sample i is number rows[i] among `samples`, *shape values each, and among `targets`.
+/// One batch. Its sample i is number indices[i] among `samples`, *shape values each, and among `targets`.
 /// Without workers and augmentation, or with augmentation by the engine, the spans are the whole set's and
-/// `rows` select from them; else they are a contiguous copy and rows are 0, 1, 2, … Valid until the next call
-/// of next(), begin_epoch() or set_num_workers() of the loader that made it.
+/// `indices` select from them; else they are a contiguous copy and indices are 0, 1, 2, … Valid until the
+/// next call of next(), begin_epoch() or set_num_workers() of the loader that made it.
 struct Batch {
   SampleSpan samples;
   TargetSpan targets;
-  std::span<const std::uint32_t> rows;  // [samples of the batch], indices into samples and targets
+  std::span<const std::uint32_t> indices;  // [samples of the batch], into samples and targets
   /// The set if the spans are those of a whole set, otherwise null. A set never changes, so an engine that
-  /// has copied it to its device needs only `rows`.
-  std::shared_ptr<const SampleSet> set = nullptr;
+  /// has copied it to its device needs only `indices`.
+  std::shared_ptr<const TensorDataset> set = nullptr;
   BatchAugment augment = {};
-  std::size_t size() const { return rows.size(); }
+  std::size_t size() const { return indices.size(); }
 
   /// The spans by type. Throw std::bad_variant_access if they hold the other one.
   std::span<const std::uint8_t> pixels() const { return std::get<0>(samples); }
@@ -62,12 +62,12 @@ class DataLoader {
   /// Throws ConfigError if batch_size is 0, num_workers is negative, augment is asked of samples that are no
   /// images or smaller than its padding, `samples` reach beyond their set, the
   /// set has 2^32 samples or more, or the system cannot start so many threads.
-  DataLoader(Samples samples, LoaderOptions options);
+  DataLoader(Subset samples, LoaderOptions options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
 
-  const Samples& samples() const;
+  const Subset& samples() const;
   const LoaderOptions& options() const;
   /// Batches of an epoch, the shorter last one included.
   std::size_t batch_count() const;

@@ -14,8 +14,8 @@
 #include "core/data/readers/data_file.h"
 #include "core/data/readers/named_arrays.h"
 #include "core/data/readers/table_options.h"
-#include "core/data/sample_set.h"
 #include "core/data/split_method.h"
+#include "core/data/tensor_dataset.h"
 
 namespace sweep {
 
@@ -82,9 +82,9 @@ struct Dataset {
   TextEncoding encoding = TextEncoding::kUtf8;        // of a table
   UnknownCategory unknown = UnknownCategory::kError;  // likewise
   std::vector<float> fill_values{};  // where missing values are allowed: what a channel gets for them
-  Samples train;
-  Samples validation;        // count 0 if there is none
-  Samples test;              // count 0 if there is none
+  Subset train;
+  Subset validation;         // count 0 if there is none
+  Subset test;               // count 0 if there is none
   InputTransform transform;  // given, or of the training samples
   std::vector<DataFile> files;
   std::vector<SkippedFile> skipped;  // files of the source that are not among the samples, and why

@@ -113,10 +113,10 @@ std::vector<std::uint32_t> random_order(std::size_t count, const DatasetSpec& sp
 
 using Order = std::shared_ptr<const std::vector<std::uint32_t>>;  // null: that of the source
 
-Order split_order(const SampleSet& train, std::size_t classes, const SplitSizes& sizes,
+Order split_order(const TensorDataset& train, std::size_t classes, const SplitSizes& sizes,
                   const DatasetSpec& spec) {
   if (spec.split == SplitMethod::kAuto || spec.split == SplitMethod::kEnd) return nullptr;
-  if (spec.split == SplitMethod::kStratified && are_numbers(train.targets)) {
+  if (spec.split == SplitMethod::kStratified && is_regression(train.targets)) {
     throw ConfigError("split \"stratified\" takes the same part of every class, but the targets of " +
                       quoted_name(spec.name) + " are numbers: \"random\" is possible");
   }
@@ -125,7 +125,7 @@ Order split_order(const SampleSet& train, std::size_t classes, const SplitSizes&
   return std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
 }
 
-bool has_missing(const SampleSet& set) {
+bool has_missing(const TensorDataset& set) {
   const auto* values = std::get_if<1>(&set.samples);
   return values != nullptr && std::ranges::any_of(*values, [](float value) { return std::isnan(value); });
 }
@@ -134,18 +134,18 @@ bool has_missing(const SampleSet& set) {
 // missing.
 std::vector<float> fill_missing_values(SourceParts& parts, MissingValues missing,
                                        std::span<const std::uint32_t> rows) {
-  std::vector<SampleSet*> sets = {&parts.train};
-  for (std::optional<SampleSet>* part : {&parts.validation, &parts.test})
+  std::vector<TensorDataset*> sets = {&parts.train};
+  for (std::optional<TensorDataset>* part : {&parts.validation, &parts.test})
     if (*part) sets.push_back(&**part);
-  const bool any = std::ranges::any_of(sets, [](const SampleSet* set) { return has_missing(*set); });
+  const bool any = std::ranges::any_of(sets, [](const TensorDataset* set) { return has_missing(*set); });
   if (!any && (missing == MissingValues::kError || parts.train.file)) return {};
   const std::vector<double> means = channel_statistics(parts.train, rows).mean;
-  for (SampleSet* set : sets)
+  for (TensorDataset* set : sets)
     if (has_missing(*set)) fill_missing(*set, means);
   return {means.begin(), means.end()};
 }
 
-InputTransform measured_transform(const SampleSet& train, std::span<const std::uint32_t> rows,
+InputTransform measured_transform(const TensorDataset& train, std::span<const std::uint32_t> rows,
                                   const std::vector<FeatureColumn>& columns) {
   std::vector<bool> is_indicator;
   for (const FeatureColumn& column : columns)
@@ -181,17 +181,17 @@ void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
   if (spec.transform == InputTransform{} && spec.normalization == Normalization::kTrain)
     dataset.transform = measured_transform(parts.train, rows, dataset.columns);
 
-  dataset.train = {std::make_shared<const SampleSet>(std::move(parts.train)), 0, rows.size(), order};
+  dataset.train = {std::make_shared<const TensorDataset>(std::move(parts.train)), 0, rows.size(), order};
   const auto split_off = [&](std::size_t first, std::size_t count) {
-    return count == 0 ? Samples{} : Samples{dataset.train.set, first, limited(count), order};
+    return count == 0 ? Subset{} : Subset{dataset.train.set, first, limited(count), order};
   };
   // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
-  const auto whole_part = [&](SampleSet& set) -> Samples {
+  const auto whole_part = [&](TensorDataset& set) -> Subset {
     const std::size_t count = set.size(), kept = limited(count);
     Order own;
     if (order && kept < count)
       own = std::make_shared<const std::vector<std::uint32_t>>(random_order(count, spec));
-    return {std::make_shared<const SampleSet>(std::move(set)), 0, kept, std::move(own)};
+    return {std::make_shared<const TensorDataset>(std::move(set)), 0, kept, std::move(own)};
   };
   dataset.validation =
       parts.validation ? whole_part(*parts.validation) : split_off(sizes.train, sizes.validation);

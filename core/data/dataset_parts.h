@@ -9,8 +9,8 @@ namespace sweep {
 
 /// The parts that a source has by itself.
 struct SourceParts {
-  SampleSet train;  // all samples, if the source does not divide them
-  std::optional<SampleSet> validation = std::nullopt, test = std::nullopt;
+  TensorDataset train;  // all samples, if the source does not divide them
+  std::optional<TensorDataset> validation = std::nullopt, test = std::nullopt;
 };
 
 /// Splits spec.validation and spec.test samples off the training part, as spec.split says (kAuto: kEnd), and

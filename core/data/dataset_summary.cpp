@@ -23,14 +23,14 @@ void measure(std::span<const float> values, std::size_t numbers, PartSummary& pa
 }  // namespace
 
 std::vector<PartSummary> summarize_parts(const Dataset& dataset) {
-  const std::pair<std::string_view, const Samples*> all[] = {
+  const std::pair<std::string_view, const Subset*> all[] = {
       {"train", &dataset.train}, {"validation", &dataset.validation}, {"test", &dataset.test}};
   std::vector<PartSummary> parts;
   for (const auto& [name, samples] : all) {
     if (samples->count == 0) continue;
     PartSummary part{
         .name = name, .samples = samples->count, .class_counts = {}, .target_means = {}, .deviations = {}};
-    if (are_numbers(samples->set->targets)) {
+    if (is_regression(samples->set->targets)) {
       const std::size_t numbers = dataset.target_names.size();
       measure(samples->numbers(), numbers, part);
     } else {
@@ -44,9 +44,9 @@ std::vector<PartSummary> summarize_parts(const Dataset& dataset) {
 }
 
 std::size_t memory_bytes(const Dataset& dataset) {
-  std::set<const SampleSet*> counted;
+  std::set<const TensorDataset*> counted;
   std::size_t bytes = 0;
-  for (const Samples* part : {&dataset.train, &dataset.validation, &dataset.test}) {
+  for (const Subset* part : {&dataset.train, &dataset.validation, &dataset.test}) {
     if (part->set == nullptr || !counted.insert(part->set.get()).second) continue;
     bytes += bytes_of(part->set->samples).size() + bytes_of(part->set->targets).size();
   }

@@ -23,7 +23,7 @@ void Engine::set_momentum(double) {
   throw ConfigError("this device's engine cannot change the momentum while it trains");
 }
 
-bool gives_same_bits(std::string_view kernels) {
+bool is_deterministic(std::string_view kernels) {
   // Texts that are not JSON objects, such as "own", name kernels that are deterministic.
   if (!kernels.starts_with('{')) return true;
   try {

@@ -16,11 +16,11 @@
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "core/network/network.h"
+#include "core/spec/histogram_counts.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/parallel.h"
 #include "core/spec/placement.h"
-#include "core/spec/value_counts.h"
 
 namespace sweep {
 
@@ -69,7 +69,7 @@ struct EngineOptions {
   /// Where samples of batches with Batch::set are stored. Never changes a result; ignored by the CPU.
   Placement placement = Placement::kAuto;
   /// false: allows faster kernels whose order of summation varies, so that the last bits differ from run to
-  /// run; gives_same_bits() tells whether such kernels are used. On CUDA only NVIDIA's libraries have them;
+  /// run; is_deterministic() tells whether such kernels are used. On CUDA only NVIDIA's libraries have them;
   /// the CPU has none.
   bool deterministic = true;
   /// The devices that train together. `device` is the first of them, or of their kind.
@@ -78,7 +78,7 @@ struct EngineOptions {
   /// optimizer takes one step with the gradient of the mean over the whole batch. Batch normalization
   /// normalizes each part by itself. Without it, nothing changes on the CPU, neither results nor memory, and
   /// on CUDA results change by rounding.
-  int accumulate = 1;
+  int accumulation_steps = 1;
 };
 
 /// Trains one network with one optimizer and one loss.
@@ -86,7 +86,7 @@ struct EngineOptions {
 /// Calls may return before their work is done; they take effect in order, and calls that return values wait.
 /// Not thread-safe; different engines are independent. Results depend bit for bit on the network, the values
 /// and the order of calls, never on the number of threads or the load; on CUDA also on kernels(), and they
-/// are reproducible only if gives_same_bits(kernels()). Errors of a device throw DeviceError from any call;
+/// are reproducible only if is_deterministic(kernels()). Errors of a device throw DeviceError from any call;
 /// the engine must not be used afterwards.
 class Engine {
  public:
@@ -100,8 +100,8 @@ class Engine {
   /// changes no result. Returns where the training samples are stored from now on, kDevice or kHost; nothing
   /// if the engine does not distinguish them, as on the CPU. Throws DeviceError if options.placement is
   /// kDevice and a set does not fit.
-  virtual std::optional<Placement> prepare(const Samples& /*training*/,
-                                           std::span<const Samples> /*evaluation*/) {
+  virtual std::optional<Placement> prepare(const Subset& /*training*/,
+                                           std::span<const Subset> /*evaluation*/) {
     return std::nullopt;
   }
 
@@ -173,10 +173,10 @@ class Engine {
   virtual std::vector<float> gradients() const = 0;
 
   /// Counts the values of parameters() and gradients() on the device between the increasing `limits`, see
-  /// ValueCounts. Numbers, extremes and counts are exact; sums are in double and reproducible. Nothing from
-  /// an engine that trains in host memory, where the caller can count just as well. Throws ConfigError if the
-  /// device cannot count between so many limits.
-  virtual std::optional<ParameterCounts> count_parameters(std::span<const double> /*limits*/) const {
+  /// HistogramCounts. Numbers, extremes and counts are exact; sums are in double and reproducible. Nothing
+  /// from an engine that trains in host memory, where the caller can count just as well. Throws ConfigError
+  /// if the device cannot count between so many limits.
+  virtual std::optional<ParameterCounts> parameter_histograms(std::span<const double> /*limits*/) const {
     return std::nullopt;
   }
 
@@ -191,7 +191,7 @@ class Engine {
 
 /// Whether two engines with these kernels() give the same bits for the same work, in this or in another
 /// process. Always true unless EngineOptions::deterministic was false.
-bool gives_same_bits(std::string_view kernels);
+bool is_deterministic(std::string_view kernels);
 
 /// Compiles `network`, which is copied, for options.device. Throws DeviceError, with the
 /// reason, if the device cannot be used; ConfigError if its engine does not implement a layer.

@@ -14,13 +14,13 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
   }
   const std::size_t samples =
       value_count(batch.samples) / std::max<std::size_t>(element_count(network.input()), 1);
-  const std::size_t per_sample = are_numbers(batch.targets) ? element_count(network.output()) : 1;
+  const std::size_t per_sample = is_regression(batch.targets) ? element_count(network.output()) : 1;
   if (value_count(batch.samples) != samples * element_count(network.input()) ||
       value_count(batch.targets) != samples * per_sample) {
     throw ShapeError("samples of another size than the network's input " + to_string(network.input()) +
                      (per_sample == 1 ? "" : ", or targets of another size than its output"));
   }
-  if (are_numbers(batch.targets) && !takes_numbers(loss.kind))
+  if (is_regression(batch.targets) && !accepts_regression(loss.kind))
     throw ShapeError("cross_entropy needs classes as targets, but those of the batch are numbers");
   if (!batch.augment.steps.empty() && !std::ranges::equal(batch.augment.steps, augment))
     throw ConfigError("a batch is to be augmented by the engine, which was not made for these changes");

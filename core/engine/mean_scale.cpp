@@ -13,7 +13,7 @@ MeanScale mean_scale(const Batch& batch, const LossOptions& loss) {
   if (weights.empty() || batch.size() == 0) return {1.0f / static_cast<float>(batch.size()), 1};
   const std::span<const std::int32_t> labels = batch.labels();
   double sum = 0;
-  for (const std::uint32_t row : batch.rows) sum += weights[static_cast<std::size_t>(labels[row])];
+  for (const std::uint32_t row : batch.indices) sum += weights[static_cast<std::size_t>(labels[row])];
   return {static_cast<float>(1 / sum), count / sum};
 }
 

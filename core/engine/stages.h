@@ -34,7 +34,7 @@ std::vector<Stage> split_into_stages(const Network& network, const ParallelOptio
 /// take.
 std::vector<Stage> stages_of_replica(std::vector<Stage> stages, int replica);
 
-/// Why `network` cannot be trained on this machine with options.parallel and options.accumulate, from
+/// Why `network` cannot be trained on this machine with options.parallel and options.accumulation_steps, from
 /// options.device on, which itself can be used; nothing if it can. Says what can be done instead. Throws as
 /// split_into_stages(). Thread-safe.
 std::optional<std::string> parallel_unavailable_reason(const Network& network, const EngineOptions& options);

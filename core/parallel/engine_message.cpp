@@ -62,9 +62,9 @@ auto fields_of(Is<ParallelOptions> auto& value) {
 
 auto fields_of(Is<EngineOptions> auto& value) {
   auto& [device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment, placement,
-         deterministic, parallel, accumulate] = value;
+         deterministic, parallel, accumulation_steps] = value;
   return std::tie(device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment,
-                  placement, deterministic, parallel, accumulate);
+                  placement, deterministic, parallel, accumulation_steps);
 }
 
 class Writer {

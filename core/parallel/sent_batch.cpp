@@ -14,7 +14,7 @@ void pack(const Batch& batch, const std::byte* from, std::size_t bytes, std::siz
           std::vector<std::byte>& to) {
   to.resize(batch.size() * bytes);
   for (std::size_t i = begin; i < end; ++i)
-    std::memcpy(to.data() + i * bytes, from + batch.rows[i] * bytes, bytes);
+    std::memcpy(to.data() + i * bytes, from + batch.indices[i] * bytes, bytes);
 }
 
 // Those that are not rank 0's own.
@@ -76,7 +76,7 @@ Batch SentBatch::receive(Communicator& group, std::size_t size, const SampleShar
   }
   rows_.resize(size);
   std::iota(rows_.begin(), rows_.end(), 0U);
-  Batch batch{.samples = {}, .targets = {}, .rows = rows_};
+  Batch batch{.samples = {}, .targets = {}, .indices = rows_};
   if (kinds.float_samples)
     batch.samples = values_of<float>(samples_);
   else

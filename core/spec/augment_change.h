@@ -21,7 +21,7 @@ struct AugmentStep {
 };
 
 /// As many changes as one image may go through.
-inline constexpr std::size_t kMostAugmentSteps = 16;
+inline constexpr std::size_t kMaxAugmentSteps = 16;
 
 /// What the random numbers depend on, and nothing else: the same sample is changed alike on every device, for
 /// every batch size, order and number of workers.

@@ -46,7 +46,7 @@ LossOptions resolve_loss(const LossSpec& spec) {
   return loss;
 }
 
-bool takes_numbers(LossOptions::Kind kind) {
+bool accepts_regression(LossOptions::Kind kind) {
   switch (kind) {
     case LossOptions::Kind::kCrossEntropy:
       return false;

@@ -33,7 +33,7 @@ struct LossOptions {
 };
 
 /// Whether the outputs may be compared with numbers; all losses can with classes.
-bool takes_numbers(LossOptions::Kind kind);
+bool accepts_regression(LossOptions::Kind kind);
 
 /// Outputs that the loss needs for samples of `classes` classes: the least number. More are allowed, but for
 /// a single one.

@@ -135,8 +135,8 @@ bool any_shared(const Comparison& comparison) {
 
 // "left out: 16 runs, the first of them runs/s/lr=0.1,device=cuda: skipped".
 std::string names_text(const std::string& what, const std::vector<std::string>& names) {
-  constexpr std::size_t kMostNames = 3;
-  if (names.size() <= kMostNames) return fmt::format("{}: {}", what, fmt::join(names, "; "));
+  constexpr std::size_t kMaxNames = 3;
+  if (names.size() <= kMaxNames) return fmt::format("{}: {}", what, fmt::join(names, "; "));
   return fmt::format("{}: {} runs, the first of them {}", what, names.size(), names.front());
 }
 

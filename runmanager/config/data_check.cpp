@@ -51,7 +51,7 @@ std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Sh
 std::string losses_of_numbers() {
   std::vector<std::string> names;
   for (const NamedType& type : loss_types()) {
-    if (takes_numbers(resolve_loss({type.name, {}}).kind)) names.push_back(type.name);
+    if (accepts_regression(resolve_loss({type.name, {}}).kind)) names.push_back(type.name);
   }
   return listed(names);
 }
@@ -239,7 +239,7 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
                              : fmt::format("{}: changes images, but the samples are {}",
                                            origin(run, file, "dataset.augment"), to_string(sizes.shape)));
   }
-  if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
+  if (sizes.numbers > 0 && !accepts_regression(resolve_loss(run.loss).kind)) {
     problems.add_message(fmt::format("{}: got {}{}, but the targets are numbers, want {}",
                                      origin(run, file, "loss"), run.loss.type,
                                      is_given(run, "loss") ? "" : " (the default)", losses_of_numbers()));

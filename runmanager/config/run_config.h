@@ -76,7 +76,7 @@ struct RunConfig {
   bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
   ParallelOptions parallel;                // EngineOptions::parallel
-  int accumulate = 1;                      // EngineOptions::accumulate
+  int accumulate = 1;                      // EngineOptions::accumulation_steps
   std::vector<AugmentStep> augment;        // LoaderOptions::augment of the training samples
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::optional<StopSpec> stop;            // none: every epoch is trained

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A wider matrix does not fit into a terminal.
-constexpr std::size_t kMostClassesOfMatrix = 20, kMostMistakes = 20;
+constexpr std::size_t kMaxClassesOfMatrix = 20, kMaxMistakes = 20;
 
 std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
 std::string digits(double value) { return fmt::format("{:.4f}", value); }
@@ -56,7 +56,7 @@ TextTable matrix_table(const RunScores& scores) {
 TextTable mistakes_table(const RunScores& scores) {
   TextTable table({"label", "taken for", "samples"}, 2);
   for (const Confusion& mistake :
-       most_frequent_mistakes(scores.confusion, scores.names.size(), kMostMistakes)) {
+       most_frequent_mistakes(scores.confusion, scores.names.size(), kMaxMistakes)) {
     table.rows.push_back(
         {scores.names[mistake.label], scores.names[mistake.predicted], std::to_string(mistake.count)});
   }
@@ -81,7 +81,7 @@ std::vector<TextTable> evaluation_tables(const RunScores& scores, TableFormat fo
   if (!scores.targets.empty()) return {target_table(scores, is_plain)};
   std::vector<TextTable> tables = {class_table(scores, is_plain)};
   TextTable second =
-      scores.names.size() <= kMostClassesOfMatrix ? matrix_table(scores) : mistakes_table(scores);
+      scores.names.size() <= kMaxClassesOfMatrix ? matrix_table(scores) : mistakes_table(scores);
   if (!second.rows.empty()) tables.push_back(std::move(second));
   return tables;
 }

@@ -54,8 +54,8 @@ const char* value_name(PredictionKind kind) {
                                            : "probability";
 }
 
-std::shared_ptr<const SampleSet> unlabelled_set(const Shape& shape, SampleArray values) {
-  auto set = std::make_shared<SampleSet>();
+std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleArray values) {
+  auto set = std::make_shared<TensorDataset>();
   set->shape = shape;
   set->samples = std::move(values);
   set->targets = std::vector<std::int32_t>(set->size());
@@ -80,7 +80,7 @@ Predictor::Predictor(const LoadedRun& run, const std::string& device, int thread
   prepared.data = std::move(data);
   EngineOptions options = engine_options(prepared);
   options.threads = threads;
-  options.accumulate = 1;
+  options.accumulation_steps = 1;
   // Devices that shared the training's batches are not all here, or of another kind.
   if (parallel_unavailable_reason(*run.network, options)) options.parallel = {};
   engine_ = make_engine(*run.network, options);
@@ -88,7 +88,7 @@ Predictor::Predictor(const LoadedRun& run, const std::string& device, int thread
   engine_->set_buffers(run.weights.buffers);
 }
 
-std::vector<float> Predictor::predict(const Samples& samples) {
+std::vector<float> Predictor::predict(const Subset& samples) {
   return from_outputs(predict_samples(*engine_, samples, element_count(run_.network->output()),
                                       run_.config.batch_size, [] {}));
 }

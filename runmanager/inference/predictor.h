@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/sample_set.h"
+#include "core/data/tensor_dataset.h"
 #include "core/engine/engine.h"
 #include "runmanager/inference/trained_run.h"
 
@@ -28,7 +28,7 @@ PredictionKind prediction_kind(const LoadedRun& run);
 const char* value_name(PredictionKind kind);
 
 /// Makes a batch of samples with targets that nothing reads.
-std::shared_ptr<const SampleSet> unlabelled_set(const Shape& shape, SampleArray values);
+std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleArray values);
 
 /// Predicts by one run's network. Not thread-safe.
 class Predictor {
@@ -45,7 +45,7 @@ class Predictor {
   const std::vector<std::string>& names() const { return names_; }
 
   /// A row of names().size() values per sample.
-  std::vector<float> predict(const Samples& samples);
+  std::vector<float> predict(const Subset& samples);
   /// The same from outputs of the network as it gives them, a row of `network.output()` values per sample.
   std::vector<float> from_outputs(std::vector<float> outputs) const;
 

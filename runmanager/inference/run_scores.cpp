@@ -86,7 +86,7 @@ std::vector<TargetScores> target_scores(std::span<const float> predictions, std:
   return scores;
 }
 
-RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Samples& samples,
+RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Subset& samples,
                         std::string_view part) {
   const std::size_t outputs = element_count(run.network->output());
   Evaluation evaluation = evaluate_with_outputs(predictor.engine(), samples, outputs, run.config.batch_size,
@@ -108,8 +108,8 @@ RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Sample
   return scores;
 }
 
-Samples part_of(const Dataset& data, std::string& part) {
-  const std::pair<const char*, const Samples*> parts[] = {
+Subset part_of(const Dataset& data, std::string& part) {
+  const std::pair<const char*, const Subset*> parts[] = {
       {"test", &data.test}, {"validation", &data.validation}, {"train", &data.train}};
   for (const auto& [name, samples] : parts) {
     if (part.empty() ? samples->count == 0 : part != name) continue;

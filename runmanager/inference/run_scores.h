@@ -64,11 +64,11 @@ struct RunScores {
 };
 
 /// Evaluates a part in one pass, in evaluation mode, with the loss that the run was trained with.
-RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Samples& samples,
+RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Subset& samples,
                         std::string_view part);
 
 /// The part called `part`. Empty: test, if there is one, else validation, else train, whose name `part`
 /// becomes. Throws ConfigError if it has no samples, or for another word.
-Samples part_of(const Dataset& data, std::string& part);
+Subset part_of(const Dataset& data, std::string& part);
 
 }  // namespace sweep

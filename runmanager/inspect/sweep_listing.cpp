@@ -71,7 +71,7 @@ std::vector<ListedSweep> list_sweeps(const fs::path& logdir) {
                     (fs::exists(logdir, error) ? "is not a directory" : "is not there") +
                     "; want the directory of a sweep, such as runs/NAME, or a log directory");
   std::vector<ListedSweep> sweeps;
-  add_sweeps(logdir, logdir, kMostFolderLevels, sweeps);
+  add_sweeps(logdir, logdir, kMaxFolderLevels, sweeps);
   std::sort(sweeps.begin(), sweeps.end(),
             [](const ListedSweep& a, const ListedSweep& b) { return a.path < b.path; });
   return sweeps;

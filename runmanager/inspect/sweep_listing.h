@@ -12,7 +12,7 @@
 namespace sweep {
 
 /// Folders within folders within a log directory, and no deeper: somebody may have named "/".
-inline constexpr int kMostFolderLevels = 3;
+inline constexpr int kMaxFolderLevels = 3;
 
 struct ListedSweep {
   std::string path;  // below the log directory

@@ -76,7 +76,7 @@ fs::path find_sweep(const fs::path& directory) {
         "{}: {}; want the directory of a sweep, such as runs/NAME, or a log directory", directory.string(),
         fs::exists(directory, error) ? "is not a directory" : "is not there"));
   std::vector<std::string> found;
-  add_running(directory, kMostFolderLevels, found);
+  add_running(directory, kMaxFolderLevels, found);
   if (found.empty())
     throw DataError(fmt::format("{}: no sweep is running in it; \"sweep status {}\" lists those there are",
                                 directory.string(), directory.string()));

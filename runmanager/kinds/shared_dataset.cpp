@@ -47,9 +47,9 @@ FileDescriptor duplicate(int fd) {
 
 // The distinct pointers of the parts, which mostly share one, without null.
 template <typename Pointer>
-std::vector<Pointer> distinct(const Dataset& dataset, Pointer Samples::*member) {
+std::vector<Pointer> distinct(const Dataset& dataset, Pointer Subset::*member) {
   std::vector<Pointer> found;
-  for (const Samples* part : {&dataset.train, &dataset.validation, &dataset.test}) {
+  for (const Subset* part : {&dataset.train, &dataset.validation, &dataset.test}) {
     const Pointer& pointer = part->*member;
     if (pointer != nullptr && std::ranges::count(found, pointer) == 0) found.push_back(pointer);
   }
@@ -64,12 +64,12 @@ Json place_of(const std::vector<Pointer>& all, const Pointer& pointer) {
 
 // Writes the arrays to `fd`, and returns what else there is to know.
 Json write_dataset(const Dataset& dataset, int fd) {
-  const auto sets = distinct(dataset, &Samples::set);
-  const auto orders = distinct(dataset, &Samples::order);
+  const auto sets = distinct(dataset, &Subset::set);
+  const auto orders = distinct(dataset, &Subset::order);
   TensorWriter writer(fd, "data set " + dataset.name);
   Json described = Json::array(), files = Json::array();
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    const SampleSet& set = *sets[i];
+    const TensorDataset& set = *sets[i];
     Json& json = described.emplace_back(Json{{"shape", set.shape},
                                              {"samples", set.samples.index()},
                                              {"targets", set.targets.index()},
@@ -120,10 +120,10 @@ std::variant<MaybeOwnedArray<First>, MaybeOwnedArray<Second>> mapped_array(const
   return memory.array<Second>(name);
 }
 
-std::shared_ptr<const SampleSet> set_of(const MappedTensors& memory,
-                                        const std::shared_ptr<const MappedFile>& file, const Json& json,
-                                        std::size_t i) {
-  auto set = std::make_shared<SampleSet>();
+std::shared_ptr<const TensorDataset> set_of(const MappedTensors& memory,
+                                            const std::shared_ptr<const MappedFile>& file, const Json& json,
+                                            std::size_t i) {
+  auto set = std::make_shared<TensorDataset>();
   set->shape = json.at("shape").get<Shape>();
   const auto count = json.at("count").get<std::size_t>();
   if (json.contains("offset")) {
@@ -145,7 +145,7 @@ std::shared_ptr<const SampleSet> set_of(const MappedTensors& memory,
 // `file` may be null.
 Dataset dataset_of(const MappedTensors& memory, const std::shared_ptr<const MappedFile>& file,
                    const Json& description) {
-  std::vector<std::shared_ptr<const SampleSet>> sets;
+  std::vector<std::shared_ptr<const TensorDataset>> sets;
   for (const Json& json : description.at("sets")) sets.push_back(set_of(memory, file, json, sets.size()));
   std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> orders;
   while (orders.size() < description.at("orders").get<std::size_t>()) {
@@ -154,7 +154,7 @@ Dataset dataset_of(const MappedTensors& memory, const std::shared_ptr<const Mapp
   }
   const auto part = [&](const char* name) {
     const Json& json = description.at(name);
-    Samples samples;
+    Subset samples;
     if (!json.at("set").is_null()) samples.set = sets.at(json.at("set").get<std::size_t>());
     if (!json.at("order").is_null()) samples.order = orders.at(json.at("order").get<std::size_t>());
     samples.first = json.at("first").get<std::size_t>();
@@ -185,7 +185,7 @@ SharedDataset::SharedDataset(const Dataset& dataset) : fd_(::memfd_create("sweep
     throw IoError(fmt::format("cannot get memory for data set {}: {}", dataset.name, std::strerror(errno)));
   }
   description_ = write_dataset(dataset, fd_.get());
-  for (const Samples* part : {&dataset.train, &dataset.validation, &dataset.test})
+  for (const Subset* part : {&dataset.train, &dataset.validation, &dataset.test})
     if (part->set && part->set->file) file_ = part->set->file;
   dataset_ = dataset_of(MappedTensors(duplicate(fd_.get()), kUse, kName), file_, description_);
 }

@@ -45,7 +45,7 @@ double seconds_per_sample(DataLoader& loader, Engine& engine, const PilotOptions
   return (options.clock() - begin) / static_cast<double>(samples);
 }
 
-double evaluation_seconds(const Samples& samples, Engine& engine, const PreparedRun& run,
+double evaluation_seconds(const Subset& samples, Engine& engine, const PreparedRun& run,
                           const PilotOptions& options) {
   if (samples.count == 0) return 0;
   DataLoader loader(samples, {.batch_size = run.config->batch_size});
@@ -64,8 +64,8 @@ PilotTimes run_pilot(const PreparedRun& run, const PilotOptions& options) {
   const std::unique_ptr<Engine> engine = options.make_engine(*run.network, engine_settings);
   engine->set_parameters(initial_parameters(*run.network, run.config->seed));
   DataLoader loader(run.data->train, loader_options(*run.config));
-  std::vector<Samples> evaluation;
-  for (const Samples* part : {&run.data->validation, &run.data->test})
+  std::vector<Subset> evaluation;
+  for (const Subset* part : {&run.data->validation, &run.data->test})
     if (part->count > 0) evaluation.push_back(*part);
   if (engine->prepare(run.data->train, evaluation) == Placement::kDevice) {
     loader.set_num_workers(0);

@@ -31,8 +31,8 @@ std::vector<std::pair<const Metric*, double>> measured_metrics(const Totals& tot
   return values;
 }
 
-double target_variation(const Samples& samples) {
-  if (samples.count == 0 || !are_numbers(samples.set->targets)) return 0;
+double target_variation(const Subset& samples) {
+  if (samples.count == 0 || !is_regression(samples.set->targets)) return 0;
   const std::size_t columns = samples.set->numbers().size() / samples.set->size();
   if (columns == 0) return 0;
   const std::vector<float> targets = samples.numbers();

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/sample_set.h"
+#include "core/data/tensor_dataset.h"
 #include "core/engine/engine.h"
 #include "runmanager/config/metrics.h"
 
@@ -19,6 +19,6 @@ std::vector<std::pair<const Metric*, double>> measured_metrics(const Totals& tot
                                                                MetricPart part);
 
 /// Σ (target − mean of its column)² over the samples; 0 for classes.
-double target_variation(const Samples& samples);
+double target_variation(const Subset& samples);
 
 }  // namespace sweep

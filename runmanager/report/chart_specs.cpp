@@ -67,12 +67,12 @@ void add_curves(const ReportData& data, Charts& charts) {
   if (curves.points.rows.empty()) return;
   const bool validated = std::any_of(curves.points.rows.begin(), curves.points.rows.end(),
                                      [](const auto& row) { return row[1] == "validation"; });
-  constexpr std::size_t kMostWithTraining = 24;
+  constexpr std::size_t kMaxWithTraining = 24;
   for (const CurveMeasure& measure : curve_measures(data)) {
     Json signals = {{"measure", measure.name},
                     {"axisFormat", axis_format(measure.is_share)},
                     {"numberFormat", measure.is_share ? ".2%" : ".4f"},
-                    {"training", !validated || series.size() <= kMostWithTraining},
+                    {"training", !validated || series.size() <= kMaxWithTraining},
                     {"validation", validated}};
     if (const auto highest = highest_shown(curves.points, measure.name); highest && !measure.is_share) {
       signals["highest"] = *highest;

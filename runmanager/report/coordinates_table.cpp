@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostPlaces = 12;  // values of a setting that each have their place
+constexpr std::size_t kMaxPlaces = 12;  // values of a setting that each have their place
 
 std::optional<double> number_in(const std::string& text) {
   double value = 0;
@@ -45,7 +45,7 @@ Axis setting_axis(const ReportData& data, const std::string& key, const std::vec
     }
   }
   if (numbers.size() < texts.size()) return {key, "point", std::move(texts), ""};
-  if (different.size() <= kMostPlaces) return {key, "point", std::move(numbers), "~g"};
+  if (different.size() <= kMaxPlaces) return {key, "point", std::move(numbers), "~g"};
   const bool by_log = *different.begin() > 0 && *different.rbegin() / *different.begin() >= 100;
   if (by_log) return {key, "log", std::move(numbers), "~g"};
   return {key, "linear", std::move(numbers)};

@@ -7,7 +7,7 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostCombinations = 1'000'000;
+constexpr std::size_t kMaxCombinations = 1'000'000;
 
 std::vector<UnitScale> scales_of(const SearchDomain& domain) {
   return {domain.dimensions.begin(), domain.dimensions.end()};
@@ -18,7 +18,7 @@ std::vector<UnitScale> scales_of(const SearchDomain& domain) {
 bool is_enumerable(const SearchDomain& domain) {
   std::size_t combinations = 1;
   for (const UnitScale& scale : scales_of(domain)) {
-    if (scale.count() == 0 || scale.count() > kMostCombinations / combinations) return false;
+    if (scale.count() == 0 || scale.count() > kMaxCombinations / combinations) return false;
     combinations *= scale.count();
   }
   return true;

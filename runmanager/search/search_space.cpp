@@ -11,10 +11,10 @@ namespace sweep {
 namespace {
 
 constexpr double kMaxSteps = 1e5;  // of a range of real numbers on a linear scale; a tenth of it at least
-constexpr double kLeastLogSteps = 400;                // of a range on a logarithmic scale
-constexpr int kLeastDigits = 3;                       // significant ones, on a logarithmic scale
-constexpr int kMostDigits = 17;                       // more tell no two doubles apart
-constexpr double kMostIntegers = 9007199254740992.0;  // 2^53
+constexpr double kLeastLogSteps = 400;               // of a range on a logarithmic scale
+constexpr int kLeastDigits = 3;                      // significant ones, on a logarithmic scale
+constexpr int kMaxDigits = 17;                       // more tell no two doubles apart
+constexpr double kMaxIntegers = 9007199254740992.0;  // 2^53
 
 /// 10^exponent for exponent >= 0; exact up to 10^22 and the same everywhere, as pow() need not be.
 double power_of_ten(int exponent) {
@@ -70,8 +70,8 @@ void check_domain(const SearchDomain& domain) {
     if (logarithmic && dimension.low <= 0) fail(d, "has a logarithmic scale, which needs values above 0");
     if (integer && std::ceil(dimension.low) > std::floor(dimension.high))
       fail(d, "has no whole number between its ends");
-    if (integer && (dimension.low < -kMostIntegers || dimension.high > kMostIntegers ||
-                    dimension.high - dimension.low >= kMostIntegers))
+    if (integer && (dimension.low < -kMaxIntegers || dimension.high > kMaxIntegers ||
+                    dimension.high - dimension.low >= kMaxIntegers))
       fail(d, "has more than 2^53 whole numbers, or larger ones");
   }
 }
@@ -92,7 +92,7 @@ double rounded(const Dimension& dimension, double value) {
       if (low == high) return low;
       // Values of n significant digits are at most 10^(1-n) apart, as a part of themselves.
       const double apart = (std::log(high) - std::log(low)) / kLeastLogSteps;
-      const int digits = std::clamp(1 - decimal_exponent(apart), kLeastDigits, kMostDigits);
+      const int digits = std::clamp(1 - decimal_exponent(apart), kLeastDigits, kMaxDigits);
       return std::clamp(rounded_to(inside, decimal_exponent(inside) - digits + 1), low, high);
     }
   }

@@ -286,9 +286,9 @@ class Worker {
 // The engines of consecutive runs mostly allocate the same memory. If it went back to the kernel in between,
 // the kernel would clear and map it page by page for each run, which takes a tenth of the time of short runs.
 void keep_freed_memory() {
-  constexpr int kMostKept = 256 << 20;  // bytes
-  ::mallopt(M_TRIM_THRESHOLD, kMostKept);
-  ::mallopt(M_MMAP_THRESHOLD, kMostKept / 8);  // mallopt(3) allows at most 32 MiB.
+  constexpr int kMaxKept = 256 << 20;  // bytes
+  ::mallopt(M_TRIM_THRESHOLD, kMaxKept);
+  ::mallopt(M_MMAP_THRESHOLD, kMaxKept / 8);  // mallopt(3) allows at most 32 MiB.
 }
 
 bool read_number(const char* text, int& number) {

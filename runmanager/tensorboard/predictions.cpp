@@ -82,7 +82,7 @@ class Canvas {
 // Longer names of classes would leave no room for the matrix.
 constexpr std::int64_t kWidestLabel = 128;
 // With more classes only the shades are drawn: there is no room for letters.
-constexpr std::size_t kMostNamed = 200;
+constexpr std::size_t kMaxNamed = 200;
 
 std::size_t width_of(std::string_view text) { return static_cast<std::size_t>(tbwriter::text_width(text)); }
 
@@ -129,7 +129,7 @@ std::string mistakes_table(std::span<const Misclassified> mistakes, std::span<co
          markdown_table({"row", "column", "sample", "label", "predicted", "confidence"}, rows);
 }
 
-tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Misclassified> mistakes,
+tbwriter::EncodedImage draw_mistakes(const Subset& samples, std::span<const Misclassified> mistakes,
                                      std::span<const std::string> names) {
   std::vector<std::uint8_t> pixels;
   std::vector<std::string> captions;
@@ -199,7 +199,7 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
                                              std::span<const std::string> names) {
   const std::size_t classes = names.size();
   const std::int64_t widest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-  const bool has_text = classes <= kMostNamed;
+  const bool has_text = classes <= kMaxNamed;
   constexpr std::size_t kLine = 1, kMargin = 4, kSmallCell = 4, kLetter = tbwriter::kLetterHeight;
   const std::size_t cell =
       has_text ? std::max(width_of(std::to_string(widest)) + 4, kLetter + 2) : kSmallCell;
@@ -243,7 +243,7 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
   return canvas.encode();
 }
 
-void log_predictions(tbwriter::SummaryWriter& writer, const Samples& samples, std::span<const float> outputs,
+void log_predictions(tbwriter::SummaryWriter& writer, const Subset& samples, std::span<const float> outputs,
                      std::span<const std::string> class_names, std::string_view part, std::int64_t step) {
   if (samples.count == 0) return;
   const std::size_t classes = outputs.size() / samples.count;

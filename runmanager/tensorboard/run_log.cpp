@@ -66,8 +66,8 @@ std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limi
 }
 
 // "Shirt" or "3" of a class, "0.25, 12" of numbers.
-std::string target_text(const SampleSet& set, std::size_t row, std::span<const std::string> class_names) {
-  if (!are_numbers(set.targets)) {
+std::string target_text(const TensorDataset& set, std::size_t row, std::span<const std::string> class_names) {
+  if (!is_regression(set.targets)) {
     const auto label = static_cast<std::size_t>(set.labels()[row]);
     return label < class_names.size() ? class_names[label] : std::to_string(label);
   }
@@ -116,7 +116,7 @@ std::span<const double> parameter_limits() {
 }
 
 const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, const Run& run) {
-  const Samples& samples = loader.samples();
+  const Subset& samples = loader.samples();
   const Shape& shape = samples.set->shape;
   if (!is_picture(shape)) return nullptr;
   const LoaderOptions& options = loader.options();
@@ -266,7 +266,7 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
 
 void RunLog::histograms(const Network& network, const ParameterCounts& counts, std::int64_t step) {
   if (!options_.histograms) return;
-  const auto add = [&](const std::string& tag, const ValueCounts& values) {
+  const auto add = [&](const std::string& tag, const HistogramCounts& values) {
     const std::vector<double> limits = tbwriter::histogram_limits(values.max);
     const std::vector<double> buckets(values.buckets.begin(), values.buckets.end());
     writer_.add_histogram_counts(tag,
@@ -317,7 +317,7 @@ void RunLog::batch_points(const Totals& totals, std::int64_t batch, const char* 
   writer_.add_scalar_batch(points, batch);
 }
 
-void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
+void RunLog::predictions(const Subset& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part, std::int64_t step) {
   if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step);
 }

@@ -36,7 +36,7 @@ class ImageGridCache {
   // The data set and the rows in the grid, how they are augmented, and whether they have captions. Owning the
   // set makes its address unique as long as the key exists.
   struct Key {
-    std::shared_ptr<const SampleSet> set;
+    std::shared_ptr<const TensorDataset> set;
     std::vector<std::uint32_t> rows;
     std::vector<AugmentStep> augment;
     std::uint64_t seed;  // of augment; 0 without it, and so is repeat
@@ -54,7 +54,7 @@ tbwriter::HParams to_hparams(const Params& params);
 /// layouts of several runs, and any run may be the only one that is looked at.
 tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation);
 
-/// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
+/// Bucket limits for Engine::parameter_histograms(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
 
 /// The points of an epoch: everything that has a tag and was measured. TensorBoard's page of hyperparameters
@@ -102,7 +102,7 @@ class RunLog {
   void batch(const Totals& totals, std::int64_t batch);
   /// The same of batches of the validation set.
   void validation_batch(const Totals& totals, std::int64_t batch);
-  void predictions(const Samples& samples, std::span<const float> outputs,
+  void predictions(const Subset& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step);
   /// What is known of the whole run only: the charts of test_points() at `step`, and as text all metrics
   /// and the seconds of the setup.

@@ -46,7 +46,7 @@ std::string line(std::string_view what, const std::filesystem::path& directory,
         "It shows none of more than {} runs until you filter them, and here are {}: type {} for \"Write a "
         "regex "
         "to filter runs\"\n",
-        kMostTickedRuns, names.size(), filter);
+        kMaxTickedRuns, names.size(), filter);
   }
   return text;
 }
@@ -56,7 +56,7 @@ std::string line(std::string_view what, const std::filesystem::path& directory,
 std::string run_filter(std::span<const std::string> names) {
   std::vector<std::string_view> left(names.begin(), names.end());
   std::vector<std::string_view> chosen;
-  while (left.size() > kMostTickedRuns) {
+  while (left.size() > kMaxTickedRuns) {
     std::map<std::string_view, std::size_t> counts;
     for (const std::string_view name : left) {
       for (const std::string_view part : parts_of(name)) ++counts[part];
@@ -65,7 +65,7 @@ std::string run_filter(std::span<const std::string> names) {
     std::pair<std::string_view, std::size_t> best{};
     for (const auto& part : counts) {
       if (part.second == left.size()) continue;
-      const bool fits = part.second <= kMostTickedRuns, best_fits = best.second <= kMostTickedRuns;
+      const bool fits = part.second <= kMaxTickedRuns, best_fits = best.second <= kMaxTickedRuns;
       if (best.second == 0 || (fits && !best_fits) ||
           (fits == best_fits && (fits ? part.second > best.second : part.second < best.second)))
         best = part;
@@ -96,7 +96,7 @@ std::string view_hint(const std::filesystem::path& directory, std::span<const Ru
   }
   const char* kWhat = "To look at it";
   if (means.empty()) return line(kWhat, directory, shown, quoted);
-  if (shown.size() > kMostTickedRuns && means.size() <= kMostTickedRuns) {
+  if (shown.size() > kMaxTickedRuns && means.size() <= kMaxTickedRuns) {
     return line("To look at the means of the repeats", mean_directory(directory), means, quoted) +
            line("To look at every run", directory, shown, quoted);
   }

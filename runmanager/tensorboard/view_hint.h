@@ -13,10 +13,10 @@ namespace sweep {
 
 /// As many runs TensorBoard ticks by itself. Of more it ticks none, and its pages open empty, until a filter
 /// leaves at most this many.
-inline constexpr std::size_t kMostTickedRuns = 40;
+inline constexpr std::size_t kMaxTickedRuns = 40;
 
 /// A regular expression, made of parts of the runs' names, that some of `names` match, but no more than
-/// kMostTickedRuns, and as many of these as single keys allow: "lr=0.01". Empty if no filter is needed.
+/// kMaxTickedRuns, and as many of these as single keys allow: "lr=0.01". Empty if no filter is needed.
 std::string run_filter(std::span<const std::string> names);
 
 /// One or two lines, each with a line break, with the command that shows the sweep in `directory`, and what

@@ -37,7 +37,7 @@ Json run_json(const LiveRun& run) {
           {"seconds_left", json_number(run.seconds_left())}};
 }
 
-constexpr int kMostEpochs = 1'000'000'000;
+constexpr int kMaxEpochs = 1'000'000'000;
 
 LiveRun run_from_json(const Json& json, std::string_view where) {
   LiveRun run;
@@ -59,7 +59,7 @@ LiveRun run_from_json(const Json& json, std::string_view where) {
   json.at("phase").get_to(run.phase);
   json.at("seconds").get_to(run.seconds);
   if (run.trained_epochs < 0 || run.finished_epochs < 0 || run.epochs < 0 ||
-      std::max(run.finished_epochs, run.epochs) > kMostEpochs)
+      std::max(run.finished_epochs, run.epochs) > kMaxEpochs)
     throw DataError(fmt::format("{}: not the progress of a sweep: a run with {} of {} epochs", where,
                                 run.finished_epochs, run.epochs));
   return run;

@@ -14,7 +14,7 @@
 namespace sweep {
 namespace {
 
-constexpr int kMostLines = 12, kFewestLines = 4;
+constexpr int kMaxLines = 12, kFewestLines = 4;
 constexpr int kShortestBar = 6, kLongestBar = 24, kPercentWidth = 5;
 
 // Which column goes first where there is no room. Of the parameters, these are constant, vary in the sweep,
@@ -206,7 +206,7 @@ std::string sweep_line(const LiveSweep& sweep, const Terminal& terminal, int wid
 
 std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& terminal) {
   const int width = std::max(1, terminal.width() - 1);  // The last column would wrap on some terminals.
-  const int height = std::clamp(terminal.height() / 4, kFewestLines, kMostLines);
+  const int height = std::clamp(terminal.height() / 4, kFewestLines, kMaxLines);
   LiveRuns runs;
   for (const auto& [number, run] : sweep.active) runs.push_back(&run);
   const std::size_t room = static_cast<std::size_t>(height) - 2;  // beside the sweep's line and the titles

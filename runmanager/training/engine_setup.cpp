@@ -5,8 +5,8 @@
 namespace sweep {
 
 std::optional<Placement> prepare_engine(Engine& engine, const PreparedRun& run, DataLoader& loader) {
-  std::vector<Samples> evaluation;
-  for (const Samples* part : {&run.data->validation, &run.data->test})
+  std::vector<Subset> evaluation;
+  for (const Subset* part : {&run.data->validation, &run.data->test})
     if (part->count > 0) evaluation.push_back(*part);
   const std::optional<Placement> placement = engine.prepare(run.data->train, evaluation);
   // With the samples on its device, the engine gathers and augments batches itself: there is nothing to

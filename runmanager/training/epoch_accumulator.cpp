@@ -18,7 +18,7 @@ void EpochAccumulator::add(const Totals& totals) {
 void EpochAccumulator::add_loss(double mean_loss, const Batch& batch) {
   training_.loss += mean_loss * static_cast<double>(batch.size());
   training_.samples += static_cast<std::int64_t>(batch.size());
-  has_classes_ = has_classes_ && !are_numbers(batch.targets);
+  has_classes_ = has_classes_ && !is_regression(batch.targets);
 }
 
 void EpochAccumulator::add_loss(double mean_loss, std::int64_t samples) {
@@ -38,14 +38,14 @@ void EpochAccumulator::add_correct(std::span<const float> outputs, const Batch& 
     throw ShapeError(
         fmt::format("track_num_correct: {} outputs for a batch of {}", outputs.size(), batch.size()));
   }
-  if (are_numbers(batch.targets))
+  if (is_regression(batch.targets))
     throw ShapeError("track_num_correct: the targets of the batch are no classes");
   const std::span<const std::int32_t> labels = batch.labels();
   const std::size_t classes = outputs.size() / batch.size();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto row = outputs.subspan(i * classes, classes);
     const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
-    training_.correct += largest == labels[batch.rows[i]];
+    training_.correct += largest == labels[batch.indices[i]];
   }
 }
 

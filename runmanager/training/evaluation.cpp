@@ -21,7 +21,7 @@ class Evaluator {
   void add(const Batch& batch) {
     if (class_weights_.empty()) return;
     double weight = 0;
-    for (const std::uint32_t row : batch.rows)
+    for (const std::uint32_t row : batch.indices)
       weight += static_cast<double>(class_weights_[static_cast<std::size_t>(batch.labels()[row])]);
     Totals totals = engine_.take_totals();
     totals.loss *= weight / static_cast<double>(batch.size());
@@ -44,7 +44,7 @@ class Evaluator {
 
 // Calls predict(batch, rows) for every batch, with the rows of outputs that are the batch's.
 template <typename Predict>
-std::vector<float> outputs_of(const Samples& samples, std::size_t classes, std::size_t batch_size,
+std::vector<float> outputs_of(const Subset& samples, std::size_t classes, std::size_t batch_size,
                               const std::function<void()>& after_batch, const Predict& predict) {
   std::vector<float> outputs(samples.count * classes);
   std::size_t done = 0;
@@ -60,7 +60,7 @@ std::vector<float> outputs_of(const Samples& samples, std::size_t classes, std::
 
 }  // namespace
 
-Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
+Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch_size,
                         std::span<const float> class_weights, const std::function<void()>& after_batch) {
   Evaluator evaluator(engine, class_weights);
   DataLoader loader(samples, {.batch_size = batch_size});
@@ -73,7 +73,7 @@ Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batc
   return evaluator.take_totals();
 }
 
-Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
+Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_t batch_size, int count,
                                RandomStream random) {
   const std::size_t size = std::min(batch_size, samples.count);
   const auto places = static_cast<std::uint32_t>(samples.count - size + 1);
@@ -83,7 +83,7 @@ Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size
   return totals;
 }
 
-Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::size_t classes,
+Evaluation evaluate_with_outputs(Engine& engine, const Subset& samples, std::size_t classes,
                                  std::size_t batch_size, std::span<const float> class_weights,
                                  const std::function<void()>& after_batch) {
   Evaluator evaluator(engine, class_weights);
@@ -95,13 +95,13 @@ Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::si
   return {evaluator.take_totals(), std::move(outputs)};
 }
 
-std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
+std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch) {
   return outputs_of(samples, classes, batch_size, after_batch,
                     [&engine](const Batch& batch, std::span<float> rows) { engine.predict(batch, rows); });
 }
 
-std::pair<Samples, std::string_view> shown_samples(const Dataset& data) {
+std::pair<Subset, std::string_view> shown_samples(const Dataset& data) {
   if (data.validation.count > 0) return {data.validation, "validation"};
   if (data.test.count > 0) return {data.test, "test"};
   return {data.train, "training"};
@@ -131,7 +131,7 @@ std::size_t profiled_samples(const Device& device, std::size_t batch_size) {
   return std::min(batch_size, device.type == DeviceType::kCpu ? kOnCpu : kOnCuda);
 }
 
-StepProfile profile_step(Engine& engine, const Device& device, const Samples& samples,
+StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples,
                          std::size_t batch_size) {
   DataLoader loader(samples, {.batch_size = profiled_samples(device, batch_size)});
   loader.begin_epoch(0);

@@ -19,11 +19,11 @@ namespace sweep {
 /// Loss and correct predictions, summed over `samples`. With `class_weights`, which may be empty, the losses
 /// are weighted over all of them, and their sum is that of the weighted mean. `after_batch` is called after
 /// each batch and ends the pass by throwing.
-Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
+Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch_size,
                         std::span<const float> class_weights, const std::function<void()>& after_batch);
 
 /// The same over `count` batches of consecutive samples, each from a place that `random` gives.
-Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
+Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_t batch_size, int count,
                                RandomStream random);
 
 /// What one pass over samples gives.
@@ -33,17 +33,17 @@ struct Evaluation {
 };
 
 /// evaluate_samples() that also returns the outputs of the network, `classes` per sample.
-Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::size_t classes,
+Evaluation evaluate_with_outputs(Engine& engine, const Subset& samples, std::size_t classes,
                                  std::size_t batch_size, std::span<const float> class_weights,
                                  const std::function<void()>& after_batch);
 
 /// The outputs alone, for a pass that measures nothing.
-std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
+std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
 
 /// The samples whose predictions a run shows, and the name of their part: of validation, else of the test,
 /// else those of training.
-std::pair<Samples, std::string_view> shown_samples(const Dataset& data);
+std::pair<Subset, std::string_view> shown_samples(const Dataset& data);
 
 /// `outputs` of a network for `classes` classes, `columns` per sample, with an output per class at least: of
 /// a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
@@ -62,7 +62,6 @@ std::size_t profiled_samples(const Device& device, std::size_t batch_size);
 
 /// Measures each layer in one training step over the first samples: a batch, but not more than is needed on
 /// this kind of device.
-StepProfile profile_step(Engine& engine, const Device& device, const Samples& samples,
-                         std::size_t batch_size);
+StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples, std::size_t batch_size);
 
 }  // namespace sweep

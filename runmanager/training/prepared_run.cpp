@@ -23,7 +23,7 @@ EngineOptions engine_options(const RunConfig& config, const Device& device) {
           .placement = config.placement,
           .deterministic = config.deterministic,
           .parallel = config.parallel,
-          .accumulate = config.accumulate};
+          .accumulation_steps = config.accumulate};
 }
 
 EngineOptions engine_options(const PreparedRun& run) {

@@ -9,13 +9,13 @@
 
 namespace sweep {
 
-bool RunEvaluation::is_shown(const Samples& part) const {
-  const Samples shown = shown_samples(*run_.data).first;
+bool RunEvaluation::is_shown(const Subset& part) const {
+  const Subset shown = shown_samples(*run_.data).first;
   return run_.config->log.predictions && has_classes() && part.count > 0 && shown.set == part.set &&
          shown.first == part.first && shown.count == part.count;
 }
 
-Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::string_view part,
+Totals RunEvaluation::evaluate(Engine& engine, const Subset& samples, std::string_view part,
                                bool keeps_outputs) {
   observer_.phase(part);
   const auto after = [this, part] {
@@ -33,7 +33,7 @@ Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::stri
 }
 
 Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
-  const Samples& samples = run_.data->validation;
+  const Subset& samples = run_.data->validation;
   outputs_.reset();  // of an epoch that more training has followed
   const Totals totals = evaluate(engine, samples, "validation", keeps_outputs);
   check_evaluation_loss(totals, "validation", place);

@@ -51,10 +51,10 @@ class RunEvaluation {
  private:
   bool has_classes() const { return run_.data->target_names.empty(); }
   // Whether predictions() shows the samples of this part.
-  bool is_shown(const Samples& part) const;
+  bool is_shown(const Subset& part) const;
   // Sets validation_variation_, too.
   Totals measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
-  Totals evaluate(Engine& engine, const Samples& samples, std::string_view part, bool keeps_outputs);
+  Totals evaluate(Engine& engine, const Subset& samples, std::string_view part, bool keeps_outputs);
 
   const PreparedRun& run_;
   RunRecorder& recorder_;

@@ -200,7 +200,7 @@ void RunManager::track_validation(const Totals& totals, double variation) {
   implementation_->epoch("track_validation").track_validation(totals, variation);
 }
 const EpochRecord& RunManager::end_epoch() { return implementation_->epoch("end_epoch").end_epoch(); }
-void RunManager::track_predictions(const Samples& samples, std::span<const float> outputs,
+void RunManager::track_predictions(const Subset& samples, std::span<const float> outputs,
                                    std::span<const std::string> class_names, std::string_view part) {
   implementation_->run("track_predictions").track_predictions(samples, outputs, class_names, part);
 }

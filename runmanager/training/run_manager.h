@@ -134,7 +134,7 @@ class RunManager {
   /// Outputs of the trained network, for PR curves, confusion matrix and misclassified samples:
   /// [samples.count, classes] row-major, before softmax. `part` names the samples: "validation". Throws
   /// ShapeError if `outputs` has no whole row for each sample, or one with fewer outputs than classes.
-  void track_predictions(const Samples& samples, std::span<const float> outputs,
+  void track_predictions(const Subset& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part);
   /// A number about the whole run, such as "test_accuracy"; in run.json and the Text tab.
   void track_metric(std::string_view name, double value);

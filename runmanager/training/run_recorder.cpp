@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/engine/numbered_name.h"
 #include "runmanager/records/event_file_sizes.h"
+#include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
@@ -130,7 +131,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   log_.emplace(directory_, run, record_.provenance, !options_.shared);
   if (trained_.network == nullptr) return;
-  log_->layout(are_numbers(trained_.loader->samples().set->targets), run.has_validation);
+  log_->layout(is_regression(trained_.loader->samples().set->targets), run.has_validation);
   log_->network(*trained_.network);
   if (run.log.images > 0) {
     if (const auto* grid = grids.first_batch(*trained_.loader, run)) log_->images(*grid);
@@ -228,7 +229,7 @@ void RunRecorder::track_parameters(std::span<const float> values, std::span<cons
 void RunRecorder::track_parameters(const Engine& engine) {
   check_device(engine);
   end_training();
-  auto counts = engine.count_parameters(parameter_limits());
+  auto counts = engine.parameter_histograms(parameter_limits());
   if (!counts) return track_parameters(engine.parameters(), engine.gradients());
   const std::size_t parameters = network("track_parameters").parameters().size();
   if (counts->values.size() != parameters || counts->gradients.size() != parameters) {
@@ -294,16 +295,16 @@ const EpochRecord& RunRecorder::end_epoch() {
   return epoch;
 }
 
-void RunRecorder::track_predictions(const Samples& samples, std::span<const float> outputs,
+void RunRecorder::track_predictions(const Subset& samples, std::span<const float> outputs,
                                     std::span<const std::string> class_names, std::string_view part) {
   if (samples.count == 0 || outputs.size() % samples.count != 0) {
     throw ShapeError(
         fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
   }
   const std::size_t columns = outputs.size() / samples.count;
-  if (are_numbers(samples.set->targets) || columns < class_names.size()) {
+  if (is_regression(samples.set->targets) || columns < class_names.size()) {
     throw ShapeError(fmt::format("track_predictions: {} outputs per sample for {} classes", columns,
-                                 are_numbers(samples.set->targets) ? 0 : class_names.size()));
+                                 is_regression(samples.set->targets) ? 0 : class_names.size()));
   }
   const double begin = now();
   log_->predictions(samples, outputs, class_names, part, last_step());

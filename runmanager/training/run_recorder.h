@@ -141,7 +141,7 @@ class RunRecorder {
 
   /// Outputs for `samples`, [samples.count, classes] row-major, before softmax. `part` names the samples:
   /// "validation".
-  void track_predictions(const Samples& samples, std::span<const float> outputs,
+  void track_predictions(const Subset& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part);
   /// The epoch whose weights kBestFile has, or is about to have.
   void track_best_epoch(int epoch) { record_.best_epoch = epoch; }

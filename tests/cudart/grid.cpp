@@ -267,16 +267,15 @@ void require_launchable(Index3 grid, Index3 block, std::size_t shared_bytes) {
       throw std::logic_error("a kernel is launched with " + std::to_string(got) + " " + what +
                              ", want at most " + std::to_string(most));
   };
-  constexpr unsigned kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535, kMostThreads = 1024,
-                     kMostThreadsZ = 64;
-  constexpr std::size_t kMostSharedBytes = std::size_t{227} << 10;
-  require(grid.x <= kMostBlocksX, "blocks along x", grid.x, kMostBlocksX);
-  require(grid.y <= kMostBlocksYZ, "blocks along y", grid.y, kMostBlocksYZ);
-  require(grid.z <= kMostBlocksYZ, "blocks along z", grid.z, kMostBlocksYZ);
+  constexpr unsigned kMaxBlocksX = 0x7FFFFFFF, kMaxBlocksYZ = 65535, kMaxThreads = 1024, kMaxThreadsZ = 64;
+  constexpr std::size_t kMaxSharedBytes = std::size_t{227} << 10;
+  require(grid.x <= kMaxBlocksX, "blocks along x", grid.x, kMaxBlocksX);
+  require(grid.y <= kMaxBlocksYZ, "blocks along y", grid.y, kMaxBlocksYZ);
+  require(grid.z <= kMaxBlocksYZ, "blocks along z", grid.z, kMaxBlocksYZ);
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  require(threads <= kMostThreads, "threads in a block", threads, kMostThreads);
-  require(block.z <= kMostThreadsZ, "threads along z", block.z, kMostThreadsZ);
-  require(shared_bytes <= kMostSharedBytes, "bytes of shared memory", shared_bytes, kMostSharedBytes);
+  require(threads <= kMaxThreads, "threads in a block", threads, kMaxThreads);
+  require(block.z <= kMaxThreadsZ, "threads along z", block.z, kMaxThreadsZ);
+  require(shared_bytes <= kMaxSharedBytes, "bytes of shared memory", shared_bytes, kMaxSharedBytes);
 }
 
 // For every block, so that a kernel that relies on zeros, or on what the block before it left, fails.

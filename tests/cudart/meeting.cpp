@@ -20,7 +20,7 @@
 namespace sweep::cuda::cudart {
 namespace {
 
-constexpr std::size_t kMostRanks = 16;
+constexpr std::size_t kMaxRanks = 16;
 constexpr std::size_t kWindow = 1 << 20;  // bytes that are exchanged at once
 
 }  // namespace
@@ -29,14 +29,14 @@ constexpr std::size_t kWindow = 1 << 20;  // bytes that are exchanged at once
 struct Meeting::Shared {
   struct Rank {
     std::array<char, 64> device;  // empty until the rank joins
-    std::array<std::size_t, kMostRanks + 1> begins;
+    std::array<std::size_t, kMaxRanks + 1> begins;
     std::atomic<std::uint64_t> arrivals;
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
   std::atomic<std::uint64_t> left;  // ranks that have left
   int size;
-  std::array<Rank, kMostRanks> ranks;
+  std::array<Rank, kMaxRanks> ranks;
   std::array<std::byte, kWindow> window;
 };
 
@@ -78,9 +78,9 @@ Meeting::~Meeting() = default;
 
 void Meeting::join(const std::string& device) {
   const std::string own = "NCCL: rank " + std::to_string(rank_);
-  if (size_ > static_cast<int>(kMostRanks))
+  if (size_ > static_cast<int>(kMaxRanks))
     throw CommunicatorError(own + " of " + std::to_string(size_) + ": the stand-in has at most " +
-                            std::to_string(kMostRanks));
+                            std::to_string(kMaxRanks));
   struct Lock {  // ends with the process
     explicit Lock(int locked) : file(locked) { ::flock(file, LOCK_EX); }
     ~Lock() { ::flock(file, LOCK_UN); }

@@ -18,17 +18,17 @@ inline OwnedBatch random_batch(std::size_t images, std::size_t pixels, std::int3
     batch.pixels.push_back(static_cast<std::uint8_t>(random.next_u32()));
   for (std::size_t i = 0; i < images; ++i) {
     batch.labels.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(classes))));
-    batch.rows.push_back(static_cast<std::uint32_t>(i));
+    batch.indices.push_back(static_cast<std::uint32_t>(i));
   }
   return batch;
 }
 
 /// The same samples as a data set, each of `shape`.
-inline std::shared_ptr<const SampleSet> random_set(std::size_t images, const Shape& shape,
-                                                   std::int32_t classes, std::uint64_t seed) {
+inline std::shared_ptr<const TensorDataset> random_set(std::size_t images, const Shape& shape,
+                                                       std::int32_t classes, std::uint64_t seed) {
   OwnedBatch batch = random_batch(images, element_count(shape), classes, seed);
-  return std::make_shared<const SampleSet>(
-      SampleSet{shape, std::move(batch.pixels), std::move(batch.labels)});
+  return std::make_shared<const TensorDataset>(
+      TensorDataset{shape, std::move(batch.pixels), std::move(batch.labels)});
 }
 
 }  // namespace sweep::test

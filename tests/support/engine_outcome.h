@@ -74,7 +74,7 @@ inline EngineOutcome outcome_of(Engine& engine, const Network& network, const Ba
 inline void train_steps(Engine& engine, const Batch& batch, std::span<const std::size_t> sizes) {
   for (const std::size_t size : sizes) {
     Batch part = batch;
-    part.rows = batch.rows.last(size);
+    part.indices = batch.indices.last(size);
     engine.train(part, 0.01);
   }
 }

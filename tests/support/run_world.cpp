@@ -58,7 +58,7 @@ std::vector<OptimizerState> FakeEngine::optimizer_state() const {
 }
 
 Dataset small_dataset() {
-  auto set = std::make_shared<SampleSet>();
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {1, 4, 4};
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;

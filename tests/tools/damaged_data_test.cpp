@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // A picture of the largest size that is decoded has 201 MB, and is turned from rows into channels.
-constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{512} << 20;
 
 class DamagedData : public ::testing::TestWithParam<Kind> {
  protected:
@@ -39,7 +39,7 @@ class DamagedData : public ::testing::TestWithParam<Kind> {
     finished.out = folder_.without_folder(finished.out);
 #ifndef __SANITIZE_ADDRESS__
     EXPECT_LT(finished.cpu_seconds, 1.0);
-    EXPECT_LT(finished.peak_bytes, kMostBytes);
+    EXPECT_LT(finished.peak_bytes, kMaxBytes);
 #endif
     return finished;
   }

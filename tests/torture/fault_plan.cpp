@@ -31,8 +31,8 @@ Plan plan;
 std::atomic<long> calls{0};
 std::atomic<bool> ready{false};
 std::atomic<bool> begun{false};
-constexpr int kMostFiles = 4096;
-std::atomic<bool> watched[kMostFiles];
+constexpr int kMaxFiles = 4096;
+std::atomic<bool> watched[kMaxFiles];
 
 bool is_worker() {
   char text[4096];
@@ -112,10 +112,10 @@ struct StackHash {
 };
 
 _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
-  constexpr int kMostFrames = 6;  // deep enough to tell the program's own callers of a library's function
+  constexpr int kMaxFrames = 6;  // deep enough to tell the program's own callers of a library's function
   auto& hash = *static_cast<StackHash*>(argument);
   hash.value = (hash.value ^ _Unwind_GetIP(context)) * 1099511628211u;
-  return ++hash.frames == kMostFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return ++hash.frames == kMaxFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 bool is_new_stack() {
@@ -156,9 +156,9 @@ bool has_begun() { return begun; }
 
 int planned_error() { return plan.error; }
 
-bool is_watched(int fd) { return fd >= 0 && fd < kMostFiles && watched[fd]; }
+bool is_watched(int fd) { return fd >= 0 && fd < kMaxFiles && watched[fd]; }
 void watch(int fd, bool value) {
-  if (fd >= 0 && fd < kMostFiles) watched[fd] = value;
+  if (fd >= 0 && fd < kMaxFiles) watched[fd] = value;
 }
 
 bool is_below(const char* path) {

@@ -30,14 +30,14 @@ struct Case {
   std::size_t batch_size, samples;
 };
 
-Samples random_samples(const Case& c, std::int64_t classes) {
+Subset random_samples(const Case& c, std::int64_t classes) {
   std::mt19937 random(1);
   std::vector<std::uint8_t> pixels(c.samples * element_count(c.input));
   std::vector<std::int32_t> labels(c.samples);
   for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
   for (std::int32_t& label : labels)
     label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes));
-  return {std::make_shared<SampleSet>(SampleSet{c.input, std::move(pixels), std::move(labels)}), 0,
+  return {std::make_shared<TensorDataset>(TensorDataset{c.input, std::move(pixels), std::move(labels)}), 0,
           c.samples};
 }
 

@@ -79,7 +79,7 @@ SearchDomain mixed_domain() {
 }
 
 // optimizer (SGD, Adam, RMSprop), lr, momentum of SGD, 1 - beta2 of Adam, layers, and the width of each.
-constexpr std::size_t kFirstWidth = 5, kMostWidths = 4;
+constexpr std::size_t kFirstWidth = 5, kMaxWidths = 4;
 
 double conditional(const SearchPoint& point) {
   const double lr = std::log10(*point[1]), layers = *point[4];
@@ -97,8 +97,8 @@ SearchDomain conditional_domain() {
                                      {.kind = kLogUniform, .low = 1e-5, .high = 1},
                                      {.kind = kUniform, .low = 0, .high = 0.99},
                                      {.kind = kLogUniform, .low = 1e-4, .high = 0.1},
-                                     {.kind = kInteger, .low = 1, .high = kMostWidths}}};
-  domain.dimensions.resize(kFirstWidth + kMostWidths, {.kind = kLogInteger, .low = 8, .high = 512});
+                                     {.kind = kInteger, .low = 1, .high = kMaxWidths}}};
+  domain.dimensions.resize(kFirstWidth + kMaxWidths, {.kind = kLogInteger, .low = 8, .high = 512});
   domain.is_active = [](const SearchPoint& point, std::size_t d) {
     if (d == 2) return point[0] == 0.0;
     if (d == 3) return point[0] == 1.0;

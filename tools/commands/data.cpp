@@ -36,7 +36,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostSkippedShown = 20, kMostFeaturesShown = 12;
+constexpr std::size_t kMaxSkippedShown = 20, kMaxFeaturesShown = 12;
 
 struct DataOptions {
   std::vector<std::string> words;  // "get NAME", or FILE and overrides
@@ -157,12 +157,12 @@ void print_text(const Dataset& dataset) {
                                      dataset.format, dataset.source.string(), shape_text(dataset),
                                      megabytes(memory_bytes(dataset))));
   if (const auto& names = dataset.feature_names; !names.empty()) {
-    const auto shown = std::span(names).first(std::min(names.size(), kMostFeaturesShown));
+    const auto shown = std::span(names).first(std::min(names.size(), kMaxFeaturesShown));
     std::cout << printable(fmt::format("{} feature{}: {}{}\n", names.size(), names.size() == 1 ? "" : "s",
                                        fmt::join(shown, ", "), shown.size() < names.size() ? ", …" : ""));
   }
   std::cout << '\n' << terminal_table(parts_table(dataset, parts), stdout_unicode());
-  const std::size_t shown = std::min(dataset.skipped.size(), kMostSkippedShown);
+  const std::size_t shown = std::min(dataset.skipped.size(), kMaxSkippedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const SkippedFile& file = dataset.skipped[i];
     std::cout << printable_line(fmt::format("skipped: {}: {}", file.path.string(), file.reason)) << '\n';

@@ -25,7 +25,7 @@ int evaluate(const EvaluateOptions& options) {
   const LoadedRun run = load_run(options.trained);
   const Dataset data = load_data_with_warning(run);
   std::string part = options.part;
-  const Samples samples = part_of(data, part);
+  const Subset samples = part_of(data, part);
   Predictor predictor(run, options.device);
   const RunScores scores = score_samples(run, predictor, samples, part);
   if (options.format == TableFormat::kJson) {

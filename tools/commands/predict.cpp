@@ -114,13 +114,13 @@ std::size_t predict_dataset(const PredictOptions& options, const LoadedRun& run,
                             Output& output) {
   const Dataset data = load_data_with_warning(run);
   std::string part = options.part;
-  Samples samples = part_of(data, part);
+  Subset samples = part_of(data, part);
   const std::size_t all = samples.count;
   const bool is_table = options.format == TableFormat::kText;
   const std::size_t limit = options.limit > 0 ? options.limit : is_table ? kShownOfDataset : all;
   const std::size_t end = std::min(all, limit);
   for (std::size_t done = 0; done < end;) {
-    const Samples piece = samples.part(done, std::min(end - done, kSamplesAtOnce));
+    const Subset piece = samples.part(done, std::min(end - done, kSamplesAtOnce));
     Predictions predictions;
     predictions.values = predictor.predict(piece);
     std::vector<std::int32_t> labels;

@@ -32,7 +32,7 @@ std::string keys_help() {
 CLI::Validator jobs_validator() {
   return CLI::Validator(
       [](std::string& word) {
-        constexpr int kMostJobs = 1024;
+        constexpr int kMaxJobs = 1024;
         if (word == "auto") {
           word = "0";
           return std::string();
@@ -40,8 +40,8 @@ CLI::Validator jobs_validator() {
         int jobs = 0;
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), jobs);
         const bool good =
-            error == std::errc() && end == word.data() + word.size() && jobs >= 1 && jobs <= kMostJobs;
-        return good ? std::string() : fmt::format("got {}, want 1 to {}, or auto", word, kMostJobs);
+            error == std::errc() && end == word.data() + word.size() && jobs >= 1 && jobs <= kMaxJobs;
+        return good ? std::string() : fmt::format("got {}, want 1 to {}, or auto", word, kMaxJobs);
       },
       "");
 }

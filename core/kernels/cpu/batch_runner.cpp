@@ -18,7 +18,7 @@ Block make_block(const Batch& batch, std::size_t index) {
 
 // The row of a lane's sample. Lanes beyond the end of the batch repeat its last sample.
 std::size_t row_of(const Batch& batch, const Block& block, std::size_t lane) {
-  return batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
+  return batch.indices[block.index * kLanes + std::min(lane, block.images - 1)];
 }
 
 DevicePlace place_in(const Communicator* group) {
@@ -348,7 +348,7 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
                       });
   };
   // An untimed pass over the first block warms up the caches.
-  const Batch first{batch.samples, batch.targets, batch.rows.first(std::min(kLanes, batch.size()))};
+  const Batch first{batch.samples, batch.targets, batch.indices.first(std::min(kLanes, batch.size()))};
   if (first.size() > 0) train_alone(first, nullptr);
   if (batch.size() > 0) train_alone(batch, seconds.data());
 
@@ -372,7 +372,7 @@ void BatchRunner::add_totals(std::size_t partials, const Batch& batch) {
   }
   const auto samples = static_cast<std::int64_t>(batch.size());
   sums_.samples += samples;
-  if (are_numbers(batch.targets)) {
+  if (is_regression(batch.targets)) {
     sums_.numbers += samples * static_cast<std::int64_t>(outputs_);
   } else if (counts_top(outputs_)) {
     sums_.ranked += samples;

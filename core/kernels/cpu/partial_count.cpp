@@ -29,7 +29,7 @@ std::size_t partial_count(const Network& network, const Program& program, std::s
 // Turns in which the partial sums of a batch are trained. Only with batch normalization does a turn of its
 // own change anything: without it, a block's memory is free again when it has been trained.
 std::size_t turns_of(const EngineOptions& options, const Program& program) {
-  return program.phases() > 1 ? static_cast<std::size_t>(std::max(options.accumulate, 1)) : 1;
+  return program.phases() > 1 ? static_cast<std::size_t>(std::max(options.accumulation_steps, 1)) : 1;
 }
 
 std::size_t most_blocks_at_once(const Network& network, const Program& program, std::size_t max_blocks,

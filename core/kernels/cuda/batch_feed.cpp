@@ -34,7 +34,7 @@ void point_to(StepInput& input, const Batch& batch, const std::byte* samples, co
   } else {
     input.pixels = reinterpret_cast<const std::uint8_t*>(samples);
   }
-  if (are_numbers(batch.targets)) {
+  if (is_regression(batch.targets)) {
     input.numbers = reinterpret_cast<const float*>(targets);
   } else {
     input.labels = reinterpret_cast<const std::int32_t*>(targets);
@@ -70,7 +70,7 @@ void BatchFeed::add(Stream& stream, const Batch& batch, StepInput input) {
   auto* rows = reinterpret_cast<std::uint32_t*>(step + kRowsOffset);
   if (make_resident(stream, batch.set)) {
     point_to(input, batch, sets_.front().samples.data(), sets_.front().targets.data());
-    std::copy(batch.rows.begin(), batch.rows.end(), rows);
+    std::copy(batch.indices.begin(), batch.indices.end(), rows);
   } else {
     stage(stream, batch, input, rows);
   }
@@ -94,11 +94,11 @@ StepInputs BatchFeed::upload(Stream& stream) {
 
 StepInputs BatchFeed::inputs() const { return {device_.data(), stride_, kRowsOffset, numbers_offset_}; }
 
-bool BatchFeed::is_resident(const std::shared_ptr<const SampleSet>& set) const {
+bool BatchFeed::is_resident(const std::shared_ptr<const TensorDataset>& set) const {
   return std::any_of(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
 }
 
-bool BatchFeed::should_be_resident(const SampleSet& set) const {
+bool BatchFeed::should_be_resident(const TensorDataset& set) const {
   if (placement_ != Placement::kAuto) return placement_ == Placement::kDevice;
   // The rest of the memory is for graphs, libraries and other processes.
   const std::size_t samples = fed_.samples ? bytes_of(set.samples).size() : 0,
@@ -106,7 +106,7 @@ bool BatchFeed::should_be_resident(const SampleSet& set) const {
   return samples + targets <= free_memory() / 10 * 9;
 }
 
-bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const SampleSet>& set) {
+bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const TensorDataset>& set) {
   if (set == nullptr || placement_ == Placement::kHost) return false;
   const auto found =
       std::find_if(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
@@ -157,7 +157,7 @@ std::size_t BatchFeed::targets_offset(const RowBytes& bytes) const {
   return align(batch_size_ * bytes.sample);
 }
 
-void BatchFeed::allocate_staging(Stream& stream, const SampleSet& set) {
+void BatchFeed::allocate_staging(Stream& stream, const TensorDataset& set) {
   allocate_staging(stream, row_bytes(view(set.samples), view(set.targets)));
 }
 
@@ -188,9 +188,9 @@ void BatchFeed::stage(Stream& stream, const Batch& batch, StepInput& input, std:
   for (std::size_t i = 0; i < batch.size();) {
     // Consecutive rows are copied together. A batch that a loader's worker has gathered is one such run.
     std::size_t end = i + 1;
-    while (end < batch.size() && batch.rows[end] == batch.rows[end - 1] + 1) ++end;
-    copy_rows(staging.host.data(), i, samples, batch.rows[i], end - i, bytes.sample);
-    copy_rows(staging.host.data() + offset, i, targets, batch.rows[i], end - i, bytes.targets);
+    while (end < batch.size() && batch.indices[end] == batch.indices[end - 1] + 1) ++end;
+    copy_rows(staging.host.data(), i, samples, batch.indices[i], end - i, bytes.sample);
+    copy_rows(staging.host.data() + offset, i, targets, batch.indices[i], end - i, bytes.targets);
     i = end;
   }
   std::iota(rows, rows + batch.size(), 0u);

@@ -33,11 +33,11 @@ class BatchFeed {
   /// collected. False for nullptr. Unless is_resident(set), call it only between upload() and add(): it may
   /// evict the set that was used least recently. Throws DeviceError if the placement demands the device and
   /// the set does not fit.
-  bool make_resident(Stream& stream, const std::shared_ptr<const SampleSet>& set);
-  bool is_resident(const std::shared_ptr<const SampleSet>& set) const;
+  bool make_resident(Stream& stream, const std::shared_ptr<const TensorDataset>& set);
+  bool is_resident(const std::shared_ptr<const TensorDataset>& set) const;
 
   /// Allocates the staging buffers for samples of `set` now instead of with the first batch that needs them.
-  void allocate_staging(Stream& stream, const SampleSet& set);
+  void allocate_staging(Stream& stream, const TensorDataset& set);
 
   /// Adds a step over `batch`. `input` brings everything but samples and targets. At most max_steps() steps
   /// between two upload(), and only one if the batch's set is not resident.
@@ -53,7 +53,7 @@ class BatchFeed {
 
  private:
   struct ResidentSet {
-    std::shared_ptr<const SampleSet> set;  // held, so that no other set can get its address
+    std::shared_ptr<const TensorDataset> set;  // held, so that no other set can get its address
     Array<std::byte> samples, targets;
   };
   // One batch: samples, then targets.
@@ -71,7 +71,7 @@ class BatchFeed {
   RowBytes row_bytes(const SampleSpan& samples, const TargetSpan& targets) const;
   std::size_t targets_offset(const RowBytes& bytes) const;
   void allocate_staging(Stream& stream, const RowBytes& bytes);
-  bool should_be_resident(const SampleSet& set) const;
+  bool should_be_resident(const TensorDataset& set) const;
   void stage(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows);
 
   const int max_steps_;
@@ -80,8 +80,8 @@ class BatchFeed {
   const std::size_t stride_;  // bytes of one step's input: StepInput, rows, and numbers if it augments
   const Placement placement_;
   const FedArrays fed_;
-  std::list<ResidentSet> sets_;                             // the most recently used first
-  std::list<std::weak_ptr<const SampleSet>> not_resident_;  // did not fit when they were first needed
+  std::list<ResidentSet> sets_;                                 // the most recently used first
+  std::list<std::weak_ptr<const TensorDataset>> not_resident_;  // did not fit when they were first needed
   // Step inputs. The host fills one of the two pinned buffers while the copy of the other may still run.
   PinnedMemory host_[2];
   Event sent_[2];  // the copy of host_[i] is done

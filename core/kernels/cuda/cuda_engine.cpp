@@ -19,10 +19,10 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
             cuda::program_options(options, options.device.index, {.turns = cuda::turns_of(options)}),
             options.batch_size, options.placement) {}
 
-  std::optional<Placement> prepare(const Samples& training, std::span<const Samples> evaluation) override {
+  std::optional<Placement> prepare(const Subset& training, std::span<const Subset> evaluation) override {
     trained_.flush();
     const bool resident = prepare(Task::kTrain, training);
-    for (const Samples& samples : evaluation) prepare(Task::kEvaluate, samples);
+    for (const Subset& samples : evaluation) prepare(Task::kEvaluate, samples);
     trained_.stream().wait();
     return resident ? Placement::kDevice : Placement::kHost;
   }
@@ -40,7 +40,7 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
     return trained_.clock().take();
   }
 
-  std::optional<ParameterCounts> count_parameters(std::span<const double> limits) const override {
+  std::optional<ParameterCounts> parameter_histograms(std::span<const double> limits) const override {
     trained_.flush();
     if (!counter_ || !std::ranges::equal(counter_->limits(), limits)) {
       std::vector<cuda::CountedArray> arrays;
@@ -50,7 +50,7 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
       }
       counter_.emplace(trained_.stream(), arrays, limits);
     }
-    const std::vector<ValueCounts> counts = counter_->count(trained_.stream());
+    const std::vector<HistogramCounts> counts = counter_->count(trained_.stream());
     const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
     return ParameterCounts{{counts.begin(), middle}, {middle, counts.end()}};
   }
@@ -58,7 +58,7 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
  private:
   // Makes the samples' set resident and records the graphs that an epoch over it will launch, so that no step
   // of the training pays for it. Returns whether the set is resident.
-  bool prepare(Task task, const Samples& samples) {
+  bool prepare(Task task, const Subset& samples) {
     const bool resident = trained_.feed().make_resident(trained_.stream(), samples.set);
     // Samples of the host come as its loader has changed them.
     if (resident && task == Task::kTrain && !options_.augment.steps.empty()) {
@@ -87,7 +87,7 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
     return resident;
   }
 
-  mutable std::optional<cuda::ValueCounter> counter_;  // made by the first count_parameters()
+  mutable std::optional<cuda::ValueCounter> counter_;  // made by the first parameter_histograms()
 };
 
 }  // namespace

@@ -182,11 +182,11 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
     own_rows_.clear();
     for (int turn = 0; turn < parts_.turns; ++turn) {
       const SampleRange own = own_of(turn);
-      const auto rows = batch.rows.subspan(own.begin, own.size());
+      const auto rows = batch.indices.subspan(own.begin, own.size());
       own_rows_.insert(own_rows_.end(), rows.begin(), rows.end());
     }
     Batch samples = batch;
-    samples.rows = own_rows_;
+    samples.indices = own_rows_;
     return samples;
   }
 
@@ -241,10 +241,10 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
   const GradientParts parts_;
   std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
-  std::vector<std::uint32_t> own_rows_;           // of the last batch
-  std::shared_ptr<const SampleSet> trained_set_;  // of the last batch
-  bool is_resident_ = false;                      // whether it was when it came first
-  std::int64_t last_trained_ = 0;                 // steps before the last evaluation
+  std::vector<std::uint32_t> own_rows_;               // of the last batch
+  std::shared_ptr<const TensorDataset> trained_set_;  // of the last batch
+  bool is_resident_ = false;                          // whether it was when it came first
+  std::int64_t last_trained_ = 0;                     // steps before the last evaluation
 };
 
 }  // namespace

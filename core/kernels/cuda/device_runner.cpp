@@ -27,7 +27,7 @@ ProgramOptions program_options(const EngineOptions& options, int device, const G
 
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
   Batch rows = batch;
-  rows.rows = batch.rows.subspan(begin, end - begin);
+  rows.indices = batch.indices.subspan(begin, end - begin);
   return rows;
 }
 

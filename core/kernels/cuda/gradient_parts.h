@@ -15,7 +15,7 @@ namespace sweep::cuda {
 /// Each part is a pass of its own, whose gradient and totals are kept apart, so that bits do not depend on
 /// who computes it.
 struct GradientParts {
-  int turns = 1;           // EngineOptions::accumulate, but at most the samples of the largest batch
+  int turns = 1;           // EngineOptions::accumulation_steps, but at most the samples of the largest batch
   int count = 1;           // parts of a turn: kGradientParts if devices share it
   int first = 0, end = 1;  // those of each turn that this device computes
   int most = 1;            // those of the device that computes most
@@ -24,7 +24,7 @@ struct GradientParts {
 };
 
 inline int turns_of(const EngineOptions& options) {
-  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(options.accumulate),
+  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(options.accumulation_steps),
                                                 std::max<std::size_t>(options.batch_size, 1)));
 }
 

@@ -57,8 +57,8 @@ int plane_of(const Shape& input) {
 AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) {
   const Shape& shape = network.input();
   if (options.augment.steps.empty() || shape.size() != 3) return {};
-  if (options.augment.steps.size() > kMostAugmentSteps)
-    throw ConfigError("augment: at most " + std::to_string(kMostAugmentSteps) + " changes are possible");
+  if (options.augment.steps.size() > kMaxAugmentSteps)
+    throw ConfigError("augment: at most " + std::to_string(kMaxAugmentSteps) + " changes are possible");
   return {.steps = nullptr,
           .count = static_cast<int>(options.augment.steps.size()),
           .seed = options.augment.seed,

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Runs that a message names one by one; of more it says how many there are.
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMaxNamed = 5;
 
 bool is_there(const fs::path& path) {
   std::error_code error;
@@ -227,7 +227,7 @@ std::string differences_text(std::span<const RequestedRun> runs, std::span<const
   std::size_t named = 0, unnamed = 0;
   for (std::size_t i = 0; i < existing.size(); ++i) {
     if (existing[i].fate != RunFate::kInTheWay) continue;
-    if (named == kMostNamed) {
+    if (named == kMaxNamed) {
       ++unnamed;
       continue;
     }

@@ -169,9 +169,9 @@ Json complete_augment(const Given& given) {
   }
   Json changes = Json::array();
   for (const JsonNode& node : list.elements) changes.push_back(complete_change(node, given.problems));
-  if (list.elements.size() > kMostAugmentSteps)
+  if (list.elements.size() > kMaxAugmentSteps)
     given.problems.add(*list.location, fmt::format("got {} changes, want at most {}", list.elements.size(),
-                                                   kMostAugmentSteps));
+                                                   kMaxAugmentSteps));
   return changes.empty() ? Json() : changes;
 }
 

@@ -113,8 +113,8 @@ TEST(Augment, VisitsEveryPlaceAboutEquallyOften) {
   for (std::size_t i = 0; i < 64; ++i) EXPECT_NEAR(places[i], 100, 50) << i;
 }
 
-Samples many_images() {
-  auto set = std::make_shared<SampleSet>();
+Subset many_images() {
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {1, 6, 5};
   std::vector<std::uint8_t> pixels(20 * 30);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(1 + i % 251);
@@ -133,7 +133,7 @@ std::map<std::int32_t, std::vector<std::uint8_t>> epoch_of(const LoaderOptions& 
   loader.begin_epoch(epoch);
   std::map<std::int32_t, std::vector<std::uint8_t>> images;
   while (const Batch* batch = loader.next()) {
-    for (const std::uint32_t row : batch->rows) {
+    for (const std::uint32_t row : batch->indices) {
       const auto pixels = batch->pixels().subspan(row * 30, 30);
       images[batch->labels()[row]].assign(pixels.begin(), pixels.end());
     }
@@ -146,7 +146,7 @@ TEST(AugmentingLoader, GivesTheSameImagesForAnyOrderBatchSizeAndNumberOfWorkers)
   const LoaderOptions plain{.batch_size = 17, .seed = 9, .repeat = 1, .augment = steps};
   const auto expected = epoch_of(plain, 3);
   ASSERT_EQ(expected.size(), 17u);
-  const Samples samples = many_images();
+  const Subset samples = many_images();
   for (const auto& [label, image] : expected) {
     const auto original = samples.set->pixels().subspan(static_cast<std::size_t>(label) * 30, 30);
     EXPECT_EQ(image,
@@ -172,11 +172,11 @@ TEST(AugmentingLoader, GivesTheSameImagesForAnyOrderBatchSizeAndNumberOfWorkers)
 }
 
 TEST(AugmentingLoader, RefusesWhatCannotBeChanged) {
-  const auto error = [](Samples samples, AugmentStep step) {
+  const auto error = [](Subset samples, AugmentStep step) {
     return test::message_of<ConfigError>(
         [&] { const DataLoader loader(std::move(samples), {.batch_size = 2, .augment = {step}}); });
   };
-  auto flat = std::make_shared<SampleSet>(*many_images().set);
+  auto flat = std::make_shared<TensorDataset>(*many_images().set);
   flat->shape = {30};
   EXPECT_THAT(error({flat, 0, 20}, kFlip),
               HasSubstr("augment changes images, [channels, height, width], but the "

@@ -20,8 +20,8 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // `count` samples of 2x3 pixels, all different, with labels that tell them apart.
-std::shared_ptr<const SampleSet> make_set(std::size_t count) {
-  auto set = std::make_shared<SampleSet>();
+std::shared_ptr<const TensorDataset> make_set(std::size_t count) {
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {1, 2, 3};
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
@@ -45,7 +45,7 @@ Content read_epoch(DataLoader& loader, std::uint32_t epoch, std::size_t most = S
     const Batch* batch = loader.next();
     if (batch == nullptr) break;
     content.emplace_back();
-    for (const std::uint32_t row : batch->rows) {
+    for (const std::uint32_t row : batch->indices) {
       const auto pixels = batch->pixels().subspan(row * bytes, bytes);
       content.back().emplace_back(batch->labels()[row],
                                   std::vector<std::uint8_t>(pixels.begin(), pixels.end()));
@@ -175,7 +175,7 @@ TEST_P(LoaderOfWorkers, CountsTheTimeInsideNextOnly) {
 }
 
 TEST_P(LoaderOfWorkers, GivesFloatsAndNumbersAsItGivesBytesAndClasses) {
-  auto set = std::make_shared<SampleSet>();
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {3};
   std::vector<float> samples, numbers;
   for (std::size_t i = 0; i < 40; ++i) {
@@ -190,7 +190,7 @@ TEST_P(LoaderOfWorkers, GivesFloatsAndNumbersAsItGivesBytesAndClasses) {
   std::vector<float> seen;
   loader.begin_epoch(0);
   while (const Batch* batch = loader.next()) {
-    for (const std::uint32_t row : batch->rows) {
+    for (const std::uint32_t row : batch->indices) {
       const float first = batch->floats()[row * 3];
       seen.push_back(first);
       EXPECT_EQ(batch->floats()[row * 3 + 2], first + 0.5f);
@@ -205,7 +205,7 @@ TEST_P(LoaderOfWorkers, GivesFloatsAndNumbersAsItGivesBytesAndClasses) {
 }
 
 TEST(DataLoader, RefusesOptionsThatMakeNoSense) {
-  const auto make = [](Samples samples, LoaderOptions options) {
+  const auto make = [](Subset samples, LoaderOptions options) {
     return test::message_of<ConfigError>([&] { DataLoader(std::move(samples), options); });
   };
   const auto set = make_set(3);

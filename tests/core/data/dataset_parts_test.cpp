@@ -39,7 +39,7 @@ Dataset split(DataArrays arrays, DatasetSpec spec, SplitMethod method, bool meas
   return data_from_arrays(std::move(arrays), spec, "SOURCE");
 }
 
-std::vector<int> numbers_of(const Samples& samples) {
+std::vector<int> numbers_of(const Subset& samples) {
   std::vector<int> numbers;
   for (std::size_t i = 0; i < samples.count; ++i) {
     const int number = std::get<std::span<const std::uint8_t>>(samples.set->sample(samples.row(i)))[0];
@@ -49,7 +49,7 @@ std::vector<int> numbers_of(const Samples& samples) {
   return numbers;
 }
 
-std::vector<std::size_t> class_counts(const Samples& samples) {
+std::vector<std::size_t> class_counts(const Subset& samples) {
   std::vector<std::size_t> counts(3);
   for (const int number : numbers_of(samples)) ++counts[number < 60 ? 0 : number < 90 ? 1 : 2];
   return counts;
@@ -100,8 +100,8 @@ TEST(SplitSamples, LeavesSamplesInAFileWhereTheyAre) {
         ASSERT_NE(wanted, nullptr);
         ASSERT_EQ(batch->size(), wanted->size());
         for (std::size_t i = 0; i < batch->size(); ++i) {
-          EXPECT_EQ(batch->pixels()[batch->rows[i]], wanted->pixels()[wanted->rows[i]]);
-          EXPECT_EQ(batch->labels()[batch->rows[i]], wanted->labels()[wanted->rows[i]]);
+          EXPECT_EQ(batch->pixels()[batch->indices[i]], wanted->pixels()[wanted->indices[i]]);
+          EXPECT_EQ(batch->labels()[batch->indices[i]], wanted->labels()[wanted->indices[i]]);
         }
       }
       EXPECT_EQ(other.next(), nullptr);
@@ -121,7 +121,7 @@ TEST(SplitSamples, GivesEachSampleToOnePart) {
   for (const SplitMethod method : {SplitMethod::kRandom, SplitMethod::kStratified}) {
     const Dataset parts = split(sorted_samples(), with_sizes(20, 0.1), method);
     std::set<int> all;
-    for (const Samples* part : {&parts.train, &parts.validation, &parts.test}) {
+    for (const Subset* part : {&parts.train, &parts.validation, &parts.test}) {
       for (const int number : numbers_of(*part)) EXPECT_TRUE(all.insert(number).second);
     }
     EXPECT_EQ(all.size(), 100u);
@@ -174,7 +174,7 @@ void add_test_part(DataArrays& arrays) {
 TEST(SplitSamples, KeepsFloatsTogetherWithTheirNumbers) {
   const Dataset parts = split(numbered_rows(50), with_sizes(10, 0.2), SplitMethod::kRandom);
   std::set<float> seen;
-  for (const Samples* part : {&parts.train, &parts.validation, &parts.test}) {
+  for (const Subset* part : {&parts.train, &parts.validation, &parts.test}) {
     for (std::size_t i = 0; i < part->count; ++i) {
       const float first = part->set->floats()[2 * part->row(i)];
       EXPECT_TRUE(seen.insert(first).second);

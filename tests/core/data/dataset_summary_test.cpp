@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST(DatasetSummary, CountsTheClassesOfEachPartByItself) {
-  auto set = std::make_shared<SampleSet>();
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {1};
   set->samples = MaybeOwnedArray<std::uint8_t>(std::vector<std::uint8_t>(6));
   set->targets = MaybeOwnedArray<std::int32_t>(std::vector<std::int32_t>{2, 0, 2, 2, 0, 2});
@@ -27,7 +27,7 @@ TEST(DatasetSummary, CountsTheClassesOfEachPartByItself) {
 }
 
 TEST(DatasetSummary, MeasuresEachNumberOfEachPart) {
-  auto set = std::make_shared<SampleSet>();
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {1};
   set->samples = MaybeOwnedArray<float>(std::vector<float>(3));
   set->targets = MaybeOwnedArray<float>(std::vector<float>{100, 100, 1, 10, 3, 10});

@@ -41,8 +41,8 @@ TEST(MemoryDataset, GivesItsSamplesToALoader) {
   loader.begin_epoch(0);
   const Batch* batch = loader.next();
   ASSERT_NE(batch, nullptr);
-  EXPECT_EQ(batch->floats()[batch->rows[0] * 2], 7.0f);
-  EXPECT_EQ(batch->labels()[batch->rows[0]], 1);
+  EXPECT_EQ(batch->floats()[batch->indices[0] * 2], 7.0f);
+  EXPECT_EQ(batch->labels()[batch->indices[0]], 1);
 }
 
 TEST(MemoryDataset, TakesTheOptionsOfDataInFiles) {

@@ -16,7 +16,7 @@ using test::expect_near;
 EngineOptions options_of(std::size_t batch_size, int accumulate) {
   EngineOptions options{.device = test::device(), .threads = 2, .batch_size = batch_size};
   options.optimizer = SgdOptions{.momentum = 0.9};
-  options.accumulate = accumulate;
+  options.accumulation_steps = accumulate;
   options.seed = 7;
   return options;
 }
@@ -111,7 +111,7 @@ TEST(Accumulate, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
     options.placement = placement;
     const auto engine = engine_of(network, options);
     DataLoader loader({set, 2, 310}, {.batch_size = 7, .shuffle = true, .seed = 5});
-    if (prepares) engine->prepare(loader.samples(), std::vector<Samples>{{set, 0, 100}});
+    if (prepares) engine->prepare(loader.samples(), std::vector<Subset>{{set, 0, 100}});
     for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
       loader.begin_epoch(epoch);
       while (const Batch* batch = loader.next()) engine->train(*batch, 0.05);

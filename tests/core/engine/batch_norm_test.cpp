@@ -86,7 +86,7 @@ TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther
   std::vector<float> together(400), alone(10);
   engine->predict(batch.view(), together);
   const std::vector<float> buffers = engine->buffers();
-  const Batch last{batch.pixels, batch.labels, std::span(batch.rows).last(1)};
+  const Batch last{batch.pixels, batch.labels, std::span(batch.indices).last(1)};
   engine->predict(last, alone);
   // A library may choose another algorithm for another batch size, and round differently.
   const std::string kernels = engine->kernels();

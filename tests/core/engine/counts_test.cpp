@@ -12,8 +12,8 @@
 namespace sweep {
 namespace {
 
-ValueCounts counted(std::span<const float> values, const std::vector<double>& limits) {
-  ValueCounts counts{.number = static_cast<std::int64_t>(values.size())};
+HistogramCounts counted(std::span<const float> values, const std::vector<double>& limits) {
+  HistogramCounts counts{.number = static_cast<std::int64_t>(values.size())};
   counts.buckets.resize(limits.size() + 1);
   bool first = true;
   for (const float value : values) {
@@ -38,13 +38,13 @@ void expect_same_sum(double sum, double expected, double tolerance) {
   }
 }
 
-void expect_counts(const std::vector<ValueCounts>& counts, const Network& network,
+void expect_counts(const std::vector<HistogramCounts>& counts, const Network& network,
                    const std::vector<float>& values, const std::vector<double>& limits) {
   ASSERT_EQ(counts.size(), network.parameters().size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const Parameter& parameter = network.parameters()[i];
     SCOPED_TRACE(parameter.name);
-    const ValueCounts expected =
+    const HistogramCounts expected =
         counted(std::span(values).subspan(parameter.offset, parameter.count), limits);
     EXPECT_EQ(counts[i].number, expected.number);
     EXPECT_EQ(counts[i].min, expected.min);
@@ -66,12 +66,12 @@ TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
   std::vector<double> limits;
   for (double limit = -0.2; limit < 0.2; limit += 0.001) limits.push_back(limit);
   if (test::device().type == DeviceType::kCpu) {
-    EXPECT_FALSE(engine->count_parameters(limits));
+    EXPECT_FALSE(engine->parameter_histograms(limits));
     return;
   }
   const test::OwnedBatch batch = test::random_batch(50, 784, 10, 11);
   engine->train(batch.view(), 0.01);
-  const auto counts = engine->count_parameters(limits), again = engine->count_parameters(limits);
+  const auto counts = engine->parameter_histograms(limits), again = engine->parameter_histograms(limits);
   ASSERT_TRUE(counts && again);
   expect_counts(counts->values, network, engine->parameters(), limits);
   expect_counts(counts->gradients, network, engine->gradients(), limits);
@@ -84,7 +84,7 @@ TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
   parameters[8] = -std::numeric_limits<float>::infinity();
   engine->set_parameters(parameters);
   limits = {0};  // other limits are no trouble
-  expect_counts(engine->count_parameters(limits)->values, network, parameters, limits);
+  expect_counts(engine->parameter_histograms(limits)->values, network, parameters, limits);
 }
 
 }  // namespace

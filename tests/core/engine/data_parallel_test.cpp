@@ -86,7 +86,7 @@ EngineOptions options_of(const Training& training, int devices) {
   options.optimizer = training.optimizer;
   options.clip_norm = training.clip_norm;
   options.loss.class_weights = training.class_weights;
-  options.accumulate = training.accumulate;
+  options.accumulation_steps = training.accumulate;
   options.seed = 7;
   options.parallel.data = devices;
   return options;

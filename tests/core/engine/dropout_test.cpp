@@ -41,7 +41,7 @@ std::vector<float> kept_per_unit(std::uint64_t seed, int steps, int threads) {
   test::OwnedBatch batch;
   batch.pixels.assign(64, 255);
   batch.labels.assign(64, 0);
-  for (std::uint32_t i = 0; i < 64; ++i) batch.rows.push_back(i);
+  for (std::uint32_t i = 0; i < 64; ++i) batch.indices.push_back(i);
   for (int step = 0; step < steps; ++step) engine->train(batch.view(), 1e-30);
   const std::vector<float> gradients = engine->gradients();
   // d loss / d out.weight[0][unit] = (1/2 − 1) · mean of the unit over the batch, each 0 or 4/3.

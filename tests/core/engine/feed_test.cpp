@@ -16,9 +16,9 @@
 namespace sweep {
 namespace {
 
-std::shared_ptr<const SampleSet> random_set(std::size_t images, std::uint64_t seed) {
+std::shared_ptr<const TensorDataset> random_set(std::size_t images, std::uint64_t seed) {
   const test::OwnedBatch batch = test::random_batch(images, 49, 10, seed);
-  return std::make_shared<SampleSet>(SampleSet{{1, 7, 7}, batch.pixels, batch.labels});
+  return std::make_shared<TensorDataset>(TensorDataset{{1, 7, 7}, batch.pixels, batch.labels});
 }
 
 const Network& network() {
@@ -70,7 +70,7 @@ TEST(Feed, ABatchMayChangeOnceTrainReturns) {
   EXPECT_EQ(trained(0,
                     [](Engine& engine, const Batch& batch) {
                       test::OwnedBatch own;
-                      for (const std::uint32_t row : batch.rows) {
+                      for (const std::uint32_t row : batch.indices) {
                         const auto sample = batch.set->pixels().subspan(row * 49, 49);
                         own.pixels.insert(own.pixels.end(), sample.begin(), sample.end());
                         own.labels.push_back(batch.labels()[row]);
@@ -84,7 +84,7 @@ TEST(Feed, ABatchMayChangeOnceTrainReturns) {
             whole);
   EXPECT_EQ(trained(0,
                     [](Engine& engine, const Batch& batch) {
-                      std::vector<std::uint32_t> rows(batch.rows.begin(), batch.rows.end());
+                      std::vector<std::uint32_t> rows(batch.indices.begin(), batch.indices.end());
                       engine.train({batch.samples, batch.targets, rows, batch.set}, 0.05);
                       std::fill(rows.begin(), rows.end(), 0);
                     }),
@@ -115,8 +115,8 @@ struct Trained {
 
 Trained trained_in_place(Placement placement, bool prepared, int num_workers) {
   const auto set = random_set(320, 3), other = random_set(60, 4);
-  const Samples training{set, 2, 250};
-  const std::vector<Samples> evaluation = {{set, 252, 68}, {other, 0, 60}};
+  const Subset training{set, 2, 250};
+  const std::vector<Subset> evaluation = {{set, 252, 68}, {other, 0, 60}};
   const auto engine = new_engine(placement);
   Trained result;
   if (prepared) result.placement = engine->prepare(training, evaluation);
@@ -125,7 +125,7 @@ Trained trained_in_place(Placement placement, bool prepared, int num_workers) {
     loader.begin_epoch(epoch);
     while (const Batch* batch = loader.next()) engine->train(*batch, 0.05);
     result.totals.push_back(engine->take_totals());
-    for (const Samples& samples : evaluation) {
+    for (const Subset& samples : evaluation) {
       DataLoader rest(samples, {.batch_size = 7});
       rest.begin_epoch(0);
       while (const Batch* batch = rest.next()) engine->evaluate(*batch);
@@ -173,7 +173,7 @@ TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
 TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
   // Bytes with classes, and floats with numbers, of two channels.
   for (const bool floats : {false, true}) {
-    const auto set = std::make_shared<SampleSet>();
+    const auto set = std::make_shared<TensorDataset>();
     const test::OwnedBatch all = test::random_batch(70, 2 * 9 * 7, 10, 7);
     set->shape = {2, 9, 7};
     std::vector<float> numbers, values;
@@ -192,7 +192,7 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
                        {AugmentKind::kRandomCrop, 1}};
     const auto trained = [&](Placement placement, int num_workers, int accumulate = 1) {
       EngineOptions options{.device = test::device(), .batch_size = 16};
-      options.accumulate = accumulate;
+      options.accumulation_steps = accumulate;
       options.augment = {loading.augment, loading.seed, loading.repeat};
       options.placement = placement;
       if (floats) options.loss.kind = LossOptions::Kind::kMse;
@@ -251,10 +251,11 @@ TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
 }
 
 TEST(Feed, SetsOfTheSameSizeAreToldApart) {
-  std::vector<std::shared_ptr<const SampleSet>> sets;
+  std::vector<std::shared_ptr<const TensorDataset>> sets;
   for (std::uint64_t i = 0; i < 5; ++i) sets.push_back(random_set(20, 10 + i));
   const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
-  const auto outputs_of = [&](Engine& engine, const SampleSet& set, std::shared_ptr<const SampleSet> named) {
+  const auto outputs_of = [&](Engine& engine, const TensorDataset& set,
+                              std::shared_ptr<const TensorDataset> named) {
     std::vector<float> outputs(70);
     engine.predict({view(set.samples), view(set.targets), rows, std::move(named)}, outputs);
     return outputs;

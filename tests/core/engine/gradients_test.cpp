@@ -34,7 +34,7 @@ struct Case {
     const auto tensor = [&](const std::string& suffix) { return references().find(name + "/" + suffix); };
     for (const float x : tensor("input")->values) batch.pixels.push_back(static_cast<std::uint8_t>(x));
     for (const float x : tensor("labels")->values) batch.labels.push_back(static_cast<std::int32_t>(x));
-    for (std::uint32_t i = 0; i < batch.labels.size(); ++i) batch.rows.push_back(i);
+    for (std::uint32_t i = 0; i < batch.labels.size(); ++i) batch.indices.push_back(i);
     logits = tensor("logits")->values;
     loss = tensor("loss")->values.at(0);
     parameters = test::parameters_from(references(), network, name + "/");

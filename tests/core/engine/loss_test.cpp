@@ -61,8 +61,8 @@ std::vector<float> joined(const json& named, const Network& network) {
   return values;
 }
 
-Samples samples_of(const json& reference) {
-  auto set = std::make_shared<SampleSet>();
+Subset samples_of(const json& reference) {
+  auto set = std::make_shared<TensorDataset>();
   set->shape = reference.at("input").get<Shape>();
   set->samples = reference.at("samples").get<std::vector<float>>();
   if (reference.at("classes") > 0) {

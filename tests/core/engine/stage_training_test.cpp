@@ -56,7 +56,7 @@ EngineOutcome train(const Training& training, const ParallelOptions& parallel, i
   options.clip_norm = 0.5;
   options.seed = 7;
   options.parallel = parallel;
-  options.accumulate = accumulate;
+  options.accumulation_steps = accumulate;
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch batch =

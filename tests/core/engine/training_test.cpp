@@ -55,7 +55,7 @@ struct Training {
     engine = make_engine(network, options);
     const TensorFile weights = read_safetensors(test::reference_path(run.at("weights")));
     engine->set_parameters(test::parameters_from(weights, network, ""));
-    Samples samples = fashion().train;
+    Subset samples = fashion().train;
     samples.count = run.at("limit");
     loader = std::make_unique<DataLoader>(samples, LoaderOptions{.batch_size = batch_size});
     learning_rate = run.at("lr");

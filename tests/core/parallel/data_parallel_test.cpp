@@ -193,7 +193,7 @@ TEST(Accumulation, TakesLessMemory) {
   options.threads = 1;
   options.batch_size = 1024;
   const std::size_t whole = *engine_memory(network, options);
-  options.accumulate = 8;
+  options.accumulation_steps = 8;
   EXPECT_LT(*engine_memory(network, options), whole / 4);
 }
 

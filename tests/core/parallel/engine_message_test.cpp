@@ -21,7 +21,7 @@ EngineOptions unusual_options() {
   options.parallel.data = 4;
   options.parallel.model = {{"conv*", "cpu:1"}};
   options.parallel.pipeline = PipelineOptions{.stages = 2, .first_layers = {"fc"}, .micro_batches = 9};
-  options.accumulate = 6;
+  options.accumulation_steps = 6;
   return options;
 }
 

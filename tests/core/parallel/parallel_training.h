@@ -57,7 +57,7 @@ inline EngineOptions options_of(const Training& training, int data, int threads 
   options.clip_norm = training.clip_norm;
   options.seed = 5;
   options.parallel.data = data;
-  options.accumulate = training.accumulate;
+  options.accumulation_steps = training.accumulate;
   return options;
 }
 

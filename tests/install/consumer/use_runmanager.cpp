@@ -9,8 +9,8 @@
 namespace {
 
 // 1,000 pictures, each with a bright row that tells its class.
-std::shared_ptr<const sweep::SampleSet> striped_pictures() {
-  auto set = std::make_shared<sweep::SampleSet>();
+std::shared_ptr<const sweep::TensorDataset> striped_pictures() {
+  auto set = std::make_shared<sweep::TensorDataset>();
   set->shape = {1, 10, 10};
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;

@@ -61,7 +61,7 @@ TEST_F(LrFind, SuggestsNothingWhereTheLossDoesNotFall) {
 
 TEST_F(LrFind, WidensARangeThatBeginsTooHigh) {
   Dataset data = small_dataset();
-  auto set = std::make_shared<SampleSet>(*data.train.set);
+  auto set = std::make_shared<TensorDataset>(*data.train.set);
   std::vector<std::uint8_t> pixels;
   for (std::size_t i = 0; i < set->size() * 16; ++i) {  // what can be learned, but for a few samples
     const std::size_t label = static_cast<std::size_t>(set->labels()[i / 16]) + (i / 16 % 7 == 0 ? 1 : 0);

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 // Six samples of two bytes, in another order than they are stored; four to train on, two to test.
 Dataset dataset_in(std::shared_ptr<const MappedFile> file) {
-  auto set = std::make_shared<SampleSet>();
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {2};
   const auto bytes = file->bytes().subspan(3, 12);
   set->samples = MaybeOwnedArray<std::uint8_t>(bytes, file);
@@ -34,7 +34,7 @@ Dataset dataset_in(std::shared_ptr<const MappedFile> file) {
 }
 
 void expect_six(const Dataset& found) {
-  const SampleSet& set = *found.train.set;
+  const TensorDataset& set = *found.train.set;
   EXPECT_EQ(found.test.set, found.train.set);
   EXPECT_EQ(found.test.order, found.train.order);
   EXPECT_THAT(std::get<0>(set.sample(found.train.row(0))), ElementsAre('k', 'l'));
@@ -62,7 +62,7 @@ TEST(SharedDataset, LeavesSamplesInAFileThere) {
 }
 
 TEST(SharedDataset, CopiesSamplesInMemory) {
-  auto set = std::make_shared<SampleSet>();
+  auto set = std::make_shared<TensorDataset>();
   set->shape = {2};
   set->samples = std::vector<float>{1, 2, 3, 4};
   set->targets = std::vector<float>{5, 6};

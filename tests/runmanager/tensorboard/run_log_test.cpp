@@ -19,9 +19,9 @@ std::vector<std::uint8_t> some_pixels(std::size_t count) {
   return pixels;
 }
 
-Samples pictures(TargetArray targets, std::size_t count) {
-  SampleSet set{.shape = {1, 4, 4}, .samples = {some_pixels(16 * count)}, .targets = std::move(targets)};
-  return {std::make_shared<const SampleSet>(std::move(set)), 0, count};
+Subset pictures(TargetArray targets, std::size_t count) {
+  TensorDataset set{.shape = {1, 4, 4}, .samples = {some_pixels(16 * count)}, .targets = std::move(targets)};
+  return {std::make_shared<const TensorDataset>(std::move(set)), 0, count};
 }
 
 Run labelled(std::vector<std::string> class_names) {

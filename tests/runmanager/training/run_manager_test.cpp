@@ -219,10 +219,10 @@ class CountingEngine final : public Engine {
   std::int64_t step_count() const override { return 0; }
   void set_optimizer_state(std::span<const OptimizerState>, std::int64_t) override {}
 
-  std::optional<ParameterCounts> count_parameters(std::span<const double> limits) const override {
+  std::optional<ParameterCounts> parameter_histograms(std::span<const double> limits) const override {
     ParameterCounts counts;
     for (const Parameter& parameter : network_.parameters()) {
-      ValueCounts own{.number = static_cast<std::int64_t>(parameter.count), .min = 1e30, .max = -1e30};
+      HistogramCounts own{.number = static_cast<std::int64_t>(parameter.count), .min = 1e30, .max = -1e30};
       own.buckets.resize(limits.size() + 1);
       for (std::size_t i = 0; i < parameter.count; ++i) {
         const auto value = static_cast<double>(values_.at(parameter.offset + i));

@@ -7,11 +7,11 @@ namespace {
 
 // Pixels of an image per thread, about: a few images alone would not fill a GPU.
 constexpr int kPixelsPerThread = 4;
-constexpr int kMostParts = 64;
+constexpr int kMaxParts = 64;
 
 int parts_of(const AugmentPlan& plan) {
   const int parts = ceil_div(plan.height * plan.width, static_cast<int>(kThreads) * kPixelsPerThread);
-  return parts < kMostParts ? parts : kMostParts;
+  return parts < kMaxParts ? parts : kMaxParts;
 }
 
 // `from`: the sample; `to`: the image of the batch.
@@ -40,7 +40,7 @@ __device__ void copy_targets(const T* from, std::byte* targets, std::uint32_t ro
 __global__ void augment_kernel(const StepInput* input, const std::uint32_t* rows,
                                const std::uint32_t* numbers, int parts, AugmentPlan plan,
                                AugmentedBatch batch) {
-  __shared__ AugmentChange changes[kMostAugmentSteps];
+  __shared__ AugmentChange changes[kMaxAugmentSteps];
   const int image = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
   const int thread = static_cast<int>(threadIdx.x);
   if (thread < plan.count) {

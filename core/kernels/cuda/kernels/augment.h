@@ -12,7 +12,7 @@ namespace sweep::cuda {
 /// Which changes, and of what images.
 struct AugmentPlan {
   const AugmentStep* steps = nullptr;  // [count], device memory
-  int count = 0;                       // at most kMostAugmentSteps
+  int count = 0;                       // at most kMaxAugmentSteps
   std::uint64_t seed = 0;
   std::uint32_t repeat = 0;
   int channels = 0, height = 0, width = 0;

@@ -12,7 +12,7 @@ namespace {
 
 int runs_of(const BatchNormShape& s, int images) {
   const int runs = ceil_div(images * s.plane, kValuesPerNormRun);
-  return runs < 1 ? 1 : runs < kMostNormRuns ? runs : kMostNormRuns;
+  return runs < 1 ? 1 : runs < kMaxNormRuns ? runs : kMaxNormRuns;
 }
 
 // Values begin … end − 1 of the images · plane values of a channel.

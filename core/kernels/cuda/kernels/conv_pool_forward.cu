@@ -25,7 +25,7 @@ struct ForwardKernel {
 };
 
 // What a multiprocessor of every GPU has for a block that asks for it, from compute capability 7.5 on.
-constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxSharedBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -36,14 +36,14 @@ bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient) {
         !conv_pool_backward_fits(s))
       return false;
   }
-  return conv_pool::forward_bytes(chain) <= kMostSharedBytes &&
-         conv_pool_backward_bytes(chain, input_gradient) <= kMostSharedBytes;
+  return conv_pool::forward_bytes(chain) <= kMaxSharedBytes &&
+         conv_pool_backward_bytes(chain, input_gradient) <= kMaxSharedBytes;
 }
 
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
                        const ConvPoolArrays* arrays) {
-  constexpr int kMostBlocks = static_cast<int>(ForwardKernel::kResidentBlocks) * kMultiprocessors;
-  const int blocks = images < kMostBlocks ? images : kMostBlocks;
+  constexpr int kMaxBlocks = static_cast<int>(ForwardKernel::kResidentBlocks) * kMultiprocessors;
+  const int blocks = images < kMaxBlocks ? images : kMaxBlocks;
   launch_functor(
       stream, ForwardKernel{{chain, images, in, arrays}, stream.may_load_early(Changes::kParameters)},
       {static_cast<unsigned>(blocks)}, {{conv_pool::kThreadCount}, conv_pool::forward_bytes(chain)});

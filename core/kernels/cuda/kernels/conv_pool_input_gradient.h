@@ -22,7 +22,7 @@ struct InputGradientSums {
         pairs(ceil_div(s.pool_height * s.pool_width, 2)),
         column_pairs(ceil_div(s.padded_width(), 2)) {
     const int channel_floats = s.pool_height * s.pool_width * s.kernel_height * 2 * columns;
-    group_channels = kMostFloats / channel_floats;
+    group_channels = kMaxFloats / channel_floats;
     group_channels = group_channels < 1 ? 1 : group_channels < s.in_channels ? group_channels : s.in_channels;
     group_rows = group_channels * s.kernel_height;
     // Whole warps where few threads are lost: a warp then reads the gradients of one pair.
@@ -48,7 +48,7 @@ struct InputGradientSums {
   int floats() const { return 2 * pairs * position_stride; }
 
  private:
-  static constexpr int kMostFloats = 6 << 10;  // two blocks on a multiprocessor; the 6 channels of a LeNet
+  static constexpr int kMaxFloats = 6 << 10;  // two blocks on a multiprocessor; the 6 channels of a LeNet
 };
 
 /// The first part, for input channels first_channel … of a group. weights: as in device memory. windows

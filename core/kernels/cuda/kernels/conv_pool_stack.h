@@ -14,7 +14,7 @@ namespace sweep::cuda {
 
 /// Images of a batch that it is meant for: a block for each, all at the same time on a large GPU. To change
 /// it changes no bits.
-inline constexpr int kMostJoinedImages = kMultiprocessors;
+inline constexpr int kMaxJoinedImages = kMultiprocessors;
 
 /// Whether the kernel can do `chain` with `stack` behind it with `shared_bytes` of shared memory per block.
 /// The stack's input is the output of the chain.

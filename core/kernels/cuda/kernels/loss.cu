@@ -58,8 +58,8 @@ __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::
   SampleSums block;
   block.loss = block_sum(sums.loss);
   block.correct = block_sum(sums.correct);
-  const bool are_numbers = input->numbers != nullptr;
-  if (are_numbers) {
+  const bool is_regression = input->numbers != nullptr;
+  if (is_regression) {
     block.absolute_error = block_sum(sums.absolute_error);
     block.squared_error = block_sum(sums.squared_error);
   } else if (loss.counts_top()) {
@@ -67,7 +67,7 @@ __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::
   }
   if (threadIdx.x > 0) return;
   const int last = first + static_cast<int>(kThreads);
-  loss.add(block, (last < images ? last : images) - first, are_numbers, totals[blockIdx.x]);
+  loss.add(block, (last < images ? last : images) - first, is_regression, totals[blockIdx.x]);
 }
 
 }  // namespace

@@ -94,14 +94,14 @@ struct SampleLoss {
   __device__ void count(const float* x, int stride, const Maximum& peak, const SampleTarget& target,
                         SampleSums& sums) const;
   /// Adds a block's sums, of `images` samples in all, to `total`.
-  __device__ void add(const SampleSums& sums, int images, bool are_numbers, DeviceTotals& total) const {
+  __device__ void add(const SampleSums& sums, int images, bool is_regression, DeviceTotals& total) const {
     total.loss += sums.loss;
     total.correct += sums.correct;
     total.in_top += sums.in_top;
     total.absolute_error += sums.absolute_error;
     total.squared_error += sums.squared_error;
     total.samples += images;
-    if (are_numbers) {
+    if (is_regression) {
       total.numbers += static_cast<std::int64_t>(images) * outputs;
     } else if (counts_top()) {
       total.ranked += images;

@@ -19,8 +19,8 @@ struct StackGradientTiles {
   static constexpr int kTileThreads = kSide * kSide;  // one for each sum, in the end
   static constexpr int kThreadsAcross = kSide / kThreadSide;
   static constexpr int kGroupThreads = kThreadsAcross * kThreadsAcross;
-  static constexpr int kMostParts = kTileThreads / kGroupThreads;
-  static constexpr int kMostImages = 256;
+  static constexpr int kMaxParts = kTileThreads / kGroupThreads;
+  static constexpr int kMaxImages = 256;
 
   struct Layer {
     const float *in, *grad_out;  // [images][inputs], [images][outputs]
@@ -34,7 +34,7 @@ struct StackGradientTiles {
   Layer layers[kMaxGradients];
 
   /// Whether it can do a batch of `images`, whose sums have `parts` parts.
-  static bool fits(int images, int parts) { return images <= kMostImages && parts <= kMostParts; }
+  static bool fits(int images, int parts) { return images <= kMaxImages && parts <= kMaxParts; }
 
   StackGradientTiles(std::span<const LinearGradient> gradients, std::span<const int> offsets, int images_,
                      int parts_)

@@ -44,7 +44,7 @@ inline constexpr int kGradientParts = 8;
 /// Runs that a channel's values are divided into for the sums of batch normalization: of so many values each,
 /// but at most so many runs, which one thread joins.
 inline constexpr int kValuesPerNormRun = 2048;
-inline constexpr int kMostNormRuns = 64;
+inline constexpr int kMaxNormRuns = 64;
 
 /// Fewest products of one part of a weight gradient's sum.
 inline constexpr std::int64_t kLeastProductsPerPart = 64;

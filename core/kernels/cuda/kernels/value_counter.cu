@@ -143,7 +143,7 @@ ValueCounter::ValueCounter(Stream& stream, const std::vector<CountedArray>& arra
                              "the histograms");
 }
 
-std::vector<ValueCounts> ValueCounter::count(Stream& stream) const {
+std::vector<HistogramCounts> ValueCounter::count(Stream& stream) const {
   const std::size_t arrays = counts_.size(), buckets = limits_.size() + 1;
   if (arrays == 0) return {};
   auto* moments = reinterpret_cast<Moments*>(result_.data());
@@ -157,9 +157,9 @@ std::vector<ValueCounts> ValueCounter::count(Stream& stream) const {
   std::vector<std::byte> result(result_.size());
   stream.download(result.data(), result_.data(), result.size());
 
-  std::vector<ValueCounts> all(arrays);
+  std::vector<HistogramCounts> all(arrays);
   for (std::size_t a = 0; a < arrays; ++a) {
-    ValueCounts& counts = all[a];
+    HistogramCounts& counts = all[a];
     Moments found;
     std::memcpy(&found, result.data() + a * sizeof found, sizeof found);
     counts.buckets.resize(buckets);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "core/spec/value_counts.h"
+#include "core/spec/histogram_counts.h"
 
 namespace sweep::cuda {
 
@@ -30,7 +30,7 @@ class ValueCounter {
 
   /// The counts of each array after the stream's work so far. Waits. The bits are the same every time: sums
   /// depend only on the values and their order in the array. One copy to the host for all arrays.
-  std::vector<ValueCounts> count(Stream& stream) const;
+  std::vector<HistogramCounts> count(Stream& stream) const;
 
  private:
   friend struct ValueCounterKernels;

@@ -110,11 +110,11 @@ void LinearStackOp::launch(const Pass& pass, const LossParameters* loss, bool ba
 void LinearStackOp::join(ConvPoolOp& convolutions) {
   if (!conv_pool_stack_fits(convolutions.chain(), shape_, shared_bytes_limit())) return;
   convolutions_ = &convolutions;
-  convolutions.leave_forward(kMostJoinedImages);
+  convolutions.leave_forward(kMaxJoinedImages);
 }
 
 void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
-  if (convolutions_ == nullptr || pass.images > kMostJoinedImages) {
+  if (convolutions_ == nullptr || pass.images > kMaxJoinedImages) {
     launch(pass, loss, pass.training, totals);
     return;
   }

@@ -150,8 +150,8 @@ template <class... Parameters, class... Arguments>
 void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
                    const LaunchTraits& traits, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  constexpr std::size_t kMostParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
-  static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMostParameterBytes);
+  constexpr std::size_t kMaxParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
+  static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMaxParameterBytes);
   static_assert((... && std::is_trivially_copyable_v<Parameters>), "they are copied byte by byte");
   std::tuple<Parameters...> values(arguments...);
 #if !defined(__CUDACC__)

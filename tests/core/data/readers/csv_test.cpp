@@ -31,7 +31,7 @@ Dataset parse(const std::string& content, const ReadOptions& options = {}, Datas
   return data_from_arrays(read_csv_files(files, options), spec, "FILE");
 }
 
-std::vector<float> samples(const Samples& part) {
+std::vector<float> samples(const Subset& part) {
   return {part.set->floats().begin(), part.set->floats().end()};
 }
 

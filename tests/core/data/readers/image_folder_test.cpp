@@ -34,7 +34,7 @@ Dataset read(const fs::path& path, ReadOptions options = {}) {
 }
 
 // The first pixel of each sample: what gray_png() was given.
-std::vector<int> values(const Samples& part, const Shape& shape) {
+std::vector<int> values(const Subset& part, const Shape& shape) {
   std::vector<int> all;
   for (std::size_t i = 0; i < part.count; ++i) all.push_back(part.set->pixels()[i * element_count(shape)]);
   return all;

@@ -74,8 +74,8 @@ class Apart final : public Communicator {
 // Allocations of the second epoch with this engine: batches of 64, the last of 52.
 long allocations_of_an_epoch(Engine& engine, const Network& network) {
   const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
-  const Samples samples{std::make_shared<SampleSet>(SampleSet{network.input(), all.pixels, all.labels}), 0,
-                        500};
+  const Subset samples{
+      std::make_shared<TensorDataset>(TensorDataset{network.input(), all.pixels, all.labels}), 0, 500};
   engine.set_parameters(initial_parameters(network, 1));
   DataLoader loader(samples, {.batch_size = 64, .shuffle = true});
   const auto epoch = [&] {
@@ -132,7 +132,7 @@ TEST_P(NoAllocation, WhereRanksShareTheBatches) {
   constexpr int kRanks = 3;
   EngineOptions options = training_options();
   options.parallel.data = kRanks;
-  options.accumulate = 2;
+  options.accumulation_steps = 2;
   const auto together = make_engine(network, options);
   EXPECT_EQ(allocations_of_an_epoch(*together, network), 0) << "threads of one engine";
 

@@ -126,14 +126,14 @@ TEST(ConvPool, FusesTheDeeplizardConvolutionsAndNothingThatDoesNotFit) {
 }
 
 // A data set of one mebibyte, and a device that has so much memory left besides the engine's own.
-std::pair<std::unique_ptr<Engine>, Samples> engine_and_large_set(Placement placement, std::size_t left) {
+std::pair<std::unique_ptr<Engine>, Subset> engine_and_large_set(Placement placement, std::size_t left) {
   const Network network(test::mlp(), {1, 32, 32});
   auto engine =
       make_engine(network, {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
   cudart::set_memory_limit(cudart::memory_in_use() + left);
-  const auto set = std::make_shared<SampleSet>(SampleSet{
+  const auto set = std::make_shared<TensorDataset>(TensorDataset{
       {1, 32, 32}, std::vector<std::uint8_t>(std::size_t{1} << 20, 7), std::vector<std::int32_t>(1024, 3)});
-  return {std::move(engine), Samples{set, 0, 1024}};
+  return {std::move(engine), Subset{set, 0, 1024}};
 }
 
 TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {

@@ -128,8 +128,8 @@ TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
   ASSERT_EQ(any.size(), 1u);
   EXPECT_TRUE(ordered[0].deterministic);
   EXPECT_FALSE(any[0].deterministic);
-  EXPECT_TRUE(gives_same_bits(strict.used().record(0)));
-  EXPECT_FALSE(gives_same_bits(loose.used().record(0)));
+  EXPECT_TRUE(is_deterministic(strict.used().record(0)));
+  EXPECT_FALSE(is_deterministic(loose.used().record(0)));
 }
 
 TEST_F(Nondeterminism, IsNotRecordedIfTheLibraryIsDeterministic) {
@@ -145,11 +145,11 @@ TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
   const Trained strict = trained(wide(), "library", {.deterministic = true}),
                 again = trained(wide(), "library", {.deterministic = true});
   EXPECT_EQ(strict.parameters, again.parameters);
-  EXPECT_TRUE(gives_same_bits(strict.kernels));
+  EXPECT_TRUE(is_deterministic(strict.kernels));
   const Trained loose = trained(wide(), "library", {.deterministic = false}),
                 other = trained(wide(), "library", {.deterministic = false});
   EXPECT_NE(loose.parameters, other.parameters);
-  EXPECT_FALSE(gives_same_bits(loose.kernels)) << loose.kernels;
+  EXPECT_FALSE(is_deterministic(loose.kernels)) << loose.kernels;
   EXPECT_EQ(loose.kernels, other.kernels);
   expect_close(loose.parameters, strict.parameters);
 }
@@ -165,14 +165,15 @@ TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
 TEST_F(Nondeterminism, DoesNotConcernTheCpu) {
   EXPECT_EQ(trained(wide(), "library", {.device = "cpu", .deterministic = true}).parameters,
             trained(wide(), "library", {.device = "cpu", .deterministic = false}).parameters);
-  EXPECT_TRUE(gives_same_bits(trained(wide(), "library", {.device = "cpu", .deterministic = false}).kernels));
+  EXPECT_TRUE(
+      is_deterministic(trained(wide(), "library", {.device = "cpu", .deterministic = false}).kernels));
 }
 
 TEST(GivesSameBits, UnlessTheKernelsSayOtherwise) {
   for (const char* kernels :
        {"", "own", "nonsense", "{", "{}", "[]", R"({"layers": {}})", R"({"same_bits": true})"})
-    EXPECT_TRUE(gives_same_bits(kernels)) << kernels;
-  EXPECT_FALSE(gives_same_bits(R"({"layers": {"fc": ["forward"]}, "same_bits": false})"));
+    EXPECT_TRUE(is_deterministic(kernels)) << kernels;
+  EXPECT_FALSE(is_deterministic(R"({"layers": {"fc": ["forward"]}, "same_bits": false})"));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ std::vector<float> trained(const Case& c, const char* overlap) {
                                             .placement = Placement::kDevice});
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch owned = test::random_batch(batch * steps - batch / 2, 784, 10, 4);
-  const auto set = std::make_shared<const SampleSet>(SampleSet{{1, 28, 28}, owned.pixels, owned.labels});
+  const auto set =
+      std::make_shared<const TensorDataset>(TensorDataset{{1, 28, 28}, owned.pixels, owned.labels});
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (std::size_t first = 0; first < owned.rows.size(); first += batch) {
       const std::size_t count = std::min(batch, owned.rows.size() - first);

@@ -40,7 +40,7 @@ EngineOutcome train_as_a_group_of_one() { return train_as_a_group_of_one(network
 // In turns, with sums that batch normalization exchanges in the middle of a step, and weights of classes.
 EngineOptions normalized_options(int devices) {
   EngineOptions options = options_of(devices);
-  options.accumulate = 2;
+  options.accumulation_steps = 2;
   options.loss.class_weights = {0.1F, 5, 1, 0.5F, 2, 0.5F, 3, 0.25F, 8, 1};
   return options;
 }

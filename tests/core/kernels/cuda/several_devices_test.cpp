@@ -24,7 +24,7 @@ using testing::HasSubstr;
 TEST(Stages, HaveNoParametersOfTwoLayersInABlockOfSquares) {
   EngineOptions options = default_options();
   options.batch_size = 26;
-  options.accumulate = 2;
+  options.accumulation_steps = 2;
   const auto count = [&](const cuda::StageLayers& stage) {
     cuda::ProgramOptions program = cuda::program_options(options, 0, {.turns = 2});
     program.stage = stage;
@@ -85,7 +85,7 @@ std::size_t memory_of(std::uint32_t batch_size, const Way& way, std::vector<Laye
                       const Network& network = Network(test::small_residual(8), {1, 8, 8})) {
   const std::size_t before = cuda::cudart::memory_in_use();
   EngineOptions options{.device = {DeviceType::kCuda, 0}, .batch_size = batch_size};
-  options.accumulate = way.accumulate;
+  options.accumulation_steps = way.accumulate;
   options.parallel.data = way.data;
   options.parallel.model = std::move(model);
   const auto engine = make_engine(network, options);
@@ -133,7 +133,8 @@ TEST(SeveralDevices, FailInTheMiddleOfATrainingWithTheReason) {
     const auto engine = engine_of(training, way);
     const test::OwnedBatch owned = batch_of(training, 26);
     engine->train(owned.view(), 0.01);
-    const auto set = std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, owned.pixels, owned.labels});
+    const auto set =
+        std::make_shared<const TensorDataset>(TensorDataset{{1, 7, 7}, owned.pixels, owned.labels});
     const Batch resident{view(set->samples), view(set->targets), owned.rows, set};
     // Every device fails, one of them first.
     cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());

@@ -67,7 +67,7 @@ void expect_the_bits_of_a_group_without_stages(int devices) {
   const Network network(test::small_residual(), {3, 8, 8});
   const auto trained = [&](int micro_batches, int accumulate) {
     EngineOptions options = options_of(micro_batches, PipelineSchedule::kGpipe);
-    options.accumulate = accumulate;
+    options.accumulation_steps = accumulate;
     if (micro_batches > 0) {
       const Device last{DeviceType::kCuda, devices - 1};
       options.parallel.model = {{"stem", test::device().name()}, {"block2", last.name()}};

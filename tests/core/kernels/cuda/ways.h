@@ -60,7 +60,7 @@ inline std::vector<std::size_t> sizes_of(const Way& way) {
 inline std::unique_ptr<Engine> engine_of(const Training& training, const Way& way) {
   EngineOptions options = training.options;
   options.batch_size = sizes_of(way)[0];
-  options.accumulate = way.accumulate;
+  options.accumulation_steps = way.accumulate;
   options.parallel.data = way.data;
   if (way.stages > 1) {
     options.parallel.pipeline =

@@ -24,8 +24,8 @@ std::vector<double> inner_limits() {
   return limits;
 }
 
-std::vector<ValueCounts> count(const std::vector<std::vector<float>>& arrays,
-                               std::span<const double> limits = inner_limits()) {
+std::vector<HistogramCounts> count(const std::vector<std::vector<float>>& arrays,
+                                   std::span<const double> limits = inner_limits()) {
   Stream stream;
   std::vector<Array<float>> memory;
   std::vector<CountedArray> counted;
@@ -38,7 +38,7 @@ std::vector<ValueCounts> count(const std::vector<std::vector<float>>& arrays,
 }
 
 // The buckets in the form in which the writer stores them.
-tbwriter::Histogram listed(const ValueCounts& counts) {
+tbwriter::Histogram listed(const HistogramCounts& counts) {
   const std::vector<double> limits = tbwriter::histogram_limits(counts.max);
   tbwriter::Histogram histogram;
   for (std::size_t i = 0; i < counts.buckets.size(); ++i)
@@ -57,7 +57,7 @@ void expect_sum(double sum, double expected, double of_magnitudes) {
   }
 }
 
-void expect_as_the_writer_counts(const ValueCounts& counts, const std::vector<float>& values) {
+void expect_as_the_writer_counts(const HistogramCounts& counts, const std::vector<float>& values) {
   const tbwriter::Histogram expected = tbwriter::make_histogram(std::span<const float>(values));
   const tbwriter::Histogram own = listed(counts);
   EXPECT_EQ(own.limits, expected.limits);
@@ -90,7 +90,7 @@ TEST(ValueCounter, CountsAsTheWriterInArraysOfAnySize) {
   for (const std::size_t size : {0, 1, 2, 3, 31, 255, 256, 257, 1000, 16383, 16384, 16385, 32768, 100'000})
     arrays.push_back(random_values(size, ++seed));
   test::in_every_order([&] {
-    const std::vector<ValueCounts> counts = count(arrays);
+    const std::vector<HistogramCounts> counts = count(arrays);
     ASSERT_EQ(counts.size(), arrays.size());
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       SCOPED_TRACE(std::to_string(arrays[i].size()) + " values");
@@ -124,7 +124,7 @@ TEST(ValueCounter, CountsOnlyFiniteValuesInBuckets) {
                                                   {kNan, -0.0f},
                                                   {-2, kInfinity, 3},
                                                   diverged};
-  const std::vector<ValueCounts> counts = count(arrays);
+  const std::vector<HistogramCounts> counts = count(arrays);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     SCOPED_TRACE(i);
     expect_as_the_writer_counts(counts[i], arrays[i]);
@@ -135,9 +135,9 @@ TEST(ValueCounter, CountsOnlyFiniteValuesInBuckets) {
 
 TEST(ValueCounter, GivesTheSameBitsInAnyOrderOfBlocks) {
   const std::vector<std::vector<float>> arrays = {random_values(70'000, 5)};
-  const ValueCounts first = count(arrays).at(0);
+  const HistogramCounts first = count(arrays).at(0);
   test::in_every_order([&] {
-    const ValueCounts again = count(arrays).at(0);
+    const HistogramCounts again = count(arrays).at(0);
     EXPECT_EQ(first.sum, again.sum);
     EXPECT_EQ(first.sum_squares, again.sum_squares);
     EXPECT_EQ(first.buckets, again.buckets);
@@ -157,7 +157,7 @@ TEST(ValueCounter, CountsAgainAfterValuesChanged) {
   for (const float value : {-1.0f, 1.0f}) {
     const std::vector<float> all(3, value);
     stream.upload(array.data(), all.data(), all.size() * sizeof(float));
-    const ValueCounts counts = counter.count(stream).at(0);
+    const HistogramCounts counts = counter.count(stream).at(0);
     EXPECT_EQ(counts.sum, 3 * value);
     EXPECT_EQ(counts.buckets.at(value < 0 ? 0 : 1), 3u);
   }

@@ -54,12 +54,12 @@ inline TargetSpan view(const TargetArray& targets) {
 
 /// Whether the targets are numbers instead of classes.
 template <typename Variant>
-bool are_numbers(const Variant& targets) {
+bool is_regression(const Variant& targets) {
   return targets.index() == 1;
 }
 
 /// Samples with targets. Immutable once built; may be shared between threads.
-struct SampleSet {
+struct TensorDataset {
   Shape shape;          // of one sample: [channels, height, width] or [features]
   SampleArray samples;  // [count, *shape]
   TargetArray targets;  // [count] classes, each in [0, classes), or [count, numbers per sample]
@@ -88,8 +88,8 @@ struct SampleSet {
 
 /// Rows of a set: a training, validation or test part, without copying. The parts of one split share its
 /// order.
-struct Samples {
-  std::shared_ptr<const SampleSet> set;
+struct Subset {
+  std::shared_ptr<const TensorDataset> set;
   std::size_t first = 0;  // of the order
   std::size_t count = 0;
   std::shared_ptr<const std::vector<std::uint32_t>> order = nullptr;  // of the rows; null: 0, 1, 2, …
@@ -97,7 +97,7 @@ struct Samples {
   /// The row of sample i; i < count.
   std::size_t row(std::size_t i) const { return order ? (*order)[first + i] : first + i; }
   /// Samples from … from + size − 1 of these.
-  Samples part(std::size_t from, std::size_t size) const { return {set, first + from, size, order}; }
+  Subset part(std::size_t from, std::size_t size) const { return {set, first + from, size, order}; }
 
   /// The targets of these samples by type, [count] or [count, numbers]. Throw std::bad_variant_access as
   /// those of the set.
