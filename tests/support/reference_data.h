@@ -30,8 +30,8 @@ std::vector<float> buffers_from(const TensorFile& file, const Network& network, 
 struct OwnedBatch {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
-  std::vector<std::uint32_t> rows;
-  Batch view() const { return {pixels, labels, rows}; }
+  std::vector<std::uint32_t> indices;
+  Batch view() const { return {pixels, labels, indices}; }
 };
 
 }  // namespace sweep::test

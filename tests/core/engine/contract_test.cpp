@@ -81,7 +81,7 @@ TEST(Engine, RowsChooseTheSamples) {
   test::OwnedBatch all = test::random_batch(40, 784, 10, 8);
   std::vector<float> in_order(400), reversed(400);
   engine->predict(all.view(), in_order);
-  std::reverse(all.rows.begin(), all.rows.end());
+  std::reverse(all.indices.begin(), all.indices.end());
   engine->predict(all.view(), reversed);
   for (std::size_t i = 0; i < 40; ++i) {
     for (std::size_t c = 0; c < 10; ++c) EXPECT_EQ(reversed[(39 - i) * 10 + c], in_order[i * 10 + c]);

@@ -74,12 +74,12 @@ TEST(Feed, ABatchMayChangeOnceTrainReturns) {
                         const auto sample = batch.set->pixels().subspan(row * 49, 49);
                         own.pixels.insert(own.pixels.end(), sample.begin(), sample.end());
                         own.labels.push_back(batch.labels()[row]);
-                        own.rows.push_back(static_cast<std::uint32_t>(own.rows.size()));
+                        own.indices.push_back(static_cast<std::uint32_t>(own.indices.size()));
                       }
                       engine.train(own.view(), 0.05);
                       std::fill(own.pixels.begin(), own.pixels.end(), std::uint8_t{77});
                       std::fill(own.labels.begin(), own.labels.end(), 3);
-                      std::fill(own.rows.begin(), own.rows.end(), 0);
+                      std::fill(own.indices.begin(), own.indices.end(), 0);
                     }),
             whole);
   EXPECT_EQ(trained(0,

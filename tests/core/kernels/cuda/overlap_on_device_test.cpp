@@ -35,9 +35,9 @@ std::vector<float> trained(const Case& c, const char* overlap) {
   const auto set =
       std::make_shared<const TensorDataset>(TensorDataset{{1, 28, 28}, owned.pixels, owned.labels});
   for (int epoch = 0; epoch < 2; ++epoch) {
-    for (std::size_t first = 0; first < owned.rows.size(); first += batch) {
-      const std::size_t count = std::min(batch, owned.rows.size() - first);
-      const Batch part{view(set->samples), view(set->targets), std::span(owned.rows).subspan(first, count),
+    for (std::size_t first = 0; first < owned.indices.size(); first += batch) {
+      const std::size_t count = std::min(batch, owned.indices.size() - first);
+      const Batch part{view(set->samples), view(set->targets), std::span(owned.indices).subspan(first, count),
                        set};
       engine->train(part, 0.1);
       if (first == 0) engine->evaluate(part);

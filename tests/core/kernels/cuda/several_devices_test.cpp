@@ -135,7 +135,7 @@ TEST(SeveralDevices, FailInTheMiddleOfATrainingWithTheReason) {
     engine->train(owned.view(), 0.01);
     const auto set =
         std::make_shared<const TensorDataset>(TensorDataset{{1, 7, 7}, owned.pixels, owned.labels});
-    const Batch resident{view(set->samples), view(set->targets), owned.rows, set};
+    const Batch resident{view(set->samples), view(set->targets), owned.indices, set};
     // Every device fails, one of them first.
     cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
     const std::string problem = test::message_of<DeviceError>([&] {
