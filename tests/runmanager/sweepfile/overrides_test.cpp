@@ -11,7 +11,6 @@ namespace sweep {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::names_of;
 using testing::SweepFolder;
 

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include "runmanager/records/run_identity.h"
 #include "tests/support/sweep_folder.h"
 

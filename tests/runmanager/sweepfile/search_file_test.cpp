@@ -2,13 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
-#include <utility>
 
-#include "core/base/error.h"
-#include "core/base/file.h"
-#include "runmanager/config/data_check.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {
