@@ -12,7 +12,7 @@
 namespace sweep::tbwriter {
 
 /// A histogram as TensorBoard stores it: bucket i reaches from limits[i − 1] (the first one from
-/// min) to limits[i] (the last one to max). There are no empty buckets at the ends, and no two beside each
+/// min) to limits[i] (the last one to max). There are no empty buckets at the ends, and no two next to each
 /// other: merging them changes neither a chart nor a quantile, and makes files three times as small. Without
 /// finite values, there are no buckets.
 struct Histogram {

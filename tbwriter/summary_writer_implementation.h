@@ -70,7 +70,7 @@ class SummaryWriter::Implementation {
     add({&point, 1}, step, details);
   }
 
-  /// Adds an event that is no summary; `name` stands for it in messages.
+  /// Adds an event that is no summary; `name` names it in messages.
   void add_event(std::string_view name, double wall_time, std::int64_t step, std::uint32_t field,
                  std::string_view content);
 

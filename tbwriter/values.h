@@ -62,7 +62,7 @@ class Values {
   std::size_t count_;
 };
 
-/// The values as doubles; exact but for large integers. to_floats() is exact for bfloat16, half and float.
+/// The values as doubles; exact except for large integers. to_floats() is exact for bfloat16, half and float.
 std::vector<double> to_doubles(Values values);
 std::vector<float> to_floats(Values values);
 

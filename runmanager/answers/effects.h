@@ -30,7 +30,7 @@ struct Effect {
   std::size_t best = 0;  // index of the level with the best mean; means nothing if sum_squares is 0
 };
 
-/// Where the error comes from, against which effects are tested.
+/// The origin of the error against which effects are tested.
 enum class EffectError {
   kNone,          // a single setting without repeats
   kRepeats,       // runs that differ only in their seed, with other results

@@ -47,8 +47,8 @@ std::string setting_text(const SourceRun& run, const std::string& key);
 /// "device" first; "sweep" last, if they are of several.
 std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs);
 
-/// Pairs the completed of `runs` that agree in all varying keys but `key`; an empty key stands for the first
-/// varying one if that is "device", or the only one. Runs of several sweeps are paired within each where
+/// Pairs the completed of `runs` that agree in all varying keys except `key`. An empty key means the first
+/// varying one if that is "device", or the only one. Runs of several sweeps are paired within each if
 /// possible. The first value of the key in `runs` is the base. Throws ConfigError, which lists the varying
 /// keys, if there is no telling which key is meant, or if it has only one value.
 RunPairs pair_runs(const std::vector<SourceRun>& runs, std::string key);

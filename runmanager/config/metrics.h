@@ -65,8 +65,8 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
 /// `value`, or a NaN without a sign: fmt shows it, and which one an operation gives depends on the machine.
 inline double shown(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
-/// Which of `keys`, keys of metrics or other names, somebody may have meant by `asked`: also the one whose
-/// title it resembles, as "val_acc" does. "" if none is near.
+/// Returns the one of `keys`, keys of metrics or other names, that `asked` resembles most, also by its title,
+/// as "val_acc" does. "" if none is near.
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys);
 
 /// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".

@@ -38,8 +38,8 @@ struct LogOptions {
   bool text = true;
   bool layout = true;          // the custom-scalars layout
   bool predictions = true;     // PR curves, confusion matrix, misclassified samples at the end of a run
-  int batches = 0;             // Loss/batch and Accuracy/batch every so many batches; 0: never
-  int validation_batches = 0;  // with them, the same over so many batches of the validation set; 0: none
+  int batches = 0;             // Loss/batch and Accuracy/batch every N batches; 0: never
+  int validation_batches = 0;  // with them, the same over N batches of the validation set; 0: none
 };
 
 /// When a run ends before its last epoch; the sweep file's "stop".
@@ -80,7 +80,7 @@ struct RunConfig {
   std::vector<AugmentStep> augment;        // LoaderOptions::augment of the training samples
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::optional<StopSpec> stop;            // none: every epoch is trained
-  std::string checkpoint = kKeepLast;      // kKeepBest: the weights of the best epoch are kept, too
+  std::string checkpoint = kKeepLast;      // kKeepBest: also keeps the weights of the best epoch
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
 
@@ -115,7 +115,7 @@ struct Sweep {
   std::vector<ExcludedRun> excluded;
   nlohmann::ordered_json resolved;  // the file as expanded, with overrides
   std::optional<SearchSpec> search;
-  /// Where the runs are points of a space; null where they are combinations.
+  /// Makes further runs of a search that draws points; null if all combinations are trained.
   std::shared_ptr<const TrialSource> trials;
 };
 

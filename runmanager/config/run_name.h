@@ -14,10 +14,10 @@ namespace sweep {
 /// of more than 48 characters and names of more than 200 are cut and end in "~" and a hash of the whole.
 std::string run_name(const Params& params);
 
-/// run_name() of each, of the keys that do not have the same value in all of them: TensorBoard cuts names, so
-/// they are to tell runs apart early. If all keys are constant, as with a single run, the names have all.
-/// Where two names would otherwise be the same on a file system that ignores case, "~" and a number or hash
-/// are added. The same list always gives the same names.
+/// Returns the run_name() of each, without keys whose value is the same in all of them: TensorBoard cuts long
+/// names, so runs have to differ early. If all keys are constant, as with a single run, the names have all.
+/// If two names would be the same on a file system that ignores case, "~" and a number or hash are added.
+/// The same list always gives the same names.
 std::vector<std::string> run_names(const std::vector<Params>& runs);
 
 }  // namespace sweep

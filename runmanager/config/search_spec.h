@@ -31,14 +31,14 @@ struct SearchSpec {
       metric;  // a tag of watchable_metrics(), at a trial's last epoch; where keeps_best(): at its best
   bool largest_is_best = false;
   std::uint64_t seed = 0;
-  /// Trial t is chosen, and begun where there is a target, when trials 0 .. t - at_once have ended. So the
-  /// same trials are trained whatever number of them runs at once.
+  /// Trial t is chosen, and begun if there is a target, when trials 0 .. t - at_once have ended. So the
+  /// trials do not depend on how many run at once.
   std::size_t at_once = 4;
   int min_epochs = 1;             // of halving and hyperband: the shortest training
-  int reduction = 3;              // of which one in so many goes on
+  int reduction = 3;              // one trial in this many goes on
   std::optional<double> target;   // no trial begins once this is reached
-  std::optional<double> seconds;  // nor once those before took so long, the sum of their times
-  std::string origin;             // where it stands in the file, for errors that are found later
+  std::optional<double> seconds;  // nor once the times of those before add up to this
+  std::string origin;             // its place in the file, for errors that are found later
 };
 
 /// Whether trials are ended before their last epoch.

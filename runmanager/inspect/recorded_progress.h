@@ -1,5 +1,5 @@
-// The progress of a sweep as the records of its runs show it, where nobody tells of all runs: each of several
-// processes knows its own.
+// The progress of a sweep from the records of its runs, if no process knows all runs: each of several
+// processes knows only its own.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 
 namespace sweep {
 
-/// At most one part in so many of the time is spent on reading records: a thousand on a network file system
-/// take a while.
+/// Reading records takes up to one part in this many of the time: a thousand on a network file system take a
+/// while.
 inline constexpr int kRestPerReading = 10;
 
-/// Whether a run with that status is not trained any more by who has begun it, and by nobody else.
+/// Whether a run with that status is final: no process trains it any further.
 bool has_ended(RunStatus status);
 
 /// Not thread-safe.

@@ -11,7 +11,7 @@
 
 namespace sweep {
 
-/// Folders within folders within a log directory, and no deeper: somebody may have named "/".
+/// Two levels of folders below a log directory, and no deeper: the given directory may be "/".
 inline constexpr int kMaxFolderLevels = 3;
 
 struct ListedSweep {

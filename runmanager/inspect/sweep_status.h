@@ -1,4 +1,4 @@
-// Where a sweep stands, from what it has left on the disk.
+// The state of a sweep, from its files.
 #pragma once
 
 #include <filesystem>

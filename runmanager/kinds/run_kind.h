@@ -1,5 +1,5 @@
-// What a run does: all that differs between the training of a network and a person's own program. Whatever
-// schedules, records, shows, compares and searches runs uses these two interfaces, and does not know which
+// What a run does: everything that differs between the training of a network and a person's own program.
+// Scheduling, records, displays, comparisons and searches use these two interfaces, and do not know which
 // kinds there are; make_run_kind.h does.
 //
 // A kind works in two processes. RunKind is its part in the process of the sweep, before anything starts.
@@ -35,11 +35,11 @@ class RunKind {
 
   /// Loads what all runs read. What cannot be loaded matters only if a run needs it: check() throws it.
   virtual void load(const Sweep& sweep) = 0;
-  /// What a person should know about it: skipped files, say.
+  /// Remarks for the person, such as skipped files.
   virtual std::vector<std::string> remarks() const { return {}; }
 
-  /// The run with its identity, by which it is compared with those that are there. The result refers to
-  /// `config`.
+  /// Returns the run with its identity, which decides whether an existing run can be kept. The result refers
+  /// to `config`.
   virtual RequestedRun request(const RunConfig& config) = 0;
 
   /// Throws what load() could not load, and ConfigError or ShapeError if a run does not fit it.
@@ -58,7 +58,7 @@ class RunKind {
   virtual double work_per_epoch(const RunConfig& config) = 0;
   /// The GPUs of this machine that its runs get for themselves, see PreparedRun::takes_gpus.
   virtual GpuPool gpus(const Sweep&) const { return {}; }
-  /// Whether it can only be done in worker processes.
+  /// Whether its runs need worker processes.
   virtual bool needs_workers() const { return false; }
   /// Seconds in which a run must stop when it is asked to.
   virtual double stop_seconds(const RunConfig& config) const = 0;

@@ -4,8 +4,8 @@
 // place, which survives the end of the process, and every few seconds one is synced: events, then checkpoint,
 // then the directory. The synced one gets a second name, kPreviousCheckpointFile, before the next unsynced
 // one replaces it. After a power cut, the file of that name is therefore always whole. The best epoch's
-// checkpoint gets a further name, kBestFile. It is synced at once: a power cut then never leaves a best epoch
-// behind the checkpoint that the run goes on from.
+// checkpoint gets a further name, kBestFile. It is synced at once, so that no power cut leaves a checkpoint
+// to go on from without the best epoch before it.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ namespace sweep {
 /// Methods are called by one thread.
 class CheckpointWriter {
  public:
-  /// What a power cut may cost, in seconds. An epoch that takes longer is lost at most as a whole.
+  /// What a power cut may cost, in seconds, or one epoch if that takes longer.
   static constexpr double kSecondsBetweenSyncs = 10;
 
-  /// Every checkpoint replaces `path`, which is called kCheckpointFile. `flush_events` writes
+  /// Every checkpoint replaces `path`, whose name is kCheckpointFile. `flush_events` writes
   /// the run's events to their file, and syncs it for Survives::kPowerCut; the writer's thread calls it
   /// before each checkpoint, which says how far the events reach. `network` must outlive the writer. A
   /// checkpoint is synced when the next one might be later than `seconds_between_syncs` after the last that
@@ -50,8 +50,8 @@ class CheckpointWriter {
 
   /// Starts to write a checkpoint of the arguments' current values. finish() must have returned for the one
   /// before. `is_best`: kBestFile is this one from now on. `is_only`: the run has no other checkpoint, so
-  /// there is no training to overlap with, and it is written at once without a thread and not synced;
-  /// finish() reports its error all the same.
+  /// there is no training to overlap with: it is written at once, without a thread, and not synced; finish()
+  /// reports its error nevertheless.
   void start(TrainingState state, const RunRecord& record, const RunPosition& position, bool is_best,
              bool is_only);
 

@@ -1,4 +1,4 @@
-// Which run of a sweep is the best one.
+// Finds the best run of a sweep.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace sweep {
 
-/// What the runs of a sweep are judged by.
+/// The metric by which the runs of a sweep are judged.
 struct Goal {
   const Metric* metric = nullptr;  // never null in a goal that a function here returns
   bool largest_is_best = false;
@@ -29,8 +29,8 @@ Goal goal_of(const SearchSpec& search);
 std::optional<Goal> goal_of(const Sweep& sweep);
 /// The goal that a sweep.json, or a sweep file, has; none if it has neither "search" nor "objective".
 std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep);
-/// What tells how good a run is, if nobody says: the validation accuracy, or the first of those that come
-/// after it that any completed run has; if there are none, that any run has. The training loss at last.
+/// The goal of a sweep that has none: the first of the metrics, from the validation accuracy to the training
+/// loss, that a completed run has, or if there are no completed runs, any run.
 Goal default_goal(const std::vector<RunRecord>& runs);
 /// Its key, for the runs that are named; they may be of any status.
 std::string default_metric(const std::vector<const RunRecord*>& runs);
@@ -39,7 +39,7 @@ std::string default_metric(const std::vector<const RunRecord*>& runs);
 /// same samples, then the first. Nullopt if none has the metric as a number.
 std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Goal& goal);
 
-/// What best_run() goes by: "highest validation accuracy".
+/// The criterion of best_run() as text: "highest validation accuracy".
 std::string goal_text(const Goal& goal);
 
 }  // namespace sweep

@@ -11,9 +11,9 @@ namespace sweep {
 
 enum class LockKind { kShared, kExclusive };
 
-/// An open lock file, which says who has it. The lock is flock(2)'s: it ends when every descriptor of it is
-/// closed, those that child processes have inherited as well, however they die. NFS passes it on to its
-/// server. Not thread-safe.
+/// An open lock file, which names its owner. The lock is flock(2)'s: it ends when every descriptor of it is
+/// closed, also those that child processes have inherited, however they end. NFS passes it on to its server.
+/// Not thread-safe.
 class LockFile {
  public:
   /// Makes the file if it is missing, without locking it. Throws IoError if it cannot be written, or is not a
@@ -49,13 +49,13 @@ std::string line_of(std::string_view text, std::string_view key);
 /// 16 random hexadecimal digits.
 std::string random_id();
 
-/// How many locks processes of this machine have on the file, as far as this one may know. `locks`: the
-/// content of /proc/locks.
+/// Returns how many locks processes of this machine have on the file, as far as this one may see them.
+/// `locks`: the content of /proc/locks.
 int locks_here(std::string_view locks, const LockFile& file);
 
-/// Why a lock on a file below `path` does not hold on other machines that have the directory, "" if it does
-/// or the directory is of this machine only: "nfs4 is mounted with local_lock=all". `mountinfo`: the content
-/// of /proc/self/mountinfo.
+/// Returns why a lock on a file below `path` does not hold on other machines that share the directory:
+/// "nfs4 is mounted with local_lock=all"; "" if it does, or if no other machine has the directory.
+/// `mountinfo`: the content of /proc/self/mountinfo.
 std::string why_locks_are_local(std::string_view mountinfo, const std::filesystem::path& path);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// Where a result comes from: program, source, machine, command line, data.
+// The origin of a result: program, source, machine, command line, data.
 #pragma once
 
 #include <nlohmann/json.hpp>

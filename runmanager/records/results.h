@@ -84,13 +84,13 @@ inline const EpochRecord* last_epoch(const RunRecord& run) {
 std::vector<std::string> param_keys(const std::vector<RunRecord>& runs);
 
 std::vector<EpochRecord> all_epochs(const RunRecord& run);
-/// Adds an epoch behind those of the run; epoch 0 to its place.
+/// Adds an epoch after those of the run, or sets epoch 0.
 void add_epoch(RunRecord& run, EpochRecord epoch);
 
 /// How far a run's events and its training reach after its last finished epoch.
 struct RunPosition {
   std::string events_file;         // the newest one, without directory
-  std::uint64_t events_bytes = 0;  // of that file; events behind it belong to an unfinished epoch
+  std::uint64_t events_bytes = 0;  // of that file; later events belong to an unfinished epoch
   std::int64_t batches = 0;        // trained in all finished epochs
   /// The step of epoch 1 in the events. It is 0 in a run that was started before epochs counted from 1: its
   /// charts go on as they began, so that no step is used twice.
@@ -101,7 +101,7 @@ struct RunPosition {
   bool operator==(const RunPosition&) const = default;
 };
 
-/// The progress of an unfinished run: what its checkpoint keeps beside the training state.
+/// The progress of an unfinished run, which its checkpoint keeps in addition to the training state.
 struct RunProgress {
   RunRecord record;  // with its finished epochs
   RunPosition position;
@@ -121,7 +121,7 @@ std::optional<double> value_at(const Metric& metric, const RunRecord& run, const
 /// The cell of results.csv that a metric's value has; "" for none.
 std::string csv_cell(const Metric& metric, const std::optional<double>& value);
 
-/// Whether any run was trained beside others, which makes its times longer.
+/// Whether any run was trained while others were, which makes its times longer.
 bool any_shared(const std::vector<RunRecord>& runs);
 
 /// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",

@@ -1,4 +1,4 @@
-// What makes two runs the same: everything that changes the numbers a training gives, and nothing else.
+// The identity of a run: everything that changes the numbers of its training, and nothing else.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,18 +10,18 @@
 
 namespace sweep {
 
-/// The settings of a run that change its numbers, in one spelling: arguments complete, 1 and 1.0 alike, files
-/// by the digest of their content. Left out are the names of sweep, network and layers, "log", "num_workers",
-/// "evaluate_first", "checkpoint", "dataset.placement", and how the device was asked for; the device it
-/// became is in it. "epochs" is handled separately, because a longer training can continue a shorter one.
+/// The settings of a run that change its numbers, in one spelling: complete arguments, 1 and 1.0 alike, files
+/// by the digest of their content. It has the device that trained the run, but not how that was asked for,
+/// nor the names of sweep, network and layers, "log", "num_workers", "evaluate_first", "checkpoint" and
+/// "dataset.placement". "epochs" is handled separately, because a longer training can continue a shorter one.
 struct RunIdentity {
   std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
   std::optional<std::string> data;  // digests of the data set's files; none: not known, then `source` counts
   std::string source;               // name of the data set
   std::vector<std::string> layers;  // layer names, which a checkpoint uses to name its weights
   int epochs = 0;
-  /// The schedule if it spreads over all epochs, so that the first of ten are not those of a run of three;
-  /// else "".
+  /// The schedule if it depends on the number of epochs, so that a longer run does not begin like a shorter
+  /// one; else "".
   std::string spanning_schedule;
 };
 
@@ -34,7 +34,7 @@ bool changes_only_times(std::string_view key);
 RunIdentity identity_of(const nlohmann::ordered_json& config, const std::string& device,
                         const nlohmann::ordered_json& provenance);
 
-/// A setting that two runs have different values of.
+/// A setting whose values differ between two runs.
 struct SettingDifference {
   std::string key;          // "optimizer.name"; "data" for the content of the data set's files
   std::string before, now;  // as JSON; "nothing" where a run has no such setting
@@ -42,7 +42,7 @@ struct SettingDifference {
   friend bool operator==(const SettingDifference&, const SettingDifference&) = default;
 };
 
-/// Sorted by key; empty if both give the same numbers in the epochs that both have.
+/// Returns them sorted by key; empty if both give the same numbers in the epochs that both have.
 std::vector<SettingDifference> differences(const RunIdentity& before, const RunIdentity& now);
 
 /// "lr: 0.01 -> 0.1, optimizer.name: "sgd" -> "adam"".

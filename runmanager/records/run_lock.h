@@ -15,9 +15,9 @@ struct RunOwner {
   std::string id;  // random
 };
 
-/// Whether nobody else has taken the run since. Asks the file system, which may be late: a process that was
-/// cut off from the others learns then that the server has given its lock to another one. Thread-safe, and
-/// may be called by any process.
+/// Whether the run still belongs to `owner`. Asks the file system, which may answer late: a process that was
+/// cut off learns only then that the server has given its lock to another one. Thread-safe, and may be called
+/// by any process.
 bool owns(const RunOwner& owner);
 
 /// The lock of a run, held by the process that trains it and by each that got fd(). Not thread-safe.
@@ -29,7 +29,7 @@ class RunLock {
 
   const RunOwner& owner() const { return owner_; }
   int fd() const { return file_.fd(); }
-  /// What note_failure() was last called with for this run, by any process, if nobody has had the run since.
+  /// The last argument of note_failure() for this run, by any process; "" once the run was locked again.
   const std::string& failed_start() const { return failed_start_; }
   /// Leaves for others that the run has failed in that start of the sweep. Throws IoError.
   void note_failure(const std::string& start);

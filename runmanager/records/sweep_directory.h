@@ -28,17 +28,17 @@ class SweepDirectory {
   static SweepDirectory join(const std::filesystem::path& logdir, const std::string& name);
 
   /// For a shared directory: calls `plan` while no other process plans or writes results. `alone`: no other
-  /// process works on the sweep, so that this one begins a start of it, called `start`; the others join that
-  /// one. From then on this process works on it. Returns false, and has not called it, if
-  /// `stop_requested` returned something else than 0 while this waited. Throws IoError if a process has the
-  /// directory for itself, and what `plan` throws.
+  /// process works on the sweep, so this one begins a start, called `start`, which others join. It then
+  /// counts as working on the sweep. Returns false without calling `plan` if `stop_requested` returned
+  /// something other than 0 while this waited. Throws IoError if a process has the directory for itself, and
+  /// what `plan` throws.
   bool plan(const std::string& start, const std::function<void(bool alone)>& plan,
             const std::function<int()>& stop_requested);
-  /// What the start is called that this process began or joined.
+  /// The name of the start that this process began or joined.
   const std::string& start() const { return start_; }
   /// Calls `write` while no other process plans or writes results.
   void write_results(const std::function<void()>& write);
-  /// Processes of this machine that also work on the sweep, as far as this one may know.
+  /// Other processes of this machine that work on the sweep, as far as this one may see them.
   int others_here() const;
   /// This process has nothing more to train, but waits for others.
   void stop_working() { lock_->unlock(); }
@@ -57,8 +57,8 @@ class SweepDirectory {
   const std::filesystem::path& path() const { return path_; }
   /// Whether the directory is still in its place: neither removed nor replaced by another.
   bool exists() const;
-  /// The descriptor that holds the lock. Child processes that inherit it keep the directory locked until they
-  /// are gone, too, so that no other sweep writes while a worker of this one still does.
+  /// The descriptor that holds the lock. Child processes that inherit it also keep the directory locked until
+  /// they are gone, so that no other sweep writes while a worker of this one still does.
   int lock_fd() const { return lock_->fd(); }
   /// The sweep's name, with the number that `fresh` added.
   std::string name() const { return path_.filename().string(); }

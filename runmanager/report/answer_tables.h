@@ -8,10 +8,10 @@
 
 namespace sweep {
 
-/// A setting with a smaller share of all differences changes nothing worth a word.
+/// A setting with a smaller share of all differences is not mentioned.
 inline constexpr double kHardlyAnything = 0.005;
 
-/// A row per value of each setting, behind a row that names the setting (level false): row, level, setting,
+/// A row per value of each setting, after a row that names the setting (level false): row, level, setting,
 /// value, share, mean, low, high, text, best, middle. The interval is of 95 %; the middle is the mean of all
 /// runs. The settings that change most come first. No rows without effects.
 ChartTable levels_table(const ReportData& data);

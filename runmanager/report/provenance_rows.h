@@ -1,4 +1,4 @@
-// Where the results of a report come from.
+// The origin of a report's results.
 #pragma once
 
 #include "runmanager/report/chart_table.h"
@@ -12,7 +12,7 @@ namespace sweep {
 ChartTable provenance_rows(const ReportData& data);
 
 /// sweep, text: the sweep files as expanded, indented. Without the list of runs and the provenance, which
-/// stand elsewhere in the report.
+/// are elsewhere in the report.
 ChartTable sweep_files(const ReportData& data);
 
 }  // namespace sweep

@@ -11,8 +11,8 @@
 namespace sweep {
 
 /// What the page shows, as JSON, for html_page(): texts, tables, charts, pictures. `date`: when it was made,
-/// see utc_time(). The same sweeps give the same model, but for the date. Throws DataError for a sweep file
-/// that cannot be read.
+/// see utc_time(). The same sweeps give the same model, except for the date. Throws DataError for a sweep
+/// file that cannot be read.
 nlohmann::ordered_json report_model(const ReportData& data, const std::string& date);
 
 /// Writes the charts with their data to FOLDER/NAME.vg.json, for use elsewhere, and makes the folder.

@@ -1,4 +1,4 @@
-// Where the time of each run went.
+// The parts of each run's time.
 #pragma once
 
 #include <string>

@@ -11,13 +11,13 @@ namespace sweep {
 /// One step of successive halving.
 struct Rung {
   std::size_t trials = 0;  // how many reach it, if none fails
-  int epochs = 0;          // until which each is trained, counted from its start
+  int epochs = 0;          // the epoch until which each is trained
 
   bool operator==(const Rung&) const = default;
 };
 
 /// Synchronous successive halving of Jamieson and Talwalkar (2016): a rung is decided when all its results
-/// are in, so who goes on depends on the results alone. A value; thread-safe.
+/// are in, so which trials go on depends on the results alone. A value; thread-safe.
 ///
 /// With R = max_epochs, rung k of 0 .. s has floor(trials / eta^k) trials, which are trained until epoch
 /// R / eta^(s-k), rounded to the nearest, at least 1. s is the largest number with R / eta^s >= min_epochs
@@ -28,7 +28,7 @@ class Halving {
   /// Throws ConfigError unless trials >= 1, 1 <= min_epochs <= max_epochs and eta >= 2.
   Halving(std::size_t trials, int min_epochs, int max_epochs, int eta);
 
-  /// In their order, at least one: with fewer and fewer trials, and more and more epochs.
+  /// At least one, in order: each with fewer trials and more epochs than the one before.
   const std::vector<Rung>& rungs() const { return rungs_; }
 
   /// Which trials go on from rung `rung` to the next. `values`: of those that reached it, in the order of

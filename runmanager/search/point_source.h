@@ -31,10 +31,10 @@ class PointSource {
   /// Removes from `points` those that are not new, in one pass over `earlier`.
   void keep_new(std::vector<SearchPoint>& points, std::span<const Observation> earlier) const;
 
-  /// A new random point, all equally likely but for their cells; none as Sampler::suggest() says.
+  /// A new random point, each as likely as its cells are large; none as Sampler::suggest() says.
   std::optional<SearchPoint> random_point(UnitRandom& random, std::span<const Observation> earlier) const;
 
-  /// All new points of an enumerable domain; of others none.
+  /// All new points of an enumerable domain; none of another.
   std::vector<SearchPoint> points_left(std::span<const Observation> earlier) const;
 
  private:

@@ -41,9 +41,9 @@ using SearchPoint = std::vector<std::optional<double>>;
 struct SearchDomain {
   std::vector<Dimension> dimensions;
 
-  /// Whether dimension `d` exists in `point`, which has all values but those that are known not to exist.
-  /// Called again with fewer values until nothing changes; so a dimension has to stay out if there are fewer,
-  /// and must not depend on itself. Empty: all exist always.
+  /// Whether dimension `d` exists in `point`, which has all values except those that are known not to exist.
+  /// Called again with fewer values until nothing changes: a dimension that does not exist must not exist
+  /// with fewer values either, and must not depend on itself. Empty: all always exist.
   std::function<bool(const SearchPoint& point, std::size_t d)> is_active{};
 
   /// false: the point, which is complete as for an Observation, is left out of the search. Empty: none is.
@@ -55,10 +55,10 @@ struct SearchDomain {
 /// its index.
 void check_domain(const SearchDomain& domain);
 
-/// The nearest value that a search proposes: a whole number of kInteger and kLogInteger; of kUniform a
-/// multiple of that power of ten which parts the range into 10^4 to 10^5 steps; of kLogUniform one of three
-/// significant digits, of more if the ends are less than a factor of 50 apart. Values are those of their
-/// decimal text, and never outside of the ends. `value` has to be finite.
+/// Returns the nearest value that a search proposes. kInteger and kLogInteger: a whole number. kUniform: a
+/// multiple of the power of ten that divides the range into 10^4 to 10^5 steps. kLogUniform: three
+/// significant digits, or more if the ends are less than a factor of 50 apart. Values are those of their
+/// decimal text, and never outside the ends. `value` has to be finite.
 double rounded(const Dimension& dimension, double value);
 
 /// Takes away the values of dimensions that do not exist, see SearchDomain::is_active. `point` has all

@@ -19,23 +19,24 @@ class UnitScale {
  public:
   explicit UnitScale(const Dimension& dimension);
 
-  /// Whether near numbers stand for values that are alike: not so of choices without an order.
+  /// Whether near numbers mean similar values; false for choices without an order.
   bool has_order() const { return has_order_; }
-  /// How many values there are; 0: infinitely many.
+  /// The number of values; 0: infinitely many.
   std::size_t count() const { return count_; }
-  /// Whether values are so many that their cells are as good as points.
+  /// Whether there are enough values to treat their cells as points.
   bool is_continuous() const { return count_ == 0 || count_ > 1'000'000; }
 
-  /// From [0, 1] to the nearest value, rounded as rounded() does; of finitely many the one whose cell it is
-  /// in.
+  /// Maps [0, 1] to the nearest value, rounded as rounded() does; if there are finitely many, to the one
+  /// whose cell `unit` is in.
   double value(double unit) const;
   /// Value number `index` of count(), rising.
   double value_at(std::size_t index) const { return first_ + static_cast<double>(index); }
-  /// The number of a value of finitely many; values beyond the ends count as the ends.
+  /// Returns the number of a value, if there are finitely many; values beyond the ends count as the ends.
   std::size_t index_of(double value) const;
-  /// From a value to [0, 1]: of finitely many the middle of its cell; beyond the ends the ends.
+  /// Maps a value to [0, 1]: to the middle of its cell if there are finitely many; values beyond the ends
+  /// count as the ends.
   double unit(double value) const;
-  /// Of finitely many values: what one covers, and what the one at a place covers.
+  /// The cell of a value, and of the value at `unit`, if there are finitely many.
   UnitCell cell(double value) const;
   UnitCell cell_at(double unit) const { return cell(value(unit)); }
 

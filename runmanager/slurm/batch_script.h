@@ -38,7 +38,7 @@ std::string report_script(const BatchScript& script, const std::vector<std::stri
 std::vector<std::string> job_options(const std::filesystem::path& directory, const std::string& name,
                                      const std::string& comment, const SlurmTasks& tasks);
 
-/// Where a job writes what it says: the file STEM.out in the folder "slurm" of the sweep.
+/// The file of a job's output: STEM.out in the folder "slurm" of the sweep.
 std::string output_option(const std::filesystem::path& directory, const std::string& stem);
 
 /// What an array of `tasks` tasks adds, of which at most `at_once` run at a time.

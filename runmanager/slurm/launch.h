@@ -26,8 +26,8 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options,
                            const std::filesystem::path& program, SweepEnvironment environment,
                            SlurmClient& client);
 
-/// Throws ConfigError if tasks of the sweep in `directory` live, so that it cannot be trained here beside
-/// them, and SlurmUnreachable if nobody knows. Does nothing for one that was never submitted.
+/// Throws ConfigError if tasks of the sweep in `directory` live, so that it must not be trained here as well,
+/// and SlurmUnreachable if Slurm does not answer. Does nothing for a sweep that was never submitted.
 void check_no_live_tasks(const std::filesystem::path& directory, SlurmClient& client);
 
 }  // namespace sweep

@@ -47,9 +47,9 @@ bool is_alive(std::string_view state);
 /// Whether it runs or is about to.
 bool is_running(std::string_view state);
 
-/// Whether it waits, and never starts, because a node could not start it: Slurm holds such a task until
-/// somebody lets it go. So it is after a controller was lost while tasks started, or a node whose disk is
-/// full, and it may be let go at once.
+/// Whether Slurm holds the task because a node could not start it. It then waits until it is released, which
+/// can be done at once. This happens if the controller was lost while tasks started, or a node's disk is
+/// full.
 bool is_held_after_failed_launch(const SlurmTask& task);
 /// Whether it waits, and never starts, because a person or a rule of the cluster holds it.
 bool is_held_by_others(const SlurmTask& task);

@@ -1,4 +1,4 @@
-// Where a sweep on a cluster stands: what its directory says first, and then what Slurm says of its tasks.
+// The state of a sweep on a cluster: first what its directory says, then what Slurm says of its tasks.
 #pragma once
 
 #include <cstddef>

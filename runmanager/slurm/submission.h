@@ -25,12 +25,12 @@ struct SubmissionOptions {
   int threads = 0;                   // of a run; 0: the cores of the task, divided over its runs
 };
 
-/// What a submission has come to.
+/// The result of a submission.
 struct Submission {
   std::vector<SubmittedJob> jobs;  // new ones; empty: enough tasks are on their way
   std::size_t live_tasks = 0;      // of earlier submissions, that run or wait
   std::size_t released = 0;        // of these, that Slurm held because a node could not start them
-  std::vector<SlurmTask> held;     // of these, that somebody holds: they wait until they are let go
+  std::vector<SlurmTask> held;     // of these, held by a person: they wait until they are released
 };
 
 /// Returns what each task of an array trains. The runs are dealt out one by one, as long ones are neighbours
@@ -51,10 +51,10 @@ std::size_t release_failed_launches(const std::vector<SubmittedJob>& jobs, TaskQ
                                     SlurmClient& client);
 
 /// Submits an array for the runs of each shape that are not done and in the list of no task that runs or
-/// waits: nothing if it is called again. Tasks that a node could not start are let go, those that somebody
-/// holds are not. `runs`: the names of those that are not done. What was submitted is in the job file before
+/// waits: nothing if it is called again. Releases tasks that a node could not start, but not those that a
+/// person holds. `runs`: the names of those that are not done. What was submitted is in the job file before
 /// and after each call of sbatch. Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not
-/// answer, so that nobody knows whether tasks live; IoError.
+/// answer; IoError.
 Submission submit_runs(const SubmissionOptions& options,
                        const std::map<SlurmShape, std::vector<std::string>>& runs, SlurmClient& client);
 

@@ -1,5 +1,5 @@
-// What runs read beside the sweep file, data and first weights, where processes share a sweep: each reads
-// its own, and a run that one of them begins may be finished by another.
+// Checks that processes that share a sweep read the same data and first weights: each reads its own, and
+// another may finish a run that one began.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,9 @@ namespace sweep {
 /// `kind` has loaded the data. Throws IoError; DataError if weights cannot be read.
 void write_inputs(const std::filesystem::path& directory, const Sweep& sweep, RunKind& kind);
 
-/// Lines, each after a line break, with what the runs would read here otherwise than where write_inputs() was
-/// called; "" if nothing, or if that is not known. Paths need not be the same. Throws DataError if weights
-/// cannot be read.
+/// Returns the differences between what the runs read here and where write_inputs() was called, as lines that
+/// each follow a line break; "" if there are none, or if that is not known. Paths need not be the same.
+/// Throws DataError if weights cannot be read.
 std::string differences_from_inputs(const std::filesystem::path& directory, const Sweep& sweep,
                                     RunKind& kind);
 

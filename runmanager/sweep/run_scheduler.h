@@ -30,8 +30,8 @@ struct SchedulerOptions {
 };
 
 /// Trains the runs of `source` in `executor`, in their order, and keeps `recorder` up to date. Returns when
-/// every run has ended, or when the sweep was asked to stop and all runs have stopped. Which run trained in
-/// which slot, and beside which others, changes no bit of its results. A run whose own directory is removed
+/// every run has ended, or when the sweep was asked to stop and all runs have stopped. The slot of a run, and
+/// the runs in the other slots, change no bit of its results. A run whose own directory is removed
 /// meanwhile fails. Throws IoError when files cannot be written otherwise or no worker can be started; the
 /// caller then destroys the executor, which ends the other runs.
 void schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,

@@ -1,4 +1,4 @@
-// Where the scheduler gets the runs from that it trains.
+// The interface from which the scheduler takes runs to train.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@
 
 namespace sweep {
 
-/// Where the time of the runs went that are completed, and of the trials that wait or were pruned.
+/// Time spent on completed runs, and on trials that wait or were pruned.
 struct SweepCost {
   std::size_t runs = 0;
   double elapsed_seconds = 0;   // on the wall clock, from the start of the sweep to its end
@@ -30,8 +30,8 @@ struct SweepCost {
 };
 
 /// "8 runs took 6.21 s; beside training 1.9 ms per run (0.24%), logs and checkpoints are 0.20%". The time is
-/// the wall clock's; if several were trained at once, the sum of their times follows, and the fractions are
-/// of that.
+/// the wall clock's; if several were trained at once, the sum of their times follows, and the fractions
+/// refer to that sum.
 std::string cost_text(const SweepCost& cost);
 
 struct SweepRecorderOptions {
@@ -44,13 +44,13 @@ struct SweepRecorderOptions {
   std::size_t total_runs = 0;        // if more are to be added; 0: those that are there
   double work = 0;                   // see Progress
   std::optional<Goal> goal = {};     // of a search; none: as default_goal() says
-  /// Where several processes share the sweep: called before results are written, to take over what the others
-  /// have done. Means are then written by write_means() only, and nothing for `sweep watch`.
+  /// If several processes share the sweep: called before results are written, to read what the others have
+  /// done. Means are then written by write_means() only, and no progress file is written.
   std::function<void()> refresh = {};
 };
 
 /// The records of all runs, results.csv and results.json, progress display, aggregates and disk syncing of a
-/// sweep. The files of a run are written by whoever trains it; this class writes them only for runs that were
+/// sweep. The process that trains a run writes its files; this class writes them only for runs that were
 /// not trained or were lost. Runs are counted from 0. Not thread-safe. Every call may throw IoError.
 class SweepRecorder {
  public:
@@ -80,11 +80,11 @@ class SweepRecorder {
   void update(std::size_t run, RunRecord record);
   /// The run has its final record: no further attempt follows.
   void end_run(std::size_t run);
-  /// The run waits, with its record, for what others come to. begin_run() or prune_run() may follow.
+  /// The run waits for the results of others. begin_run() or prune_run() may follow.
   void pause_run(std::size_t run);
   /// Adds the next run of the sweep.
   void add_run(RunRecord record);
-  /// Writes the end of a run that nobody trains any more, as pruned.
+  /// Ends a run that is not trained any further, as pruned.
   void prune_run(std::size_t run, const Run& description, const std::string& reason);
 
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
@@ -92,13 +92,13 @@ class SweepRecorder {
   /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow. `shared`: see
   /// RecorderOptions.
   void record_lost_run(std::size_t run, const Run& description, RunRecord record, bool shared);
-  /// Another process has taken the run over, so that what became of it here does not count.
+  /// Another process has taken the run over; its results here do not count.
   void leave_run(std::size_t run);
   /// Takes over the final record of a run that another process or an earlier start has ended.
   void keep_run(std::size_t run, RunRecord record);
 
-  /// Writes results.csv and results.json, but not so often that it would take a noticeable part of the time;
-  /// and at most once a second what `sweep watch` reads.
+  /// Writes results.csv and results.json if the last time is long enough ago that this costs little, and the
+  /// progress file up to once a second.
   void save_if_due();
   /// Writes the final results and returns when all files of the sweep are on the disk.
   void finish();

@@ -33,12 +33,12 @@ class SweepRunner {
  private:
   // Runs are referred to, so that those of a sweep that grows must not move.
   static std::optional<Sweep> copy_if_growing(const Sweep& sweep);
-  // All that comes before the training, in a directory that this process has for itself.
+  // Everything before the training, in a directory that only this process uses.
   void set_up();
-  // The whole together with other processes.
+  // The whole sweep, together with other processes.
   SweepOutcome run_joined();
-  // The first of those that work together does what a process does that has the directory for itself. The
-  // others find out with each lock what is there of a run.
+  // The first process plans as if it had the directory for itself. The others find out what is there of a
+  // run when they lock it.
   void plan_joined(bool alone);
   // Throws ConfigError if others train other runs, or with other data.
   void check_is_same() const;
@@ -63,7 +63,7 @@ class SweepRunner {
   void write_growing_file();
   // Training samples times epochs: what the progress display measures the time left by.
   double work(const PreparedRun& run);
-  // Of the epochs of all runs that are there, how much a search trains; more than 1 where it adds runs.
+  // The fraction of the epochs of all known runs that a search trains; more than 1 if it adds runs.
   double fraction_trained() const;
   void train_runs();
   void check_directory() const;

@@ -16,7 +16,7 @@ namespace sweep {
 
 /// What is known of a trial.
 struct TrialResult {
-  /// Of the search's metric after epochs 1, 2, …; smaller is better. None: not measured, or not a number.
+  /// The search's metric after epochs 1, 2, …; smaller is better. None: not measured, or not a number.
   std::vector<std::optional<double>> values;
   bool ended = false;   // no further epoch will be trained
   bool failed = false;  // ended without a result

@@ -1,4 +1,4 @@
-// A log directory beside a sweep's with one run per combination: the mean over its repeats, and the
+// A log directory next to a sweep's with one run per combination: the mean over its repeats, and the
 // deviation.
 #pragma once
 
@@ -31,7 +31,7 @@ struct AggregateEpoch {
 std::vector<AggregateEpoch> aggregate_of(const CompletedRepeats& repeats);
 
 /// "runs/fashion.mean" for "runs/fashion". Not inside it: TensorBoard ticks no run if there are more than 40,
-/// and counts these as well.
+/// and also counts these.
 std::filesystem::path mean_directory(const std::filesystem::path& sweep_directory);
 
 /// Writes <sweep>.mean/<combination> for every combination of a sweep with repeats. To TensorBoard they are

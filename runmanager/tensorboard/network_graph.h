@@ -15,7 +15,7 @@
 namespace sweep {
 
 /// Nodes are called <layer>/<operation> and <layer>/weight, and those of inner layers <layer>/<inner
-/// layer>/…; beside them are images, labels and loss. A residual has a node Add where its paths meet. The
+/// layer>/…; there are also images, labels and loss. A residual has a node Add where its paths meet. The
 /// batch dimension is unknown (-1). Device names are TensorFlow's: "/device:CPU:0", "/device:GPU:1". Throws
 /// ConfigError if `loss` is unknown.
 tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss = {});

@@ -35,8 +35,7 @@ std::vector<Misclassified> most_confident_mistakes(std::span<const float> probab
                                                    std::size_t limit);
 
 /// An image of the matrix, [names.size(), names.size()], with a row per label and a column per prediction,
-/// and the classes' names beside them. A cell shows its count, and is the darker the larger its part of the
-/// row.
+/// with the classes' names. A cell shows its count, and is darker the larger its part of the row.
 tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> counts,
                                              std::span<const std::string> names);
 

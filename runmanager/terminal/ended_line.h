@@ -13,7 +13,7 @@ namespace sweep {
 /// full. A completed run that is LiveSweep::best is marked.
 std::string ended_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal);
 
-/// "loss 0.3210  acc 88.24%  val loss 0.3808  val acc 86.36%", and measures beside them.
+/// "loss 0.3210  acc 88.24%  val loss 0.3808  val acc 86.36%", then other metrics.
 std::string metrics_text(const EpochRecord& epoch);
 
 }  // namespace sweep

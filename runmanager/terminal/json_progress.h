@@ -13,7 +13,7 @@ namespace sweep {
 ///             "trained_epochs" (by earlier starts), "batches" and "samples" (per epoch)
 ///   "epoch"   "run", and what run.json has of an epoch
 ///   "end"     "run", "number", "status", "metrics"; "error", "stopped", "run_seconds" where there are any
-///   "kept"    "runs": so many that an earlier start has finished
+///   "kept"    "runs": how many an earlier start has finished
 ///   "message" "text"
 class JsonProgress final : public Progress {
  public:

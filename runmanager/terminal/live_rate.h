@@ -20,7 +20,7 @@ class LiveRate {
     if (since_) seconds_ += now - *since_;
     since_.reset();
   }
-  /// So many batches with so many samples are done.
+  /// Adds finished batches and their samples.
   void add(double batches, double samples, double now) {
     counted_.batches += batches;
     counted_.samples += samples;

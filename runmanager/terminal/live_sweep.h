@@ -31,7 +31,7 @@ struct LiveRun {
   std::optional<EpochRecord> last = {};  // the last epoch that this start has finished
   std::optional<double> batches_per_second = {},
                         samples_per_second = {};  // over a second of training or more
-  std::string phase = {};  // what it does beside training for a while already: "validation"; or ""
+  std::string phase = {};  // what it has been doing for a while instead of training: "validation"; or ""
   double seconds = 0;      // since it began in this start
 
   /// The epoch that is trained, from 1; where it is not known how many there will be, the last finished one.

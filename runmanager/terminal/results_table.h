@@ -19,7 +19,7 @@ struct TableOptions {
   bool skipped = false;                   // also a line for each skipped run
   std::vector<std::string> columns = {};  // only these, by Column::key; empty: all that have values
   std::optional<Goal> goal = {};          // by which the best run is chosen; none: default_goal()
-  std::size_t top = 0;                    // only so many runs; the best is that of all. 0: all
+  std::size_t top = 0;                    // max number of runs; the best is that of all. 0: all
 };
 
 /// The results of `runs` as a table with a line per run: its parameters `keys`, its metrics, see

@@ -50,7 +50,7 @@ std::string padded(std::string_view text, int columns, bool right_aligned = fals
 std::string rule(int columns, bool unicode);
 
 /// `text` cut to at most `columns`, with an ellipsis ("…", or "~" without `unicode`) if something was left
-/// out. All escape sequences are kept, those behind the cut as well.
+/// out. All escape sequences are kept, also those after the cut.
 std::string fit_width(std::string_view text, int columns, bool unicode = true);
 
 }  // namespace sweep

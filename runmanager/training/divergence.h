@@ -15,7 +15,7 @@ class DivergedError : public TrainingError {
   using TrainingError::TrainingError;
 };
 
-/// Where a training is: for messages.
+/// The position in a training, for messages.
 struct TrainingPlace {
   int epoch = 1;                    // from 1
   std::int64_t begin = 0, end = 0;  // batches of the epoch, from 0, that the totals are of: begin … end − 1

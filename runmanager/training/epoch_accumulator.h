@@ -18,7 +18,7 @@ namespace sweep {
 /// Not thread-safe.
 class EpochAccumulator {
  public:
-  /// `begin`: the start of the epoch, in seconds of the clock that end_training() uses, too.
+  /// `begin`: the start of the epoch, in seconds of the clock that end_training() also uses.
   explicit EpochAccumulator(double begin) : begin_(begin) {}
 
   void add(const Totals& totals);

@@ -42,7 +42,7 @@ class EpochWatch {
   int best_epoch_ = 0, without_improvement_ = 0;
 };
 
-/// The watch of a run; nothing if nobody asks for its best epoch. Without "stop" it never ends the run, and
+/// The watch of a run; nothing if its best epoch is not needed. Without "stop" it never ends the run, and
 /// the best epoch is that of the smallest loss: of validation, if there is a validation set.
 std::optional<EpochWatch> make_epoch_watch(const RunConfig& config, bool has_validation);
 

@@ -52,7 +52,7 @@ class RunEvaluation {
   bool has_classes() const { return run_.data->target_names.empty(); }
   // Whether predictions() shows the samples of this part.
   bool is_shown(const Subset& part) const;
-  // Sets validation_variation_, too.
+  // Also sets validation_variation_.
   Totals measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
   Totals evaluate(Engine& engine, const Subset& samples, std::string_view part, bool keeps_outputs);
 

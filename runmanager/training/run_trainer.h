@@ -27,8 +27,8 @@ struct TrainerOptions {
   std::function<int()> stop_requested;    // the signal that asks to stop, or 0; asked after each batch
   std::function<int()> threads;           // EngineOptions::threads; asked before each epoch
   ImageGridCache* image_grids = nullptr;  // shared by the runs of this process; not null
-  /// Where several processes share the sweep: what the run's lock says of this one. Once it owns() the run no
-  /// more, training ends without another file being written.
+  /// If several processes share the sweep: this process's entry in the run's lock. Once it no longer owns()
+  /// the run, training ends without writing another file.
   std::optional<RunOwner> owner = {};
 };
 
@@ -39,13 +39,12 @@ enum class RunFailure {
   kDiverged,  // the loss became NaN or infinite; another attempt would train the same bits
   kDevice,    // the device failed; this process cannot use it any more
   kLost,      // the process that trained it was lost
-  kTakenOver  // none: another process has taken over the run, and the record is no more than what this one
-              // did
+  kTakenOver  // none: another process has taken over the run, and the record has only what this one did
 };
 
 struct TrainedRun {
-  /// Final: completed, failed or interrupted. Interrupted, too, is one that has paused: it goes on when it is
-  /// trained again with a later PreparedRun::until_epoch.
+  /// Final: completed, failed or interrupted. A run that has paused is also interrupted: it goes on when it
+  /// is trained again with a later PreparedRun::until_epoch.
   RunRecord record;
   RunFailure failure = RunFailure::kNone;
 };

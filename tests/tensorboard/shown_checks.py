@@ -1,5 +1,5 @@
-"""Checks of what a server shows of the directory that demo_logdir writes. Numbers in names of tests are those of the list
-of conformance checks that the project keeps."""
+"""Checks of what a server shows of the directory that demo_logdir writes. Numbers in names of tests are those of
+conformance.txt."""
 
 import csv
 import io

@@ -80,43 +80,37 @@ accepted = [
     nested({"type": "sequential", "name": "a", "layers": [{"type": "relu", "name": "b"}]}),
     nested({"type": "residual", "layers": [{"type": "sequential", "layers": [{"type": "relu"}]}], "shortcut": [{"type": "tanh"}]}),
 ]
+# Further ones are in the table below.
 rejected = [
     {"command": ["true"], "network": network}, {"command": []}, {"command": ["true"], "timeout": {"slience": 1}},
-    changed(metrics={"a": "a=(.)"}), changed(params={"any": [1]}),
-    [], {}, {"dataset": "mnist"}, changed(epoch=3), changed(epochs="3"), changed(epochs=0), changed(epochs=1.5),
-    changed(lr=0), changed(lr=-1), changed(lr=[0.1]), changed(batch_size=0), changed(shuffle="true"), changed(num_workers=-1),
-    changed(slurm=[]), changed(slurm={"partitoin": "a"}), changed(slurm={"time": "soon"}), changed(slurm={"time": 30}), changed(slurm={"memory": "8 G"}),
-    changed(slurm={"partition": "a b"}), changed(slurm={"tasks": 0}), changed(slurm={"cuda": {"tasks": 1}}), changed(slurm={"options": "--exclusive"}),
-    changed(params={"slurm.tasks": [1, 2]}), changed(device="gpu"), changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "mse", "label_smoothing": 0.1}),
-    changed(loss={"name": "smooth_l1", "beta": -1}), changed(loss={"class_weights": []}), changed(loss={"class_weights": [0, 1]}),
-    changed(dataset={"name": "mnist", "augment": ["cutout"]}), changed(dataset={"name": "mnist", "augment": [{"cutout": {"size": 0}}]}),
-    changed(dataset={"name": "mnist", "augment": "horizontal_flip"}), changed(dataset={"name": "mnist", "augment": [{"horizontal_flip": 1}]}),
-    changed(dataset={"name": "mnist", "normalize": "all"}), changed(dataset={"name": "mnist", "target": []}), changed(dataset={"name": "mnist", "ignore": [1]}), changed(dataset={"name": "mnist", "decimal": ";"}),
-    changed(schedule="cosin"), changed(schedule={"name": "cosine", "then": "step"}), changed(schedule=1),
-    changed(schedule={"name": "warmup", "then": "one_cycle"}), changed(schedule={"name": "one_cycle", "anneal_strategy": "line"}),
-    changed(schedule={"name": "step", "step_size": 0}), changed(schedule={"T_max": 3}),
-    changed(evaluate_first=1), changed(checkpoint="first"), changed(checkpoint=True), changed(stop=True), changed(stop={"patience": 0}),
-    changed(stop={"patience": 1.5}), changed(stop={"min_delta": -1}), changed(stop={"metric": "loss"}), changed(stop={"mode": "maximum"}),
-    changed(stop={"metric": "Loss/train", "restore": True}),
-    changed(precision="fp16"), changed(deterministic="no"), changed(deterministic=0), changed(params={"precision": ["bf32"]}),
-    changed(loss={"label_smoothing": -1}), changed(loss=3), changed(clip_norm=-1), changed(clip_norm=None), changed(clip_norm="1"),
-    changed(params={"loss": ["mes"]}), changed(params={"clip_norm": [-0.5]}), changed(seed=-1), changed(repeats=0),
-    changed(name=""), changed(name=".."), changed(name="a/b"), changed(name="s.mean"), changed(name="x" * 101), changed(init=""), changed(init=1),
-    changed(optimizer="adma"), changed(optimizer={"name": "adam", "momentum": 0.5}), changed(optimizer={"betas": [0.5, 0.9]}),
-    changed(optimizer={"name": "adam", "betas": [0.5]}), changed(optimizer={"name": "sgd", "momentum": -1}),
-    changed(log={"image": 1}), changed(log={"images": -1}), changed(log=[]),
-    changed(params=[]), changed(params={"lr": []}), changed(params={"lr": 0.1}), changed(params={"lr": [0.1, -1]}),
+    changed(metrics={"a": "a=(.)"}), changed(params={"any": [1]}), [], {}, changed(lr=-1), changed(lr=[0.1]),
+    changed(batch_size=0), changed(slurm=[]), changed(slurm={"time": "soon"}), changed(slurm={"cuda": {"tasks": 1}}),
+    changed(slurm={"options": "--exclusive"}), changed(params={"slurm.tasks": [1, 2]}), changed(device="gpu"),
+    changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "smooth_l1", "beta": -1}),
+    changed(loss={"class_weights": []}), changed(loss={"class_weights": [0, 1]}),
+    changed(dataset={"name": "mnist", "augment": [{"horizontal_flip": 1}]}),
+    changed(dataset={"name": "mnist", "target": []}), changed(dataset={"name": "mnist", "ignore": [1]}),
+    changed(dataset={"name": "mnist", "decimal": ";"}), changed(schedule=1),
+    changed(schedule={"name": "one_cycle", "anneal_strategy": "line"}),
+    changed(schedule={"name": "step", "step_size": 0}), changed(schedule={"T_max": 3}), changed(checkpoint="first"),
+    changed(checkpoint=True), changed(stop=True), changed(stop={"min_delta": -1}), changed(stop={"metric": "loss"}),
+    changed(stop={"metric": "Loss/train", "restore": True}), changed(precision="fp16"), changed(deterministic=0),
+    changed(params={"precision": ["bf32"]}), changed(loss={"label_smoothing": -1}), changed(clip_norm=None),
+    changed(clip_norm="1"), changed(params={"loss": ["mes"]}), changed(params={"clip_norm": [-0.5]}), changed(init=1),
+    changed(optimizer="adma"), changed(optimizer={"name": "adam", "momentum": 0.5}),
+    changed(optimizer={"betas": [0.5, 0.9]}), changed(optimizer={"name": "adam", "betas": [0.5]}),
+    changed(optimizer={"name": "sgd", "momentum": -1}), changed(log={"image": 1}), changed(log=[]),
     changed(params={"lr": [0.1, 0.1]}), changed(params={"learning_rate": [0.1]}), changed(params={"name": ["a"]}),
-    changed(params={"lr": {"range": [1, 2]}}), changed(params={"lr": {"rnge": [1, 2, 1]}}),
-    changed(zip=[["lr"]]), changed(exclude=[{}]), changed(exclude={}), changed(when=[]), changed(grids=[]),
-    changed(dataset="mnits"), changed(dataset={"name": "own"}), changed(dataset={"name": "mnist", "validation": 1.5}),
-    changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}), changed(dataset={"name": "mnist", "format": "parquet"}),
-    changed(network={"layers": []}), changed(network={}), changed(network=3), changed(network={"layers": [{}]}),
-    changed(network={"layers": [{"type": "conv2d", "out_channels": 3}]}),
-    nested({"type": "sequential"}), nested({"type": "residual", "layers": []}), nested({"type": "relu", "layers": [{"type": "relu"}]}),
+    changed(params={"lr": {"range": [1, 2]}}), changed(params={"lr": {"rnge": [1, 2, 1]}}), changed(zip=[["lr"]]),
+    changed(exclude=[{}]), changed(exclude={}), changed(when=[]), changed(dataset="mnits"),
+    changed(dataset={"name": "own"}), changed(dataset={"name": "mnist", "validation": 1.5}),
+    changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}),
+    changed(dataset={"name": "mnist", "format": "parquet"}), changed(network={}), changed(network=3),
+    changed(network={"layers": [{}]}), changed(network={"layers": [{"type": "conv2d", "out_channels": 3}]}),
+    nested({"type": "sequential"}), nested({"type": "residual", "layers": []}),
+    nested({"type": "relu", "layers": [{"type": "relu"}]}),
     nested({"type": "sequential", "layers": [{"type": "relu"}], "shortcut": []}),
     nested({"type": "residual", "layers": [{"type": "relu"}], "shortcut": [{"type": "relu", "p": 1}]}),
-    changed(network={"layers": [{"type": "relu", "p": 1}]}), changed(network={"layers": [{"type": "relu", "name": "a.b"}]}),
 ]
 for document in accepted:
     assert validator.is_valid(document), ("the schema rejects", document, [e.message for e in validator.iter_errors(document)])
@@ -125,7 +119,11 @@ for document in rejected:
     assert not validator.is_valid(document), ("the schema accepts", document)
     assert not program_accepts(document), ("the program accepts", document)
 # What the program says of these is tested with the table; some depend on several values, which the schema does not compare.
-for row in json.loads((pathlib.Path(__file__).parent.parent / "data/bad_sweeps.json").read_text()):
-    document = changed(**json.loads("{" + row["settings"] + "}"))
+table = json.loads((pathlib.Path(__file__).parent.parent / "data/bad_sweeps.json").read_text())
+for row in table["rows"]:
+    if row.keys() & {"files", "overrides", "slurm"}:
+        continue
+    [frame] = table["frames"].keys() & row.keys()
+    document = json.loads(table["frames"][frame].replace("@", row[frame]))
     assert validator.is_valid(document) == (row.get("schema") == "accepts"), ("the schema and", row)
 print(f"{len(accepted)} documents accepted and {len(rejected)} rejected by schema and program alike")

@@ -36,7 +36,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Where its output arrives. Reading does not wait.
+  /// Its output, of which reading does not wait.
   int output() const { return output_.reader.get(); }
   int errors() const { return errors_.reader.get(); }
   /// Readable when it has ended.

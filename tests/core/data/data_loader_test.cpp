@@ -134,9 +134,13 @@ TEST_P(LoaderOfWorkers, StartsAnEpochAnewFromAnyPoint) {
 }
 
 TEST_P(LoaderOfWorkers, CanBeDestroyedInMidEpoch) {
+  const auto set = make_set(50);
   for (std::size_t batches = 0; batches < 30; ++batches) {
-    DataLoader loader({make_set(50), 0, 50}, options(2, /*shuffle=*/true));
-    read_epoch(loader, 0, batches);
+    {
+      DataLoader loader({set, 0, 50}, options(2, /*shuffle=*/true));
+      EXPECT_EQ(read_epoch(loader, 0, batches).size(), std::min<std::size_t>(batches, 25));
+    }
+    EXPECT_EQ(set.use_count(), 1) << "no worker has the set any more";
   }
 }
 

@@ -84,16 +84,27 @@ TEST_P(PrefetcherOfThreads, GivesTheErrorOfAnItemInItsTurn) {
 
 TEST_P(PrefetcherOfThreads, CanBeStoppedAndDestroyedAtAnyTime) {
   for (int round = 0; round < 200; ++round) {
-    auto data = std::make_unique<int>(0);
-    std::atomic<int> sum{0};
-    Prefetcher prefetcher(GetParam(), 3, [&](std::size_t, std::size_t) { sum += *data; });
-    if (round % 4 == 0) continue;
-    prefetcher.start(50);
-    for (int i = 0; i < round % 7; ++i) prefetcher.next();
-    if (round % 4 == 1) continue;
-    prefetcher.stop();
-    data = std::make_unique<int>(1);  // Nobody may be reading it.
-    if (round % 4 == 2) prefetcher.start(2);
+    auto data = std::make_unique<int>(1);
+    std::atomic<int> begun{0}, ended{0};
+    {
+      Prefetcher prefetcher(GetParam(), 3, [&](std::size_t, std::size_t) {
+        ++begun;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        ended += *data;
+      });
+      if (round % 4 > 0) {
+        prefetcher.start(50);
+        for (int i = 0; i < round % 7; ++i) EXPECT_TRUE(prefetcher.next().has_value());
+      }
+      if (round % 4 > 1) {
+        prefetcher.stop();
+        EXPECT_EQ(begun, ended) << "stop() waits for items in work";
+        data = std::make_unique<int>(1);  // Nobody may be reading it.
+      }
+      if (round % 4 == 2) prefetcher.start(2);
+    }
+    EXPECT_EQ(begun, ended) << "so does the destructor";
+    EXPECT_GE(ended, round % 4 > 0 ? round % 7 : 0);
   }
 }
 

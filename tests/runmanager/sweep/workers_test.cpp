@@ -230,7 +230,7 @@ TEST_F(Workers, ThatDoNotAnswerAreEndedWhenTheSweepStops) {
     return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(700) ? SIGINT : 0;
   };
   const SweepOutcome outcome = run("runs", {"lr=102"});
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kInterrupted);
 }

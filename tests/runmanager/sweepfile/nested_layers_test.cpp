@@ -1,4 +1,4 @@
-// Networks whose layers hold layers: what is read, which keys reach inside, and where mistakes are reported.
+// Networks whose layers hold layers: what is read, which keys reach inside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@ namespace sweep {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::names_of;
 using testing::SweepFolder;
 
@@ -29,11 +28,6 @@ class NestedLayers : public ::testing::Test {
 
   Sweep load(const std::vector<std::string>& overrides = {}, const std::string& more = "") const {
     return folder_.load(R"({"dataset": "mnist", "network": "deep.json")" + more + "}", overrides);
-  }
-
-  std::string error(const std::string& layers) const {
-    return folder_.error("{\"dataset\": \"mnist\", \"network\": {\"layers\": [\n" + layers +
-                         ",\n{\"type\": \"flatten\"}, {\"type\": \"linear\", \"out_features\": 10}]}}");
   }
 
   SweepFolder folder_;
@@ -101,67 +95,12 @@ TEST_F(NestedLayers, AnEmptyShortcutIsTheInputItself) {
   EXPECT_EQ(with.resolved, folder_.load(start + end).runs[0].resolved);
 }
 
-TEST_F(NestedLayers, MistakesAreReportedWhereTheyStand) {
-  EXPECT_EQ(error(R"({"type": "residual"})"),
-            "s.json:2:1: network.layers.0: residual needs \"layers\", a list of layers");
-  EXPECT_EQ(error(R"({"type": "sequential", "layers": []})"),
-            "s.json:2:34: network.layers.0.layers: got an empty list, want a list with at least one layer");
-  EXPECT_EQ(error(R"({"type": "residual", "layers": [{"type": "relu"}], "shortcut": "conv"})"),
-            "s.json:2:64: network.layers.0.shortcut: got \"conv\", want a list of layers");
-  EXPECT_EQ(error(R"({"type": "sequential", "layers": [{"type": "relu"}], "shortcut": []})"),
-            "s.json:2:54: network.layers.0.shortcut: sequential has no argument \"shortcut\", allowed: "
-            "layers");
-  EXPECT_EQ(error(R"({"type": "residual", "layers": [{"type": "relu"}], "shortcuts": []})"),
-            "s.json:2:52: network.layers.0.shortcuts: residual has no argument \"shortcuts\", allowed: "
-            "layers, shortcut, did you mean \"shortcut\"?");
-  EXPECT_EQ(error(R"({"type": "relu", "layers": []})"),
-            "s.json:2:18: network.layers.0.layers: relu has no argument \"layers\", it takes none");
-  EXPECT_EQ(error(R"({"type": "sequential", "layers": [{"type": "relu"}, {"type": "dropout", "p": 2}]})"),
-            "s.json:2:78: network.layers.0.layers.1.p: got 2, want a number >= 0 and <= 1");
-  EXPECT_THAT(error(R"({"type": "residual", "layers": [{"type": "relu"}], "shortcut": [{"type": "rleu"}]})"),
-              HasSubstr("s.json:2:74: network.layers.0.shortcut.0.type: got \"rleu\", want "));
-  EXPECT_EQ(
-      error(
-          R"({"type": "sequential", "layers": [{"name": "a", "type": "relu"}, {"name": "a", "type": "relu"}]})"),
-      "s.json:2:66: network.layers.0.layers.1: a second layer is called \"a\", want different names");
-  EXPECT_THAT(
-      error(R"({"type": "residual", "layers": [{"name": "shortcut", "type": "relu"}], "shortcut": []})"),
-      HasSubstr("s.json:2:33: network.layers.0.layers.0: a layer is called \"shortcut\""));
-}
-
 TEST_F(NestedLayers, MayBearTheNamesOfLayersElsewhere) {
   const std::string block = R"(", "type": "sequential", "layers": [{"name": "relu", "type": "relu"}]},)";
   const Sweep sweep = folder_.load(R"({"dataset": "mnist", "network": {"layers": [{"name": "relu)" + block +
                                    R"({"name": "b)" + block +
                                    R"({"type": "flatten"}, {"type": "linear", "out_features": 10}]}})");
   EXPECT_THAT(layer_names(sweep.runs[0]), ElementsAre("relu.relu", "b.relu", "2", "3"));
-}
-
-TEST_F(NestedLayers, ShapesThatDoNotFitAreReportedAtTheInnerLayer) {
-  EXPECT_THAT(
-      error("{\"type\": \"relu\"}, {\"name\": \"a\", \"type\": \"sequential\", \"layers\": [{\"type\": "
-            "\"relu\"},\n"
-            "{\"name\": \"b\", \"type\": \"residual\", \"layers\": [{\"type\": \"relu\"}], \"shortcut\": [\n"
-            "{\"type\": \"conv2d\", \"out_channels\": 1, \"kernel_size\": 29}]}]}"),
-      HasSubstr("s.json:4:1: network.layers.1.layers.1.shortcut.0: layer \"a.b.shortcut.0\" (conv2d): "
-                "kernel_size [29, 29] is larger than its input [1, 28, 28]"));
-  EXPECT_THAT(error("{\"name\": \"a\", \"type\": \"sequential\", \"layers\": [{\"type\": \"tanh\"},\n"
-                    "{\"name\": \"b\", \"type\": \"residual\", \"layers\": [\n"
-                    "{\"type\": \"conv2d\", \"out_channels\": 2, \"kernel_size\": 1}]}]}"),
-              HasSubstr("s.json:3:1: network.layers.0.layers.1: layer \"a.b\" (residual): its layers give "
-                        "[2, 28, 28], but its shortcut gives [1, 28, 28]"));
-}
-
-TEST_F(NestedLayers, MistakesInPathsNameWhatThereIs) {
-  const std::string file = R"({"dataset": "mnist", "network": "deep.json"})";
-  EXPECT_EQ(folder_.error(file, {"network.layers.block1.layers.conv2.bias=true"}),
-            "override \"network.layers.block1.layers.conv2.bias=true\": "
-            "network.layers.block1.layers.conv2.bias: there is no \"conv2\", want an index from 0 to 1 or a "
-            "name: conv1 or bn1, did you mean \"conv1\"?");
-  EXPECT_THAT(folder_.error(file, {"network.layers.stem.shortcut.0.bias=true"}),
-              HasSubstr("sequential has no argument \"shortcut\", allowed: layers"));
-  EXPECT_THAT(folder_.error(file, {"network.layers.block1.layers.conv1.stride=[2,0]"}),
-              HasSubstr("got a list of 2, want an integer, or a pair of integers, >= 1"));
 }
 
 }  // namespace

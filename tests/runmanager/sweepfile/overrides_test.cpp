@@ -11,7 +11,6 @@ namespace sweep {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::names_of;
 using testing::SweepFolder;
 
@@ -85,38 +84,6 @@ TEST(Overrides, TheDeterministicOptionReplacesAnAxis) {
     ASSERT_EQ(sweep.runs.size(), 1u);
     EXPECT_EQ(sweep.runs[0].deterministic, deterministic);
   }
-}
-
-TEST(Overrides, MistakesInOverridesNameTheOverride) {
-  const SweepFolder folder;
-  const std::string file = SweepFolder::with(R"("params": {"lr": [0.1, 0.2]})");
-  EXPECT_EQ(folder.error(file, {"lr=-1"}), "override \"lr=-1\": lr: got -1, want a number > 0");
-  EXPECT_EQ(folder.error(file, {"lr=0.1,"}),
-            "override \"lr=0.1,\": lr: a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
-  EXPECT_EQ(folder.error(file, {"lr"}), "override \"lr\": want KEY=VALUE or KEY=VALUE,VALUE,…");
-  EXPECT_EQ(folder.error(file, {"=3"}), "override \"=3\": want KEY=VALUE or KEY=VALUE,VALUE,…");
-  EXPECT_THAT(folder.error(file, {"epoch=3"}),
-              HasSubstr("override \"epoch=3\": epoch: unknown key \"epoch\""));
-  EXPECT_THAT(folder.error(file, {"epoch=3"}), HasSubstr("did you mean \"epochs\"?"));
-  EXPECT_EQ(folder.error(file, {"lr=1", "lr=2"}),
-            "override \"lr=2\": lr: \"lr\" is given twice, want it once");
-  EXPECT_EQ(folder.error(file, {"lr=1,1"}),
-            "override \"lr=1,1\": lr: got 1 a second time, want different values");
-  EXPECT_EQ(folder.error(file, {"network.layers.9.bias=true"}),
-            "override \"network.layers.9.bias=true\": network.layers.9.bias: there is no \"9\", want an "
-            "index from 0 to 3 or a name: fc1 or out");
-  EXPECT_THAT(folder.error(file, {"network.layers.fc2.bias=true"}), HasSubstr("did you mean \"fc1\"?"));
-  EXPECT_EQ(folder.error(file, {"epochs.x=1"}),
-            "override \"epochs.x=1\": epochs.x: \"epochs\" has no parts, want just \"epochs\"");
-  EXPECT_EQ(folder.error(file, {"zip=1"}),
-            "override \"zip=1\": zip: this cannot be given on the command line, only in the file");
-  EXPECT_EQ(folder.error(file, {"name=a,b"}),
-            "override \"name=a,b\": name: want one value: a directory name");
-  EXPECT_THAT(folder.error(file, {"name=../up"}),
-              HasSubstr("override \"name=../up\": name: got \"../up\", want a directory name without /"));
-  EXPECT_THAT(folder.error(file, {"batch_size=70000"}),
-              HasSubstr("override \"batch_size=70000\": batch_size: got 70000, want at most 60000"));
-  EXPECT_EQ(folder.error(file, {"lr=\xFF"}), "override \"lr=\xFF\": not UTF-8 text");
 }
 
 }  // namespace

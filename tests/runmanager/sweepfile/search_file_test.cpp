@@ -2,13 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
-#include <utility>
 
-#include "core/base/error.h"
-#include "core/base/file.h"
-#include "runmanager/config/data_check.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {
@@ -27,102 +22,6 @@ std::string searching(const std::string& search, const std::string& more) {
 }
 
 constexpr const char* kRates = R"("params": {"lr": {"log_uniform": [0.0001, 0.1]}, "batch_size": [10, 100]})";
-
-TEST(SearchFile, BadValuesAreNamedWithWhatIsAllowed) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"3",
-       "s.json:2:11: search: got 3, want an object with any of: method, trials, metric, mode, seed, "
-       "at_once, min_epochs, reduction, target, seconds"},
-      {R"({"method": "bayes"})",
-       "s.json:2:22: search.method: got \"bayes\", want grid, random, tpe, halving or hyperband"},
-      {R"({"method": "tpe", "trials": -1})",
-       "s.json:2:39: search.trials: got -1, want an integer >= 0 and <= 100000"},
-      {R"({"method": "tpe", "trails": 9})",
-       "s.json:2:29: search.trails: unknown key \"trails\", allowed: method, trials, metric, mode, seed, "
-       "at_once, min_epochs, reduction, target, seconds, did you mean \"trials\"?"},
-      {R"({"method": "tpe", "trials": 9, "seconds": 0})",
-       "s.json:2:53: search.seconds: got 0, want a number > 0"},
-      {R"({"method": "tpe", "trials": 9, "target": "0.9"})",
-       "s.json:2:52: search.target: got \"0.9\", want a number"},
-      {R"({"method": "halving", "trials": 9, "reduction": 1})",
-       "s.json:2:59: search.reduction: got 1, want an integer >= 2 and <= 100"},
-      {R"({"method": "tpe"})", "s.json:2:11: search: \"tpe\" has to know how many, want \"trials\""},
-      {R"({"method": "halving"})", "s.json:2:11: search: \"halving\" has to know how many, want \"trials\""},
-      {R"({"method": "halving", "trials": 9, "min_epochs": 10})",
-       "s.json:2:11: search: min_epochs is 10, want at most 9, the epochs of a whole training"},
-      {R"({"method": "random", "trials": 9, "metric": "Accuracy/test"})",
-       "s.json:2:55: search.metric: got \"Accuracy/test\", want Loss/train, Accuracy/train, Number "
-       "Correct/train, Top-5 Accuracy/train, MAE/train, RMSE/train, R2/train, Loss/validation, "
-       "Accuracy/validation, Number Correct/validation, Top-5 Accuracy/validation, MAE/validation, "
-       "RMSE/validation or R2/validation, did you mean \"Accuracy/train\"?"},
-      {R"({"method": "random", "trials": 9, "metric": "MAE/validation"})",
-       "s.json:2:55: search.metric: got \"MAE/validation\", which is not measured for such targets, want "
-       "Loss/train, Accuracy/train, Number Correct/train, Loss/validation, Accuracy/validation or Number "
-       "Correct/validation"},
-  };
-  const SweepFolder folder;
-  for (const auto& [search, message] : cases) EXPECT_EQ(folder.error(searching(search, kRates)), message);
-}
-
-TEST(SearchFile, BadRangesAreNamedWithWhatIsAllowed) {
-  const std::pair<const char*, const char*> cases[] = {
-      {R"({"uniform": [0.1]})",
-       "s.json:3:30: params.lr.uniform: got a list of 1, want two numbers [lowest, highest]"},
-      {R"({"uniform": [0.1, 0.1]})",
-       "s.json:3:30: params.lr.uniform: the lowest is 0.1 and the highest 0.1, want a lower and a higher"},
-      {R"({"log_uniform": [0, 0.1]})",
-       "s.json:3:35: params.lr.log_uniform.0: got 0, want a number > 0, as a logarithm is taken of it"},
-      {R"({"int_uniform": [1, 2.5]})", "s.json:3:38: params.lr.int_uniform.1: got 2.5, want an integer"},
-      {R"({"uniform": [-1, 1]})", "s.json:3:12: params.lr: got -1, want a number > 0"},
-      {R"({"unifrom": [1, 2]})",
-       "s.json:3:19: params.lr.unifrom: unknown key \"unifrom\", allowed: range, linspace, logspace, "
-       "uniform, "
-       "log_uniform, int_uniform, log_int_uniform, did you mean \"uniform\"?"},
-  };
-  const SweepFolder folder;
-  for (const auto& [range, message] : cases) {
-    EXPECT_EQ(folder.error(searching(R"({"method": "random", "trials": 3})",
-                                     R"("params": {"lr": )" + std::string(range) + "}")),
-              message);
-  }
-}
-
-TEST(SearchFile, WhatDoesNotGoTogetherIsSaid) {
-  const std::pair<std::string, const char*> cases[] = {
-      {SweepFolder::with(R"("params": {"lr": {"uniform": [0.1, 0.2]}})"),
-       "a range of numbers has no combinations to try, want a list of values, linspace or logspace; or "
-       "\"search\" with the method random, tpe, halving or hyperband"},
-      {searching(R"({"trials": 9})", R"("params": {"lr": [0.1, 0.2]})"),
-       "search.trials: a grid has all of its combinations, want another \"method\", or no \"trials\""},
-      {searching(R"({"method": "tpe", "trials": 9})", R"("repeats": 2, "params": {"lr": [0.1, 0.2]})"),
-       "repeats: \"tpe\" compares single trainings, want 1, or the method grid or random"},
-      {searching(R"({"method": "halving", "trials": 9})", R"("params": {"epochs": [1, 2]})"),
-       "params.epochs: \"halving\" decides how long each trial is trained, want one number of epochs for "
-       "all"},
-      {searching(R"({"method": "tpe", "trials": 9})", R"("params": {"dataset.limit": [100, 200]})"),
-       "params.dataset.limit: \"tpe\" trains on one data set, want another method, or a sweep for each data "
-       "set"},
-      {searching(R"({"method": "random", "trials": 9})",
-                 R"("params": {"lr": [0.1, 0.2], "batch_size": [1, 2]}, "zip": [["lr", "batch_size"]])"),
-       "zip: \"random\" draws points of one space, want \"params\" alone, or the method grid, or halving "
-       "without \"trials\""},
-      {searching(R"({"method": "random", "trials": 9})", R"("seed": 1)"),
-       "search: there is nothing to search, want \"params\""},
-      {searching(R"({"method": "random", "trials": 9})",
-                 R"("params": {"lr": [0.1, 0.2]}, "exclude": [{"lr": [0.1, 0.2]}])"),
-       "every point is excluded, want at least one"},
-  };
-  const SweepFolder folder;
-  for (const auto& [file, message] : cases) EXPECT_THAT(folder.error(file), HasSubstr(message));
-}
-
-TEST(SearchFile, TheDefaultMetricNeedsAValidationSet) {
-  const SweepFolder folder;
-  EXPECT_EQ(folder.error(SweepFolder::with(
-                R"("search": {"method": "random", "trials": 2}, "params": {"lr": [0.1, 0.2]})")),
-            "s.json:2:11: search: got \"Loss/validation\" (the default metric), which needs a validation set "
-            "(dataset.validation), want Loss/train, Accuracy/train or Number Correct/train");
-}
 
 TEST(SearchFile, DrawsPointsWithinTheirRanges) {
   const SweepFolder folder;

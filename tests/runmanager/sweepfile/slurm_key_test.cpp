@@ -9,9 +9,7 @@
 namespace sweep::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string on_slurm(const std::string& keys) { return SweepFolder::with("\"slurm\": {" + keys + "}"); }
@@ -80,52 +78,6 @@ TEST(SlurmKey, IsNoPartOfWhatARunIs) {
               without = folder.load(SweepFolder::with("\"lr\": 0.01"));
   EXPECT_EQ(with.runs[0].name, without.runs[0].name);
   EXPECT_FALSE(with.runs[0].resolved.json().contains("slurm"));
-}
-
-struct Mistake {
-  std::string keys, message;
-};
-
-TEST(SlurmKey, MistakesSayWhatIsAllowed) {
-  const SweepFolder folder;
-  const Mistake mistakes[] = {
-      {R"("partitoin": "a")",
-       "s.json:2:11: slurm.partitoin: unknown key \"partitoin\", allowed: partition, account, "},
-      {R"("partitoin": "a")", "did you mean \"partition\"?"},
-      {R"("partition": "a b")", "slurm.partition: got \"a b\", want a string without spaces"},
-      {R"("partition": 3)", "slurm.partition: got 3, want a string"},
-      {R"("time": "4h")", "slurm.time: got \"4h\", want a time as sbatch takes it: \"30\" (minutes)"},
-      {R"("time": 30)", "slurm.time: got 30, want a time"},
-      {R"("time": "2:00")",
-       "slurm.time: \"2:00\" is 2 minutes, want more than the 120 s of \"warning_seconds\""},
-      {R"("memory": "8 G")", "slurm.memory: got \"8 G\", want memory as sbatch takes it"},
-      {R"("gres": "gpu=2")", "slurm.gres: got \"gpu=2\", want resources"},
-      {R"("tasks": 0)", "slurm.tasks: got 0, want an integer >= 1"},
-      {R"("setup": ["a", "b\nc"])", "slurm.setup.1: got"},
-      {R"("options": ["-a 3"])", "slurm.options.0: -a is set by the program itself"},
-      {R"("options": ["--array=1-3"])", "--array is set by the program itself"},
-      {R"("options": ["exclusive"])", "slurm.options.0: got \"exclusive\", want an option of sbatch"},
-      {R"("cuda": {"tasks": 3})", "slurm.cuda.tasks: unknown key \"tasks\""},
-      {R"("cuda": "gpu")", "slurm.cuda: got \"gpu\", want an object"},
-      {R"("program": "bin/sweep")", "slurm.program: got \"bin/sweep\", want the absolute path"}};
-  for (const Mistake& mistake : mistakes)
-    EXPECT_THAT(folder.error(on_slurm(mistake.keys)), HasSubstr(mistake.message)) << mistake.keys;
-  EXPECT_THAT(folder.error(SweepFolder::with("\"slurm\": 3")),
-              HasSubstr("slurm: got 3, want an object with any of: partition"));
-}
-
-TEST(SlurmKey, MistakesOfTheCommandLineNameTheOption) {
-  const SweepFolder folder;
-  const std::string file = SweepFolder::with("\"lr\": 0.1");
-  EXPECT_THAT(folder.error(file, {}, options({"partitoin=a"})),
-              AllOf(HasSubstr("--slurm partitoin=a: slurm.partitoin: unknown key \"partitoin\""),
-                    HasSubstr("did you mean \"partition\"?")));
-  EXPECT_THAT(folder.error(file, {}, options({"gpu"})), HasSubstr("--slurm gpu: want KEY=VALUE"));
-  EXPECT_THAT(folder.error(file, {}, options({"tasks=many"})), HasSubstr("got \"many\", want an integer"));
-  EXPECT_THAT(folder.error(file, {}, options({"time=1", "time=2"})),
-              HasSubstr("\"slurm.time\" is given twice"));
-  EXPECT_THAT(folder.error(file, {}, options({"cuda.tasks=2"})),
-              HasSubstr("slurm.cuda.tasks: unknown key \"tasks\""));
 }
 
 TEST(SlurmMinutes, AreReadAsSbatchReadsThem) {

@@ -15,15 +15,6 @@ std::string on_own_data(const std::string& keys) {
   return R"({"dataset": {"name": "mine", "path": "d"}, "network": "net.json",)" + ("\n" + keys + "}");
 }
 
-TEST(Stop, ItsMetricIsOneOfAnEpochsAndTheNearestIsNamed) {
-  const SweepFolder folder;
-  EXPECT_EQ(folder.error(SweepFolder::with(R"("stop": {"metric": "loss/validation"})")),
-            "s.json:2:20: stop.metric: got \"loss/validation\", want Loss/train, Accuracy/train, Number "
-            "Correct/train, Top-5 Accuracy/train, MAE/train, RMSE/train, R2/train, Loss/validation, "
-            "Accuracy/validation, Number Correct/validation, Top-5 Accuracy/validation, MAE/validation, "
-            "RMSE/validation or R2/validation, did you mean \"Loss/validation\"?");
-}
-
 TEST(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
   const SweepFolder folder;
   const auto error = [&folder](const std::string& keys, const DataSizes& sizes) -> std::string {

@@ -8,6 +8,7 @@
 
 #include "runmanager/config/data_check.h"
 #include "runmanager/sweepfile/settings/settings.h"
+#include "tests/support/growth.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {
@@ -246,11 +247,29 @@ TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   EXPECT_EQ(again.runs[0].resolved, sweep.runs[0].resolved);
 }
 
-TEST(LoadSweep, ThousandsOfRunsAreExpandedWithinASecond) {
+TEST(LoadSweep, AugmentationIsInTheSettingsOnlyIfItChangesSomething) {
   const SweepFolder folder;
-  const Sweep sweep = folder.load(SweepFolder::with(R"("params": {"seed": {"range": [1, 5000, 1]}})"));
-  EXPECT_EQ(sweep.runs.size(), 5000u);
-  EXPECT_EQ(sweep.runs.back().name, "seed=5000");
+  const auto settings = [&](const std::string& augment) {
+    const Sweep sweep =
+        folder.load(R"({"network": "net.json", "dataset": {"name": "mnist", "augment": )" + augment + "}}");
+    return sweep.runs.at(0).resolved.at("dataset");
+  };
+  // Runs of earlier versions stay the same runs.
+  EXPECT_FALSE(settings("[]").contains("augment"));
+  EXPECT_EQ(settings("[]").at("placement"), "auto");
+  EXPECT_EQ(settings(R"([{"horizontal_flip": {}}])"), settings(R"(["horizontal_flip"])"));
+}
+
+TEST(LoadSweep, TakesLinearTimeForManyRuns) {
+  const SweepFolder folder;
+  const auto expand = [&folder](std::size_t runs) {
+    const std::string last = std::to_string(runs);
+    const Sweep sweep =
+        folder.load(SweepFolder::with(R"("params": {"seed": {"range": [1, )" + last + ", 1]}}"));
+    EXPECT_EQ(sweep.runs.size(), runs);
+    EXPECT_EQ(sweep.runs.back().name, "seed=" + last);
+  };
+  EXPECT_LT(test::growth(expand, 1'500), test::kLinearGrowth);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -126,10 +128,23 @@ TEST(ThreadPool, FlushesDenormalsOnlyInsideTasks) {
   EXPECT_GT(tiny * half, 0.0f);
 }
 
+#ifdef __linux__
 TEST(ThreadPool, StopsSleepingThreads) {
-  ThreadPool pool(4);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
+  {
+    const ThreadPool pool(4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until they sleep
+    EXPECT_EQ(threads(), before + 3);
+  }
+  // The kernel lists a thread for a moment after it was joined.
+  for (int wait = 0; wait < 1000 && threads() > before; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(threads(), before);
 }
+#endif
 
 }  // namespace
 }  // namespace sweep::cpu
