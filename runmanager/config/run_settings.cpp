@@ -94,7 +94,7 @@ std::optional<StopSpec> stop_of(const Json& json) {
                   .largest_is_best = json.at("mode") == "max",
                   .patience = json.at("patience"),
                   .min_delta = json.at("min_delta"),
-                  .restore_best = json.at("restore_best")};
+                  .restore_best = json.value("restore_best", false)};  // A program has no weights.
 }
 
 PutIntoRun put_dataset(const Json& json) {

@@ -81,18 +81,6 @@ void read_timeout(const JsonView& node, CommandSpec& spec, Problems& problems) {
   spec.grace = json.at("grace");
 }
 
-std::optional<StopSpec> read_program_stop(const JsonView& node, Problems& problems) {
-  if (!node->is_object()) {
-    problems.add_value(node, "an object with any of: metric, mode, patience, min_delta");
-    return std::nullopt;
-  }
-  const Json json = complete_object(node, command_stop_settings(), {}, problems);
-  return StopSpec{.metric = json.at("metric"),
-                  .largest_is_best = json.at("mode") == "max",
-                  .patience = json.at("patience"),
-                  .min_delta = json.at("min_delta")};
-}
-
 }  // namespace
 
 MetricPattern parse_metric_pattern(std::string_view pattern) {
@@ -152,7 +140,8 @@ RunConfig read_command_config(const JsonView& tree, Problems& problems) {
   spec.runs_per_gpu = value("runs_per_gpu");
   if (const JsonView timeout = tree.find("timeout")) read_timeout(timeout, spec, problems);
   RunConfig config;
-  if (const JsonView stop = tree.find("stop")) config.stop = read_program_stop(stop, problems);
+  if (const JsonView stop = tree.find("stop"))
+    read_setting("stop", complete_object(stop, command_stop_settings(), {}, problems))(config);
   config.epochs = value("reports");
   // What a task on a cluster has to ask for.
   config.device = spec.gpus > 0 ? "cuda" : "cpu";
