@@ -60,21 +60,20 @@ void Problems::insert(const std::string& source, std::size_t offset, std::string
   entries_.push_back({static_cast<std::size_t>(found - sources_.begin()), offset, std::move(message)});
 }
 
-void Problems::add(const JsonLocation& location, std::string_view text) {
-  insert(location.source ? *location.source : "", location.offset,
-         fmt::format("{}: {}", to_string(location), text));
+void Problems::add(const JsonPlace& place, std::string_view text) {
+  insert(place.source->name, place.offset(), fmt::format("{}: {}", to_string(place), text));
 }
 
-void Problems::add_value(const JsonNode& node, std::string_view allowed, std::string_view nearest) {
-  add(*node.location, fmt::format("got {}, want {}{}", describe(node), allowed,
-                                  nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)));
+void Problems::add_value(const JsonView& value, std::string_view allowed, std::string_view nearest) {
+  add(value, fmt::format("got {}, want {}{}", describe(value), allowed,
+                         nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)));
 }
 
-void Problems::add_unknown_key(const JsonMember& member, std::span<const std::string> allowed) {
+void Problems::add_unknown_key(const JsonView& value, std::span<const std::string> allowed) {
   const std::string names =
       allowed.empty() ? "nothing is allowed here" : fmt::format("allowed: {}", fmt::join(allowed, ", "));
-  add(*member.key_location,
-      fmt::format("unknown key {}, {}{}", in_quotes(member.key), names, suggestion(member.key, allowed)));
+  add(value.key_place(),
+      fmt::format("unknown key {}, {}{}", in_quotes(value.key()), names, suggestion(value.key(), allowed)));
 }
 
 void Problems::add_message(std::string message) { insert("", entries_.size(), std::move(message)); }

@@ -15,12 +15,13 @@ namespace sweep {
 /// Mistakes found so far. The same one found in many runs counts once. Not thread-safe.
 class Problems {
  public:
-  /// "LOCATION: text".
-  void add(const JsonLocation& location, std::string_view text);
-  /// "LOCATION: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
-  void add_value(const JsonNode& node, std::string_view allowed, std::string_view nearest = {});
-  /// A key that is none of `allowed`; names them all, and the nearest.
-  void add_unknown_key(const JsonMember& member, std::span<const std::string> allowed);
+  /// "PLACE: text".
+  void add(const JsonPlace& place, std::string_view text);
+  void add(const JsonView& value, std::string_view text) { add(value.place(), text); }
+  /// "PLACE: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
+  void add_value(const JsonView& value, std::string_view allowed, std::string_view nearest = {});
+  /// A value whose key is none of `allowed`; names them all, and the nearest.
+  void add_unknown_key(const JsonView& value, std::span<const std::string> allowed);
   /// A whole message, which starts with its location.
   void add_message(std::string message);
 

@@ -13,6 +13,10 @@
 #include "runmanager/config/run_config.h"
 
 namespace sweep {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LogOptions, images, image_labels, graph, histograms, hparams, text, layout,
+                                   predictions, batches, validation_batches)
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -84,28 +88,13 @@ std::vector<AugmentStep> augment_of(const Json& dataset) {
   return steps;
 }
 
-LogOptions log_of(const Json& json) {
-  LogOptions log;
-  log.images = json.at("images");
-  log.image_labels = json.at("image_labels");
-  log.graph = json.at("graph");
-  log.histograms = json.at("histograms");
-  log.hparams = json.at("hparams");
-  log.text = json.at("text");
-  log.layout = json.at("layout");
-  log.predictions = json.at("predictions");
-  log.batches = json.at("batches");
-  log.validation_batches = json.at("validation_batches");
-  return log;
-}
-
 std::optional<StopSpec> stop_of(const Json& json) {
   if (json.is_null()) return std::nullopt;
   return StopSpec{.metric = json.at("metric"),
                   .largest_is_best = json.at("mode") == "max",
                   .patience = json.at("patience"),
                   .min_delta = json.at("min_delta"),
-                  .restore_best = json.at("restore_best")};
+                  .restore_best = json.value("restore_best", false)};  // A program has no weights.
 }
 
 PutIntoRun put_dataset(const Json& json) {
@@ -162,7 +151,7 @@ const std::map<std::string_view, Reader>& readers() {
       {"init",
        put_read<&RunConfig::init,
                 [](const Json& json) { return json.is_null() ? std::string() : json.get<std::string>(); }>},
-      {"log", put_read<&RunConfig::log, log_of>},
+      {"log", put<&RunConfig::log>},
   };
   return table;
 }

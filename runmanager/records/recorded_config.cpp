@@ -25,8 +25,7 @@ RunConfig recorded_config(const RunRecord& record) {
     const char* data = std::getenv("SWEEP_DATA");
     const ReadContext context{.data_directory = data != nullptr ? data : "",
                               .cuda_device_count = std::numeric_limits<int>::max()};
-    const JsonNode tree =
-        parse_json(settings.dump(), fmt::format("configuration of {}", record.name), /*has_lines=*/false);
+    const JsonDocument tree = document_of(settings, fmt::format("configuration of {}", record.name));
     RunConfig config = is_command_file(tree) ? read_command_config(tree, problems)
                                              : read_run_config(tree, context, problems);
     problems.throw_if_any();

@@ -6,37 +6,40 @@
 #include <set>
 
 namespace sweep {
+
+using Json = nlohmann::ordered_json;
+
 namespace {
 
 // The keys of a file with a "command" are those of its program.
-std::optional<KeyPath> path_of(const std::string& key, const JsonLocation& location, bool any_key,
+std::optional<KeyPath> path_of(const std::string& key, const JsonPlace& place, bool any_key,
                                Problems& problems) {
-  return any_key ? program_parameter(key) : resolve_key(key, location, true, problems);
+  return any_key ? program_parameter(key) : resolve_key(key, place, true, problems);
 }
 
-std::vector<Axis> read_axes(const JsonNode& object, bool any_key, Problems& problems) {
+std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& problems) {
   std::vector<Axis> axes;
-  if (!object.is(JsonKind::kObject)) {
+  if (!object->is_object()) {
     problems.add_value(object, "an object: keys, each with a list of values to try");
     return axes;
   }
-  for (const JsonMember& member : object.members) {
+  for (const JsonView& member : object.children()) {
     std::optional<Dimension> range;
-    std::vector<JsonNode> values;
-    if (is_axis_range(member.value))
-      range = axis_range(member.value, problems);
+    JsonDocument values(Json::array(), member.key_place().whole());
+    if (is_axis_range(member))
+      range = axis_range(member, problems);
     else
-      values = axis_values(member.value, problems);
-    std::optional<KeyPath> path = path_of(member.key, *member.key_location, any_key, problems);
-    if (!path || (values.empty() && !range)) continue;
+      values = axis_values(member, problems);
+    std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
+    if (!path || (values.json.empty() && !range)) continue;
     const auto duplicate =
         std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
     if (duplicate != axes.end()) {
-      problems.add(*member.key_location, fmt::format("{} is the same key as {}, want one of them",
-                                                     in_quotes(member.key), in_quotes(duplicate->key)));
+      problems.add(member.key_place(), fmt::format("{} is the same key as {}, want one of them",
+                                                   in_quotes(member.key()), in_quotes(duplicate->key)));
       continue;
     }
-    axes.push_back({member.key, std::move(*path), member.key_location, std::move(values), range});
+    axes.push_back({member.key(), std::move(*path), member.key_place(), std::move(values), range});
   }
   return axes;
 }
@@ -56,16 +59,16 @@ std::vector<Axis> merged(std::vector<Axis> base, std::vector<Axis> more) {
   return base;
 }
 
-std::vector<Grid> read_grids(const JsonNode& root, bool any_key, Problems& problems) {
+std::vector<Grid> read_grids(const JsonView& root, bool any_key, Problems& problems) {
   std::vector<Axis> base;
-  if (const JsonNode* params = root.find("params")) base = read_axes(*params, any_key, problems);
-  const JsonNode* list = root.find("grids");
-  if (list == nullptr) return {Grid{std::move(base), {}}};
+  if (const JsonView params = root.find("params")) base = read_axes(params, any_key, problems);
+  const JsonView list = root.find("grids");
+  if (!list) return {Grid{std::move(base), {}}};
   std::vector<Grid> grids;
-  if (!list->is(JsonKind::kArray) || list->elements.empty()) {
-    problems.add_value(*list, "a list of objects, each like \"params\"");
+  if (!list->is_array() || list->empty()) {
+    problems.add_value(list, "a list of objects, each like \"params\"");
   } else {
-    for (const JsonNode& element : list->elements)
+    for (const JsonView& element : list.children())
       grids.push_back({merged(base, read_axes(element, any_key, problems)), {}});
   }
   if (grids.empty()) grids.push_back({std::move(base), {}});
@@ -90,29 +93,29 @@ std::vector<std::string> axis_keys(const std::vector<Grid>& grids) {
 }
 
 // Resolves the key of an axis of any grid; adds a problem and returns nothing if there is no such axis.
-std::optional<KeyPath> resolve_axis(const std::string& key, const JsonLocation& location,
+std::optional<KeyPath> resolve_axis(const std::string& key, const JsonPlace& place,
                                     const std::vector<Grid>& grids, bool any_key, Problems& problems) {
-  std::optional<KeyPath> path = path_of(key, location, any_key, problems);
+  std::optional<KeyPath> path = path_of(key, place, any_key, problems);
   if (!path || has_axis(grids, *path)) return path;
   const std::vector<std::string> keys = axis_keys(grids);
-  problems.add(location, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key),
-                                     fmt::join(keys, ", "), suggestion(key, keys)));
+  problems.add(place, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key), fmt::join(keys, ", "),
+                                  suggestion(key, keys)));
   return std::nullopt;
 }
 
-void check_zip_lengths(const JsonNode& group, const std::vector<std::size_t>& indices, const Grid& grid,
+void check_zip_lengths(const JsonView& group, const std::vector<std::size_t>& indices, const Grid& grid,
                        Problems& problems) {
   for (const std::size_t index : indices) {
     const Axis &first = grid.axes[indices[0]], &other = grid.axes[index];
-    if (other.values.size() == first.values.size()) continue;
-    problems.add(*group.location,
+    if (other.values.json.size() == first.values.json.size()) continue;
+    problems.add(group,
                  fmt::format("{} has {} values and {} has {}, want as many of both", in_quotes(first.key),
-                             first.values.size(), in_quotes(other.key), other.values.size()));
+                             first.values.json.size(), in_quotes(other.key), other.values.json.size()));
   }
 }
 
 // Zips those axes of the group that `grid` has. A grid may have none of them, or one, which then moves alone.
-void add_zip_group(const JsonNode& group, const std::vector<KeyPath>& paths, Grid& grid, Problems& problems) {
+void add_zip_group(const JsonView& group, const std::vector<KeyPath>& paths, Grid& grid, Problems& problems) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < grid.axes.size(); ++i) {
     if (std::find(paths.begin(), paths.end(), grid.axes[i].path) != paths.end()) indices.push_back(i);
@@ -122,27 +125,27 @@ void add_zip_group(const JsonNode& group, const std::vector<KeyPath>& paths, Gri
   grid.zipped.push_back(std::move(indices));
 }
 
-void read_zip(const JsonNode& root, std::vector<Grid>& grids, bool any_key, Problems& problems) {
-  const JsonNode* zip = root.find("zip");
-  if (zip == nullptr) return;
+void read_zip(const JsonView& root, std::vector<Grid>& grids, bool any_key, Problems& problems) {
+  const JsonView zip = root.find("zip");
+  if (!zip) return;
   constexpr std::string_view kAllowed = "a list of lists of keys, such as [[\"lr\", \"batch_size\"]]";
-  if (!zip->is(JsonKind::kArray)) return problems.add_value(*zip, kAllowed);
+  if (!zip->is_array()) return problems.add_value(zip, kAllowed);
   std::set<KeyPath> used;
-  for (const JsonNode& group : zip->elements) {
-    if (!group.is(JsonKind::kArray) || group.elements.size() < 2) {
+  for (const JsonView& group : zip.children()) {
+    if (!group->is_array() || group->size() < 2) {
       problems.add_value(group, "a list of at least two keys");
       continue;
     }
     std::vector<KeyPath> paths;
-    for (const JsonNode& key : group.elements) {
-      if (!key.is(JsonKind::kString)) {
+    for (const JsonView& key : group.children()) {
+      if (!key->is_string()) {
         problems.add_value(key, "the key of an axis, a string");
         continue;
       }
-      std::optional<KeyPath> path = resolve_axis(key.text, *key.location, grids, any_key, problems);
+      std::optional<KeyPath> path = resolve_axis(key.text(), key.place(), grids, any_key, problems);
       if (!path) continue;
       if (!used.insert(*path).second)
-        problems.add(*key.location, fmt::format("{} is zipped twice", in_quotes(key.text)));
+        problems.add(key, fmt::format("{} is zipped twice", in_quotes(key.text())));
       paths.push_back(std::move(*path));
     }
     for (Grid& grid : grids) add_zip_group(group, paths, grid, problems);
@@ -151,68 +154,68 @@ void read_zip(const JsonNode& root, std::vector<Grid>& grids, bool any_key, Prob
 
 // What a condition on a key asks for: the given value, or one of a list of values. A list that is a value of
 // the key stays one, which is_met() takes for its elements as well.
-std::vector<JsonNode> read_wanted_values(const JsonNode& node, const std::optional<Setting>& setting,
+std::vector<JsonView> read_wanted_values(const JsonView& node, const std::optional<Setting>& setting,
                                          Problems& problems) {
-  if (!node.is(JsonKind::kArray)) return {node};
-  if (node.elements.empty()) problems.add_value(node, "at least one value");
-  const bool has_lists = std::all_of(node.elements.begin(), node.elements.end(),
-                                     [](const JsonNode& element) { return element.is(JsonKind::kArray); });
+  if (!node->is_array()) return {node};
+  if (node->empty()) problems.add_value(node, "at least one value");
+  const bool has_lists = std::ranges::all_of(*node, &Json::is_array);
   const bool only_lists =
       setting && (setting->kind == ArgumentKind::kNumberPair || setting->kind == ArgumentKind::kNumberList);
   Problems ignored;
   const bool is_value =
       !setting || only_lists || (takes_list(*setting) && check_value(node, *setting, ignored));
-  return is_value && !has_lists ? std::vector<JsonNode>{node} : node.elements;
+  return is_value && !has_lists ? std::vector<JsonView>{node} : node.children();
 }
 
-std::vector<Condition> read_conditions(const JsonNode& object, bool any_key, Problems& problems) {
+std::vector<Condition> read_conditions(const JsonView& object, bool any_key, Problems& problems) {
   std::vector<Condition> conditions;
-  if (!object.is(JsonKind::kObject) || object.members.empty()) {
+  if (!object->is_object() || object->empty()) {
     problems.add_value(object, "an object: keys, each with a value or a list of values");
     return conditions;
   }
-  for (const JsonMember& member : object.members) {
-    std::optional<KeyPath> path = path_of(member.key, *member.key_location, any_key, problems);
+  for (const JsonView& member : object.children()) {
+    std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
     if (!path) continue;
     const std::optional<Setting> setting = setting_at(*path);
-    std::vector<JsonNode> values = read_wanted_values(member.value, setting, problems);
-    // A condition with a mistyped value would never hold, without a word.
-    for (const JsonNode& value : values) {
+    Condition condition{member.key(), std::move(*path), {}};
+    for (const JsonView& value : read_wanted_values(member, setting, problems)) {
+      // A condition with a mistyped value would never hold, without a word.
       if (setting) check_value(value, *setting, problems);
+      condition.values.push_back(*value);
     }
-    conditions.push_back({member.key, std::move(*path), std::move(values)});
+    conditions.push_back(std::move(condition));
   }
   return conditions;
 }
 
-std::vector<ExcludeRule> read_exclude(const JsonNode& root, bool any_key, Problems& problems) {
+std::vector<ExcludeRule> read_exclude(const JsonView& root, bool any_key, Problems& problems) {
   std::vector<ExcludeRule> rules;
-  const JsonNode* list = root.find("exclude");
-  if (list == nullptr) return rules;
-  if (!list->is(JsonKind::kArray)) {
-    problems.add_value(*list, "a list of objects, such as [{\"device\": \"cpu\", \"batch_size\": 20000}]");
+  const JsonView list = root.find("exclude");
+  if (!list) return rules;
+  if (!list->is_array()) {
+    problems.add_value(list, "a list of objects, such as [{\"device\": \"cpu\", \"batch_size\": 20000}]");
     return rules;
   }
-  for (const JsonNode& element : list->elements) {
-    rules.push_back({element.location, read_conditions(element, any_key, problems)});
+  for (const JsonView& element : list.children()) {
+    rules.push_back({element.place(), read_conditions(element, any_key, problems)});
     if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
   }
   return rules;
 }
 
-std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& grids, bool any_key,
+std::vector<WhenRule> read_when(const JsonView& root, const std::vector<Grid>& grids, bool any_key,
                                 Problems& problems) {
   std::vector<WhenRule> rules;
-  const JsonNode* object = root.find("when");
-  if (object == nullptr) return rules;
-  if (!object->is(JsonKind::kObject)) {
-    problems.add_value(*object, "an object, such as {\"momentum\": {\"optimizer\": \"sgd\"}}");
+  const JsonView object = root.find("when");
+  if (!object) return rules;
+  if (!object->is_object()) {
+    problems.add_value(object, "an object, such as {\"momentum\": {\"optimizer\": \"sgd\"}}");
     return rules;
   }
-  for (const JsonMember& member : object->members) {
-    std::vector<Condition> conditions = read_conditions(member.value, any_key, problems);
-    std::optional<KeyPath> path = resolve_axis(member.key, *member.key_location, grids, any_key, problems);
-    if (path) rules.push_back({std::move(*path), member.key_location, std::move(conditions)});
+  for (const JsonView& member : object.children()) {
+    std::vector<Condition> conditions = read_conditions(member, any_key, problems);
+    std::optional<KeyPath> path = resolve_axis(member.key(), member.key_place(), grids, any_key, problems);
+    if (path) rules.push_back({std::move(*path), member.key_place(), std::move(conditions)});
   }
   return rules;
 }
@@ -240,26 +243,34 @@ void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
       std::any_of(rules.begin(), rules.end(), [&](const WhenRule& r) { return depends(r, r.path); });
   for (const WhenRule& rule : rules) {
     if (depends(rule, rule.path))
-      problems.add(*rule.location, "this axis depends on itself, want conditions on other keys");
+      problems.add(rule.place, "this axis depends on itself, want conditions on other keys");
   }
   if (cyclic) rules.clear();
 }
 
 }  // namespace
 
-const JsonNode& compared_value(const JsonNode& value, const KeyPath& path) {
-  const JsonNode* name = path.size() == 1 ? value.find("name") : nullptr;
-  return name != nullptr ? *name : value;
+const Json& compared_value(const Json& value, const KeyPath& path) {
+  return path.size() == 1 && value.contains("name") ? value.at("name") : value;
 }
 
-bool is_met(const Condition& condition, const JsonNode& value) {
-  const auto is_value = [&value](const JsonNode& wanted) { return same_value(value, wanted); };
-  return std::any_of(condition.values.begin(), condition.values.end(), [&](const JsonNode& wanted) {
-    return is_value(wanted) || std::any_of(wanted.elements.begin(), wanted.elements.end(), is_value);
+bool is_met(const Condition& condition, const Json& value) {
+  const auto is_value = [&value](const Json& wanted) { return same_value(value, wanted); };
+  return std::ranges::any_of(condition.values, [&](const Json& wanted) {
+    return is_value(wanted) || (wanted.is_array() && std::ranges::any_of(wanted, is_value));
   });
 }
 
-SearchSpace read_search_space(const JsonNode& root, Problems& problems) {
+void each_axes(JsonDocument& root, const std::function<void(Json& axes, const KeyPath& at)>& use) {
+  if (Json& file = root.json; file.contains("params") && file["params"].is_object())
+    use(file["params"], {"params"});
+  if (!root.json.contains("grids")) return;
+  for (auto& [index, grid] : root.json["grids"].items()) {
+    if (grid.is_object()) use(grid, {"grids", index});
+  }
+}
+
+SearchSpace read_search_space(const JsonView& root, Problems& problems) {
   SearchSpace space;
   const bool any_key = is_command_file(root);
   space.grids = read_grids(root, any_key, problems);

@@ -1,7 +1,7 @@
 // What a sweep file says about which combinations to run, read and checked but not yet expanded.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,37 +16,39 @@ namespace sweep {
 
 /// A swept key and its values.
 struct Axis {
-  std::string key;                               // as written: "momentum"
-  KeyPath path;                                  // "optimizer", "momentum"
-  std::shared_ptr<const JsonLocation> location;  // of the key
-  std::vector<JsonNode> values;         // all different; at least one, or none where there is a range
+  std::string key;                      // as written: "momentum"
+  KeyPath path;                         // "optimizer", "momentum"
+  JsonPlace place;                      // of the key
+  JsonDocument values;                  // a list, all different; none where there is a range
   std::optional<Dimension> range = {};  // numbers that a search draws from
+
+  JsonView value(std::size_t index) const { return JsonView(values).at(index); }
 };
 
 /// Holds where the value at `path` is one of `values`, or an element of one that is a list.
 struct Condition {
   std::string key;
   KeyPath path;
-  std::vector<JsonNode> values;
+  std::vector<nlohmann::ordered_json> values;
 };
 
 /// What conditions compare of the value of an axis at `path`: of an optimizer or a data set that is an object
 /// its name.
-const JsonNode& compared_value(const JsonNode& value, const KeyPath& path);
+const nlohmann::ordered_json& compared_value(const nlohmann::ordered_json& value, const KeyPath& path);
 
 /// Whether the condition holds where compared_value() is `value`.
-bool is_met(const Condition& condition, const JsonNode& value);
+bool is_met(const Condition& condition, const nlohmann::ordered_json& value);
 
 /// Leaves out the combinations for which all conditions hold.
 struct ExcludeRule {
-  std::shared_ptr<const JsonLocation> location;
+  JsonPlace place;
   std::vector<Condition> conditions;
 };
 
 /// The axis at `path` exists only where all conditions hold.
 struct WhenRule {
   KeyPath path;
-  std::shared_ptr<const JsonLocation> location;
+  JsonPlace place;
   std::vector<Condition> conditions;
 };
 
@@ -65,17 +67,21 @@ struct SearchSpace {
 };
 
 /// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `root`, and reports every mistake.
-SearchSpace read_search_space(const JsonNode& root, Problems& problems);
+SearchSpace read_search_space(const JsonView& root, Problems& problems);
 
-/// Returns the values of an axis, each with its location: the elements of a list, or the numbers that
-/// {"range"}, {"linspace"} or {"logspace"} stand for. Adds a problem and returns nothing if `node` is none of
-/// these. Computed numbers are rounded to 12 digits: 0.3, not 0.30000000000000004.
-std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems);
+/// Calls `use` with each object of axes of a file, "params" and those of "grids", and the way to it.
+void each_axes(JsonDocument& root,
+               const std::function<void(nlohmann::ordered_json& axes, const KeyPath& at)>& use);
+
+/// Returns the values of an axis as a list, each with its place: the elements of a list, or the numbers that
+/// {"range"}, {"linspace"} or {"logspace"} stand for. Adds a problem and returns an empty list if `node` is
+/// none of these. Computed numbers are rounded to 12 digits: 0.3, not 0.30000000000000004.
+JsonDocument axis_values(const JsonView& node, Problems& problems);
 
 /// Whether an axis is {"uniform": …} or another of axis_range_forms().
-bool is_axis_range(const JsonNode& node);
+bool is_axis_range(const JsonView& node);
 /// The numbers of such an axis. Adds a problem and returns nothing if they make no range.
-std::optional<Dimension> axis_range(const JsonNode& node, Problems& problems);
+std::optional<Dimension> axis_range(const JsonView& node, Problems& problems);
 /// "uniform", "log_uniform", …: each with [lowest, highest].
 std::span<const std::string> axis_range_forms();
 

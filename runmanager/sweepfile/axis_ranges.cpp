@@ -31,39 +31,38 @@ std::span<const std::string> axis_range_forms() {
   return names;
 }
 
-bool is_axis_range(const JsonNode& node) {
-  return node.is(JsonKind::kObject) && node.members.size() == 1 &&
-         std::ranges::find(axis_range_forms(), node.members[0].key) != axis_range_forms().end();
+bool is_axis_range(const JsonView& node) {
+  return node->is_object() && node->size() == 1 &&
+         std::ranges::find(axis_range_forms(), node->begin().key()) != axis_range_forms().end();
 }
 
-std::optional<Dimension> axis_range(const JsonNode& node, Problems& problems) {
-  const JsonMember& member = node.members.at(0);
-  const JsonNode& ends = member.value;
-  const bool numbers = ends.is(JsonKind::kArray) && ends.elements.size() == 2 &&
-                       std::ranges::all_of(ends.elements, [](const JsonNode& end) {
-                         return end.is_number() && std::isfinite(end.number);
-                       });
+std::optional<Dimension> axis_range(const JsonView& node, Problems& problems) {
+  const JsonView ends = node.children().at(0);
+  const bool numbers =
+      ends->is_array() && ends->size() == 2 && std::ranges::all_of(ends.children(), [](const JsonView& end) {
+        return end->is_number() && std::isfinite(end.number());
+      });
   if (!numbers) {
     problems.add_value(ends, "two numbers [lowest, highest]");
     return std::nullopt;
   }
   Dimension range;
-  range.kind = std::ranges::find(kForms, member.key, [](const RangeForm& form) {
+  range.kind = std::ranges::find(kForms, ends.key(), [](const RangeForm& form) {
                  return std::string_view(form.key);
                })->kind;
-  const JsonNode &low = ends.elements[0], &high = ends.elements[1];
-  range.low = low.number;
-  range.high = high.number;
+  const JsonView low = ends.at(0), high = ends.at(1);
+  range.low = low.number();
+  range.high = high.number();
   const bool is_integer = has_integers(range.kind), is_log = is_logarithmic(range.kind);
   const std::size_t problems_before = problems.size();
-  for (const JsonNode* end : {&low, &high}) {
-    if (is_integer && !end->is(JsonKind::kInteger)) problems.add_value(*end, "an integer");
+  for (const JsonView& end : {low, high}) {
+    if (is_integer && !end->is_number_integer()) problems.add_value(end, "an integer");
   }
   if (is_log && range.low <= 0)
     problems.add_value(low, "a number > 0, as a logarithm is taken of it");
   else if (!(range.low < range.high))
-    problems.add(*ends.location, fmt::format("the lowest is {} and the highest {}, want a lower and a higher",
-                                             describe(low), describe(high)));
+    problems.add(ends, fmt::format("the lowest is {} and the highest {}, want a lower and a higher",
+                                   describe(low), describe(high)));
   return problems.size() == problems_before ? std::optional(range) : std::nullopt;
 }
 

@@ -12,6 +12,8 @@
 namespace sweep {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr double kMaxAxisValues = 10000;  // More is a typing error, and would fill the memory.
 
 constexpr std::string_view kAxisForms =
@@ -52,91 +54,91 @@ std::vector<double> logspace(double first, double last, int count) {
 }
 
 // Returns what is wrong with the three numbers, or "".
-std::string range_error(std::string_view form, const JsonNode& first, const JsonNode& last,
-                        const JsonNode& third) {
+std::string range_error(std::string_view form, const JsonView& first, const JsonView& last,
+                        const JsonView& third) {
   if (form == "range") {
-    if (third.number == 0) return "the step is 0, want another";
-    if ((last.number - first.number) / third.number < 0) return "the step leads away from the last value";
-    if ((last.number - first.number) / third.number > kMaxAxisValues) {
+    if (third.number() == 0) return "the step is 0, want another";
+    if ((last.number() - first.number()) / third.number() < 0)
+      return "the step leads away from the last value";
+    if ((last.number() - first.number()) / third.number() > kMaxAxisValues) {
       return fmt::format("these are more than {} values", number_text(kMaxAxisValues));
     }
     return "";
   }
-  if (!third.is(JsonKind::kInteger) || third.number < 1 || third.number > kMaxAxisValues) {
+  if (!third->is_number_integer() || third.number() < 1 || third.number() > kMaxAxisValues) {
     return fmt::format("the count is {}, want an integer >= 1 and <= {}", describe(third),
                        number_text(kMaxAxisValues));
   }
-  if (form == "logspace" && (first.number <= 0 || last.number <= 0))
+  if (form == "logspace" && (first.number() <= 0 || last.number() <= 0))
     return "the ends of a logspace must be > 0";
   return "";
 }
 
-std::vector<JsonNode> computed_values(const JsonMember& member, Problems& problems) {
-  const JsonNode& list = member.value;
-  const bool numbers = list.is(JsonKind::kArray) && list.elements.size() == 3 &&
-                       std::all_of(list.elements.begin(), list.elements.end(), [](const JsonNode& e) {
-                         return e.is_number() && std::isfinite(e.number);
-                       });
-  const bool is_range = member.key == "range";
+// The list at the key `form`.
+JsonDocument computed_values(const JsonView& list, Problems& problems) {
+  const std::string& form = list.key();
+  JsonDocument computed(Json::array(), list.place().whole());
+  const bool numbers =
+      list->is_array() && list->size() == 3 && std::ranges::all_of(*list, [](const Json& number) {
+        return number.is_number() && std::isfinite(number.get<double>());
+      });
+  const bool is_range = form == "range";
   if (!numbers) {
     problems.add_value(list,
                        is_range ? "three numbers [first, last, step]" : "three numbers [first, last, count]");
-    return {};
+    return computed;
   }
-  const JsonNode &first = list.elements[0], &last = list.elements[1], &third = list.elements[2];
-  if (const std::string error = range_error(member.key, first, last, third); !error.empty()) {
-    problems.add(*list.location, error);
-    return {};
+  const JsonView first = list.at(0), last = list.at(1), third = list.at(2);
+  if (const std::string error = range_error(form, first, last, third); !error.empty()) {
+    problems.add(list, error);
+    return computed;
   }
-  const int count = is_range ? 0 : static_cast<int>(third.integer);
-  const std::vector<double> values = is_range ? range(first.number, last.number, third.number)
-                                     : member.key == "linspace" ? linspace(first.number, last.number, count)
-                                                                : logspace(first.number, last.number, count);
+  const int count = is_range ? 0 : static_cast<int>(third.number());
+  const std::vector<double> values = is_range ? range(first.number(), last.number(), third.number())
+                                     : form == "linspace" ? linspace(first.number(), last.number(), count)
+                                                          : logspace(first.number(), last.number(), count);
   // Integers stay integers as long as all of them are: "epochs" and "batch_size" want them.
-  const bool integers = first.is(JsonKind::kInteger) && last.is(JsonKind::kInteger) &&
-                        std::all_of(values.begin(), values.end(),
-                                    [](double v) { return v == std::round(v) && std::abs(v) < 1e15; });
-  std::vector<JsonNode> nodes;
-  for (const double value : values) {
-    nodes.push_back(integers ? from_json(static_cast<std::int64_t>(value), list.location)
-                             : from_json(value, list.location));
-  }
-  return nodes;
+  const bool integers =
+      first->is_number_integer() && last->is_number_integer() &&
+      std::ranges::all_of(values, [](double v) { return v == std::round(v) && std::abs(v) < 1e15; });
+  for (const double value : values)
+    computed.json.push_back(integers ? Json(static_cast<std::int64_t>(value)) : Json(value));
+  return computed;
 }
 
 // Runs that differ in nothing would share a name and a directory.
-void check_different(const std::vector<JsonNode>& values, Problems& problems) {
-  // A set of texts first: comparing all pairs takes too long for thousands of values.
-  std::map<std::string, const JsonNode*> seen;
-  for (const JsonNode& value : values) {
-    const std::string text = value.is_number() ? number_text(value.number) : to_json(value).dump();
-    const auto [found, is_new] = seen.emplace(text, &value);
+void check_different(const JsonDocument& values, Problems& problems) {
+  // A map of texts first: comparing all pairs takes too long for thousands of values.
+  std::map<std::string, JsonPlace> seen;
+  for (const JsonView& value : JsonView(values).children()) {
+    const std::string text = value->is_number() ? number_text(value.number()) : value->dump();
+    const auto [found, is_new] = seen.emplace(text, value.place());
     if (is_new) continue;
-    const JsonLocation& first = *found->second->location;
+    const JsonPlace& first = found->second;
     problems.add(
-        *value.location,
+        value,
         fmt::format("got {} a second time{}, want different values", describe(value),
-                    first.line > 0 ? fmt::format(" (the first is at {}:{})", first.line, first.column) : ""));
+                    first.has_lines() ? fmt::format(" (the first is at {})", first.line_and_column()) : ""));
   }
 }
 
 }  // namespace
 
-std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems) {
-  std::vector<JsonNode> values;
-  if (node.is(JsonKind::kArray)) {
-    values = node.elements;
-    if (values.empty()) problems.add_value(node, "at least one value");
-  } else if (node.is(JsonKind::kObject) && node.members.size() == 1) {
-    const JsonMember& member = node.members[0];
+JsonDocument axis_values(const JsonView& node, Problems& problems) {
+  JsonDocument values(Json::array(), node.place());
+  if (node->is_array()) {
+    values = JsonDocument(node);
+    if (node->empty()) problems.add_value(node, "at least one value");
+  } else if (node->is_object() && node->size() == 1) {
+    const JsonView list = node.children()[0];
     std::vector<std::string> forms = {"range", "linspace", "logspace"};
-    const bool is_known = std::ranges::find(forms, member.key) != forms.end();
+    const bool is_known = std::ranges::find(forms, list.key()) != forms.end();
     forms.insert(forms.end(), axis_range_forms().begin(), axis_range_forms().end());
     if (!is_known) {
-      problems.add_unknown_key(member, forms);
-      return {};
+      problems.add_unknown_key(list, forms);
+      return values;
     }
-    values = computed_values(member, problems);
+    values = computed_values(list, problems);
   } else {
     problems.add_value(node, kAxisForms);
   }

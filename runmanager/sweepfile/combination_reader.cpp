@@ -13,54 +13,46 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-ParamValue param_of(const JsonNode& node, const KeyPath& path) {
-  if (path == KeyPath{"network"}) {
-    const JsonNode* name = node.find("name");
-    if (name != nullptr && name->is(JsonKind::kString)) return name->text;
-  }
+ParamValue param_of(const JsonView& value, const KeyPath& path) {
+  if (path == KeyPath{"network"} && value.find("name")->is_string()) return value.find("name").text();
   if (path == KeyPath{"parallel"}) {
     Problems ignored;  // Those of the file are found when the run is read.
-    const ReadContext context;
-    const Json nothing = Json::object();
-    return parallel_text(parallel_of(complete_parallel({&node, node, nothing, context, ignored})));
+    return parallel_text(parallel_of(
+        complete_value(*find_setting(file_settings(), path[0]), {value, value, {}, {}, ignored})));
   }
-  if (node.is(JsonKind::kBoolean)) return node.boolean;
-  if (node.is(JsonKind::kString)) return node.text;
-  if (!node.is_number()) return to_json(node).dump();
+  if (value->is_boolean()) return value->get<bool>();
+  if (value->is_string()) return value.text();
+  if (!value->is_number()) return value->dump();
   // A learning rate of 1 is a number, not an integer: the key's type decides, not how the value is written.
   const std::optional<Setting> setting = setting_at(path);
-  const bool is_double = node.is(JsonKind::kNumber) || (setting && setting->kind == ArgumentKind::kNumber);
-  if (is_double) return node.number;
-  return node.integer;
+  const bool is_double = value->is_number_float() || (setting && setting->kind == ArgumentKind::kNumber);
+  if (is_double) return value.number();
+  return value->get<std::int64_t>();
 }
 
 }  // namespace
 
-JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles& files, Problems& problems) {
-  std::stable_sort(values.begin(), values.end(),
-                   [](const Assignment& a, const Assignment& b) { return a.path.size() < b.path.size(); });
-  std::size_t i = 0;
-  for (; i < values.size() && values[i].path.size() == 1; ++i) {
-    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
-  }
+JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, NetworkFiles& files,
+                         Problems& problems) {
+  std::ranges::stable_sort(values, {}, [](const Assignment& value) { return value.path.size(); });
+  const auto below = std::ranges::find_if(values, [](const Assignment& a) { return a.path.size() > 1; });
+  const auto set = [&](const Assignment& a) { set_value(tree, a.path, a.value, a.place, problems); };
+  std::for_each(values.begin(), below, set);
   files.load(tree, problems);
-  const JsonNode* network = tree.find("network");
-  const bool network_failed = network == nullptr || network->is(JsonKind::kNull);
-  for (; i < values.size(); ++i) {
-    if (network_failed && values[i].path[0] == "network") continue;  // Reported by files.load().
-    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
-  }
+  const bool network_failed = JsonView(tree).find("network")->is_null();
+  std::for_each(below, values.end(), [&](const Assignment& value) {
+    if (!network_failed || value.path[0] != "network") set(value);  // Reported by files.load().
+  });
   return tree;
 }
 
 // The file of a run with nothing but the top-level key `key`; "": with all.
-JsonNode CombinationReader::tree_with(const Combination& combination, const std::string& key,
-                                      Problems& problems) {
-  JsonNode tree;
-  tree.kind = JsonKind::kObject;
-  tree.location = tree_.location;
-  for (const JsonMember& member : tree_.members) {
-    if (key.empty() || member.key == key) tree.members.push_back(member);
+JsonDocument CombinationReader::tree_with(const Combination& combination, const std::string& key,
+                                          Problems& problems) {
+  const JsonView file(tree_);
+  JsonDocument tree(Json::object(), file.place());
+  for (const JsonView& member : file.children()) {
+    if (key.empty() || member.key() == key) tree.set(tree.json[member.key()], {member.key()}, member);
   }
   std::vector<Assignment> values;
   for (const Assignment& assignment : plain_) {
@@ -69,7 +61,7 @@ JsonNode CombinationReader::tree_with(const Combination& combination, const std:
   for (const AxisValue& value : combination.values) {
     const Axis& axis = *value.axis;
     if (key.empty() || axis.path[0] == key)
-      values.push_back({axis.key, axis.path, axis.location, value.value()});
+      values.push_back({axis.path, axis.place, JsonDocument(value.value())});
   }
   return with_values(std::move(tree), std::move(values), files_, problems);
 }
@@ -91,10 +83,9 @@ const CombinationReader::Section& CombinationReader::section_of(const Combinatio
   const auto [found, is_new] = sections_.try_emplace({&setting, std::move(choices)});
   Section& section = found->second;
   if (!is_new) return section;
-  const JsonNode tree = tree_with(combination, setting.name, problems);
-  const Json none = Json::object();
+  const JsonDocument tree = tree_with(combination, setting.name, problems);
   section.json = std::make_shared<const Json>(
-      complete_value(setting, {tree.find(setting.name), tree, none, context_, problems}));
+      complete_value(setting, {JsonView(tree).find(setting.name), tree, {}, context_, problems}));
   section.put = problems.empty() ? read_setting(setting.name, *section.json) : [](RunConfig&) {};
   return section;
 }
@@ -103,10 +94,9 @@ std::optional<std::string> CombinationReader::place_of(const Combination& combin
                                                        const std::string& path) {
   Problems ignored;
   const KeyPath parts = key_path(path);
-  const JsonNode tree = tree_with(combination, parts[0], ignored);
-  const JsonNode* node = find_path(tree, parts);
-  return node != nullptr && node->location != nullptr ? std::optional(to_string(*node->location))
-                                                      : std::nullopt;
+  const JsonDocument tree = tree_with(combination, parts[0], ignored);
+  const JsonView value = find_path(tree, parts);
+  return value ? std::optional(to_string(value.place())) : std::nullopt;
 }
 
 // Every parameter is the program's; the rest is read once.
@@ -116,8 +106,8 @@ RunConfig CombinationReader::read_command_run(const Combination& combination, Pr
   config.repeat = static_cast<std::uint32_t>(combination.repeat);
   Json params = Json::object();
   for (const AxisValue& value : combination.values) {
-    params[value.axis->key] = to_json(value.value());
-    if (value.axis->key == "device") config.device = value.value().text;
+    params[value.axis->key] = *value.value();
+    if (value.axis->key == "device") config.device = value.value().text();
   }
   config.resolved["params"] = std::move(params);
   config.resolved["repeat"] = config.repeat;
@@ -153,7 +143,7 @@ Params CombinationReader::params_of(const Combination& combination, bool repeats
   for (const AxisValue& value : combination.values) {
     std::vector<std::optional<ParamValue>>& known = params_[value.axis];
     // A search adds the values that it draws.
-    if (known.size() < value.axis->values.size()) known.resize(value.axis->values.size());
+    if (known.size() < value.axis->values.json.size()) known.resize(value.axis->values.json.size());
     std::optional<ParamValue>& param = known[value.index];
     if (!param) param = param_of(value.value(), value.axis->path);
     params.emplace_back(value.axis->key, *param);

@@ -19,7 +19,8 @@ namespace sweep {
 
 /// Returns `tree` with `values` set. Short paths come first, so that "optimizer" does not undo
 /// "optimizer.momentum". The network's file is read once "network" itself is set, and before values below it.
-JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles& files, Problems& problems);
+JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, NetworkFiles& files,
+                         Problems& problems);
 
 /// Reads runs that differ in the values of axes. What runs have in common is completed once and shared by
 /// them, as is each value of an axis, so a run costs about a microsecond, however large its network is. Not
@@ -28,7 +29,7 @@ class CombinationReader : public std::enable_shared_from_this<CombinationReader>
  public:
   /// `tree` is the sweep file without axes and rules, `plain` what the command line sets in it. `axes` owns
   /// the axes of the combinations.
-  CombinationReader(JsonNode tree, std::vector<Assignment> plain, NetworkFiles files, ReadContext context,
+  CombinationReader(JsonDocument tree, std::vector<Assignment> plain, NetworkFiles files, ReadContext context,
                     std::shared_ptr<const void> axes)
       : tree_(std::move(tree)),
         plain_(std::move(plain)),
@@ -55,10 +56,10 @@ class CombinationReader : public std::enable_shared_from_this<CombinationReader>
   RunConfig read_command_run(const Combination& combination, Problems& problems);
   void note_keys_of(const Combination& combination);
   const Section& section_of(const Combination& combination, const Setting& setting, Problems& problems);
-  JsonNode tree_with(const Combination& combination, const std::string& key, Problems& problems);
+  JsonDocument tree_with(const Combination& combination, const std::string& key, Problems& problems);
   std::optional<std::string> place_of(const Combination& combination, const std::string& path);
 
-  JsonNode tree_;
+  JsonDocument tree_;
   std::vector<Assignment> plain_;
   NetworkFiles files_;
   ReadContext context_;

@@ -22,10 +22,10 @@ struct MetricPattern {
 MetricPattern parse_metric_pattern(std::string_view pattern);
 
 /// Makes the paths of "cwd" and "inputs" absolute. `directory`: of the sweep file, the default of "cwd".
-void make_command_self_contained(JsonNode& root, const std::filesystem::path& directory);
+void make_command_self_contained(JsonDocument& root, const std::filesystem::path& directory);
 
 /// The run of a sweep file without axes and rules, or of a recorded configuration. `resolved` has everything
 /// that it reads, with empty "params". Reports every mistake.
-RunConfig read_command_config(const JsonNode& tree, Problems& problems);
+RunConfig read_command_config(const JsonView& tree, Problems& problems);
 
 }  // namespace sweep

@@ -37,7 +37,7 @@ std::span<const Setting* const> run_settings() {
   return settings;
 }
 
-RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems) {
   check_keys(tree, file_settings(), problems);
   RunConfig config;
   const Json none = Json::object();

@@ -19,16 +19,16 @@ class NetworkFiles {
  public:
   explicit NetworkFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// Returns the content of the file that `name`, a string, names; null at its location, and a problem, if it
-  /// cannot be read or parsed. A network without a name is called by the file's.
-  JsonNode read(const JsonNode& name, Problems& problems);
+  /// Returns the content of the file that `name`, a string, names; nullptr, and a problem, if it cannot be
+  /// read or parsed. A network without a name is called by the file's.
+  const JsonDocument* read(const JsonView& name, Problems& problems);
   /// If "network" of `tree` is the name of a file, puts the file's content there. Reports a file that cannot
   /// be read or parsed, and leaves null there.
-  void load(JsonNode& tree, Problems& problems);
+  void load(JsonDocument& tree, Problems& problems);
 
  private:
   std::filesystem::path directory_;
-  std::map<std::string, JsonNode> cache_;
+  std::map<std::string, JsonDocument> cache_;
 };
 
 /// Returns the JSON file in the directory of `missing` whose name is nearest to it; empty if none is near.
@@ -39,6 +39,6 @@ std::span<const Setting* const> run_settings();
 
 /// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. Reports every
 /// mistake; the run then keeps its defaults.
-RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems);
+RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems);
 
 }  // namespace sweep

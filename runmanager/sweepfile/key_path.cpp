@@ -8,8 +8,12 @@
 #include "core/network/layer_spec.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
+#include "runmanager/text/split.h"
 
 namespace sweep {
+
+using Json = nlohmann::ordered_json;
+
 namespace {
 
 std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name) {
@@ -70,99 +74,65 @@ std::vector<std::string> sweepable_keys() {
   return keys;
 }
 
-bool is_index(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+// The index of the element that `part` names; nothing if there is none. Names come first: a layer without one
+// is found by its index, and no name reads like the index of another layer.
+std::optional<std::size_t> element_index(const Json& list, const std::string& part) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].is_object() && list[i].contains("name") && list[i]["name"] == part) return i;
+  }
+  std::size_t index = list.size();
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
+  const bool is_index = error == std::errc() && end == part.data() + part.size() && index < list.size();
+  return is_index ? std::optional(index) : std::nullopt;
 }
 
-// Returns the element that `part` names, or adds a problem and returns nullptr. Names come first: a layer
-// without one is found by its index, and no name reads like the index of another layer.
-JsonNode* find_element(JsonNode& list, const std::string& part, const JsonLocation& key_location,
-                       Problems& problems) {
+std::string missing_element(const Json& list, const std::string& part) {
+  if (list.empty()) return fmt::format("there is no {}, the list is empty", in_quotes(part));
   std::vector<std::string> names;
-  for (JsonNode& element : list.elements) {
-    if (const JsonNode* name = element.find("name"); name != nullptr && name->is(JsonKind::kString)) {
-      if (name->text == part) return &element;
-      names.push_back(name->text);
-    }
+  for (const Json& element : list) {
+    const Json name = element.is_object() ? element.value("name", Json()) : Json();
+    if (name.is_string()) names.push_back(name);
   }
-  if (is_index(part)) {
-    std::size_t index = list.elements.size();
-    std::from_chars(part.data(), part.data() + part.size(), index);  // Out of range: `index` keeps the size.
-    if (index < list.elements.size()) return &list.elements[index];
-  }
-  if (list.elements.empty()) {
-    problems.add(key_location, fmt::format("there is no {}, the list is empty", in_quotes(part)));
-    return nullptr;
-  }
-  problems.add(key_location, fmt::format("there is no {}, want an index from 0 to {}{}{}", in_quotes(part),
-                                         list.elements.size() - 1,
-                                         names.empty() ? "" : fmt::format(" or a name: {}", listed(names)),
-                                         suggestion(part, names)));
-  return nullptr;
+  return fmt::format("there is no {}, want an index from 0 to {}{}{}", in_quotes(part), list.size() - 1,
+                     names.empty() ? "" : fmt::format(" or a name: {}", listed(names)),
+                     suggestion(part, names));
 }
 
-JsonNode* find_or_add_member(JsonNode& object, const std::string& part,
-                             const std::shared_ptr<const JsonLocation>& key_location) {
-  if (JsonNode* found = object.find(part)) return found;
-  object.members.push_back({part, key_location, {}});
-  object.members.back().value.location = key_location;
-  return &object.members.back().value;
-}
-
-// Turns `node`, which needs to have members, into an object: null, or the short form of one ("sgd" for
-// {"name": "sgd"}). Returns false, and changes nothing, for other values. `key` is the node's own.
-bool make_object(JsonNode& node, const std::string& key) {
-  if (node.is(JsonKind::kObject)) return true;
-  if (node.is(JsonKind::kNull)) {
-    node.kind = JsonKind::kObject;
-    return true;
-  }
-  const SettingFormat* format = format_of(key);
+// Turns `value`, which needs to have members, into an object: null, or the short form of one ("sgd" for
+// {"name": "sgd"}). Returns false, and changes nothing, for other values. `path` is the value's own.
+bool make_object(JsonDocument& root, Json& value, const KeyPath& path) {
+  if (value.is_null()) value = Json::object();
+  if (value.is_object()) return true;
+  const SettingFormat* format = format_of(path.back());
   // "then" is the one key below the top that names a type: the schedule after a warmup.
-  const bool short_form = key == "then" || (format != nullptr && format->short_form);
-  if (!node.is(JsonKind::kString) || !short_form) return false;
-  JsonNode object;
-  object.kind = JsonKind::kObject;
-  object.location = node.location;
-  object.members.push_back({"name", node.location, node});
-  node = std::move(object);
+  const bool short_form = path.back() == "then" || (format != nullptr && format->short_form);
+  if (!value.is_string() || !short_form) return false;
+  value = Json{{"name", value}};
+  root.set_place(path, root.place(path).whole());
   return true;
 }
 
 }  // namespace
 
 KeyPath key_path(std::string_view key) {
-  KeyPath parts;
-  for (std::size_t start = 0; start <= key.size();) {
-    const std::size_t dot = std::min(key.find('.', start), key.size());
-    parts.emplace_back(key.substr(start, dot - start));
-    start = dot + 1;
-  }
-  return parts;
+  const std::vector<std::string_view> parts = split(key, '.');
+  return {parts.begin(), parts.end()};
 }
 
-const JsonNode* find_path(const JsonNode& root, const KeyPath& path) {
-  const JsonNode* node = &root;
+JsonView find_path(const JsonView& root, const KeyPath& path) {
+  JsonView value = root;
   for (const std::string& part : path) {
-    if (node->is(JsonKind::kArray)) {
-      const JsonNode* element = nullptr;
-      for (std::size_t i = 0; i < node->elements.size(); ++i) {
-        const JsonNode* name = node->elements[i].find("name");
-        if ((name != nullptr && name->text == part) || std::to_string(i) == part)
-          element = &node->elements[i];
-      }
-      node = element;
+    if (value->is_array()) {
+      const std::optional<std::size_t> index = element_index(*value, part);
+      value = index ? value.at(*index) : JsonView();
     } else {
-      node = node->find(part);
+      value = value.find(part);
     }
-    if (node == nullptr) return nullptr;
   }
-  return node;
+  return value;
 }
 
-std::string joined(const KeyPath& path) { return fmt::format("{}", fmt::join(path, ".")); }
-
-std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& location, bool for_axis,
+std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, bool for_axis,
                                    Problems& problems) {
   KeyPath path = key_path(key);
   if (path.size() > 1 && path[0] == "params") path.erase(path.begin());
@@ -172,14 +142,13 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& l
   if (complete && setting != nullptr) {
     if (for_axis && !setting->sweepable) {
       const bool repeats = setting->name == "repeats";
-      problems.add(location, fmt::format("{} cannot be swept{}", in_quotes(key),
-                                         repeats ? ", it stands at the top of the file" : ""));
+      problems.add(place, fmt::format("{} cannot be swept{}", in_quotes(key),
+                                      repeats ? ", it stands at the top of the file" : ""));
       return std::nullopt;
     }
     const bool has_parts = setting->format && setting->format->has_parts;
     if (path.size() == 1 || has_parts) return path;
-    problems.add(location,
-                 fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
+    problems.add(place, fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
     return std::nullopt;
   }
   if (complete && path.size() == 1 && is_optimizer_argument(path[0])) return KeyPath{"optimizer", path[0]};
@@ -192,7 +161,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& l
   }
   if (argument_setting(layer_types(), key))
     hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
-  problems.add(location,
+  problems.add(place,
                fmt::format("unknown key {}, allowed: {}, and parts of these such as optimizer.momentum{}",
                            in_quotes(key), fmt::join(keys, ", "), hint));
   return std::nullopt;
@@ -213,46 +182,47 @@ std::optional<Setting> setting_at(const KeyPath& path) {
                            : std::nullopt;
 }
 
-void set_value(JsonNode& root, const KeyPath& path, const JsonNode& value,
-               const std::shared_ptr<const JsonLocation>& key_location, Problems& problems) {
+void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
+               Problems& problems) {
   // Walks down, creating members where there are none, so that "log.images" works without a "log". The order
   // of calls matters: "optimizer" = "adam" after "optimizer.momentum" would undo it (see with_values()).
-  JsonNode* node = &root;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (node->is(JsonKind::kArray)) {
-      node = find_element(*node, path[i], *key_location, problems);
-      if (node == nullptr) return;
-    } else if (i == 0 || make_object(*node, path[i - 1])) {
-      node = find_or_add_member(*node, path[i], key_location);
+  Json* parent = &root.json;
+  KeyPath at;  // of the parent, with indices in place of names
+  for (const std::string& part : path) {
+    if (parent->is_array()) {
+      const std::optional<std::size_t> index = element_index(*parent, part);
+      if (!index) return problems.add(key_place, missing_element(*parent, part));
+      at.push_back(std::to_string(*index));
+      parent = &(*parent)[*index];
+    } else if (at.empty() || make_object(root, *parent, at)) {
+      at.push_back(part);
+      const auto [member, is_new] = parent->emplace(part, nullptr);
+      if (is_new) root.set_place(at, key_place);
+      parent = &*member;
     } else {
-      const KeyPath parent(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i));
-      problems.add(*key_location, fmt::format("{} is {} and has no {}", in_quotes(joined(parent)),
-                                              describe(*node), in_quotes(path[i])));
-      return;
+      const JsonDocument shown(*parent, root.place(at));
+      const KeyPath given(path.begin(), path.begin() + std::ssize(at));
+      return problems.add(key_place, fmt::format("{} is {} and has no {}", in_quotes(joined(given)),
+                                                 describe(shown), in_quotes(part)));
     }
   }
-  *node = value;
+  root.set(*parent, at, value);
 }
 
-std::optional<JsonNode> value_at(const JsonNode& root, const KeyPath& path) {
-  if (const JsonNode* node = find_path(root, path)) {
-    if (path.size() == 1 && node->is(JsonKind::kObject)) {
-      if (const JsonNode* name = node->find("name")) return *name;
-    }
-    return *node;
+Json value_at(const JsonView& root, const KeyPath& path) {
+  const bool is_name = path.size() == 2 && path[1] == "name";
+  if (const JsonView value = find_path(root, path)) {
+    const JsonView name = path.size() == 1 ? value.find("name") : JsonView();
+    return name ? *name : *value;
   }
   // "optimizer": "sgd" where "optimizer.name" is asked for.
-  if (path.size() == 2 && path[1] == "name") {
-    if (const JsonNode* node = root.find(path[0]); node != nullptr && node->is(JsonKind::kString))
-      return *node;
-  }
-  if (path.size() == 1 || (path.size() == 2 && path[1] == "name")) {
-    if (const auto name = default_name(path[0])) return from_json(*name, root.location);
+  if (const JsonView short_form = root.find(path[0]); is_name && short_form->is_string()) return *short_form;
+  if (path.size() == 1 || is_name) {
+    if (const auto name = default_name(path[0])) return *name;
   }
   const std::optional<Setting> setting = setting_at(path);
-  if (!setting || !setting->default_value) return std::nullopt;
-  return std::visit([&](const auto& value) { return from_json(value, root.location); },
-                    *setting->default_value);
+  if (!setting || !setting->default_value) return nullptr;
+  return std::visit([](const auto& value) { return Json(value); }, *setting->default_value);
 }
 
 }  // namespace sweep

@@ -13,16 +13,13 @@
 
 namespace sweep {
 
-/// Parts of a dotted key: {"network", "layers", "0", "out_channels"}.
-using KeyPath = std::vector<std::string>;
-
 /// Splits "optimizer.momentum" at its dots.
 KeyPath key_path(std::string_view key);
 
-/// Resolves `key`, which stands at `location`, to the path of what it sets: an optimizer's argument may be
+/// Resolves `key`, which is at `place`, to the path of what it sets: an optimizer's argument may be
 /// given bare, and "params.lr" is "lr". Adds a problem and returns nothing if the sweep file has no such key,
 /// or if it cannot be swept and `for_axis` is set. Parts below "network" are checked by set_value().
-std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& location, bool for_axis,
+std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, bool for_axis,
                                    Problems& problems);
 
 /// The path of a parameter of a person's own program, which may have any key.
@@ -31,20 +28,18 @@ KeyPath program_parameter(const std::string& key);
 /// Returns the table's row for the value at `path`, or nothing for a key that no table has.
 std::optional<Setting> setting_at(const KeyPath& path);
 
-std::string joined(const KeyPath& path);
-
-/// Returns the value at `path`, where elements of lists go by index or by their "name"; null if there is
+/// Returns the value at `path`, where elements of lists go by index or by their "name"; nothing if there is
 /// none.
-const JsonNode* find_path(const JsonNode& root, const KeyPath& path);
+JsonView find_path(const JsonView& root, const KeyPath& path);
 
 /// Sets the value at `path`. A name that stands where an object is needed ("optimizer": "sgd") becomes one
 /// with that name; elements of lists are found by index or by their "name". Adds a problem where there is no
-/// such value.
-void set_value(JsonNode& root, const KeyPath& path, const JsonNode& value,
-               const std::shared_ptr<const JsonLocation>& key_location, Problems& problems);
+/// such value, at `key_place`, where the path is from.
+void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
+               Problems& problems);
 
 /// Returns the value at `path` as a reader would see it: the name of an optimizer or data set that is an
-/// object; the default if nothing is given; nothing if there is no default.
-std::optional<JsonNode> value_at(const JsonNode& root, const KeyPath& path);
+/// object; the default if nothing is given; null if there is no default.
+nlohmann::ordered_json value_at(const JsonView& root, const KeyPath& path);
 
 }  // namespace sweep

@@ -27,13 +27,13 @@ bool is_layer_name(const std::string& name) {
          });
 }
 
-void check_layer_name(const JsonNode& node, std::size_t index, Problems& problems) {
-  if (!node.is(JsonKind::kString) || !is_layer_name(node.text)) {
+void check_layer_name(const JsonView& node, std::size_t index, Problems& problems) {
+  if (!node->is_string() || !is_layer_name(node.text())) {
     problems.add_value(
         node, fmt::format("a name of letters, digits, _ and -, at most {} of them", kMaxLayerNameLength));
-  } else if (node.text.find_first_not_of("0123456789") == std::string::npos &&
-             node.text != std::to_string(index)) {
-    problems.add(*node.location,
+  } else if (node.text().find_first_not_of("0123456789") == std::string::npos &&
+             node.text() != std::to_string(index)) {
+    problems.add(node,
                  fmt::format("got {}, which reads like the index of a layer, want a word", describe(node)));
   }
 }
@@ -46,52 +46,51 @@ std::vector<std::string> reserved_keys(const std::string& type) {
   return keys;
 }
 
-Json complete_layers(const JsonNode& list, Problems& problems);
+Json complete_layers(const JsonView& list, Problems& problems);
 
 // Completes the layers inside a sequential or residual.
-void complete_inner_layers(const JsonNode& node, const std::string& type, Json& layer, Problems& problems) {
-  const JsonNode* layers = node.find("layers");
-  if (layers == nullptr) {
-    problems.add(*node.location, fmt::format("{} needs \"layers\", a list of layers", type));
-  } else if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
-    problems.add_value(*layers, "a list with at least one layer");
+void complete_inner_layers(const JsonView& node, const std::string& type, Json& layer, Problems& problems) {
+  const JsonView layers = node.find("layers");
+  if (!layers) {
+    problems.add(node, fmt::format("{} needs \"layers\", a list of layers", type));
+  } else if (!layers->is_array() || layers->empty()) {
+    problems.add_value(layers, "a list with at least one layer");
   } else {
-    layer["layers"] = complete_layers(*layers, problems);
+    layer["layers"] = complete_layers(layers, problems);
   }
-  const JsonNode* shortcut = type == "residual" ? node.find("shortcut") : nullptr;
-  if (shortcut == nullptr) return;
-  if (!shortcut->is(JsonKind::kArray)) return problems.add_value(*shortcut, "a list of layers");
-  if (!shortcut->elements.empty()) layer["shortcut"] = complete_layers(*shortcut, problems);
+  const JsonView shortcut = type == "residual" ? node.find("shortcut") : JsonView();
+  if (!shortcut) return;
+  if (!shortcut->is_array()) return problems.add_value(shortcut, "a list of layers");
+  if (!shortcut->empty()) layer["shortcut"] = complete_layers(shortcut, problems);
   if (!layer.contains("layers")) return;
   for (std::size_t i = 0; i < layer["layers"].size(); ++i) {
     if (layer["layers"][i]["name"] != "shortcut") continue;
-    problems.add(*layers->elements[i].location,
+    problems.add(layers.at(i),
                  "a layer is called \"shortcut\", which is what the residual's shortcut is called, want "
                  "another name");
   }
 }
 
-Json complete_layer(const JsonNode& node, std::size_t index, Problems& problems) {
+Json complete_layer(const JsonView& node, std::size_t index, Problems& problems) {
   Json layer = {{"name", std::to_string(index)}};  // As in torch.nn.Sequential.
-  if (!node.is(JsonKind::kObject)) {
+  if (!node->is_object()) {
     problems.add_value(node, "an object: a layer with a \"type\"");
     return layer;
   }
-  if (const JsonNode* name = node.find("name")) {
-    check_layer_name(*name, index, problems);
-    layer["name"] = name->text;
+  if (const JsonView name = node.find("name")) {
+    check_layer_name(name, index, problems);
+    layer["name"] = name.text();
   }
   const std::vector<std::string> types = type_names(layer_types());
-  const JsonNode* type_node = node.find("type");
-  if (type_node == nullptr) {
-    problems.add(*node.location, fmt::format("a layer needs a \"type\": {}", listed(types)));
+  const JsonView type_node = node.find("type");
+  if (!type_node) {
+    problems.add(node, fmt::format("a layer needs a \"type\": {}", listed(types)));
     return layer;
   }
-  const NamedType* type =
-      type_node->is(JsonKind::kString) ? find_type(layer_types(), type_node->text) : nullptr;
+  const NamedType* type = find_type(layer_types(), type_node.text());
   if (type == nullptr) {
-    problems.add_value(*type_node, listed(types),
-                       type_node->is(JsonKind::kString) ? nearest_name(type_node->text, types) : "");
+    problems.add_value(type_node, listed(types),
+                       type_node->is_string() ? nearest_name(type_node.text(), types) : "");
     return layer;
   }
   layer["type"] = type->name;
@@ -100,14 +99,14 @@ Json complete_layer(const JsonNode& node, std::size_t index, Problems& problems)
   return layer;
 }
 
-Json complete_layers(const JsonNode& list, Problems& problems) {
+Json complete_layers(const JsonView& list, Problems& problems) {
   Json layers = Json::array();
   std::set<std::string> names;
-  for (std::size_t i = 0; i < list.elements.size(); ++i) {
-    layers.push_back(complete_layer(list.elements[i], i, problems));
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    layers.push_back(complete_layer(list.at(i), i, problems));
     const std::string name = layers.back()["name"];
     if (names.insert(name).second) continue;
-    problems.add(*list.elements[i].location,
+    problems.add(list.at(i),
                  fmt::format("a second layer is called {}, want different names", in_quotes(name)));
   }
   return layers;
@@ -115,85 +114,84 @@ Json complete_layers(const JsonNode& list, Problems& problems) {
 
 }  // namespace
 
-void NetworkFiles::load(JsonNode& tree, Problems& problems) {
-  JsonNode* network = tree.find("network");
-  if (network != nullptr && network->is(JsonKind::kString)) *network = read(JsonNode(*network), problems);
+void NetworkFiles::load(JsonDocument& tree, Problems& problems) {
+  const JsonView name = JsonView(tree).find("network");
+  if (!name->is_string()) return;
+  Json& network = tree.json["network"];
+  if (const JsonDocument* content = read(name, problems))
+    tree.set(network, {"network"}, *content);
+  else
+    network = nullptr;
 }
 
-JsonNode NetworkFiles::read(const JsonNode& name, Problems& problems) {
-  JsonNode nothing;
-  nothing.location = name.location;
-  if (name.text.empty() || name.text.find('\0') != std::string::npos) {
+const JsonDocument* NetworkFiles::read(const JsonView& name, Problems& problems) {
+  if (name.text().empty() || name.text().find('\0') != std::string::npos) {
     problems.add_value(name, "the name of a network file, or an object");
-    return nothing;
+    return nullptr;
   }
-  const auto cached = cache_.find(name.text);
-  if (cached != cache_.end()) return cached->second;
-  fs::path path = directory_ / name.text;
+  if (const auto cached = cache_.find(name.text()); cached != cache_.end()) return &cached->second;
+  fs::path path = directory_ / name.text();
   std::error_code ignored;
-  if (name.location->line == 0 && !fs::exists(path, ignored)) {  // From the command line.
-    if (fs::exists(name.text, ignored)) path = name.text;
+  if (!name.place().has_lines() && !fs::exists(path, ignored)) {  // From the command line.
+    if (fs::exists(name.text(), ignored)) path = name.text();
   }
   path = path.lexically_normal();
   try {
-    JsonNode content = parse_json(read_file(path), path.string());
-    if (!content.is(JsonKind::kObject)) {
+    JsonDocument content = parse_json(read_file(path), path.string());
+    if (!content.json.is_object()) {
       problems.add_value(content, "an object: a network with \"layers\"");
-    } else {
-      if (content.find("name") == nullptr) {
-        content.members.insert(content.members.begin(),
-                               {"name", content.location, from_json(path.stem().string(), content.location)});
-      }
-      return cache_.emplace(name.text, std::move(content)).first->second;
+      return nullptr;
     }
+    Json named = {{"name", path.stem().string()}};
+    named.update(content.json);
+    content.json = std::move(named);
+    return &cache_.emplace(name.text(), std::move(content)).first->second;
   } catch (const DataError& error) {
     const fs::path nearest = nearest_file(path).filename();
-    const fs::path suggested = fs::path(name.text).parent_path() / nearest;
+    const fs::path suggested = fs::path(name.text()).parent_path() / nearest;
     problems.add(
-        *name.location,
-        fmt::format("got {}, want a network file; {}{}", describe(name), error.what(),
-                    nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", suggested.string())));
+        name, fmt::format("got {}, want a network file; {}{}", describe(name), error.what(),
+                          nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", suggested.string())));
   } catch (const ConfigError& error) {
     problems.add_message(error.what());
   }
-  return nothing;
+  return nullptr;
 }
 
-Json complete_network(const JsonNode& node, Problems& problems) {
+Json complete_network(const JsonView& node, Problems& problems) {
   static const std::string keys[] = {"name", "layers"};
   Json network = {{"name", "network"}, {"layers", Json::array()}};
-  if (!node.is(JsonKind::kObject)) {
+  if (!node->is_object()) {
     problems.add_value(node, "the name of a network file, or an object with \"layers\"");
     return network;
   }
-  for (const JsonMember& member : node.members) {
-    if (member.key[0] == '$') continue;  // "$schema" is for editors.
-    if (member.key != "name" && member.key != "layers") problems.add_unknown_key(member, keys);
+  for (const JsonView& member : node.children()) {
+    if (member.key()[0] == '$') continue;  // "$schema" is for editors.
+    if (member.key() != "name" && member.key() != "layers") problems.add_unknown_key(member, keys);
   }
-  if (const JsonNode* name = node.find("name")) {
-    if (!name->is(JsonKind::kString) || name->text.empty()) problems.add_value(*name, "a name, a string");
-    if (!name->text.empty()) network["name"] = name->text;
+  if (const JsonView name = node.find("name")) {
+    if (!name->is_string() || name.text().empty()) problems.add_value(name, "a name, a string");
+    if (!name.text().empty()) network["name"] = name.text();
   }
-  const JsonNode* layers = node.find("layers");
-  if (layers == nullptr) {
-    problems.add(*node.location, "a network needs \"layers\", a list of objects");
-  } else if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
-    problems.add_value(*layers, "a list with at least one layer");
+  const JsonView layers = node.find("layers");
+  if (!layers) {
+    problems.add(node, "a network needs \"layers\", a list of objects");
+  } else if (!layers->is_array() || layers->empty()) {
+    problems.add_value(layers, "a list with at least one layer");
   } else {
-    network["layers"] = complete_layers(*layers, problems);
+    network["layers"] = complete_layers(layers, problems);
   }
   return network;
 }
 
-Json complete_network(const Given& given) {
-  if (given.value == nullptr) {
-    given.problems.add(*given.object.location,
-                       "\"network\" is missing, want the name of a network file, or an object");
-  } else if (!given.value->is(JsonKind::kNull)) {
-    return complete_network(*given.value, given.problems);
+Json complete_network(const Setting&, const Given& given) {
+  if (!given.value) {
+    given.problems.add(given.object, "\"network\" is missing, want the name of a network file, or an object");
+  } else if (!given.value->is_null()) {
+    return complete_network(given.value, given.problems);
   } else if (given.problems.empty()) {
     // Null also takes the place of a value where a file could not be read, which was reported.
-    given.problems.add_value(*given.value, "the name of a network file, or an object");
+    given.problems.add_value(given.value, "the name of a network file, or an object");
   }
   return nullptr;
 }

@@ -18,18 +18,16 @@ using Json = nlohmann::ordered_json;
 struct Override {
   std::string key;
   KeyPath path;
-  std::shared_ptr<const JsonLocation> location;
-  std::vector<JsonNode> values;  // at least one
-  bool is_axis = false;          // one JSON array or range, which stands for values of an axis
+  JsonPlace place;
+  JsonDocument value;    // the one value, or a list of several
+  bool is_axis = false;  // of several values, or of a list or a range of JSON
 };
 
 // A list for a key that takes lists, such as kernel_size=[3,3], is one value; a list of such lists, or one
 // for another key, is an axis.
-bool list_is_value(const JsonNode& list, const KeyPath& path) {
+bool list_is_value(const Json& list, const KeyPath& path) {
   const std::optional<Setting> setting = setting_at(path);
-  if (setting && !takes_list(*setting)) return false;
-  return !std::all_of(list.elements.begin(), list.elements.end(),
-                      [](const JsonNode& element) { return element.is(JsonKind::kArray); });
+  return (!setting || takes_list(*setting)) && !std::ranges::all_of(list, &Json::is_array);
 }
 
 // Splits at commas outside of brackets and quotes, so that [3,3],[5,5] is two values.
@@ -66,30 +64,21 @@ std::vector<std::string> value_texts(const std::string& text, const KeyPath& pat
   return path[0] == "slurm" && wants_text(path) ? std::vector<std::string>{text} : split_values(text);
 }
 
-JsonNode read_override_value(const std::string& text, const Override& override) {
+JsonDocument read_override_value(const std::string& text, const Override& override) {
   if (!wants_text(override.path)) {
     try {
-      return parse_json(text, *override.location->source, false, override.location->path);
+      return parse_json(text, override.place.source->name, false, override.place.path);
     } catch (const ConfigError&) {
       // Not JSON: a word such as adam or cuda:1.
     }
   }
-  JsonNode node;
-  node.kind = JsonKind::kString;
-  node.text = text;
-  node.location = override.location;
-  return node;
-}
-
-std::shared_ptr<const JsonLocation> location_of(const std::string& label, const std::string& key) {
-  return std::make_shared<const JsonLocation>(
-      JsonLocation{std::make_shared<const std::string>(label), 0, 0, 0, key});
+  return {text, override.place};
 }
 
 // The keys of a file with a "command" are those of its program, except what the file itself has.
-std::optional<KeyPath> path_of(const JsonNode& root, const std::string& key, const JsonLocation& location,
+std::optional<KeyPath> path_of(const JsonView& root, const std::string& key, const JsonPlace& place,
                                bool for_axis, Problems& problems) {
-  if (!is_command_file(root)) return resolve_key(key, location, for_axis, problems);
+  if (!is_command_file(root)) return resolve_key(key, place, for_axis, problems);
   const bool is_params = key.starts_with("params.");
   const std::string top = key.substr(0, key.find('.'));
   const Setting* const setting = is_params ? nullptr : find_setting(command_settings(), top);
@@ -99,102 +88,91 @@ std::optional<KeyPath> path_of(const JsonNode& root, const std::string& key, con
   return KeyPath{top, key.substr(top.size() + 1)};  // A metric's name may have dots.
 }
 
-std::optional<Override> read_override(const JsonNode& root, const std::string& text, const std::string& label,
+// What is wrong with "KEY=VALUE,…", or "".
+std::string form_error(const std::string& text) {
+  if (find_bad_utf8(text) != std::string::npos) return "not UTF-8 text";
+  return text.find('=') == std::string::npos || text.starts_with('=') ? "want KEY=VALUE or KEY=VALUE,VALUE,…"
+                                                                      : "";
+}
+
+std::optional<Override> read_override(const JsonView& root, const std::string& text, const std::string& label,
                                       Problems& problems) {
-  const std::size_t equals = text.find('=');
-  Override override;
-  override.location = location_of(label, "");
-  if (find_bad_utf8(text) != std::string::npos) {
-    problems.add(*override.location, "not UTF-8 text");
+  const std::string key = text.substr(0, text.find('='));
+  const auto source = std::make_shared<const JsonSource>(JsonSource{.name = label});
+  if (const std::string error = form_error(text); !error.empty()) {
+    problems.add(JsonPlace{source}, error);
     return std::nullopt;
   }
-  if (equals == std::string::npos || equals == 0) {
-    problems.add(*override.location, "want KEY=VALUE or KEY=VALUE,VALUE,…");
-    return std::nullopt;
-  }
-  override.key = text.substr(0, equals);
-  override.location = location_of(label, override.key);
-  std::optional<KeyPath> path = path_of(root, override.key, *override.location, false, problems);
+  const JsonPlace place{.source = source, .path = {key}};
+  const std::optional<KeyPath> path = path_of(root, key, place, false, problems);
   if (!path) return std::nullopt;
-  override.path = std::move(*path);
-  if (override.key.rfind("params.", 0) == 0) override.key = override.key.substr(7);
-  for (const std::string& part : value_texts(text.substr(equals + 1), override.path)) {
+  Override override{.key = key.starts_with("params.") ? key.substr(7) : key,
+                    .path = *path,
+                    .place = place,
+                    .value = {Json::array(), place.whole()}};
+  const std::vector<std::string> parts = value_texts(text.substr(key.size() + 1), *path);
+  for (const std::string& part : parts) {
     if (part.empty()) {
-      problems.add(*override.location, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
+      problems.add(place, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
       return std::nullopt;
     }
-    override.values.push_back(read_override_value(part, override));
+    JsonDocument value = read_override_value(part, override);
+    if (parts.size() > 1)
+      override.value.json.push_back(std::move(value.json));
+    else
+      override.value = std::move(value);
   }
-  const JsonNode& first = override.values[0];
+  const JsonView first(override.value);
   const bool is_range =
-      is_axis_range(first) || (first.is(JsonKind::kObject) && first.members.size() == 1 &&
+      is_axis_range(first) || (first->is_object() && first->size() == 1 &&
                                (first.find("range") || first.find("linspace") || first.find("logspace")));
-  const bool is_list = first.is(JsonKind::kArray) && !list_is_value(first, override.path);
-  override.is_axis = override.values.size() == 1 && (is_list || is_range);
+  const bool is_list = first->is_array() && !list_is_value(*first, override.path);
+  override.is_axis = parts.size() > 1 || is_list || is_range;
   return override;
 }
 
-// The value of an axis: the list or range as given, or the values as a list.
-JsonNode axis_node(const Override& override) {
-  if (override.is_axis) return override.values[0];
-  JsonNode list;
-  list.kind = JsonKind::kArray;
-  list.location = override.location;
-  list.elements = override.values;
-  return list;
+// The values of an axis: the list or range as given, or the one value as a list.
+JsonDocument axis_of(const Override& override) {
+  if (override.is_axis) return override.value;
+  return {Json::array({override.value.json}), override.place.whole()};
 }
 
-// Replaces the axis in one object of axes. Returns whether there was one.
-bool replace_axis(const JsonNode& root, JsonNode* axes, const Override& override) {
-  if (axes == nullptr || !axes->is(JsonKind::kObject)) return false;
+// Replaces the values of the axis wherever the file has it. Returns whether it does.
+bool replace_axis(JsonDocument& root, const Override& override) {
+  bool replaced = false;
   Problems ignored;  // Mistakes in the file's own keys are reported when its axes are read.
-  for (JsonMember& member : axes->members) {
-    const std::optional<KeyPath> path =
-        path_of(root, "params." + member.key, *member.key_location, true, ignored);
-    if (!path || *path != override.path) continue;
-    member.value = axis_node(override);
-    return true;
-  }
-  return false;
-}
-
-void add_axis(JsonNode& root, const Override& override) {
-  JsonNode* params = root.find("params");
-  if (params == nullptr) {
-    JsonNode object;
-    object.kind = JsonKind::kObject;
-    object.location = override.location;
-    root.members.push_back({"params", override.location, std::move(object)});
-    params = &root.members.back().value;
-  }
-  if (params->is(JsonKind::kObject))
-    params->members.push_back({override.key, override.location, axis_node(override)});
-}
-
-void apply(JsonNode& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
-  bool replaced = replace_axis(root, root.find("params"), override);
-  if (JsonNode* grids = root.find("grids")) {
-    for (JsonNode& grid : grids->elements) replaced = replace_axis(root, &grid, override) || replaced;
-  }
-  if (replaced) return;
-  const bool is_parameter = is_command_file(root) && override.path == program_parameter(override.key);
-  const Setting* setting = is_parameter ? nullptr : find_setting(settings_of(root), override.path[0]);
-  const bool several = override.values.size() > 1 || override.is_axis;
-  if (setting != nullptr && !setting->sweepable && override.path.size() > 1 && !several) {
-    set_value(root, override.path, override.values[0], override.location, problems);
-  } else if (setting != nullptr && !setting->sweepable) {
-    const bool simple = setting->kind == ArgumentKind::kPath || setting->kind == ArgumentKind::kInteger;
-    if (!simple || several) {
-      problems.add(*override.location, simple ? fmt::format("want one value: {}", allowed_text(*setting))
-                                              : "this cannot be given on the command line, only in the file");
+  each_axes(root, [&](Json& axes, const KeyPath& at) {
+    for (auto& [key, values] : axes.items()) {
+      if (path_of(root, "params." + key, override.place, true, ignored) != override.path) continue;
+      KeyPath path = at;
+      path.push_back(key);
+      root.set(values, path, axis_of(override));
+      replaced = true;
       return;
     }
-    set_value(root, override.path, override.values[0], override.location, problems);
-  } else if (several || is_parameter) {
-    add_axis(root, override);
-  } else {
-    plain.push_back({override.key, override.path, override.location, override.values[0]});
+  });
+  return replaced;
+}
+
+void add_axis(JsonDocument& root, const Override& override) {
+  const auto [params, is_new] = root.json.emplace("params", Json::object());
+  if (is_new) root.set_place({"params"}, override.place);
+  if (params->is_object()) root.set((*params)[override.key], {"params", override.key}, axis_of(override));
+}
+
+void apply(JsonDocument& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
+  if (replace_axis(root, override)) return;
+  const bool is_parameter = is_command_file(root) && override.path == program_parameter(override.key);
+  const Setting* setting = is_parameter ? nullptr : find_setting(settings_of(root), override.path[0]);
+  if (setting == nullptr || setting->sweepable) {
+    if (override.is_axis || is_parameter) return add_axis(root, override);
+    return plain.push_back({override.path, override.place, override.value});
   }
+  const bool simple = setting->kind == ArgumentKind::kPath || setting->kind == ArgumentKind::kInteger;
+  if (!override.is_axis && (simple || override.path.size() > 1))
+    return set_value(root, override.path, override.value, override.place, problems);
+  problems.add(override.place, simple ? fmt::format("want one value: {}", allowed_text(*setting))
+                                      : "this cannot be given on the command line, only in the file");
 }
 
 constexpr std::size_t kMaxShown = 60;
@@ -220,7 +198,7 @@ void add_slurm_options(std::span<const std::string> words, Texts& texts) {
 
 }  // namespace
 
-std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::string> overrides,
+std::vector<Assignment> apply_overrides(JsonDocument& root, std::span<const std::string> overrides,
                                         const LoadOptions& options, Problems& problems) {
   Texts texts;
   for (const std::string& text : overrides)
@@ -241,8 +219,7 @@ std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::str
     const std::optional<Override> override = read_override(root, text, label, problems);
     if (!override) continue;
     if (!seen.insert(override->path).second) {
-      problems.add(*override->location,
-                   fmt::format("{} is given twice, want it once", in_quotes(override->key)));
+      problems.add(override->place, fmt::format("{} is given twice, want it once", in_quotes(override->key)));
       continue;
     }
     apply(root, *override, plain, problems);

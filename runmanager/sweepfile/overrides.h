@@ -17,7 +17,7 @@ namespace sweep {
 /// "name" and "repeats" are set. Returns the other plain values, which are set once the network's file has
 /// been read. A value is JSON if it can be read so, else a string. Reports every mistake, naming the
 /// override.
-std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::string> overrides,
+std::vector<Assignment> apply_overrides(JsonDocument& root, std::span<const std::string> overrides,
                                         const LoadOptions& options, Problems& problems);
 
 }  // namespace sweep

@@ -41,11 +41,11 @@ void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs
 void shorten_paths(const std::vector<Combination>& combinations, std::vector<Params>& runs,
                    std::vector<ExcludedRun>& excluded) {
   std::map<std::string, std::vector<std::string>> paths;  // by key
-  std::set<const JsonNode*> seen;
+  std::set<std::pair<const Axis*, std::size_t>> seen;
   for (const Combination& combination : combinations) {
     for (const AxisValue& value : combination.values) {
-      if (!is_file_path(value.axis->path) || !seen.insert(&value.value()).second) continue;
-      paths[value.axis->key].push_back(value.value().text);
+      if (!is_file_path(value.axis->path) || !seen.emplace(value.axis, value.index).second) continue;
+      paths[value.axis->key].push_back(value.value().text());
     }
   }
   for (const auto& [key, values] : paths) {

@@ -39,44 +39,43 @@ SearchSpec search_of(const nlohmann::ordered_json& json) {
 }
 
 // What does not go together: where, and what is wrong.
-void check_space(const JsonNode& root, const JsonNode& node, const SearchSpec& search,
+void check_space(const JsonView& root, const JsonView& node, const SearchSpec& search,
                  const SearchSpace& space, Problems& problems) {
   const std::string& method = search_method_names()[static_cast<std::size_t>(search.method)];
   if (search.method == SearchMethod::kGrid) {
     if (search.trials > 0)
-      problems.add(*node.find("trials")->location,
+      problems.add(node.find("trials"),
                    "a grid has all of its combinations, want another \"method\", or no \"trials\"");
     return;
   }
   const bool draws = draws_points(search, space);
   if (search.trials == 0 &&
       (search.method == SearchMethod::kTpe || (draws && search.method != SearchMethod::kHyperband)))
-    problems.add(*node.location, fmt::format("\"{}\" has to know how many, want \"trials\"", method));
+    problems.add(node, fmt::format("\"{}\" has to know how many, want \"trials\"", method));
   for (const char* key : {"grids", "zip"}) {
-    const JsonNode* member = root.find(key);
-    if (draws && member != nullptr)
+    const JsonView member = root.find(key);
+    if (draws && member)
       problems.add(
-          *member->location,
-          fmt::format("\"{}\" draws points of one space, want \"params\" alone, or the method grid{}", method,
-                      has_range(space) ? "" : ", or halving without \"trials\""));
+          member, fmt::format("\"{}\" draws points of one space, want \"params\" alone, or the method grid{}",
+                              method, has_range(space) ? "" : ", or halving without \"trials\""));
   }
   if (space.repeats > 1 && search.method != SearchMethod::kRandom)
     problems.add(
-        *root.find("repeats")->location,
+        root.find("repeats"),
         fmt::format("\"{}\" compares single trainings, want 1, or the method grid or random", method));
   if (has_rungs(search.method)) {
     if (const Axis* epochs = find_axis(space, [](const Axis& axis) { return axis.path[0] == "epochs"; }))
-      problems.add(*epochs->location, fmt::format("\"{}\" decides how long each trial is trained, want one "
-                                                  "number of epochs for all",
-                                                  method));
+      problems.add(epochs->place, fmt::format("\"{}\" decides how long each trial is trained, want one "
+                                              "number of epochs for all",
+                                              method));
   }
   if (search.method == SearchMethod::kTpe) {
     if (const Axis* data = find_axis(space, [](const Axis& axis) { return axis.path[0] == "dataset"; }))
-      problems.add(*data->location,
+      problems.add(data->place,
                    "\"tpe\" trains on one data set, want another method, or a sweep for each data set");
   }
   if (std::ranges::all_of(space.grids, [](const Grid& grid) { return grid.axes.empty(); }))
-    problems.add(*node.location, "there is nothing to search, want \"params\"");
+    problems.add(node, "there is nothing to search, want \"params\"");
 }
 
 }  // namespace
@@ -98,24 +97,24 @@ bool draws_points(const SearchSpec& search, const SearchSpace& space) {
   return has_range(space) || !takes_all;
 }
 
-std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems) {
-  const JsonNode* node = root.find("search");
+std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, Problems& problems) {
+  const JsonView node = root.find("search");
   const std::span<const Setting> settings =
       is_command_file(root) ? command_search_settings() : search_settings();
   const std::size_t problems_before = problems.size();
   std::optional<SearchSpec> search;
-  if (node != nullptr) {
+  if (node) {
     const auto json = complete_object(node, settings, {}, problems);
-    if (!node->is(JsonKind::kObject)) return std::nullopt;
+    if (!node->is_object()) return std::nullopt;
     search = search_of(json);
-    const JsonNode* metric = node->find("metric");
-    search->metric_given = metric != nullptr;
-    search->origin = to_string(metric != nullptr ? *metric->location : *node->location);
-    if (problems.empty()) check_space(root, *node, *search, space, problems);
+    const JsonView metric = node.find("metric");
+    search->metric_given = static_cast<bool>(metric);
+    search->origin = to_string((metric ? metric : node).place());
+    if (problems.empty()) check_space(root, node, *search, space, problems);
   }
   if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {
     if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))
-      problems.add(*range->location,
+      problems.add(range->place,
                    "a range of numbers has no combinations to try, want a list of values, linspace or "
                    "logspace; or \"search\" with the method random, tpe, halving or hyperband");
   }

@@ -14,7 +14,7 @@ namespace sweep {
 
 /// Reads "search" of `root`; nothing if it is not given, or asks for nothing but the grid. Reports every
 /// mistake, also what does not go together with the axes in `space`.
-std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems);
+std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, Problems& problems);
 
 /// Whether any axis is a range of numbers.
 bool has_range(const SearchSpace& space);

@@ -11,60 +11,60 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 const KeyPath kNetworkKey = {"network"}, kDatasetKey = {"dataset"};
 
-void make_absolute(JsonNode& node, const fs::path& directory) {
-  const bool is_path =
-      node.is(JsonKind::kString) && !node.text.empty() && node.text.find('\0') == std::string::npos;
-  if (!is_path) return;
-  const bool from_file = node.location != nullptr && node.location->line != 0;
-  const fs::path path = node.text;
+// Makes the path absolute. One of a file is relative to `directory`, one of the command line to the working
+// directory.
+void make_absolute(Json& value, const JsonPlace& place, const fs::path& directory) {
+  if (!value.is_string() || value == "" || value.get<std::string>().find('\0') != std::string::npos) return;
+  const fs::path path = value.get<std::string>();
   std::error_code error;
-  const fs::path absolute = fs::absolute(from_file ? directory / path : path, error);
-  if (!error) node.text = absolute.lexically_normal().string();
+  const fs::path absolute = fs::absolute(place.has_lines() ? directory / path : path, error);
+  if (!error) value = absolute.lexically_normal().string();
 }
 
 // Makes the paths in the value of `key` absolute.
-void make_paths_absolute(JsonNode& value, const KeyPath& key, const fs::path& directory) {
-  if (is_file_path(key)) make_absolute(value, directory);
-  if (key != kDatasetKey) return;
-  if (JsonNode* path = value.find("path")) make_absolute(*path, directory);
+void make_paths_absolute(Json& value, const KeyPath& key, const JsonPlace& place, const fs::path& directory) {
+  if (is_file_path(key)) make_absolute(value, place, directory);
+  if (key == kDatasetKey && value.is_object() && value.contains("path"))
+    make_absolute(value["path"], place, directory);
 }
 
-std::optional<KeyPath> path_of(const JsonMember& member, bool for_axis) {
-  Problems ignored;  // Mistakes in keys are reported when the axes and rules are read.
-  return resolve_key(member.key, *member.key_location, for_axis, ignored);
+KeyPath below(KeyPath path, const std::string& part) {
+  path.push_back(part);
+  return path;
 }
 
-using Visit = std::function<void(const KeyPath& path, JsonNode& value)>;
+// Takes the key that a value is of, the value, and the way to it in the file.
+using Visit = std::function<void(const KeyPath& key, Json& value, const KeyPath& at)>;
 
 // Calls `visit` for every value that is listed in `object`, a set of axes or conditions.
-void visit_values(JsonNode& object, bool is_axes, const Visit& visit) {
-  for (JsonMember& member : object.members) {
-    const std::optional<KeyPath> path = path_of(member, is_axes);
-    if (!path) continue;
-    if (member.value.is(JsonKind::kArray)) {
-      for (JsonNode& value : member.value.elements) visit(*path, value);
-    } else if (!is_axes) {
-      visit(*path, member.value);
+void visit_values(JsonDocument& root, Json& object, const KeyPath& path, bool is_axes, const Visit& visit) {
+  if (!object.is_object()) return;
+  Problems ignored;  // Mistakes in keys are reported when the axes and rules are read.
+  for (auto& [name, value] : object.items()) {
+    const std::optional<KeyPath> key = resolve_key(name, root.place(path), is_axes, ignored);
+    const KeyPath at = below(path, name);
+    if (key && value.is_array()) {
+      for (std::size_t i = 0; i < value.size(); ++i) visit(*key, value[i], below(at, std::to_string(i)));
+    } else if (key && !is_axes) {
+      visit(*key, value, at);
     }
   }
 }
 
-void visit_axes(JsonNode& root, const Visit& visit) {
-  if (JsonNode* params = root.find("params")) visit_values(*params, true, visit);
-  if (JsonNode* grids = root.find("grids")) {
-    for (JsonNode& grid : grids->elements) visit_values(grid, true, visit);
-  }
+void visit_axes(JsonDocument& root, const Visit& visit) {
+  each_axes(root,
+            [&](Json& axes, const KeyPath& at) { visit_values(root, axes, at, /*is_axes=*/true, visit); });
 }
 
-void visit_conditions(JsonNode& root, const Visit& visit) {
-  if (JsonNode* exclude = root.find("exclude")) {
-    for (JsonNode& rule : exclude->elements) visit_values(rule, false, visit);
-  }
-  if (JsonNode* when = root.find("when")) {
-    for (JsonMember& rule : when->members) visit_values(rule.value, false, visit);
+void visit_conditions(JsonDocument& root, const Visit& visit) {
+  for (const char* key : {"exclude", "when"}) {
+    if (!root.json.contains(key)) continue;
+    for (auto& [name, rule] : root.json[key].items())
+      visit_values(root, rule, {key, name}, /*is_axes=*/false, visit);
   }
 }
 
@@ -72,83 +72,85 @@ void visit_conditions(JsonNode& root, const Visit& visit) {
 class NetworkNames {
  public:
   // Gives the network another name if a different one has its own.
-  void make_unique(JsonNode& network) {
-    JsonNode* name = network.find("name");
-    if (name == nullptr || !name->is(JsonKind::kString)) return;
-    const std::string wanted = name->text;
+  void make_unique(Json& network) {
+    if (!network.is_object() || !network.contains("name") || !network["name"].is_string()) return;
+    const std::string wanted = network["name"];
     for (int n = 2;; ++n) {
-      const auto [known, is_new] = networks_.emplace(name->text, network);
+      const auto [known, is_new] = networks_.emplace(network["name"], network);
       if (is_new || same_value(known->second, network)) return;
-      name->text = fmt::format("{}-{}", wanted, n);
+      network["name"] = fmt::format("{}-{}", wanted, n);
     }
   }
 
  private:
-  std::map<std::string, JsonNode> networks_;
+  std::map<std::string, Json> networks_;
 };
 
-// The network that the file, or the command line, has where it is no axis; null if it is not that of a file.
-const JsonNode* plain_network(const JsonNode& root, const std::vector<Assignment>& overrides) {
-  const JsonNode* network = root.find("network");
+// The network that the file, or the command line, has where it is no axis; nothing if it is not that of a
+// file.
+JsonView plain_network(const JsonView& root, const std::vector<Assignment>& overrides) {
+  JsonView network = root.find("network");
   for (const Assignment& assignment : overrides) {
-    if (assignment.path == kNetworkKey) network = &assignment.value;
+    if (assignment.path == kNetworkKey) network = assignment.value;
   }
-  return network != nullptr && network->is(JsonKind::kString) ? network : nullptr;
+  return network->is_string() ? network : JsonView();
 }
 
-// The name of the network in `wanted`, a file, if `file` holds the same one; null if not.
-std::optional<JsonNode> name_of_same_network(const JsonNode& wanted, const JsonNode* file,
-                                             NetworkFiles& files) {
-  if (file == nullptr || !wanted.is(JsonKind::kString)) return std::nullopt;
+// The name of the network in the file `wanted`, if `file` holds the same one; "" if not.
+std::string name_of_same_network(const JsonView& wanted, const JsonView& file, NetworkFiles& files) {
+  if (!file || !wanted->is_string()) return "";
   Problems unreadable;
-  const JsonNode network = files.read(*file, unreadable), asked_for = files.read(wanted, unreadable);
-  const JsonNode* name = network.find("name");
-  if (!unreadable.empty() || name == nullptr || !same_value(network, asked_for)) return std::nullopt;
-  return *name;
+  const JsonDocument *network = files.read(file, unreadable), *asked_for = files.read(wanted, unreadable);
+  if (network == nullptr || asked_for == nullptr || !same_value(network->json, asked_for->json)) return "";
+  return JsonView(*network).find("name").text();
 }
 
-void inline_networks(JsonNode& root, const std::vector<Assignment>& overrides, NetworkFiles& files) {
+void inline_networks(JsonDocument& root, const std::vector<Assignment>& overrides, NetworkFiles& files) {
   NetworkNames names;
-  std::map<std::string, JsonNode> name_of_file;
-  visit_axes(root, [&](const KeyPath& path, JsonNode& value) {
-    if (path != kNetworkKey) return;
-    const JsonNode file = value;
-    if (file.is(JsonKind::kString)) {
+  std::map<std::string, std::string> name_of_file;
+  visit_axes(root, [&](const KeyPath& key, Json& value, const KeyPath& at) {
+    if (key != kNetworkKey) return;
+    const JsonDocument file(value, root.place(at));
+    if (value.is_string()) {
       Problems unreadable;
-      JsonNode network = files.read(file, unreadable);
-      if (!unreadable.empty()) return;
-      network.location = file.location;  // so that a file that is named twice is reported where it is named
-      value = std::move(network);
+      const JsonDocument* const network = files.read(file, unreadable);
+      if (network == nullptr) return;
+      // Member by member, so that a file that is named twice is reported where it is named.
+      value = Json::object();
+      for (const JsonView& member : JsonView(*network).children())
+        root.set(value[member.key()], below(at, member.key()), member);
     }
     names.make_unique(value);
-    const JsonNode* name = value.find("name");
-    if (file.is(JsonKind::kString) && name != nullptr) name_of_file[file.text] = *name;
+    if (file.json.is_string() && value["name"].is_string())
+      name_of_file[file.json.get<std::string>()] = value["name"];
   });
-  const JsonNode* plain = plain_network(root, overrides);
-  visit_conditions(root, [&](const KeyPath& path, JsonNode& value) {
-    if (path != kNetworkKey) return;
-    if (const auto name = name_of_file.find(value.text); name != name_of_file.end())
-      value.text = name->second.text;
-    else if (const auto same = name_of_same_network(value, plain, files))
-      value.text = same->text;
+  const JsonDocument file = root;
+  const JsonView plain = plain_network(file, overrides);
+  visit_conditions(root, [&](const KeyPath& key, Json& value, const KeyPath& at) {
+    if (key != kNetworkKey || !value.is_string()) return;
+    if (const auto name = name_of_file.find(value.get<std::string>()); name != name_of_file.end())
+      value = name->second;
+    else if (const auto same = name_of_same_network(JsonDocument(value, root.place(at)), plain, files);
+             !same.empty())
+      value = same;
   });
 }
 
 }  // namespace
 
-void remove_recorded_keys(JsonNode& root) {
-  if (root.find("provenance") == nullptr) return;
-  static const std::set<std::string> recorded = {"runs", "excluded", "file", "provenance"};
-  std::erase_if(root.members, [](const JsonMember& member) { return recorded.contains(member.key); });
+void remove_recorded_keys(JsonDocument& root) {
+  if (!root.json.contains("provenance")) return;
+  for (const char* key : {"runs", "excluded", "file", "provenance"}) root.json.erase(key);
 }
 
-void make_self_contained(JsonNode& root, std::vector<Assignment>& overrides, const fs::path& directory,
+void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides, const fs::path& directory,
                          NetworkFiles& files) {
-  const Visit visit = [&directory](const KeyPath& path, JsonNode& value) {
-    make_paths_absolute(value, path, directory);
+  const Visit visit = [&](const KeyPath& key, Json& value, const KeyPath& at) {
+    make_paths_absolute(value, key, root.place(at), directory);
   };
-  for (JsonMember& member : root.members) visit({member.key}, member.value);
-  for (Assignment& assignment : overrides) visit(assignment.path, assignment.value);
+  for (auto& [key, value] : root.json.items()) visit({key}, value, {key});
+  for (Assignment& assignment : overrides)
+    make_paths_absolute(assignment.value.json, assignment.path, assignment.place, directory);
   visit_axes(root, visit);
   visit_conditions(root, visit);
   inline_networks(root, overrides, files);

@@ -15,13 +15,13 @@ namespace sweep {
 
 /// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file" and "provenance". A
 /// file without "provenance" is left alone, because there these keys are mistakes.
-void remove_recorded_keys(JsonNode& root);
+void remove_recorded_keys(JsonDocument& root);
 
 /// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes and its conditions, and in
 /// `overrides`. Puts the content of network files into axes over "network". There each network has a name of
 /// its own, by which conditions then ask for it: a second one called "mlp" becomes "mlp-2". `directory`: of
 /// the sweep file. Network files that cannot be read are left for the expansion to report.
-void make_self_contained(JsonNode& root, std::vector<Assignment>& overrides,
+void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides,
                          const std::filesystem::path& directory, NetworkFiles& files);
 
 /// Whether the value at `path` is a path to a file or directory: of "init" or "dataset.path".

@@ -10,6 +10,9 @@
 #include <utility>
 
 namespace sweep {
+
+using Json = nlohmann::ordered_json;
+
 namespace {
 
 constexpr std::size_t kMaxRuns = 100000;  // Each is a directory; more is a typing error.
@@ -35,8 +38,8 @@ std::vector<AxisGroup> groups_of(const Grid& grid) {
 // Returns the number of values of the shortest axis. Zipped axes of different lengths are reported where they
 // are read; expansion goes on to find other mistakes.
 std::size_t extent_of(const AxisGroup& group, const Grid& grid) {
-  std::size_t extent = grid.axes[group[0]].values.size();
-  for (const std::size_t axis : group) extent = std::min(extent, grid.axes[axis].values.size());
+  std::size_t extent = grid.axes[group[0]].values.json.size();
+  for (const std::size_t axis : group) extent = std::min(extent, grid.axes[axis].values.json.size());
   return extent;
 }
 
@@ -57,15 +60,14 @@ class SeenCombinations {
  private:
   // Networks of axes have names that differ, so the name stands for all of the network.
   static std::string text_of(const AxisValue& value) {
-    const JsonNode* name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : nullptr;
-    return fmt::format("{}={}", joined(value.axis->path),
-                       to_json(name != nullptr ? *name : value.value()).dump());
+    const JsonView name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : JsonView();
+    return fmt::format("{}={}", joined(value.axis->path), (name ? *name : *value.value()).dump());
   }
 
   std::uint32_t number_of(const AxisValue& value) {
     std::vector<std::uint32_t>& numbers = numbers_[value.axis];
     if (numbers.empty()) {
-      for (std::size_t i = 0; i < value.axis->values.size(); ++i) {
+      for (std::size_t i = 0; i < value.axis->values.json.size(); ++i) {
         const auto next = static_cast<std::uint32_t>(by_text_.size());
         numbers.push_back(by_text_.emplace(text_of({value.axis, i}), next).first->second);
       }
@@ -93,43 +95,43 @@ void for_each_product(const std::vector<std::size_t>& extents, const Use& use) {
 
 Dimension dimension_of(const Axis& axis) {
   if (axis.range) return *axis.range;
-  Dimension choices{.kind = DimensionKind::kChoice, .choices = axis.values.size()};
-  choices.ordered =
-      axis.values.size() > 2 &&
-      std::ranges::all_of(axis.values, [](const JsonNode& value) { return value.is_number(); }) &&
-      std::ranges::is_sorted(axis.values, {}, &JsonNode::number);
+  const Json& values = axis.values.json;
+  Dimension choices{.kind = DimensionKind::kChoice, .choices = values.size()};
+  choices.ordered = values.size() > 2 && std::ranges::all_of(values, &Json::is_number) &&
+                    std::ranges::is_sorted(values, {}, [](const Json& value) { return value.get<double>(); });
   return choices;
 }
 
 }  // namespace
 
-Space::Space(SearchSpace axes_and_rules, JsonNode base)
-    : space_(std::move(axes_and_rules)), base_(std::move(base)) {
+Space::Space(SearchSpace axes_and_rules, const JsonView& base) : space_(std::move(axes_and_rules)) {
   for (const Grid& grid : space_.grids) {
     GridRules& rules = rules_.emplace_back();
     for (const Axis& axis : grid.axes) {
       std::vector<Tests>& conditions = rules.when.emplace_back();
       for (const WhenRule& rule : space_.when) {
-        if (rule.path == axis.path) conditions.push_back(tests_of(rule.conditions, grid));
+        if (rule.path == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
       }
     }
-    for (const ExcludeRule& rule : space_.exclude) rules.exclude.push_back(tests_of(rule.conditions, grid));
+    for (const ExcludeRule& rule : space_.exclude)
+      rules.exclude.push_back(tests_of(rule.conditions, grid, base));
   }
 }
 
 // Compares values once, not for every combination.
-Space::Tests Space::tests_of(const std::vector<Condition>& conditions, const Grid& grid) const {
+Space::Tests Space::tests_of(const std::vector<Condition>& conditions, const Grid& grid,
+                             const JsonView& base) {
   Tests tests;
   for (const Condition& condition : conditions) {
     const auto axis = std::ranges::find(grid.axes, condition.path, &Axis::path);
     Test test{.condition = &condition, .axis = kNoAxis};
     if (axis != grid.axes.end()) {
       test.axis = static_cast<std::size_t>(axis - grid.axes.begin());
-      for (const JsonNode& value : axis->values)
+      for (const Json& value : axis->values.json)
         test.by_value.push_back(is_met(condition, compared_value(value, axis->path)));
     }
-    const std::optional<JsonNode> value = sweep::value_at(base_, condition.path);
-    test.otherwise = value && is_met(condition, *value);
+    const Json otherwise = sweep::value_at(base, condition.path);
+    test.otherwise = !otherwise.is_null() && is_met(condition, otherwise);
     tests.push_back(std::move(test));
   }
   return tests;
@@ -225,17 +227,16 @@ SearchDomain Space::domain_of(const std::shared_ptr<const Space>& self) {
   return domain;
 }
 
-JsonNode Space::value_at(const Axis& axis, double number) {
-  if (!axis.range) return axis.values.at(static_cast<std::size_t>(number));
-  return has_integers(axis.range->kind)
-             ? from_json(static_cast<std::int64_t>(std::llround(number)), axis.location)
-             : from_json(number, axis.location);
+Json Space::value_at(const Axis& axis, double number) {
+  if (!axis.range) return axis.values.json.at(static_cast<std::size_t>(number));
+  if (has_integers(axis.range->kind)) return static_cast<std::int64_t>(std::llround(number));
+  return number;
 }
 
-std::vector<Combination> combinations_of(const Space& space, const JsonNode& root, Problems& problems) {
+std::vector<Combination> combinations_of(const Space& space, const JsonView& root, Problems& problems) {
   if (space.size() > static_cast<double>(kMaxRuns)) {
-    const JsonNode* params = root.find("params");
-    problems.add(params != nullptr ? *params->location : *root.location,
+    const JsonView params = root.find("params");
+    problems.add(params ? params : root,
                  fmt::format("these are {:.0f} runs, want at most {}", space.size(), kMaxRuns));
     return {};
   }
@@ -247,7 +248,7 @@ std::vector<Combination> combinations_of(const Space& space, const JsonNode& roo
         return combination.excluded != nullptr;
       });
   if (nothing_left)
-    problems.add(*root.find("exclude")->location, "every combination is excluded, want at least one run");
+    problems.add(root.find("exclude"), "every combination is excluded, want at least one run");
   return combinations;
 }
 
@@ -255,10 +256,10 @@ std::string exclusion_reason(const ExcludeRule& rule) {
   std::vector<std::string> parts;
   for (const Condition& condition : rule.conditions) {
     std::vector<std::string> values;
-    for (const JsonNode& value : condition.values) values.push_back(to_json(value).dump());
+    for (const Json& value : condition.values) values.push_back(value.dump());
     parts.push_back(condition.key + " is " + listed(values));
   }
-  return fmt::format("{}: {}", to_string(*rule.location), fmt::join(parts, " and "));
+  return fmt::format("{}: {}", to_string(rule.place), fmt::join(parts, " and "));
 }
 
 }  // namespace sweep

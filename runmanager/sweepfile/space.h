@@ -17,17 +17,16 @@ namespace sweep {
 
 /// One key with one value.
 struct Assignment {
-  std::string key;
   KeyPath path;
-  std::shared_ptr<const JsonLocation> location;  // of the key
-  JsonNode value;
+  JsonPlace place;  // of the key
+  JsonDocument value;
 };
 
 /// An axis with one of its values.
 struct AxisValue {
   const Axis* axis = nullptr;
   std::size_t index = 0;  // of the value
-  const JsonNode& value() const { return axis->values[index]; }
+  JsonView value() const { return axis->value(index); }
 };
 
 /// One run before its settings are read.
@@ -41,7 +40,7 @@ struct Combination {
 class Space {
  public:
   /// `base` is the file; conditions may test its plain values.
-  Space(SearchSpace axes_and_rules, JsonNode base);
+  Space(SearchSpace axes_and_rules, const JsonView& base);
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
@@ -61,7 +60,7 @@ class Space {
   /// What a search draws points from: the axes of the first grid. The domain keeps `self` alive.
   static SearchDomain domain_of(const std::shared_ptr<const Space>& self);
   /// The value of an axis at a point's number: the index of a choice, or the number of a range.
-  static JsonNode value_at(const Axis& axis, double number);
+  static nlohmann::ordered_json value_at(const Axis& axis, double number);
 
  private:
   // A condition, answered for each value of its axis and for where there is no such axis.
@@ -78,19 +77,18 @@ class Space {
     std::vector<Tests> exclude;            // as in space_
   };
 
-  Tests tests_of(const std::vector<Condition>& conditions, const Grid& grid) const;
+  static Tests tests_of(const std::vector<Condition>& conditions, const Grid& grid, const JsonView& base);
   bool hold(const Tests& tests, std::size_t grid, const SearchPoint& point) const;
   bool is_active(std::size_t axis, std::size_t grid, const SearchPoint& point) const;
   const ExcludeRule* excluding(std::size_t grid, const SearchPoint& point) const;
 
   SearchSpace space_;
-  JsonNode base_;
   std::vector<GridRules> rules_;  // by grid
 };
 
 /// Every combination of `space`. Adds a problem, and returns nothing, if they are more than 100,000 or all
 /// are excluded; `root` is the file.
-std::vector<Combination> combinations_of(const Space& space, const JsonNode& root, Problems& problems);
+std::vector<Combination> combinations_of(const Space& space, const JsonView& root, Problems& problems);
 
 /// "FILE:LINE:COLUMN: exclude.0: device is cpu and batch_size is 20000".
 std::string exclusion_reason(const ExcludeRule& rule);

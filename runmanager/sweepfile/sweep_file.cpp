@@ -31,6 +31,7 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // Once a file is known to be wrong, this many combinations are enough to find what else is.
 constexpr std::size_t kRunsCheckedAfterProblem = 2000;
@@ -68,78 +69,66 @@ std::string read_sweep_text(const fs::path& file) {
   return read_file(file);
 }
 
-JsonNode read_root(const fs::path& file) {
-  JsonNode root =
+JsonDocument read_root(const fs::path& file) {
+  JsonDocument root =
       parse_json(read_sweep_text(file), file == kStandardInput ? "standard input" : file.string());
-  if (!root.is(JsonKind::kObject)) {
+  if (!root.json.is_object()) {
     throw ConfigError(fmt::format("{}: got {}, want an object: {{\"name\": …, \"dataset\": …}}",
-                                  to_string(*root.location), describe(root)));
+                                  to_string(root.place({})), describe(root)));
   }
   return root;
-}
-
-bool is_structural(const std::string& key) {
-  const Setting* setting = find_setting(file_settings(), key);
-  return setting != nullptr && !setting->sweepable;
 }
 
 // Returns the file without axes, rules and its name: what a single run consists of.
-JsonNode without_structure(JsonNode root) {
-  std::erase_if(root.members, [](const JsonMember& member) { return is_structural(member.key); });
+JsonDocument without_structure(JsonDocument root) {
+  for (const Setting& setting : file_settings()) {
+    if (!setting.sweepable) root.json.erase(setting.name);
+  }
   return root;
 }
 
-nlohmann::ordered_json axes_json(const JsonNode& object) {
-  auto json = nlohmann::ordered_json::object();
+Json axes_json(const JsonView& object) {
+  Json json = Json::object();
   Problems ignored;
-  for (const JsonMember& member : object.members) {
-    if (is_axis_range(member.value)) {
-      json[member.key] = to_json(member.value);
-      continue;
-    }
-    auto values = nlohmann::ordered_json::array();
-    for (const JsonNode& value : axis_values(member.value, ignored)) values.push_back(to_json(value));
-    json[member.key] = std::move(values);
-  }
+  for (const JsonView& member : object.children())
+    json[member.key()] = is_axis_range(member) ? *member : axis_values(member, ignored).json;
   return json;
 }
 
 // Returns the file with overrides and ranges written out: a sweep file that gives the same runs, wherever it
 // lies.
-nlohmann::ordered_json expanded_json(const std::string& name, const JsonNode& root, const JsonNode& base) {
-  nlohmann::ordered_json json = {{"name", name}};
-  json.update(to_json(base));
+Json expanded_json(const std::string& name, const JsonView& root, const JsonView& base) {
+  Json json = {{"name", name}};
+  json.update(*base);
   for (const Setting& setting : settings_of(root)) {
     // The name is there; axes follow with their values written out.
     if (setting.sweepable || setting.name == "name" || setting.name == "params" || setting.name == "grids" ||
         setting.name[0] == '$')
       continue;
-    if (const JsonNode* node = root.find(setting.name)) json[setting.name] = to_json(*node);
+    if (const JsonView value = root.find(setting.name)) json[setting.name] = *value;
   }
-  if (const JsonNode* params = root.find("params")) json["params"] = axes_json(*params);
-  if (const JsonNode* grids = root.find("grids")) {
-    json["grids"] = nlohmann::ordered_json::array();
-    for (const JsonNode& grid : grids->elements) json["grids"].push_back(axes_json(grid));
+  if (const JsonView params = root.find("params")) json["params"] = axes_json(params);
+  if (const JsonView grids = root.find("grids")) {
+    json["grids"] = Json::array();
+    for (const JsonView& grid : grids.children()) json["grids"].push_back(axes_json(grid));
   }
   return json;
 }
 
-std::string sweep_name(const JsonNode& root, const fs::path& file, Problems& problems) {
-  if (const JsonNode* name = root.find("name")) {
-    return check_value(*name, *find_setting(file_settings(), "name"), problems) ? name->text : "";
-  }
+std::string sweep_name(const JsonView& root, const fs::path& file, Problems& problems) {
+  const Setting& setting = *find_setting(file_settings(), "name");
+  if (const JsonView name = root.find("name")) return check_value(name, setting, problems) ? name.text() : "";
   if (file == kStandardInput) {
-    problems.add(*root.location, "a sweep that is read from standard input has to have a \"name\"");
+    problems.add(root, "a sweep that is read from standard input has to have a \"name\"");
     return "";
   }
   // The file's name is held to the same rules; the message then asks for a "name".
-  const JsonNode stem = from_json(file.stem().string(), root.location);
+  const JsonDocument stem(file.stem().string(), root.place());
   Problems found;
-  if (!check_value(stem, *find_setting(file_settings(), "name"), found)) {
-    problems.add(*root.location,
+  if (!check_value(stem, setting, found))
+    problems.add(root,
                  fmt::format("the file's name {} cannot name a directory, want a \"name\"", describe(stem)));
-  }
-  return stem.text;
+  return JsonView(stem).text();
 }
 
 int cuda_device_count(const LoadOptions& options) {
@@ -151,7 +140,7 @@ int cuda_device_count(const LoadOptions& options) {
 
 // Reads the run of every combination into `sweep`. Reports every mistake. `root` is the file with what the
 // command line sets in it.
-void read_combinations(const std::shared_ptr<const Space>& space, const JsonNode& root,
+void read_combinations(const std::shared_ptr<const Space>& space, const JsonView& root,
                        CombinationReader& reader, Sweep& sweep, Problems& problems) {
   const std::vector<Combination> combinations = combinations_of(*space, root, problems);
   sweep.keys = space->keys();
@@ -185,20 +174,20 @@ void read_combinations(const std::shared_ptr<const Space>& space, const JsonNode
   }
 }
 
-int epochs_of(const JsonNode& base) {
+int epochs_of(const JsonView& base) {
   Problems ignored;
   const Setting& epochs = *find_setting(settings_of(base), is_command_file(base) ? "reports" : "epochs");
   return complete_value(epochs, {base.find(epochs.name), base, {}, {}, ignored}).get<int>();
 }
 
 // Trials that are ended early have to have epochs left.
-void check_epochs(const SearchSpec& search, const JsonNode& base, Problems& problems) {
+void check_epochs(const SearchSpec& search, const JsonView& base, Problems& problems) {
   if (!has_rungs(search.method) || search.min_epochs <= epochs_of(base)) return;
   problems.add_message(fmt::format("{}: min_epochs is {}, want at most {}, the epochs of a whole training",
                                    search.origin, search.min_epochs, epochs_of(base)));
 }
 
-Sweep expand_sweep(JsonNode root, const fs::path& file, std::span<const std::string> overrides,
+Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std::string> overrides,
                    const LoadOptions& options) {
   Problems problems;
   remove_recorded_keys(root);
@@ -216,25 +205,24 @@ Sweep expand_sweep(JsonNode root, const fs::path& file, std::span<const std::str
   const char* data = std::getenv("SWEEP_DATA");
   const ReadContext context{data != nullptr ? data : "", cuda_device_count(options)};
 
-  const JsonNode run_tree = without_structure(root);
+  const JsonDocument run_tree = without_structure(root);
   // Values as they are where no axis changes them; what is missing here may still come from an axis.
   Problems base_problems;
-  const JsonNode base = is_command ? run_tree : with_values(run_tree, plain, files, base_problems);
-  JsonNode rule_base = root;
-  for (const JsonMember& member : base.members) {
-    set_value(rule_base, {member.key}, member.value, member.key_location, base_problems);
-  }
+  const JsonDocument base = is_command ? run_tree : with_values(run_tree, plain, files, base_problems);
+  JsonDocument rule_base = root;
+  for (const JsonView& member : JsonView(base).children())
+    rule_base.set(rule_base.json[member.key()], {member.key()}, member);
   sweep.search = read_search(root, space, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
   if (sweep.search) check_epochs(*sweep.search, base, problems);
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();
-    const auto reader = std::make_shared<TrialReader>(space, std::move(rule_base), run_tree, std::move(plain),
+    const auto reader = std::make_shared<TrialReader>(space, rule_base, run_tree, std::move(plain),
                                                       std::move(files), context);
     reader->check_ranges(problems);
     problems.throw_if_any();
     draw_trials(reader, *sweep.search, epochs_of(base), sweep);
-    if (sweep.runs.empty()) problems.add(*root.location, "every point is excluded, want at least one");
+    if (sweep.runs.empty()) problems.add(root, "every point is excluded, want at least one");
   } else {
     if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
     const auto points = std::make_shared<const Space>(space, rule_base);
@@ -264,10 +252,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
 
 Sweep make_command_sweep(const std::string& name, std::span<const std::string> command,
                          std::span<const std::string> overrides, const LoadOptions& options) {
-  const nlohmann::ordered_json root = {{"name", name}, {"command", command}};
-  const auto source = std::make_shared<const std::string>("command line");
-  const JsonLocation location{.source = source, .line = 0, .column = 0, .offset = 0, .path = ""};
-  return expand_sweep(from_json(root, std::make_shared<const JsonLocation>(location)),
+  return expand_sweep(document_of({{"name", name}, {"command", command}}, "command line"),
                       fs::current_path() / "command line", overrides, options);
 }
 

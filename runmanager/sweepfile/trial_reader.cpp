@@ -22,14 +22,14 @@ std::string lower_case(std::string text) {
 
 }  // namespace
 
-TrialReader::TrialReader(const SearchSpace& space, JsonNode rule_base, JsonNode tree,
+TrialReader::TrialReader(const SearchSpace& space, const JsonView& rule_base, JsonDocument tree,
                          std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
-    : space_(std::make_shared<const Space>(space, std::move(rule_base))),
+    : space_(std::make_shared<const Space>(space, rule_base)),
       axes_(std::make_shared<std::vector<Axis>>(space.grids.at(0).axes)),
       reader_(std::make_shared<CombinationReader>(std::move(tree), std::move(plain), std::move(files),
                                                   std::move(context), axes_)) {
   for (const Axis& axis : *axes_) {
-    for (std::size_t i = 0; i < axis.values.size(); ++i) {
+    for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
       choice_combinations_.push_back({.values = {{&axis, i}}});
       choices_.push_back({.params = reader_->params_of(choice_combinations_.back(), false), .reason = ""});
     }
@@ -40,12 +40,8 @@ void TrialReader::check_ranges(Problems& problems) const {
   for (const Axis& axis : *axes_) {
     const std::optional<Setting> setting = setting_at(axis.path);
     if (!axis.range || !setting) continue;
-    const bool is_integer = has_integers(axis.range->kind);
-    for (const double end : {axis.range->low, axis.range->high}) {
-      const JsonNode node = is_integer ? from_json(static_cast<std::int64_t>(end), axis.location)
-                                       : from_json(end, axis.location);
-      check_value(node, *setting, problems);
-    }
+    for (const double end : {axis.range->low, axis.range->high})
+      check_value(JsonDocument(Space::value_at(axis, end), axis.place.whole()), *setting, problems);
   }
 }
 
@@ -62,8 +58,8 @@ Combination TrialReader::combination_of(const SearchPoint& point) {
     Axis& axis = (*axes_)[i];
     std::size_t index = static_cast<std::size_t>(*point[i]);
     if (axis.range) {
-      index = axis.values.size();
-      axis.values.push_back(Space::value_at(axis, *point[i]));
+      index = axis.values.json.size();
+      axis.values.json.push_back(Space::value_at(axis, *point[i]));
     }
     combination.values.push_back({&axis, index});
   }

@@ -19,8 +19,8 @@ class TrialReader {
  public:
   /// `space` has one grid; `rule_base` is the file, whose plain values conditions may test. The others are as
   /// CombinationReader has them.
-  TrialReader(const SearchSpace& space, JsonNode rule_base, JsonNode tree, std::vector<Assignment> plain,
-              NetworkFiles files, ReadContext context);
+  TrialReader(const SearchSpace& space, const JsonView& rule_base, JsonDocument tree,
+              std::vector<Assignment> plain, NetworkFiles files, ReadContext context);
   TrialReader(const TrialReader&) = delete;
   TrialReader& operator=(const TrialReader&) = delete;
 

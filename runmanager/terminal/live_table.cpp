@@ -127,7 +127,9 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
              is_validated, of_last("validation_accuracy"));
   add_number(table, runs, {.title = "it/s", .importance = kBatchRate, .min_width = 5}, false,
              [&](const LiveRun& run) { return rate(run.batches_per_second); });
-  add_number(table, runs, {.title = "img/s", .importance = kRate, .min_width = 5}, true,
+  // An epoch of a person's own program is one sample.
+  const bool has_samples = std::ranges::none_of(runs, [](const LiveRun* run) { return run->samples == 1; });
+  add_number(table, runs, {.title = "img/s", .importance = kRate, .min_width = 5}, has_samples,
              [&](const LiveRun& run) { return rate(run.samples_per_second); });
   add_number(table, runs, {.title = "left", .importance = kTimeLeft, .min_width = 4}, true,
              [](const LiveRun& run) { return left_text(run.seconds_left()); });

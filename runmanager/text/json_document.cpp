@@ -9,6 +9,10 @@
 
 namespace sweep {
 
+using Json = nlohmann::ordered_json;
+
+std::string joined(const KeyPath& path) { return fmt::format("{}", fmt::join(path, ".")); }
+
 std::string shown_text(std::string_view text, std::size_t most) {
   std::string shown;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -22,130 +26,147 @@ std::string shown_text(std::string_view text, std::size_t most) {
   return shown;
 }
 
-std::string to_string(const JsonLocation& location) {
-  std::string text = location.source ? *location.source : "";
-  if (location.line > 0) text += fmt::format(":{}:{}", location.line, location.column);
+std::size_t JsonPlace::offset() const {
+  if (!has_lines()) return 0;
+  // A part that was added is where the value is that has it.
+  KeyPath known = path;
+  auto found = source->offsets.find(known);
+  for (; found == source->offsets.end(); found = source->offsets.find(known)) known.pop_back();
+  return is_key ? found->second.key : found->second.value;
+}
+
+std::string JsonPlace::line_and_column() const {
+  return has_lines() ? sweep::line_and_column(source->text, offset()) : "";
+}
+
+JsonPlace JsonPlace::whole() const {
+  JsonPlace place = *this;
+  place.is_whole = true;
+  return place;
+}
+
+std::string line_and_column(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const std::string_view line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0.
+  // Continuation bytes of UTF-8 take no column.
+  const auto characters =
+      std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; });
+  return fmt::format("{}:{}", 1 + std::ranges::count(before, '\n'), 1 + characters);
+}
+
+std::string to_string(const JsonPlace& place) {
+  std::string text = place.source->name;
+  if (place.has_lines()) text += ":" + place.line_and_column();
   constexpr std::size_t kMaxShownPath = 200;  // bytes; one of layers in layers is long
-  if (!location.path.empty()) text += ": " + shown_text(location.path, kMaxShownPath);
+  if (!place.path.empty()) text += ": " + shown_text(joined(place.path), kMaxShownPath);
   return text;
 }
 
-const JsonMember* JsonNode::find_member(std::string_view key) const {
-  const auto found =
-      std::find_if(members.begin(), members.end(), [&](const JsonMember& m) { return m.key == key; });
-  return found == members.end() ? nullptr : &*found;
-}
-const JsonNode* JsonNode::find(std::string_view key) const {
-  const JsonMember* member = find_member(key);
-  return member == nullptr ? nullptr : &member->value;
-}
-JsonNode* JsonNode::find(std::string_view key) {
-  return const_cast<JsonNode*>(std::as_const(*this).find(key));
+JsonDocument::JsonDocument(const JsonView& value) { set(json, {}, value); }
+
+JsonPlace JsonDocument::place(const KeyPath& path) const {
+  // The place of the nearest value above that has one.
+  KeyPath above = path;
+  auto found = places_.find(above);
+  for (; found == places_.end(); found = places_.find(above)) above.pop_back();
+  JsonPlace place = found->second;
+  if (above.size() < path.size() && !place.is_whole) {
+    place.path.insert(place.path.end(), path.begin() + static_cast<std::ptrdiff_t>(above.size()), path.end());
+    place.is_key = false;
+  }
+  return place;
 }
 
-nlohmann::ordered_json to_json(const JsonNode& node) {
-  switch (node.kind) {
-    case JsonKind::kNull:
-      return nullptr;
-    case JsonKind::kBoolean:
-      return node.boolean;
-    case JsonKind::kInteger:
-      return node.integer;
-    case JsonKind::kNumber:
-      return node.number;
-    case JsonKind::kString:
-      return node.text;
-    case JsonKind::kArray: {
-      auto array = nlohmann::ordered_json::array();
-      for (const JsonNode& element : node.elements) array.push_back(to_json(element));
-      return array;
-    }
-    case JsonKind::kObject:
+void JsonDocument::set_place(const KeyPath& path, JsonPlace place) {
+  const auto is_below = [&path](const KeyPath& other) {
+    return other.size() >= path.size() && std::equal(path.begin(), path.end(), other.begin());
+  };
+  std::erase_if(places_, [&](const auto& known) { return is_below(known.first); });
+  places_.emplace(path, std::move(place));
+}
+
+void JsonDocument::set(Json& part, const KeyPath& path, const JsonView& value) {
+  part = *value;
+  set_place(path, value.place());
+  const auto depth = static_cast<std::ptrdiff_t>(value.path().size());
+  const auto& from = value.document().places_;
+  // Paths that begin alike are next to each other.
+  for (auto it = from.upper_bound(value.path()); it != from.end(); ++it) {
+    const KeyPath& other = it->first;
+    if (!std::equal(other.begin(), other.begin() + std::min(depth, std::ssize(other)), value.path().begin(),
+                    value.path().end()))
       break;
+    KeyPath to = path;
+    to.insert(to.end(), other.begin() + depth, other.end());
+    places_.insert_or_assign(std::move(to), it->second);
   }
-  auto object = nlohmann::ordered_json::object();
-  for (const JsonMember& member : node.members) object[member.key] = to_json(member.value);
-  return object;
 }
 
-JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const JsonLocation> location) {
-  JsonNode node;
-  node.location = location;
-  if (json.is_boolean()) {
-    node.kind = JsonKind::kBoolean;
-    node.boolean = json.get<bool>();
-    node.text = node.boolean ? "true" : "false";
-  } else if (json.is_number_integer() &&
-             (!json.is_number_unsigned() || std::in_range<std::int64_t>(json.get<std::uint64_t>()))) {
-    node.kind = JsonKind::kInteger;
-    node.integer = json.get<std::int64_t>();
-    node.number = static_cast<double>(node.integer);
-    node.text = std::to_string(node.integer);
-  } else if (json.is_number()) {
-    node.kind = JsonKind::kNumber;
-    node.number = json.get<double>();
-    node.text = number_text(node.number);
-  } else if (json.is_string()) {
-    node.kind = JsonKind::kString;
-    node.text = json.get<std::string>();
-  } else if (json.is_array()) {
-    node.kind = JsonKind::kArray;
-    for (const auto& element : json) node.elements.push_back(from_json(element, location));
-  } else if (json.is_object()) {
-    node.kind = JsonKind::kObject;
-    for (const auto& [key, value] : json.items())
-      node.members.push_back({key, location, from_json(value, location)});
-  }
-  return node;
+const Json& JsonView::nothing() {
+  static const Json null;
+  return null;
 }
 
-bool same_value(const JsonNode& a, const JsonNode& b) {
-  if (a.is_number() && b.is_number()) {
-    const bool integers = a.is(JsonKind::kInteger) && b.is(JsonKind::kInteger);
-    return integers ? a.integer == b.integer : a.number == b.number;
-  }
-  if (a.kind != b.kind) return false;
-  switch (a.kind) {
-    case JsonKind::kBoolean:
-      return a.boolean == b.boolean;
-    case JsonKind::kString:
-      return a.text == b.text;
-    case JsonKind::kArray:
-      return std::equal(a.elements.begin(), a.elements.end(), b.elements.begin(), b.elements.end(),
-                        same_value);
-    case JsonKind::kObject:
-      return a.members.size() == b.members.size() &&
-             std::all_of(a.members.begin(), a.members.end(), [&](const JsonMember& member) {
-               const JsonNode* other = b.find(member.key);
-               return other != nullptr && same_value(member.value, *other);
-             });
-    default:
-      return true;
-  }
+const std::string& JsonView::text() const {
+  static const std::string none;
+  return (*this)->is_string() ? (*this)->get_ref<const std::string&>() : none;
 }
+
+JsonView JsonView::below(std::string key, const Json& value) const {
+  JsonView child = *this;
+  child.value_ = &value;
+  child.path_.push_back(std::move(key));
+  return child;
+}
+
+JsonView JsonView::find(std::string_view key) const {
+  if (!(*this)->is_object()) return {};
+  const auto found = (*this)->find(key);
+  return found == (*this)->end() ? JsonView() : below(std::string(key), *found);
+}
+
+std::vector<JsonView> JsonView::children() const {
+  std::vector<JsonView> children;
+  if (!(*this)->is_structured()) return children;
+  for (const auto& [key, value] : (*this)->items()) children.push_back(below(key, value));
+  return children;
+}
+
+JsonPlace JsonView::key_place() const {
+  JsonPlace place = this->place();
+  place.is_key = true;
+  return place;
+}
+
+JsonDocument document_of(Json value, const std::string& source) {
+  return {std::move(value), {std::make_shared<const JsonSource>(JsonSource{.name = source})}};
+}
+
+bool same_value(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kMaxShown = 60;  // bytes; enough to recognise a value by
   return "\"" + shown_text(text, kMaxShown) + "\"";
 }
 
-std::string describe(const JsonNode& node) {
-  switch (node.kind) {
-    case JsonKind::kNull:
-      return "null";
-    case JsonKind::kBoolean:
-      return node.boolean ? "true" : "false";
-    case JsonKind::kInteger:
-    case JsonKind::kNumber:
-      return node.text.size() <= 40 ? node.text : node.text.substr(0, 40) + "…";
-    case JsonKind::kString:
-      return node.text.empty() ? "an empty string" : in_quotes(node.text);
-    case JsonKind::kArray:
-      return node.elements.empty() ? "an empty list" : fmt::format("a list of {}", node.elements.size());
-    case JsonKind::kObject:
-      break;
+// The number as its text has it; else as the program writes it.
+static std::string written_number(const JsonView& value) {
+  constexpr std::size_t kMaxShown = 40;
+  const JsonPlace place = value.place();
+  std::string text = place.is_whole ? number_text(value.number()) : value->dump();
+  if (place.has_lines() && !place.is_whole && place.source->offsets.contains(place.path)) {
+    text = place.source->text.substr(place.offset());
+    text.resize(std::min(text.find_first_not_of("+-.0123456789eE"), text.size()));
   }
-  return node.members.empty() ? "an empty object" : "an object";
+  return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "…";
+}
+
+std::string describe(const JsonView& value) {
+  if (value->is_array()) return value->empty() ? "an empty list" : fmt::format("a list of {}", value->size());
+  if (value->is_object()) return value->empty() ? "an empty object" : "an object";
+  if (value->is_number()) return written_number(value);
+  if (!value->is_string()) return value->dump();
+  return value.text().empty() ? "an empty string" : in_quotes(value.text());
 }
 
 }  // namespace sweep

@@ -1,8 +1,8 @@
-// JSON with the location of every value and key, so that messages can point at them.
+// JSON that people write: values, and where in a text they are from, so that messages can point at it.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,69 +11,128 @@
 
 namespace sweep {
 
-/// Where a value or key stands, and its path.
-struct JsonLocation {
-  std::shared_ptr<const std::string> source;  // the file as it was named, or `override "lr=-1"`
-  std::size_t line = 0;                       // from 1; 0: the source has no lines
-  std::size_t column = 0;                     // in characters (not bytes), from 1
-  std::size_t offset = 0;                     // in bytes, from the start of the source
-  std::string path;                           // "params.lr.0"; "" for the whole document
+/// Parts of a dotted key, or the way to a value: {"network", "layers", "0", "out_channels"}.
+using KeyPath = std::vector<std::string>;
+
+std::string joined(const KeyPath& path);
+
+/// A text that values are from.
+struct JsonSource {
+  struct Offsets {
+    std::size_t key = 0, value = 0;  // in bytes
+  };
+  std::string name;                         // the file as it was named, or `override "lr=-1"`
+  std::string text = {};                    // empty: messages name no line and column
+  std::map<KeyPath, Offsets> offsets = {};  // of every value in the text
 };
+
+/// Where a value is, or its key.
+struct JsonPlace {
+  std::shared_ptr<const JsonSource> source;
+  KeyPath path = {};  // in the source: {"params", "lr", "0"}; empty for the whole document
+  bool is_key = false;
+  bool is_whole = false;  // parts of the value have no place of their own
+
+  bool has_lines() const { return !source->text.empty(); }
+  /// "7:13"; "" if there are no lines.
+  std::string line_and_column() const;
+  /// The same, for a value whose parts have no place of their own.
+  JsonPlace whole() const;
+  /// In bytes, from the start of the text; 0 if there are no lines.
+  std::size_t offset() const;
+};
+
+/// "7:13", the line and the column in characters, both from 1.
+std::string line_and_column(std::string_view text, std::size_t offset);
 
 /// "sweeps/fashion.json:7:13: params.lr.0"; without line and column, or without the path, if there is none.
 /// Control characters of the path are escaped, and a long one is cut.
-std::string to_string(const JsonLocation& location);
+std::string to_string(const JsonPlace& place);
 
-enum class JsonKind { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
+class JsonView;
 
-struct JsonMember;
+/// A value, and the places that its parts are from.
+class JsonDocument {
+ public:
+  using Json = nlohmann::ordered_json;
 
-/// A value with its location. Copies share locations.
-struct JsonNode {
-  JsonKind kind = JsonKind::kNull;
-  bool boolean = false;
-  std::int64_t integer = 0;         // kInteger
-  double number = 0;                // kInteger and kNumber
-  std::string text;                 // the string; or the number as it was written
-  std::vector<JsonNode> elements;   // kArray
-  std::vector<JsonMember> members;  // kObject, in the order of the file; keys differ
-  std::shared_ptr<const JsonLocation> location;
+  /// Parts of `value` are from below `place`.
+  JsonDocument(Json value, JsonPlace place) : json(std::move(value)), places_{{{}, std::move(place)}} {}
+  /// A copy of a part of another document.
+  explicit JsonDocument(const JsonView& value);
 
-  bool is(JsonKind k) const { return kind == k; }
-  bool is_number() const { return kind == JsonKind::kInteger || kind == JsonKind::kNumber; }
-  /// Returns the value of member `key`, or nullptr if there is none or this is no object.
-  const JsonNode* find(std::string_view key) const;
-  JsonNode* find(std::string_view key);
-  const JsonMember* find_member(std::string_view key) const;
+  /// Changes of it keep the places; what is put into it has that of its parent, unless set() says another.
+  Json json;
+
+  JsonPlace place(const KeyPath& path) const;
+  /// Says where the part at `path` is from, and all below it.
+  void set_place(const KeyPath& path, JsonPlace place);
+  /// Puts `value`, of another document, in the place of `part`, which is at `path`, with its places.
+  void set(Json& part, const KeyPath& path, const JsonView& value);
+
+ private:
+  std::map<KeyPath, JsonPlace> places_;  // each also of what is below it
 };
 
-struct JsonMember {
-  std::string key;
-  std::shared_ptr<const JsonLocation> key_location;
-  JsonNode value;
+/// A value of a document and the way to it, or nothing, which reads like null. Refers to the document and is
+/// valid as long as the value is at the same address.
+class JsonView {
+ public:
+  using Json = JsonDocument::Json;
+
+  JsonView() = default;
+  /// All of it.
+  JsonView(const JsonDocument& document) : document_(&document), value_(&document.json) {}
+
+  explicit operator bool() const { return document_ != nullptr; }
+  const Json& operator*() const { return value_ != nullptr ? *value_ : nothing(); }
+  const Json* operator->() const { return &**this; }
+  /// The string; "" if it is none.
+  const std::string& text() const;
+  /// The number; 0 if it is none.
+  double number() const { return (*this)->is_number() ? (*this)->get<double>() : 0; }
+
+  /// The member of an object, or nothing.
+  JsonView find(std::string_view key) const;
+  /// The values of an object or a list; none of anything else.
+  std::vector<JsonView> children() const;
+  /// The element of a list, which has one at `index`.
+  JsonView at(std::size_t index) const { return below(std::to_string(index), (*this)->at(index)); }
+
+  const JsonDocument& document() const { return *document_; }
+  const KeyPath& path() const { return path_; }
+  const std::string& key() const { return path_.back(); }
+  JsonPlace place() const { return document_->place(path_); }
+  JsonPlace key_place() const;
+
+ private:
+  static const Json& nothing();
+  JsonView below(std::string key, const Json& value) const;
+
+  const JsonDocument* document_ = nullptr;
+  const Json* value_ = nullptr;
+  KeyPath path_;
+
+  friend class JsonDocument;
 };
 
 /// Parses one JSON document (RFC 8259, at most 64 levels deep, no repeated keys, numbers that fit a double,
 /// integers that fit 64 bits signed; larger ones become doubles). A UTF-8 byte order mark is skipped. With
 /// `has_lines`, comments (//, /* */) and commas before a closing bracket are allowed.
-/// `source` names the document in messages; with `has_lines` false, locations have no line and column. `path`
-/// is put before the path of every value. Throws ConfigError: "SOURCE:LINE:COLUMN: what is wrong".
-JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines = true,
-                    const std::string& path = "");
+/// `source` names the document in messages; with `has_lines` false, they have no line and column. `path` is
+/// put before the path of every value then. Throws ConfigError: "SOURCE:LINE:COLUMN: what is wrong".
+JsonDocument parse_json(std::string_view text, const std::string& source, bool has_lines = true,
+                        const KeyPath& path = {});
 
-/// The value without locations, members in order.
-nlohmann::ordered_json to_json(const JsonNode& node);
-
-/// Returns a value at `location` from JSON that the program made. Integers beyond 64 bits signed become
-/// doubles.
-JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const JsonLocation> location);
+/// A value that the program made, which messages call `source`.
+JsonDocument document_of(nlohmann::ordered_json value, const std::string& source);
 
 /// Whether both are the same value. 1 and 1.0 are, and members may differ in order.
-bool same_value(const JsonNode& a, const JsonNode& b);
+bool same_value(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
 
 /// Returns what messages call the value: `"adma"`, `-1`, `true`, `null`, `an empty list`, `a list of 3`, `an
-/// object`. Long strings are cut, and control characters are escaped.
-std::string describe(const JsonNode& node);
+/// object`. A number is as it was written. Long strings are cut, and control characters are escaped.
+std::string describe(const JsonView& value);
 
 /// `text` with control characters escaped, cut after `most` bytes.
 std::string shown_text(std::string_view text, std::size_t most);

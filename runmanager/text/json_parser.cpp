@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -17,6 +17,8 @@
 
 namespace sweep {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxDepth = 64;  // Far beyond any sweep file, far below what overflows a stack.
 constexpr std::size_t kMaxShownWord = 40;
@@ -78,55 +80,29 @@ std::string explained_word(const std::string& whole) {
 class JsonParser {
  public:
   JsonParser(std::string_view text, const std::string& source, bool has_lines)
-      : text_(text), source_(std::make_shared<const std::string>(source)), has_lines_(has_lines) {}
+      : text_(text), has_lines_(has_lines) {
+    source_.name = source;
+  }
 
-  JsonNode parse_document(const std::string& path) {
+  JsonDocument parse_document(const KeyPath& path) {
     check_text();
     skip_blanks();
     if (at_end()) fail(0, text_.empty() ? "the file is empty" : "the file holds nothing but blanks");
-    JsonNode root = parse_value(path);
+    Json root = parse_value(at_);
     skip_blanks();
     if (!at_end()) fail(at_, fmt::format("the document has ended, but {} follows", shown(text_[at_])));
-    return root;
+    if (has_lines_) source_.text = text_;
+    return {std::move(root), {std::make_shared<const JsonSource>(std::move(source_)), path}};
   }
 
  private:
-  struct Place {
-    std::size_t line = 1, column = 1;
-  };
-
-  // The line and column of an offset. Mostly asked for in rising order, so the text is walked once.
-  Place place_of(std::size_t offset) {
-    if (offset < counted_) {
-      counted_ = 0;
-      place_ = {};
-    }
-    for (; counted_ < offset && counted_ < text_.size(); ++counted_) {
-      const auto byte = static_cast<unsigned char>(text_[counted_]);
-      if (byte == '\n') {
-        ++place_.line;
-        place_.column = 1;
-      } else if ((byte & 0xC0u) != 0x80u) {  // Continuation bytes of UTF-8 take no column.
-        ++place_.column;
-      }
-    }
-    return place_;
-  }
-
-  [[noreturn]] void fail(std::size_t offset, const std::string& message) {
-    if (!has_lines_) throw ConfigError(*source_ + ": " + message);
-    const Place place = place_of(offset);
-    throw ConfigError(fmt::format("{}:{}:{}: {}", *source_, place.line, place.column, message));
-  }
-
-  std::shared_ptr<const JsonLocation> location_at(std::size_t offset, std::string path) {
-    const Place place = has_lines_ ? place_of(offset) : Place{0, 0};
-    return std::make_shared<const JsonLocation>(
-        JsonLocation{source_, place.line, place.column, offset, std::move(path)});
+  [[noreturn]] void fail(std::size_t offset, const std::string& message) const {
+    throw ConfigError(source_.name + (has_lines_ ? ":" + line_and_column(text_, offset) : "") + ": " +
+                      message);
   }
 
   // What makes the file no text at all.
-  void check_text() {
+  void check_text() const {
     if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
       fail(0, "the file is UTF-16, want UTF-8");
     if (text_.starts_with("\x1F\x8B")) fail(0, "the file is compressed with gzip, want plain JSON");
@@ -164,13 +140,12 @@ class JsonParser {
     std::string name() const { return closing == '}' ? "object" : "list"; }
   };
 
-  std::string bracket_text(const Bracket& bracket) {
-    const Place place = place_of(bracket.offset);
-    return fmt::format("the {} that starts at {}:{}", bracket.name(), place.line, place.column);
+  std::string bracket_text(const Bracket& bracket) const {
+    return fmt::format("the {} that starts at {}", bracket.name(), line_and_column(text_, bracket.offset));
   }
 
   // Fails if the text ends here, or a bracket of the other kind closes.
-  void check_inside(const Bracket& bracket) {
+  void check_inside(const Bracket& bracket) const {
     if (at_end())
       fail(text_.size(),
            fmt::format("the file ends inside {}, want a closing {}", bracket_text(bracket), bracket.closing));
@@ -208,30 +183,22 @@ class JsonParser {
                   : fmt::format("{} cannot stand here, want a comma or {}", shown(c), bracket.closing));
   }
 
-  JsonNode parse_value(const std::string& path) {
+  // The value at path_, whose key is at `key`.
+  Json parse_value(std::size_t key) {
     const std::size_t start = at_;
-    JsonNode node;
-    node.location = location_at(start, path);
+    if (has_lines_) source_.offsets.emplace(path_, JsonSource::Offsets{key, start});
     const char c = text_[at_];
-    if (c == '{' || c == '[') {
-      if (depth_ == kMaxDepth) fail(at_, fmt::format("more than {} brackets inside each other", kMaxDepth));
-      ++depth_;
-      ++at_;
-      c == '{' ? parse_members({start, '}'}, node) : parse_elements({start, ']'}, node);
-      --depth_;
-    } else if (c == '"') {
-      node.kind = JsonKind::kString;
-      node.text = parse_string();
-    } else if (is_word_character(c)) {
-      parse_word(node);
-    } else if (c == ',') {
-      fail(at_, "a value is missing before this comma");
-    } else if (c == '\'') {
-      fail(at_, "strings stand in double quotes (\"), not in single ones");
-    } else {
-      fail(at_, fmt::format("{} cannot stand here, want a value", shown(c)));
-    }
-    return node;
+    if (c == '"') return parse_string();
+    if (is_word_character(c)) return parse_word();
+    if (c == ',') fail(at_, "a value is missing before this comma");
+    if (c == '\'') fail(at_, "strings stand in double quotes (\"), not in single ones");
+    if (c != '{' && c != '[') fail(at_, fmt::format("{} cannot stand here, want a value", shown(c)));
+    if (depth_ == kMaxDepth) fail(at_, fmt::format("more than {} brackets inside each other", kMaxDepth));
+    ++depth_;
+    ++at_;
+    Json value = c == '{' ? parse_members({start, '}'}) : parse_elements({start, ']'});
+    --depth_;
+    return value;
   }
 
   // After an opening bracket: whether the other one follows, which is then skipped.
@@ -243,36 +210,42 @@ class JsonParser {
     return closes;
   }
 
-  void parse_elements(const Bracket& bracket, JsonNode& list) {
-    list.kind = JsonKind::kArray;
-    const std::string prefix = list.location->path.empty() ? "" : list.location->path + ".";
-    if (closes_at_once(bracket)) return;
+  Json parse_elements(const Bracket& bracket) {
+    Json list = Json::array();
+    if (closes_at_once(bracket)) return list;
     do {
-      list.elements.push_back(parse_value(prefix + std::to_string(list.elements.size())));
+      path_.push_back(std::to_string(list.size()));
+      list.push_back(parse_value(at_));
+      path_.pop_back();
     } while (another_follows(bracket));
+    return list;
   }
 
-  void parse_members(const Bracket& bracket, JsonNode& object) {
-    object.kind = JsonKind::kObject;
-    if (closes_at_once(bracket)) return;
+  Json parse_members(const Bracket& bracket) {
+    Json::object_t members;
+    std::map<std::string, std::size_t> keys;  // and their offsets
+    if (closes_at_once(bracket)) return members;
     do {
-      parse_member(bracket, object);
+      const std::size_t start = at_;
+      path_.push_back(parse_key());
+      if (const auto [first, is_new] = keys.emplace(path_.back(), start); !is_new)
+        fail(start, fmt::format("the key {} stands here twice; the first is at {}", in_quotes(path_.back()),
+                                line_and_column(text_, first->second)));
+      parse_colon(bracket);
+      members.emplace_back(path_.back(), parse_value(start));
+      path_.pop_back();
     } while (another_follows(bracket));
+    return members;
   }
 
-  void parse_member(const Bracket& bracket, JsonNode& object) {
-    const std::size_t start = at_;
+  std::string parse_key() {
     if (next_is(',')) fail(at_, "a value is missing before this comma");
     if (!next_is('"'))
       fail(at_, fmt::format("a key in double quotes is missing before {}", shown(text_[at_])));
-    std::string key = parse_string();
-    const std::string& parent = object.location->path;
-    const auto location = location_at(start, parent.empty() ? key : parent + "." + key);
-    if (!keys_.emplace(bracket.offset, key).second) {
-      const JsonLocation& first = *object.find_member(key)->key_location;
-      fail(start, fmt::format("the key {} stands here twice; the first is at {}:{}", in_quotes(key),
-                              first.line, first.column));
-    }
+    return parse_string();
+  }
+
+  void parse_colon(const Bracket& bracket) {
     skip_blanks();
     check_inside(bracket);
     if (!next_is(':'))
@@ -282,28 +255,23 @@ class JsonParser {
     skip_blanks();
     if (next_is('}') || next_is(']')) fail(at_, "a value is missing after the colon");
     check_inside(bracket);
-    object.members.push_back({std::move(key), location, parse_value(location->path)});
   }
 
-  void parse_word(JsonNode& node) {
+  Json parse_word() {
     const std::size_t start = at_;
     while (!at_end() && is_word_character(text_[at_])) ++at_;
-    node.text = std::string(text_.substr(start, at_ - start));
-    if (node.text == "null") return;
-    if (node.text == "true" || node.text == "false") {
-      node.kind = JsonKind::kBoolean;
-      node.boolean = node.text == "true";
-      return;
-    }
-    if (!is_json_number(node.text)) fail(start, explained_word(node.text));
-    const char* end = node.text.data() + node.text.size();
-    const auto [stopped, error] = std::from_chars(node.text.data(), end, node.integer);
-    node.kind = error == std::errc() && stopped == end ? JsonKind::kInteger : JsonKind::kNumber;
-    node.number = node.is(JsonKind::kInteger) ? static_cast<double>(node.integer)
-                                              : std::strtod(node.text.c_str(), nullptr);
-    if (node.is(JsonKind::kNumber)) node.integer = 0;
-    if (std::abs(node.number) == HUGE_VAL)
-      fail(start, fmt::format("{} is too large for a number", node.text.substr(0, kMaxShownWord)));
+    const std::string word(text_.substr(start, at_ - start));
+    if (word == "null") return nullptr;
+    if (word == "true" || word == "false") return word == "true";
+    if (!is_json_number(word)) fail(start, explained_word(word));
+    std::int64_t integer = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, integer);
+    if (error == std::errc() && stopped == end) return integer;
+    const double number = std::strtod(word.c_str(), nullptr);
+    if (std::isinf(number))
+      fail(start, fmt::format("{} is too large for a number", word.substr(0, kMaxShownWord)));
+    return number;
   }
 
   // Offset of the quote that ends the string at `start`.
@@ -367,18 +335,16 @@ class JsonParser {
   }
 
   std::string_view text_;
-  std::shared_ptr<const std::string> source_;
+  JsonSource source_;
   bool has_lines_;
   std::size_t at_ = 0, depth_ = 0;
-  std::size_t counted_ = 0;  // place_ is the one of this offset
-  Place place_;
-  std::set<std::pair<std::size_t, std::string>> keys_;  // of each object, by its offset
+  KeyPath path_;  // of the value that is read
 };
 
 }  // namespace
 
-JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines,
-                    const std::string& path) {
+JsonDocument parse_json(std::string_view text, const std::string& source, bool has_lines,
+                        const KeyPath& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // Some editors put this mark before UTF-8.
   return JsonParser(text, source, has_lines).parse_document(path);
 }

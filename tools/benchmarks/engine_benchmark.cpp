@@ -43,7 +43,7 @@ Subset random_samples(const Case& c, std::int64_t classes) {
 
 Network load_network(const Case& c) {
   Problems problems;
-  const JsonNode file = parse_json(read_file(c.network), c.network.string());
+  const JsonDocument file = parse_json(read_file(c.network), c.network.string());
   const auto network = complete_network(file, problems);
   problems.throw_if_any();
   return Network(network_of(network), c.input);

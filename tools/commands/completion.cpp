@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "core/base/printable.h"
 #include "runmanager/sweepfile/key_path.h"
@@ -83,67 +83,58 @@ end
 complete -c sweep -f -a '(__sweep_complete)'
 )script";
 
-// A line per candidate for the word at the cursor: the candidate, a tab and what it is. One that ends with
-// "=" or "." goes on. The line ":files" asks for names of files, which shells know best.
-class Offers {
- public:
-  explicit Offers(std::string word) : word_(std::move(word)) {}
-  const std::string& word() const { return word_; }
+// The word at the cursor, and a line on stdout for each candidate: the candidate, a tab and what it is.
+struct Offers {
+  std::string word;
   void add(const std::string& text, const std::string& help = "") const {
-    if (text.starts_with(word_) && printable_line(text) == text) std::cout << text << '\t' << help << '\n';
+    if (text.starts_with(word) && printable_line(text) == text) std::cout << text << '\t' << help << '\n';
   }
+  // Shells know best which there are.
   void add_files() const { std::cout << ":files\n"; }
-
- private:
-  std::string word_;
 };
 
 // The keys below a key of sweep files, or at the top for "".
 std::vector<Setting> parts_of(const std::string& key) {
   const std::optional<Setting> setting = key.empty() ? std::nullopt : setting_at(key_path(key));
-  std::vector<Setting> parts;
-  if (key.empty()) {
-    std::ranges::copy(file_settings(), std::back_inserter(parts));
-  } else if (setting && setting->format && setting->format->settings != nullptr) {
-    std::ranges::copy(setting->format->settings(), std::back_inserter(parts));
-  } else if (setting) {
-    for (const NamedType& type : named_types(*setting)) {
-      for (const ArgumentType& argument : type.arguments) parts.push_back({argument});
-    }
+  const bool has_table = setting && setting->format && setting->format->settings != nullptr;
+  const std::span<const Setting> table = key.empty() ? file_settings()
+                                         : has_table ? setting->format->settings()
+                                                     : std::span<const Setting>();
+  std::vector<Setting> parts(table.begin(), table.end());
+  for (const NamedType& type : setting ? named_types(*setting) : std::span<const NamedType>()) {
+    for (const ArgumentType& argument : type.arguments) parts.push_back({argument});
   }
   return parts;
 }
 
-// Keys of sweep files, and the values that they have by name: "device=", "optimizer.", "optimizer=adam,sgd".
+// The values that a key of sweep files has by name.
+std::vector<std::string> values_of(const std::string& key) {
+  const std::optional<Setting> setting = setting_at(key_path(key));
+  if (!setting) return {};
+  if (setting->kind == ArgumentKind::kBoolean) return {"true", "false"};
+  if (key == "dataset") return {dataset_names().begin(), dataset_names().end()};
+  return setting->choices.empty() ? type_names(named_types(*setting)) : setting->choices;
+}
+
+// Keys of sweep files, and their values: "device=", "optimizer.", "optimizer=adam,sgd".
 void add_keys(const Offers& offers) {
-  const std::string& word = offers.word();
-  const std::size_t equals = word.find('=');
-  if (equals == std::string::npos) {
-    const std::size_t dot = word.rfind('.');
-    const std::string parent = dot == std::string::npos ? "" : word.substr(0, dot);
-    for (const Setting& part : parts_of(parent)) {
-      const std::string key = parent.empty() ? part.name : parent + "." + part.name;
-      offers.add(key + "=", part.help);
-      if (!parts_of(key).empty()) offers.add(key + ".");
-    }
-    return;
+  const std::string& word = offers.word;
+  if (const std::size_t equals = word.find('='); equals != std::string::npos) {
+    const std::string before = word.substr(0, word.find_last_of("=,") + 1);
+    for (const std::string& value : values_of(word.substr(0, equals))) offers.add(before + value);
+    return offers.add_files();
   }
-  const std::size_t comma = word.rfind(',');
-  const std::string before = word.substr(0, (comma == std::string::npos ? equals : comma) + 1);
-  const std::string key = word.substr(0, equals);
-  std::vector<std::string> values;
-  if (const std::optional<Setting> setting = setting_at(key_path(key))) {
-    values = setting->kind == ArgumentKind::kBoolean ? std::vector<std::string>{"true", "false"}
-             : key == "dataset" ? std::vector<std::string>(dataset_names().begin(), dataset_names().end())
-             : setting->choices.empty() ? type_names(named_types(*setting))
-                                        : setting->choices;
+  const std::string before = word.substr(0, word.rfind('.') + 1);  // npos + 1 is 0.
+  for (const Setting& part : parts_of(before.substr(0, before.size() - !before.empty()))) {
+    offers.add(before + part.name + "=", part.help);
+    if (!parts_of(before + part.name).empty()) offers.add(before + part.name + ".");
   }
-  for (const std::string& value : values) offers.add(before + value);
-  offers.add_files();
 }
 
 // The choices "{a,b}" in the type that the parser shows for an option, or files.
-void add_values(const std::string& type, const Offers& offers, const std::string& before = "") {
+void add_values(const CLI::Option& option, const Offers& offers, const std::string& before = "") {
+  const std::string type = option.get_type_name();
+  if (type == "KEY=VALUE") return add_keys(offers);
   const std::size_t begin = type.find('{'), end = type.find('}');
   if (begin == std::string::npos) return offers.add_files();
   for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ','))
@@ -155,44 +146,43 @@ const CLI::Option& option_of(const CLI::App& command, const std::string& word) {
   return *command.get_option(word.substr(0, word.find('=')));
 }
 
+bool is_option(const std::string& word) { return word.starts_with("-"); }
+
+// Whether the word is an option whose value is the next word.
+bool takes_next(const CLI::App& command, const std::string& word) {
+  return is_option(word) && word.find('=') == std::string::npos &&
+         option_of(command, word).get_items_expected_max() > 0;
+}
+
 // `words`: the command line up to the cursor, without the program. A first word that is no command is a file.
 void complete(const CLI::App& app, const Words& words) {
-  const Offers offers(words.back());
+  const Offers offers{words.back()};
   const auto commands = app.get_subcommands(nullptr);
   const auto named = std::ranges::find(commands, words[0], [](const CLI::App* c) { return c->get_name(); });
   const bool is_named = words.size() > 1 && named != commands.end();
   const CLI::App& command = is_named ? **named : *app.get_subcommand(kDefaultCommand);
-  std::size_t position = 0;             // among the positionals
-  const CLI::Option* option = nullptr;  // waits for its value
+  std::size_t position = 0;  // among the positionals
   for (std::size_t i = is_named ? 1 : 0; i + 1 < words.size(); ++i) {
-    if (option != nullptr)
-      option = nullptr;
-    else if (!words[i].starts_with("-"))
-      ++position;
-    else if (words[i].find('=') == std::string::npos &&
-             option_of(command, words[i]).get_items_expected_max() > 0)
-      option = &option_of(command, words[i]);
+    if (!takes_next(command, words[i]))
+      position += is_option(words[i]) ? 0 : 1;
+    else if (++i + 1 == words.size())
+      return add_values(option_of(command, words[i - 1]), offers);
   }
-  if (option != nullptr) return add_values(option->get_type_name(), offers);
-  if (const std::size_t equals = offers.word().find('='); offers.word().starts_with("-")) {
+  if (const std::size_t equals = offers.word.find('='); is_option(offers.word)) {
     if (equals != std::string::npos)
-      return add_values(option_of(command, offers.word()).get_type_name(), offers,
-                        offers.word().substr(0, equals + 1));
+      return add_values(option_of(command, offers.word), offers, offers.word.substr(0, equals + 1));
     for (const CLI::Option* each : command.get_options()) {
       for (const std::string& name : each->get_lnames()) offers.add("--" + name, each->get_description());
     }
-    return;
-  }
-  if (words.size() == 1) {
+  } else if (words.size() == 1) {
     for (const CLI::App* each : commands) {
       if (!each->get_group().empty()) offers.add(each->get_name(), each->get_description());
     }
-    return offers.add_files();
+    offers.add_files();
+  } else {
+    const auto positionals = command.get_options([](const CLI::Option* o) { return o->get_positional(); });
+    if (!positionals.empty()) add_values(*positionals[std::min(position, positionals.size() - 1)], offers);
   }
-  const auto positionals = command.get_options([](const CLI::Option* o) { return o->get_positional(); });
-  if (positionals.empty()) return;
-  const std::string type = positionals[std::min(position, positionals.size() - 1)]->get_type_name();
-  return type == "KEY=VALUE" ? add_keys(offers) : add_values(type, offers);
 }
 
 }  // namespace

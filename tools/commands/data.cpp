@@ -208,9 +208,10 @@ std::vector<Json> datasets_of(const std::vector<std::string>& words) {
   const bool is_name = find_known_dataset(source) != nullptr && !fs::exists(source, ignored);
   Json dataset = {{is_name ? "name" : "path", source}};
   for (const std::string& word : std::span(words).subspan(1)) add_key(dataset, word);
-  const JsonNode tree = parse_json(Json{{"dataset", std::move(dataset)}}.dump(), "data", /*has_lines=*/false);
+  const JsonDocument tree = document_of({{"dataset", std::move(dataset)}}, "data");
+  const Setting& setting = *find_setting(file_settings(), "dataset");
   Problems problems;
-  const Json complete = complete_dataset({tree.find("dataset"), tree, {}, {}, problems});
+  const Json complete = complete_value(setting, {JsonView(tree).find(setting.name), tree, {}, {}, problems});
   problems.throw_if_any();
   return {complete};
 }

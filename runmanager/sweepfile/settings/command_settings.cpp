@@ -26,9 +26,9 @@ std::vector<Setting> with_any_metric(std::span<const Setting> table, const char*
 
 }  // namespace
 
-bool is_command_file(const JsonNode& root) { return root.find("command") != nullptr; }
+bool is_command_file(const JsonView& root) { return static_cast<bool>(root.find("command")); }
 
-std::span<const Setting> settings_of(const JsonNode& root) {
+std::span<const Setting> settings_of(const JsonView& root) {
   return is_command_file(root) ? command_settings() : file_settings();
 }
 

@@ -60,12 +60,12 @@ bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
   return plain && !data_directory.empty() && fs::is_directory(data_directory / name, ignored);
 }
 
-void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& context, Problems& problems) {
-  if (node.is(JsonKind::kString)) {
-    if (has_path ? !node.text.empty() : is_known_dataset(node.text, context.data_directory)) return;
+void check_dataset_name(const JsonView& node, bool has_path, const ReadContext& context, Problems& problems) {
+  if (node->is_string()) {
+    if (has_path ? !node.text().empty() : is_known_dataset(node.text(), context.data_directory)) return;
   }
   problems.add_value(node, listed(dataset_names()) + ", or an object with \"name\" and \"path\" for another",
-                     node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
+                     node->is_string() ? nearest_name(node.text(), dataset_names()) : "");
 }
 
 // What a data set in `path` is called that has no name: "wine" for "data/wine.csv".
@@ -75,39 +75,39 @@ std::string name_of_path(const fs::path& path) {
   return stem.empty() || is_pattern ? "data" : stem;
 }
 
-Json complete_name(const Given& given) {
-  const JsonNode* path = given.object.find("path");
-  if (given.value != nullptr) {
-    check_dataset_name(*given.value, path != nullptr, given.context, given.problems);
-    return given.value->text;
+Json complete_name(const Setting&, const Given& given) {
+  const JsonView path = given.object.find("path");
+  if (given.value) {
+    check_dataset_name(given.value, static_cast<bool>(path), given.context, given.problems);
+    return given.value.text();
   }
-  if (path != nullptr && path->is(JsonKind::kString) && !path->text.empty()) return name_of_path(path->text);
-  given.problems.add(*given.object.location,
+  if (!path.text().empty()) return name_of_path(path.text());
+  given.problems.add(given.object,
                      fmt::format("\"name\" is missing, want {}, or a \"path\"", listed(dataset_names())));
   return nullptr;
 }
 
 // A set that is known by its name has one format.
-Json complete_format(const Given& given) {
+Json complete_format(const Setting& row, const Given& given) {
   const KnownDataset* known = find_known_dataset(given.before.value("name", ""));
-  Json format = complete_plain(*find_setting(dataset_settings(), "format"), given);
+  Json format = complete_plain(row, given);
   if (format.is_null() && known != nullptr) format = known->format;
   return format;
 }
 
-Json complete_normalize(const Given& given) {
-  if (given.value == nullptr) return nullptr;
-  const JsonNode& node = *given.value;
+Json complete_normalize(const Setting&, const Given& given) {
+  if (!given.value) return nullptr;
+  const JsonView& node = given.value;
   Problems& problems = given.problems;
-  if (node.is(JsonKind::kString) && (node.text == "train" || node.text == "none")) return node.text;
-  if (!node.is(JsonKind::kObject)) {
+  if (node.text() == "train" || node.text() == "none") return node.text();
+  if (!node->is_object()) {
     problems.add_value(node, "train, none, or an object with \"mean\" and \"std\", a list each");
     return nullptr;
   }
-  Json json = complete_object(&node, normalize_settings(), given.context, problems);
-  const JsonNode *mean = node.find("mean"), *std = node.find("std");
-  if (mean == nullptr || std == nullptr) {
-    problems.add(*node.location,
+  Json json = complete_object(node, normalize_settings(), given.context, problems);
+  const JsonView mean = node.find("mean"), std = node.find("std");
+  if (!mean || !std) {
+    problems.add(node,
                  fmt::format("{} is missing, want both \"mean\" and \"std\"", mean ? "\"std\"" : "\"mean\""));
     return nullptr;
   }
@@ -115,16 +115,15 @@ Json complete_normalize(const Given& given) {
   for (Json& list : json) list = list.get<std::vector<float>>();
   const std::size_t means = json.value("mean", Json()).size(), deviations = json.value("std", Json()).size();
   if (means != deviations)
-    problems.add(*node.location,
-                 fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both", means,
-                             deviations));
+    problems.add(node, fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
+                                   means, deviations));
   return json;
 }
 
 constexpr std::int64_t kMaxAugmentPixels = 8192;
 
 // "horizontal_flip", or {"random_crop": {"padding": 4}}; null if it is wrong.
-Json complete_change(const JsonNode& node, Problems& problems) {
+Json complete_change(const JsonView& node, Problems& problems) {
   std::vector<std::string> names, forms;
   for (const AugmentType& type : augment_types()) {
     names.emplace_back(type.name);
@@ -132,72 +131,66 @@ Json complete_change(const JsonNode& node, Problems& problems) {
                         ? in_quotes(type.name)
                         : fmt::format("{{\"{}\": {{\"{}\": N}}}}", type.name, type.argument));
   }
-  const bool is_named = node.is(JsonKind::kObject) && node.members.size() == 1;
-  const std::string& name = is_named ? node.members.front().key : node.text;
+  const bool is_named = node->is_object() && node->size() == 1;
+  const JsonView arguments = is_named ? node.children().front() : JsonView();
+  const std::string name = is_named ? arguments.key() : node.text();
   const auto type = std::ranges::find(augment_types(), name, &AugmentType::name);
-  if ((!is_named && !node.is(JsonKind::kString)) || type == augment_types().end()) {
+  if ((!is_named && !node->is_string()) || type == augment_types().end()) {
     problems.add_value(node, listed(forms), nearest_name(name, names));
     return nullptr;
   }
   if (type->argument.empty()) {
     // An object without arguments is the long form of the name.
-    const bool is_plain = !is_named || (node.members.front().value.is(JsonKind::kObject) &&
-                                        node.members.front().value.members.empty());
-    if (!is_plain) problems.add_value(node.members.front().value, "no arguments: " + in_quotes(name));
+    if (is_named && !(arguments->is_object() && arguments->empty()))
+      problems.add_value(arguments, "no arguments: " + in_quotes(name));
     return name;
   }
-  const JsonNode* arguments = is_named ? &node.members.front().value : nullptr;
-  const JsonNode* amount = arguments != nullptr ? arguments->find(type->argument) : nullptr;
-  if (amount == nullptr || arguments->members.size() != 1) {
-    problems.add_value(arguments != nullptr ? *arguments : node,
+  const JsonView amount = arguments.find(type->argument);
+  if (!amount || arguments->size() != 1) {
+    problems.add_value(arguments ? arguments : node,
                        fmt::format("{{\"{}\": {{\"{}\": N}}}}", name, type->argument));
     return nullptr;
   }
-  if (!amount->is(JsonKind::kInteger) || amount->integer < 1 || amount->integer > kMaxAugmentPixels) {
-    problems.add_value(*amount, fmt::format("an integer from 1 to {}", kMaxAugmentPixels));
+  if (!amount->is_number_integer() || amount.number() < 1 || amount.number() > kMaxAugmentPixels) {
+    problems.add_value(amount, fmt::format("an integer from 1 to {}", kMaxAugmentPixels));
     return nullptr;
   }
-  return {{name, {{std::string(type->argument), amount->integer}}}};
+  return {{name, {{std::string(type->argument), *amount}}}};
 }
 
-Json complete_augment(const Given& given) {
-  if (given.value == nullptr) return nullptr;
-  const JsonNode& list = *given.value;
-  if (!list.is(JsonKind::kArray)) {
+Json complete_augment(const Setting&, const Given& given) {
+  if (!given.value) return nullptr;
+  const JsonView& list = given.value;
+  if (!list->is_array()) {
     given.problems.add_value(list, R"(a list such as [{"random_crop": {"padding": 4}}, "horizontal_flip"])");
     return nullptr;
   }
   Json changes = Json::array();
-  for (const JsonNode& node : list.elements) changes.push_back(complete_change(node, given.problems));
-  if (list.elements.size() > kMaxAugmentSteps)
-    given.problems.add(*list.location, fmt::format("got {} changes, want at most {}", list.elements.size(),
-                                                   kMaxAugmentSteps));
+  for (const JsonView& node : list.children()) changes.push_back(complete_change(node, given.problems));
+  if (list->size() > kMaxAugmentSteps)
+    given.problems.add(list, fmt::format("got {} changes, want at most {}", list->size(), kMaxAugmentSteps));
   return changes.empty() ? Json() : changes;
 }
 
 }  // namespace
 
-Json complete_dataset(const Given& given) {
-  const JsonNode* node = given.value;
-  if (node == nullptr) {
-    given.problems.add(*given.object.location,
+Json complete_dataset(const Setting&, const Given& given) {
+  const JsonView node = given.value;
+  if (!node) {
+    given.problems.add(given.object,
                        fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
     return nullptr;
   }
-  JsonNode named;
-  if (node->is(JsonKind::kString)) {
-    named.kind = JsonKind::kObject;
-    named.location = node->location;
-    named.members.push_back({"name", node->location, *node});
-    node = &named;
-  } else if (!node->is(JsonKind::kObject)) {
-    given.problems.add_value(*node, listed(dataset_names()) + ", or an object");
+  if (!node->is_string() && !node->is_object()) {
+    given.problems.add_value(node, listed(dataset_names()) + ", or an object");
     return nullptr;
   }
-  Json json = complete_object(node, dataset_settings(), given.context, given.problems);
+  // A name alone is the short form of an object.
+  const JsonDocument named(Json{{"name", *node}}, node.place().whole());
+  Json json =
+      complete_object(node->is_string() ? named : node, dataset_settings(), given.context, given.problems);
   if (json.contains("label") && json.contains("target"))
-    given.problems.add(*node->find("target")->location,
-                       "samples have either a \"label\" or a \"target\", not both");
+    given.problems.add(node.find("target"), "samples have either a \"label\" or a \"target\", not both");
   return json;
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 // Reports values that are good alone, but not together: nesterov without momentum.
 template <typename Resolve>
-void check_combination(const JsonNode& node, const std::string& key, const Resolve& resolve,
+void check_combination(const JsonView& node, const std::string& key, const Resolve& resolve,
                        Problems& problems) {
   try {
     resolve();
@@ -32,66 +32,64 @@ void check_combination(const JsonNode& node, const std::string& key, const Resol
     std::string_view message = error.what();
     if (message.starts_with(key + ": "))
       message.remove_prefix(key.size() + 2);  // The location says so already.
-    problems.add(*node.location, message);
+    problems.add(node, message);
   }
 }
 
-Json complete_optimizer(const Given& given) {
-  const Json json = complete_plain(*find_setting(file_settings(), "optimizer"), given);
-  if (given.value != nullptr && !json.is_null())
+Json complete_optimizer(const Setting& row, const Given& given) {
+  const Json json = complete_plain(row, given);
+  if (given.value && !json.is_null())
     check_combination(
-        *given.value, "optimizer",
+        given.value, "optimizer",
         [&] { resolve_optimizer(named_of<OptimizerSpec>(json, optimizer_types())); }, given.problems);
   return json;
 }
 
-Json complete_schedule(const Given& given) {
+Json complete_schedule(const Setting& row, const Given& given) {
   static const std::string warmup_keys[] = {"name", "then"};
-  const JsonNode* name = given.value != nullptr ? given.value->find("name") : nullptr;
-  const bool is_warmup = name != nullptr && name->is(JsonKind::kString) && name->text == "warmup";
+  const bool is_warmup = given.value.find("name").text() == "warmup";
   const std::string type = ScheduleSpec{}.type;
-  Json json = is_warmup ? complete_named(*given.value, schedule_types(), type, warmup_keys, given.problems)
-                        : complete_plain(*find_setting(file_settings(), "schedule"), given);
-  if (const JsonNode* then = is_warmup ? given.value->find("then") : nullptr) {
+  Json json = is_warmup ? complete_named(given.value, schedule_types(), type, warmup_keys, given.problems)
+                        : complete_plain(row, given);
+  if (const JsonView then = is_warmup ? given.value.find("then") : JsonView()) {
     std::vector<NamedType> followers;
     std::ranges::copy_if(schedule_types(), std::back_inserter(followers),
                          [](const NamedType& follower) { return can_follow_warmup(follower.name); });
-    const Json next = complete_named(*then, followers, type, std::span(warmup_keys, 1), given.problems);
+    const Json next = complete_named(then, followers, type, std::span(warmup_keys, 1), given.problems);
     if (!json.is_null()) json = next.is_null() ? Json() : (json["then"] = next, json);
   }
-  if (given.value != nullptr && !json.is_null())
+  if (given.value && !json.is_null())
     check_combination(
-        *given.value, "schedule", [&] { resolve_schedule(schedule_of(json)); }, given.problems);
+        given.value, "schedule", [&] { resolve_schedule(schedule_of(json)); }, given.problems);
   return json;
 }
 
 // "cuda:7" on a machine with one CUDA device is a mistake. Any CUDA device on a machine without one is not:
 // the file may come from another machine, and the run is skipped.
-Json complete_device(const Given& given) {
-  const Json device = complete_plain(*find_setting(file_settings(), "device"), given);
+Json complete_device(const Setting& row, const Given& given) {
+  const Json device = complete_plain(row, given);
   const int count = given.context.cuda_device_count;
-  if (given.value == nullptr || device != given.value->text || !given.value->text.starts_with("cuda:") ||
-      count == 0 || parse_device(given.value->text).index < count)
+  if (!given.value || device != given.value.text() || !given.value.text().starts_with("cuda:") ||
+      count == 0 || parse_device(given.value.text()).index < count)
     return device;
   const std::string found =
       count == 1 ? "this machine has one CUDA device, want cuda or cuda:0"
                  : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
-  given.problems.add(*given.value->location, fmt::format("got {}, but {}", describe(*given.value), found));
+  given.problems.add(given.value, fmt::format("got {}, but {}", describe(given.value), found));
   return device;
 }
 
 // A key of earlier versions, which also had "bf16". It is accepted as long as it changes nothing, and not
 // recorded.
-Json complete_precision(const Given& given) {
-  if (given.value != nullptr && (!given.value->is(JsonKind::kString) || given.value->text != "fp32"))
-    given.problems.add_value(*given.value, "fp32: bf16 was no faster and is gone; leave the key out");
+Json complete_precision(const Setting&, const Given& given) {
+  if (given.value && *given.value != "fp32")
+    given.problems.add_value(given.value, "fp32: bf16 was no faster and is gone; leave the key out");
   return nullptr;
 }
 
 // Without the key no run is ended early.
-Json complete_stop(const Given& given) {
-  if (given.value == nullptr) return nullptr;
-  return complete_plain(*find_setting(file_settings(), "stop"), given);
+Json complete_stop(const Setting& row, const Given& given) {
+  return given.value ? complete_plain(row, given) : Json();
 }
 
 }  // namespace

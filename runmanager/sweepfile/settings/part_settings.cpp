@@ -23,8 +23,8 @@ using Json = nlohmann::ordered_json;
 constexpr double kMaxTrials = 100000;  // Each is a directory.
 
 // What is best of the metric, if the file does not say.
-Json complete_mode(const Given& given) {
-  const Json mode = complete_plain(*find_setting(stop_settings(), "mode"), given);
+Json complete_mode(const Setting& row, const Given& given) {
+  const Json mode = complete_plain(row, given);
   if (!mode.is_null()) return mode;
   return metric_called(given.before.at("metric").get<std::string>()).larger_is_better ? "max" : "min";
 }
@@ -39,66 +39,64 @@ bool is_stage_device(const std::string& text) {
   }
 }
 
-Json complete_model(const Given& given) {
-  if (given.value == nullptr) return nullptr;
-  const JsonNode& node = *given.value;
+Json complete_model(const Setting&, const Given& given) {
+  if (!given.value) return nullptr;
+  const JsonView& node = given.value;
   Problems& problems = given.problems;
-  if (!node.is(JsonKind::kObject) || node.members.empty()) {
+  if (!node->is_object() || node->empty()) {
     problems.add_value(node,
                        "an object of layers and devices, such as {\"conv*\": \"cpu:0\", \"fc*\": \"cpu:1\"}");
     return nullptr;
   }
   Json model = Json::object();
-  for (const JsonMember& member : node.members) {
-    if (!member.value.is(JsonKind::kString) || !is_stage_device(member.value.text)) {
-      problems.add_value(member.value, "cpu, cuda, cuda:N or cpu:N (N is a device number from 0)");
+  for (const JsonView& member : node.children()) {
+    if (!member->is_string() || !is_stage_device(member.text())) {
+      problems.add_value(member, "cpu, cuda, cuda:N or cpu:N (N is a device number from 0)");
       continue;
     }
-    const Device device = parse_device(member.value.text);
-    model[member.key] = device.name();
+    const Device device = parse_device(member.text());
+    model[member.key()] = device.name();
     const std::string first = model.front();
     if (parse_device(first).type != device.type)
-      problems.add(*member.value.location, fmt::format("got {}, but {} is on {}, want devices of one kind",
-                                                       device.name(), model.begin().key(), first));
+      problems.add(member, fmt::format("got {}, but {} is on {}, want devices of one kind", device.name(),
+                                       model.begin().key(), first));
   }
   return model;
 }
 
-Json complete_stages(const Given& given) {
-  if (given.value == nullptr) return nullptr;
-  const JsonNode& node = *given.value;
-  const auto is_name = [](const JsonNode& e) { return e.is(JsonKind::kString) && !e.text.empty(); };
-  const bool is_count = node.is(JsonKind::kInteger) && node.number >= 1 && node.number <= kMaxReplicas;
-  const bool are_names =
-      node.is(JsonKind::kArray) && !node.elements.empty() && std::ranges::all_of(node.elements, is_name);
-  if (is_count || are_names) return to_json(node);
+Json complete_stages(const Setting&, const Given& given) {
+  if (!given.value) return nullptr;
+  const JsonView& node = given.value;
+  const auto is_name = [](const JsonView& e) { return e->is_string() && !e.text().empty(); };
+  const bool is_count = node->is_number_integer() && node.number() >= 1 && node.number() <= kMaxReplicas;
+  const bool are_names = node->is_array() && !node->empty() && std::ranges::all_of(node.children(), is_name);
+  if (is_count || are_names) return *node;
   given.problems.add_value(node,
                            fmt::format("an integer >= 1 and <= {}, or a list of layer names", kMaxReplicas));
   return nullptr;
 }
 
-Json complete_pipeline(const Given& given) {
-  if (given.value == nullptr) return nullptr;
-  const JsonNode& node = *given.value;
-  const JsonNode* stages = node.find("stages");
-  const bool has_model = given.object.find("model") != nullptr;
-  if (stages != nullptr && has_model) {
-    given.problems.add(*stages->location,
-                       "stages are those of \"model\", which names their devices; want one of both");
-  } else if (node.is(JsonKind::kObject) && stages == nullptr && !has_model) {
-    given.problems.add(*node.location, "\"stages\" is missing, want how many, or the layers they begin with");
+Json complete_pipeline(const Setting& row, const Given& given) {
+  if (!given.value) return nullptr;
+  const JsonView& node = given.value;
+  const JsonView stages = node.find("stages");
+  const bool has_model = static_cast<bool>(given.object.find("model"));
+  if (stages && has_model) {
+    given.problems.add(stages, "stages are those of \"model\", which names their devices; want one of both");
+  } else if (node->is_object() && !stages && !has_model) {
+    given.problems.add(node, "\"stages\" is missing, want how many, or the layers they begin with");
   }
-  return complete_object(&node, pipeline_settings(), given.context, given.problems);
+  return complete_plain(row, given);
 }
 
 }  // namespace
 
-Json complete_parallel(const Given& given) {
-  const JsonNode* node = given.value;
+Json complete_parallel(const Setting&, const Given& given) {
+  const JsonView node = given.value;
   const Json none = "none";
-  if (node == nullptr || (node->is(JsonKind::kString) && node->text == "none")) return none;
-  if (!node->is(JsonKind::kObject)) {
-    given.problems.add_value(*node, "none, or an object with any of: data, model, pipeline");
+  if (!node || (node->is_string() && node.text() == "none")) return none;
+  if (!node->is_object()) {
+    given.problems.add_value(node, "none, or an object with any of: data, model, pipeline");
     return none;
   }
   const Json json = complete_object(node, parallel_settings(), given.context, given.problems);

@@ -67,13 +67,13 @@ std::string name_error(const std::string& name) {
 
 // The name of a sweep or data set has to be a directory name on every file system, and must not look like an
 // option or a hidden file.
-bool check_directory_name(const JsonNode& node, Problems& problems) {
-  if (!node.is(JsonKind::kString)) {
+bool check_directory_name(const JsonView& node, Problems& problems) {
+  if (!node->is_string()) {
     problems.add_value(node, "a string: a directory name");
     return false;
   }
-  const std::string error = name_error(node.text);
-  if (!error.empty()) problems.add(*node.location, fmt::format("got {}, {}", describe(node), error));
+  const std::string error = name_error(node.text());
+  if (!error.empty()) problems.add(node, fmt::format("got {}, {}", describe(node), error));
   return error.empty();
 }
 
@@ -81,26 +81,26 @@ constexpr const char *kColumn = "the name of a column or an array",
                      *kColumns = "the name of a column, or a list of such names";
 
 template <bool kMayBeEmpty = false>
-bool check_column(const JsonNode& node, Problems& problems) {
-  const bool good = node.is(JsonKind::kString) && (kMayBeEmpty || !node.text.empty());
+bool check_column(const JsonView& node, Problems& problems) {
+  const bool good = node->is_string() && (kMayBeEmpty || !node.text().empty());
   if (!good) problems.add_value(node, kColumn);
   return good;
 }
 
 template <bool kMayBeEmpty>
-bool check_columns(const JsonNode& node, Problems& problems) {
-  if (!node.is(JsonKind::kArray)) return check_column<kMayBeEmpty>(node, problems);
-  if (node.elements.empty()) problems.add_value(node, kColumns);
-  bool good = !node.elements.empty();
-  for (const JsonNode& name : node.elements) good = check_column<kMayBeEmpty>(name, problems) && good;
+bool check_columns(const JsonView& node, Problems& problems) {
+  if (!node->is_array()) return check_column<kMayBeEmpty>(node, problems);
+  if (node->empty()) problems.add_value(node, kColumns);
+  bool good = !node->empty();
+  for (const JsonView& name : node.children()) good = check_column<kMayBeEmpty>(name, problems) && good;
   return good;
 }
 
 // One name becomes a list of one.
 template <bool kMayBeEmpty>
-Json complete_columns(const Given& given) {
-  if (given.value == nullptr || !check_columns<kMayBeEmpty>(*given.value, given.problems)) return nullptr;
-  return given.value->is(JsonKind::kString) ? Json::array({given.value->text}) : to_json(*given.value);
+Json complete_columns(const Setting&, const Given& given) {
+  if (!given.value || !check_columns<kMayBeEmpty>(given.value, given.problems)) return nullptr;
+  return given.value->is_string() ? Json::array({given.value.text()}) : *given.value;
 }
 
 template <bool kMayBeEmpty>
@@ -116,15 +116,16 @@ Setting columns_row(std::string name, std::string help) {
 
 constexpr const char* kDevices = "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";
 
-bool check_device_name(const JsonNode& node, Problems& problems) {
+bool check_device_name(const JsonView& node, Problems& problems) {
   std::string nearest;
-  if (node.is(JsonKind::kString)) {
+  if (node->is_string()) {
     try {
-      parse_device(node.text);
+      parse_device(node.text());
       return true;
     } catch (const ConfigError&) {
       const std::string names[] = {"cpu", "cuda", "auto"};
-      nearest = node.text == "gpu" ? "cuda" : nearest_name(node.text.substr(0, node.text.find(':')), names);
+      nearest =
+          node.text() == "gpu" ? "cuda" : nearest_name(node.text().substr(0, node.text().find(':')), names);
     }
   }
   problems.add_value(node, kDevices, nearest);
@@ -134,19 +135,18 @@ bool check_device_name(const JsonNode& node, Problems& problems) {
 constexpr int kMaxLoggedImages = 4096;
 
 // A count, or whether there are any.
-bool check_image_count(const JsonNode& node, Problems& problems) {
-  if (node.is(JsonKind::kBoolean)) return true;
-  if (node.is(JsonKind::kInteger) && node.integer >= 0 && node.integer <= kMaxLoggedImages) return true;
+bool check_image_count(const JsonView& node, Problems& problems) {
+  if (node->is_boolean()) return true;
+  if (node->is_number_integer() && node.number() >= 0 && node.number() <= kMaxLoggedImages) return true;
   problems.add_value(node, fmt::format("an integer >= 0 and <= {}, true or false", kMaxLoggedImages));
   return false;
 }
 
 // true is the default, and false none.
-Json complete_image_count(const Given& given) {
-  const Setting& plain = *find_setting(log_settings(), "images");
-  const Json value = complete_plain(plain, given);
+Json complete_image_count(const Setting& row, const Given& given) {
+  const Json value = complete_plain(row, given);
   if (!value.is_boolean()) return value;
-  return value == true ? Json(std::get<std::int64_t>(*plain.default_value)) : Json(0);
+  return value == true ? Json(std::get<std::int64_t>(*row.default_value)) : Json(0);
 }
 
 }  // namespace

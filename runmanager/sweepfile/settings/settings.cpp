@@ -16,59 +16,43 @@ Json json_of(const ArgumentValue& value) {
   return std::visit([](const auto& v) { return Json(v); }, value);
 }
 
-// The node's value: two integers in brackets as a pair, other numbers in brackets as a list. Nothing for
-// null, objects, and lists of anything but numbers.
-std::optional<ArgumentValue> argument_value(const JsonNode& node) {
-  switch (node.kind) {
-    case JsonKind::kBoolean:
-      return node.boolean;
-    case JsonKind::kInteger:
-      return node.integer;
-    case JsonKind::kNumber:
-      return node.number;
-    case JsonKind::kString:
-      return node.text;
-    case JsonKind::kArray:
-      break;
-    case JsonKind::kNull:
-    case JsonKind::kObject:
-      return std::nullopt;
-  }
-  const std::vector<JsonNode>& list = node.elements;
-  const auto all = [&](auto is) { return std::all_of(list.begin(), list.end(), is); };
-  if (!all([](const JsonNode& e) { return e.is_number(); })) return std::nullopt;
+// The value: two integers in brackets as a pair, other numbers in brackets as a list. Nothing for null,
+// objects, and lists of anything but numbers.
+std::optional<ArgumentValue> argument_value(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  if (!json.is_array() || !std::ranges::all_of(json, &Json::is_number)) return std::nullopt;
   // Pairs of integers keep their type; a pair of numbers is told from a list only where the kind is known.
-  if (list.size() == 2 && all([](const JsonNode& e) { return e.is(JsonKind::kInteger); }))
-    return std::array{list[0].integer, list[1].integer};
-  std::vector<double> numbers;
-  numbers.reserve(list.size());
-  for (const JsonNode& element : list) numbers.push_back(element.number);
-  return numbers;
+  if (json.size() == 2 && std::ranges::all_of(json, &Json::is_number_integer))
+    return json.get<std::array<std::int64_t, 2>>();
+  return json.get<std::vector<double>>();
 }
 
 // `value` is the node's, or nullptr where it has no ArgumentValue.
-void add_refused(const JsonNode& node, const ArgumentValue* value, const ArgumentType& type, bool sweepable,
+void add_refused(const JsonView& node, const ArgumentValue* value, const ArgumentType& type, bool sweepable,
                  Problems& problems) {
   std::string allowed = allowed_text(type, value);
   const bool takes_list = type.kind == ArgumentKind::kIntegerPair || type.kind == ArgumentKind::kNumberPair ||
                           type.kind == ArgumentKind::kNumberList;
   if (type.kind == ArgumentKind::kChoice) {
-    const std::string nearest = node.is(JsonKind::kString) ? nearest_name(node.text, type.choices) : "";
+    const std::string nearest = node->is_string() ? nearest_name(node.text(), type.choices) : "";
     return problems.add_value(node, allowed, nearest);
   }
-  if (node.is(JsonKind::kArray) && !takes_list && sweepable)
+  if (node->is_array() && !takes_list && sweepable)
     allowed += "; a list of values to try stands in \"params\"";
-  if (type.kind == ArgumentKind::kBoolean && node.is(JsonKind::kString)) {
+  if (type.kind == ArgumentKind::kBoolean && node->is_string()) {
     const std::string literals[] = {"true", "false"};
-    return problems.add(*node.location, fmt::format("got {}, want {} without quotes{}", describe(node),
-                                                    allowed, suggestion(node.text, literals)));
+    return problems.add(node, fmt::format("got {}, want {} without quotes{}", describe(node), allowed,
+                                          suggestion(node.text(), literals)));
   }
   problems.add_value(node, allowed);
 }
 
-std::optional<ArgumentValue> read_simple(const JsonNode& node, const ArgumentType& type, bool sweepable,
+std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentType& type, bool sweepable,
                                          Problems& problems) {
-  const std::optional<ArgumentValue> value = argument_value(node);
+  const std::optional<ArgumentValue> value = argument_value(*node);
   std::optional<ArgumentValue> result = value ? checked_value(type, *value) : std::nullopt;
   if (!result) add_refused(node, value ? &*value : nullptr, type, sweepable, problems);
   return result;
@@ -120,24 +104,25 @@ std::string allowed_text(const Setting& setting) {
   return allowed_text(static_cast<const ArgumentType&>(setting));
 }
 
-bool check_value(const JsonNode& node, const Setting& setting, Problems& problems) {
+bool check_value(const JsonView& node, const Setting& setting, Problems& problems) {
   if (!setting.format) return read_simple(node, setting, setting.sweepable, problems).has_value();
   if (setting.format->check != nullptr) return setting.format->check(node, problems);
   const std::span<const NamedType> types = named_types(setting);
-  if (types.empty() || !node.is(JsonKind::kString)) return true;  // complete_value() checks it.
+  if (types.empty() || !node->is_string()) return true;  // complete_value() checks it.
   const ArgumentType name{.name = setting.name, .kind = ArgumentKind::kChoice, .choices = type_names(types)};
   return read_simple(node, name, setting.sweepable, problems).has_value();
 }
 
-void check_keys(const JsonNode& object, std::span<const Setting> settings, Problems& problems) {
-  for (const JsonMember& member : object.members) {
-    if (find_setting(settings, member.key) == nullptr)
+void check_keys(const JsonView& object, std::span<const Setting> settings, Problems& problems) {
+  if (!object->is_object()) return;
+  for (const JsonView& member : object.children()) {
+    if (find_setting(settings, member.key()) == nullptr)
       problems.add_unknown_key(member, setting_names(settings));
   }
 }
 
 Json complete_value(const Setting& setting, const Given& given) {
-  Json value = setting.complete != nullptr ? setting.complete(given) : complete_plain(setting, given);
+  Json value = (setting.complete != nullptr ? setting.complete : complete_plain)(setting, given);
   const bool is_default = setting.default_value && value == json_of(*setting.default_value);
   return setting.recorded == Recorded::kUnlessDefault && is_default ? Json() : value;
 }
@@ -147,84 +132,75 @@ Json complete_plain(const Setting& setting, const Given& given) {
   Json default_value = setting.default_value ? json_of(*setting.default_value) : Json();
   if (format != nullptr && format->types != nullptr) {
     static const std::string reserved_keys[] = {"name"};
-    JsonNode nothing;
-    nothing.kind = JsonKind::kObject;
-    return complete_named(given.value != nullptr ? *given.value : nothing, format->types(),
-                          format->default_type, reserved_keys, given.problems);
+    return complete_named(given.value, format->types(), format->default_type, reserved_keys, given.problems);
   }
   if (format != nullptr && format->settings != nullptr)
     return complete_object(given.value, format->settings(), given.context, given.problems);
-  if (given.value == nullptr) return default_value;
+  if (!given.value) return default_value;
   if (format == nullptr) {
-    const auto value = read_simple(*given.value, setting, setting.sweepable, given.problems);
+    const auto value = read_simple(given.value, setting, setting.sweepable, given.problems);
     return value ? json_of(*value) : default_value;
   }
-  return check_value(*given.value, setting, given.problems) ? to_json(*given.value) : default_value;
+  return check_value(given.value, setting, given.problems) ? *given.value : default_value;
 }
 
-Json complete_object(const JsonNode* object, std::span<const Setting> settings, const ReadContext& context,
+Json complete_object(const JsonView& object, std::span<const Setting> settings, const ReadContext& context,
                      Problems& problems) {
   Json json = Json::object();
-  JsonNode nothing;
-  nothing.kind = JsonKind::kObject;
-  if (object != nullptr && !object->is(JsonKind::kObject)) {
-    problems.add_value(*object,
+  if (object && !object->is_object())
+    problems.add_value(object,
                        fmt::format("an object with any of: {}", fmt::join(setting_names(settings), ", ")));
-    object = nullptr;
-  }
-  if (object != nullptr) check_keys(*object, settings, problems);
-  const JsonNode& members = object != nullptr ? *object : nothing;
+  check_keys(object, settings, problems);
   for (const Setting& setting : settings) {
-    Json value = complete_value(setting, {members.find(setting.name), members, json, context, problems});
+    Json value = complete_value(setting, {object.find(setting.name), object, json, context, problems});
     if (!value.is_null()) json[setting.name] = std::move(value);
   }
   return json;
 }
 
-void complete_arguments(const JsonNode& object, const NamedType& type,
+void complete_arguments(const JsonView& object, const NamedType& type,
                         std::span<const std::string> reserved_keys, Json& json, Problems& problems) {
   std::vector<std::string> names;
   for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
   for (const std::string& key : reserved_keys) {
     if (key != "name" && key != "type") names.push_back(key);
   }
-  for (const JsonMember& member : object.members) {
-    if (std::ranges::find(reserved_keys, member.key) != reserved_keys.end() ||
-        find_argument(type, member.key) != nullptr)
+  for (const JsonView& member : object.children()) {
+    if (std::ranges::find(reserved_keys, member.key()) != reserved_keys.end() ||
+        find_argument(type, member.key()) != nullptr)
       continue;
     problems.add(
-        *member.key_location,
-        fmt::format("{} has no argument {}, {}{}", type.name, in_quotes(member.key),
+        member.key_place(),
+        fmt::format("{} has no argument {}, {}{}", type.name, in_quotes(member.key()),
                     names.empty() ? "it takes none" : fmt::format("allowed: {}", fmt::join(names, ", ")),
-                    suggestion(member.key, names)));
+                    suggestion(member.key(), names)));
   }
   for (const ArgumentType& argument : type.arguments) {
-    if (const JsonNode* given = object.find(argument.name)) {
-      if (const auto value = read_simple(*given, argument, true, problems))
+    if (const JsonView given = object.find(argument.name)) {
+      if (const auto value = read_simple(given, argument, true, problems))
         json[argument.name] = json_of(*value);
     } else if (argument.default_value) {
       json[argument.name] = json_of(*argument.default_value);
     } else if (!argument.optional) {
-      problems.add(*object.location, fmt::format("{} needs {}, {}", type.name, in_quotes(argument.name),
-                                                 allowed_text(argument)));
+      problems.add(object, fmt::format("{} needs {}, {}", type.name, in_quotes(argument.name),
+                                       allowed_text(argument)));
     }
   }
 }
 
-Json complete_named(const JsonNode& node, std::span<const NamedType> types, const std::string& default_type,
+Json complete_named(const JsonView& node, std::span<const NamedType> types, const std::string& default_type,
                     std::span<const std::string> reserved_keys, Problems& problems) {
   const std::vector<std::string> names = type_names(types);
-  if (!node.is(JsonKind::kString) && !node.is(JsonKind::kObject)) {
+  if (node && !node->is_string() && !node->is_object()) {
     problems.add_value(node, listed(names) + ", or an object with that \"name\" and arguments");
     return nullptr;
   }
-  const JsonNode* name = node.is(JsonKind::kObject) ? node.find("name") : &node;
+  const JsonView name = node->is_string() ? node : node.find("name");
   const NamedType* type = find_type(types, default_type);
-  if (name != nullptr) {
-    type = name->is(JsonKind::kString) ? find_type(types, name->text) : nullptr;
+  if (name) {
+    type = name->is_string() ? find_type(types, name.text()) : nullptr;
     if (type == nullptr) {
-      problems.add_value(*name, listed(names),
-                         name->is(JsonKind::kString) ? nearest_name(name->text, names) : "");
+      problems.add_value(name, listed(names), name->is_string() ? nearest_name(name.text(), names) : "");
       return nullptr;
     }
   }

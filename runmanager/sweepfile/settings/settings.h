@@ -31,8 +31,8 @@ struct ReadContext {
 
 /// What is given for a key, from which its value is completed.
 struct Given {
-  const JsonNode* value;                 // null: nothing
-  const JsonNode& object;                // that the key is one of
+  JsonView value;                        // may be nothing
+  JsonView object;                       // that the key is one of; may be nothing
   const nlohmann::ordered_json& before;  // of the object: the keys of earlier rows, complete
   const ReadContext& context;
   Problems& problems;
@@ -45,7 +45,7 @@ struct SettingFormat {
   nlohmann::ordered_json schema{};  // of the value, without help and default; null: anything
   /// Checks a value, adds a problem if it is bad, and returns whether it is good. nullptr: what
   /// completes it does.
-  bool (*check)(const JsonNode& node, Problems& problems) = nullptr;
+  bool (*check)(const JsonView& node, Problems& problems) = nullptr;
   bool has_parts = false;   // dotted keys such as "log.images" reach into the object
   bool short_form = false;  // a string stands for an object with that "name"
   /// Keys of the object; nullptr: they are not those of a table.
@@ -76,8 +76,8 @@ struct Setting : ArgumentType {
   Recorded recorded = Recorded::kAlways;
   Changes changes = Changes::kNumbers;
   /// Checks what is given and returns it complete, in its one spelling; null: the key is not recorded.
-  /// nullptr: complete_value() does what the rest of the row says.
-  using Complete = nlohmann::ordered_json (*)(const Given& given);
+  /// nullptr: complete_plain(), which does what the rest of the row says.
+  using Complete = nlohmann::ordered_json (*)(const Setting& row, const Given& given);
   Complete complete = nullptr;
 
   // The row with something else about it.
@@ -109,8 +109,8 @@ std::span<const Setting> command_stop_settings();
 /// Keys of its "timeout".
 std::span<const Setting> timeout_settings();
 /// Whether `root`, a sweep file, has a "command", and the table of its keys.
-bool is_command_file(const JsonNode& root);
-std::span<const Setting> settings_of(const JsonNode& root);
+bool is_command_file(const JsonView& root);
+std::span<const Setting> settings_of(const JsonView& root);
 /// Keys of "dataset" when it is an object.
 std::span<const Setting> dataset_settings();
 /// Keys of the dataset's "normalize".
@@ -127,12 +127,12 @@ std::span<const Setting> pipeline_settings();
 std::span<const Setting> log_settings();
 
 /// Complete "dataset", "network" and "parallel".
-nlohmann::ordered_json complete_dataset(const Given& given);
-nlohmann::ordered_json complete_network(const Given& given);
-nlohmann::ordered_json complete_parallel(const Given& given);
+nlohmann::ordered_json complete_dataset(const Setting& row, const Given& given);
+nlohmann::ordered_json complete_network(const Setting& row, const Given& given);
+nlohmann::ordered_json complete_parallel(const Setting& row, const Given& given);
 
 /// Completes a network: the object itself, without its place in a sweep file. Reports every mistake.
-nlohmann::ordered_json complete_network(const JsonNode& node, Problems& problems);
+nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems);
 
 /// Names of data sets that are found without a path.
 std::span<const std::string> dataset_names();
@@ -154,10 +154,10 @@ std::string allowed_text(const Setting& setting);
 
 /// Checks the value of a key as far as its table says. Returns whether it is good; if not, a problem was
 /// added.
-bool check_value(const JsonNode& node, const Setting& setting, Problems& problems);
+bool check_value(const JsonView& node, const Setting& setting, Problems& problems);
 
 /// Reports members of `object` that `settings` does not have.
-void check_keys(const JsonNode& object, std::span<const Setting> settings, Problems& problems);
+void check_keys(const JsonView& object, std::span<const Setting> settings, Problems& problems);
 
 /// complete_value() of a row without `complete`.
 nlohmann::ordered_json complete_plain(const Setting& setting, const Given& given);
@@ -167,19 +167,20 @@ nlohmann::ordered_json complete_plain(const Setting& setting, const Given& given
 nlohmann::ordered_json complete_value(const Setting& setting, const Given& given);
 
 /// Returns every key of an object that is recorded, in the order of `settings`. Reports every mistake, also
-/// unknown keys. `object` may be nullptr: then everything is default.
-nlohmann::ordered_json complete_object(const JsonNode* object, std::span<const Setting> settings,
+/// unknown keys. `object` may be nothing: then everything is default.
+nlohmann::ordered_json complete_object(const JsonView& object, std::span<const Setting> settings,
                                        const ReadContext& context, Problems& problems);
 
 /// Adds to `json` the arguments of a layer or optimizer that are members of `object`, except those in
 /// `reserved_keys`, and the defaults of the others, in the order of `type`. Reports every mistake.
-void complete_arguments(const JsonNode& object, const NamedType& type,
+void complete_arguments(const JsonView& object, const NamedType& type,
                         std::span<const std::string> reserved_keys, nlohmann::ordered_json& json,
                         Problems& problems);
 
 /// Returns one of `types`, given by its name or as an object with that name and arguments; without a name the
-/// arguments are those of `default_type`. Null, and a problem, if it is wrong.
-nlohmann::ordered_json complete_named(const JsonNode& node, std::span<const NamedType> types,
+/// arguments are those of `default_type`, as they are if nothing is given. Null, and a problem, if it is
+/// wrong.
+nlohmann::ordered_json complete_named(const JsonView& node, std::span<const NamedType> types,
                                       const std::string& default_type,
                                       std::span<const std::string> reserved_keys, Problems& problems);
 

@@ -8,6 +8,10 @@
 #include <utility>
 
 namespace sweep {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SlurmTasks, partition, account, qos, reservation, time,
+                                                memory, gres, constraint, exclude, cpus, options, setup)
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -19,40 +23,29 @@ constexpr int kSlackSeconds = 30;
 
 // What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", and over them those of its
 // object `key`. GPUs are for runs on CUDA, where it does not say so itself.
-SlurmTasks tasks_of(const JsonNode& slurm, const std::string& key, Problems& problems) {
-  JsonNode asked = slurm;
-  std::erase_if(asked.members, [&](const JsonMember& member) {
-    return find_setting(slurm_task_settings(), member.key) == nullptr ||
-           (key == "cpu" && member.key == "gres");
-  });
-  if (const JsonNode* own = slurm.find(key)) {
-    for (const JsonMember& member : own->members) {
-      std::erase_if(asked.members, [&](const JsonMember& shared) { return shared.key == member.key; });
-      asked.members.push_back(member);
-    }
+SlurmTasks tasks_of(const JsonView& slurm, const std::string& key, Problems& problems) {
+  JsonDocument asked(Json::object(), slurm.place());
+  const auto ask = [&asked](const JsonView& member) {
+    asked.set(asked.json[member.key()], {member.key()}, member);
+  };
+  for (const JsonView& member : slurm.children()) {
+    const bool is_shared = find_setting(slurm_task_settings(), member.key()) != nullptr;
+    if (is_shared && !(key == "cpu" && member.key() == "gres")) ask(member);
   }
-  const Json json = complete_object(&asked, slurm_task_settings(), {}, problems);
-  return {.partition = json.value("partition", ""),
-          .account = json.value("account", ""),
-          .qos = json.value("qos", ""),
-          .reservation = json.value("reservation", ""),
-          .time = json.value("time", ""),
-          .memory = json.value("memory", ""),
-          .gres = json.value("gres", ""),
-          .constraint = json.value("constraint", ""),
-          .exclude = json.value("exclude", ""),
-          .cpus = json.value("cpus", 0),
-          .options = json.value("options", std::vector<std::string>()),
-          .setup = json.value("setup", std::vector<std::string>())};
+  if (const JsonView own = slurm.find(key); own->is_object()) {
+    for (const JsonView& member : own.children()) ask(member);
+  }
+  const Json json = complete_object(asked, slurm_task_settings(), {}, problems);
+  return json.get<SlurmTasks>();
 }
 
 // The task has to be warned before its end, and to have some time before the warning.
-void check_time(const JsonNode& object, const std::string& time, int warning_seconds, Problems& problems) {
+void check_time(const JsonView& object, const std::string& time, int warning_seconds, Problems& problems) {
   const long minutes = slurm_minutes(time);
   if (time.empty() || minutes <= 0 || minutes * kSecondsPerMinute >= warning_seconds + kSlackSeconds) return;
-  const JsonNode* node = object.find("time");
+  const JsonView node = object.find("time");
   problems.add(
-      node != nullptr ? *node->location : *object.location,
+      node ? node : object,
       fmt::format("\"{}\" is {} minute{}, want more than the {} s of \"warning_seconds\", in which a "
                   "run writes its checkpoint; hours are written as \"4:00:00\"",
                   time, minutes, minutes == 1 ? "" : "s", warning_seconds));
@@ -60,10 +53,10 @@ void check_time(const JsonNode& object, const std::string& time, int warning_sec
 
 }  // namespace
 
-SlurmSpec read_slurm(const JsonNode& root, Problems& problems) {
+SlurmSpec read_slurm(const JsonView& root, Problems& problems) {
   SlurmSpec spec;
-  const JsonNode* node = root.find("slurm");
-  if (node == nullptr) return spec;
+  const JsonView node = root.find("slurm");
+  if (!node) return spec;
   const Json json = complete_object(node, slurm_settings(), {}, problems);
   spec.tasks = json.at("tasks");
   spec.runs_per_task = json.at("runs_per_task");
@@ -72,19 +65,16 @@ SlurmSpec read_slurm(const JsonNode& root, Problems& problems) {
   spec.report = json.at("report");
   spec.program = json.value("program", "");
   for (const auto& [key, tasks] : {std::pair("cpu", &spec.cpu), std::pair("cuda", &spec.cuda)}) {
-    *tasks = tasks_of(*node, key, problems);
-    const JsonNode* own = node->find(key);
-    check_time(own != nullptr && own->find("time") != nullptr ? *own : *node, tasks->time,
-               spec.warning_seconds, problems);
+    *tasks = tasks_of(node, key, problems);
+    const JsonView own = node.find(key);
+    check_time(own.find("time") ? own : node, tasks->time, spec.warning_seconds, problems);
   }
   return spec;
 }
 
 SlurmSpec slurm_spec(const Sweep& sweep) {
-  const auto nowhere = std::make_shared<const JsonLocation>(
-      JsonLocation{std::make_shared<const std::string>("sweep.json"), 0, 0, 0, ""});
   Problems problems;
-  SlurmSpec spec = read_slurm(from_json(sweep.resolved, nowhere), problems);
+  SlurmSpec spec = read_slurm(document_of(sweep.resolved, "sweep.json"), problems);
   problems.throw_if_any();  // None, since load_sweep() has found none.
   return spec;
 }

@@ -18,7 +18,7 @@ std::span<const Setting> slurm_settings();
 std::span<const Setting> slurm_task_settings();
 
 /// Reads "slurm" of `root`; the defaults if it is not given. Reports every mistake.
-SlurmSpec read_slurm(const JsonNode& root, Problems& problems);
+SlurmSpec read_slurm(const JsonView& root, Problems& problems);
 
 /// What the file of a sweep that was read says of a cluster. Training does not depend on it, so that it is no
 /// part of Sweep.

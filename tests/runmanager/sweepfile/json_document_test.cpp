@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string location_of(const JsonNode& node) { return to_string(*node.location); }
+std::string place_of(const JsonView& value) { return to_string(value.place()); }
 
 std::string error_of(const std::string& text) {
   try {
@@ -30,45 +30,63 @@ std::string error_of(const std::string& text) {
   return "";
 }
 
-TEST(JsonDocument, EveryValueAndKeyKnowsItsLineColumnAndPath) {
-  const JsonNode root = parse_json(
+TEST(JsonDocument, EveryValueAndKeyHasItsLineColumnAndPath) {
+  const JsonDocument document = parse_json(
       "{\n  \"a\": [1, {\"b\\\"c\": -2.5e3}],\r\n\t\"d\" :null, \"e\": \"x,:]\", \"f\":true}", "f.json");
-  EXPECT_EQ(location_of(root), "f.json:1:1");
-  EXPECT_EQ(location_of(*root.find("a")), "f.json:2:8: a");
-  EXPECT_EQ(location_of(root.find("a")->elements[0]), "f.json:2:9: a.0");
-  EXPECT_EQ(location_of(root.find("a")->elements[1]), "f.json:2:12: a.1");
-  const JsonMember& inner = root.find("a")->elements[1].members[0];
-  EXPECT_EQ(to_string(*inner.key_location), "f.json:2:13: a.1.b\"c");
-  EXPECT_EQ(location_of(inner.value), "f.json:2:21: a.1.b\"c");
-  EXPECT_EQ(inner.value.text, "-2.5e3");
-  EXPECT_EQ(inner.value.number, -2500.0);
-  EXPECT_EQ(to_string(*root.find_member("d")->key_location), "f.json:3:2: d");
-  EXPECT_EQ(location_of(*root.find("d")), "f.json:3:7: d");
-  EXPECT_EQ(location_of(*root.find("e")), "f.json:3:18: e");
-  EXPECT_EQ(root.find("e")->text, "x,:]");
-  EXPECT_EQ(location_of(*root.find("f")), "f.json:3:30: f");
+  const JsonView root(document);
+  EXPECT_EQ(place_of(root), "f.json:1:1");
+  EXPECT_EQ(place_of(root.find("a")), "f.json:2:8: a");
+  EXPECT_EQ(place_of(root.find("a").at(0)), "f.json:2:9: a.0");
+  EXPECT_EQ(place_of(root.find("a").at(1)), "f.json:2:12: a.1");
+  const JsonView inner = root.find("a").at(1).children().at(0);
+  EXPECT_EQ(to_string(inner.key_place()), "f.json:2:13: a.1.b\"c");
+  EXPECT_EQ(place_of(inner), "f.json:2:21: a.1.b\"c");
+  EXPECT_EQ(describe(inner), "-2.5e3");
+  EXPECT_EQ(inner.number(), -2500.0);
+  EXPECT_EQ(to_string(root.find("d").key_place()), "f.json:3:2: d");
+  EXPECT_EQ(place_of(root.find("d")), "f.json:3:7: d");
+  EXPECT_EQ(place_of(root.find("e")), "f.json:3:18: e");
+  EXPECT_EQ(root.find("e").text(), "x,:]");
+  EXPECT_EQ(place_of(root.find("f")), "f.json:3:30: f");
 }
 
 TEST(JsonDocument, ColumnsCountCharactersAndOffsetsCountBytes) {
-  const JsonNode root = parse_json("{\"ä€😀\": 1}", "f.json");
-  EXPECT_EQ(root.members[0].value.location->column, 9u);
-  EXPECT_EQ(root.members[0].value.location->offset, 14u);  // 2 + 3 + 4 bytes for the three characters.
+  const JsonDocument root = parse_json("{\"ä€😀\": 1}", "f.json");
+  const JsonPlace place = root.place({"ä€😀"});
+  EXPECT_EQ(place.line_and_column(), "1:9");
+  EXPECT_EQ(place.offset(), 14u);  // 2 + 3 + 4 bytes for the three characters.
 }
 
 TEST(JsonDocument, SkipsTheByteOrderMarkThatSomeEditorsWrite) {
-  const JsonNode root = parse_json("\xEF\xBB\xBF{\"a\": 1}", "f.json");
-  EXPECT_EQ(root.find("a")->location->column, 7u);
+  EXPECT_EQ(parse_json("\xEF\xBB\xBF{\"a\": 1}", "f.json").place({"a"}).line_and_column(), "1:7");
 }
 
 TEST(JsonDocument, IntegersBeyond64BitsAreNumbers) {
-  const JsonNode root =
-      parse_json("[9223372036854775807, -9223372036854775808, 9223372036854775808, 1e2, 1.0]", "f.json");
-  EXPECT_EQ(root.elements[0].integer, std::numeric_limits<std::int64_t>::max());
-  EXPECT_EQ(root.elements[1].integer, std::numeric_limits<std::int64_t>::min());
-  EXPECT_EQ(root.elements[2].kind, JsonKind::kNumber);
-  EXPECT_EQ(root.elements[2].number, 0x1p63);
-  EXPECT_EQ(root.elements[3].kind, JsonKind::kNumber);
-  EXPECT_EQ(root.elements[4].kind, JsonKind::kNumber);
+  const nlohmann::ordered_json root =
+      parse_json("[9223372036854775807, -9223372036854775808, 9223372036854775808, 1e2, 1.0]", "f.json").json;
+  EXPECT_EQ(root.at(0).get<std::int64_t>(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(root.at(1).get<std::int64_t>(), std::numeric_limits<std::int64_t>::min());
+  EXPECT_TRUE(root.at(2).is_number_float());
+  EXPECT_EQ(root.at(2).get<double>(), 0x1p63);
+  EXPECT_TRUE(root.at(3).is_number_float());
+  EXPECT_TRUE(root.at(4).is_number_float());
+}
+
+TEST(JsonDocument, AValueOfAnotherDocumentKeepsItsPlace) {
+  const JsonDocument file = parse_json("{\"lr\": 1, \"log\": {\"images\": [1,\n 2]}}", "f.json");
+  JsonDocument tree = parse_json("{\"log\": {\"text\": 1}, \"seed\": 3}", "tree.json");
+  tree.set(tree.json["deep"]["log"], {"deep", "log"}, JsonView(file).find("log"));
+  EXPECT_EQ(to_string(tree.place({"deep", "log", "images", "1"})), "f.json:2:2: log.images.1");
+  EXPECT_EQ(to_string(tree.place({"log", "text"})), "tree.json:1:18: log.text");
+  JsonDocument last = parse_json("[0]", "last.json");
+  last.set(last.json[0], {"0"}, tree);
+  EXPECT_EQ(last.json.dump(), R"([{"log":{"text":1},"seed":3,"deep":{"log":{"images":[1,2]}}}])");
+  EXPECT_EQ(to_string(last.place({"0", "deep", "log", "images"})), "f.json:1:29: log.images");
+  EXPECT_EQ(to_string(last.place({"0", "seed"})), "tree.json:1:30: seed");
+  EXPECT_EQ(to_string(JsonDocument(JsonView(last).at(0)).place({"deep", "log", "images"})),
+            "f.json:1:29: log.images");
+  last.set_place({"0", "deep"}, last.place({"0", "seed"}).whole());
+  EXPECT_EQ(to_string(last.place({"0", "deep", "log", "images"})), "tree.json:1:30: seed");
 }
 
 // The bytes of a row of bad_json.json: "text", or in hexadecimal what is no text.
@@ -89,13 +107,12 @@ TEST(JsonDocument, EveryBadTextIsExplainedWithItsPlace) {
 }
 
 TEST(JsonDocument, HasCommentsAndCommasAtTheEndOfListsAndObjects) {
-  const JsonNode root = parse_json(
+  const JsonDocument root = parse_json(
       "// a sweep\n{\"a\": [1, 2 /* 3 */, ], /* \"b\": 2, */\n\"url\": \"http://x/*y*/,]\\\"//\", } // end",
       "f.json");
-  EXPECT_EQ(to_json(root).dump(), R"({"a":[1,2],"url":"http://x/*y*/,]\"//"})");
-  EXPECT_EQ(root.find("url")->location->line, 3u);
-  EXPECT_EQ(root.find("url")->location->column, 8u);
-  EXPECT_EQ(parse_json("[/**/]", "f.json").elements.size(), 0u);
+  EXPECT_EQ(root.json.dump(), R"({"a":[1,2],"url":"http://x/*y*/,]\"//"})");
+  EXPECT_EQ(root.place({"url"}).line_and_column(), "3:8");
+  EXPECT_EQ(parse_json("[/**/]", "f.json").json.size(), 0u);
 }
 
 TEST(JsonDocument, HasNoCommentsInAnOverride) {
@@ -104,8 +121,8 @@ TEST(JsonDocument, HasNoCommentsInAnOverride) {
 }
 
 TEST(JsonDocument, AcceptsSixtyFourBracketsInsideEachOther) {
-  const JsonNode root = parse_json(std::string(64, '[') + std::string(64, ']'), "f.json");
-  EXPECT_EQ(root.elements.size(), 1u);
+  const JsonDocument root = parse_json(std::string(64, '[') + std::string(64, ']'), "f.json");
+  EXPECT_EQ(root.json.size(), 1u);
 }
 
 // A mistake is always a ConfigError with a location inside of the file, whatever the bytes are.

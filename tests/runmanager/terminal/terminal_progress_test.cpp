@@ -67,6 +67,7 @@ TEST(Progress, FollowsAProgramThatReportsWholeEpochsOnly) {
   }
   progress.run(1).phase("running");
   EXPECT_THAT(screen.lines().at(0), HasSubstr(" 25%"));
+  EXPECT_THAT(screen.lines().at(1), Not(HasSubstr("img/s")));
   EXPECT_THAT(screen.lines().at(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
 }
 
