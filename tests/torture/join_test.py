@@ -16,7 +16,7 @@ import torture_sweep
 from join_chaos import may_unshare
 
 PATIENCE = 60
-SEARCHES = ("tpe", "halving", "hyperband")
+SEARCHES = ("tpe", "hyperband")
 
 
 class JoinTest:

@@ -10,11 +10,16 @@ namespace {
 
 Sweep search_of(SearchMethod method, std::size_t trials, std::size_t at_once = 2) {
   Sweep sweep;
-  sweep.search = SearchSpec{.method = method, .trials = trials, .metric = "Loss/validation", .at_once = at_once};
+  SearchSpec& search = sweep.search.emplace();
+  search.method = method;
+  search.trials = trials;
+  search.metric = "Loss/validation";
+  search.at_once = at_once;
   sweep.runs.resize(method == SearchMethod::kTpe ? at_once : trials);
   for (RunConfig& run : sweep.runs) run.epochs = 9;
   auto source = std::make_shared<TrialSource>();
-  source->domain.dimensions = {{.kind = DimensionKind::kUniform, .low = 0, .high = 1}};
+  source->domain.dimensions.resize(1);
+  source->domain.dimensions[0].high = 1;
   sweep.trials = std::move(source);
   return sweep;
 }
@@ -23,7 +28,8 @@ Sweep search_of(SearchMethod method, std::size_t trials, std::size_t at_once = 2
 RunRecord record(RunStatus status, int epochs, double loss = 1) {
   RunRecord run;
   run.status = status;
-  for (int epoch = 1; epoch <= epochs; ++epoch) run.epochs.push_back(EpochRecord(epoch, {{"validation_loss", loss}}));
+  for (int epoch = 1; epoch <= epochs; ++epoch)
+    run.epochs.push_back(EpochRecord(epoch, {{"validation_loss", loss}}));
   return run;
 }
 
