@@ -59,14 +59,9 @@ std::string worker_script(const BatchScript& script, const std::string& shape, c
   } else {
     text += fmt::format("threads={}\n", threads);
   }
-  std::vector<std::string> words = {script.program.string(),
-                                    "resume",
-                                    script.directory.string(),
-                                    "--join",
-                                    "--leave",
-                                    "--quiet",
-                                    "--list",
-                                    lists};
+  std::vector<std::string> words = {
+      script.program.string(), "resume", script.directory.string(), "--join", "--leave", "--quiet"};
+  if (!lists.empty()) words.insert(words.end(), {"--list", lists});
   words.insert(words.end(), options.begin(), options.end());
   // The program itself takes the signal that Slurm sends to the script.
   return text + fmt::format("exec {} --threads \"$threads\"\n", shell_command(words));

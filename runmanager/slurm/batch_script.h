@@ -24,8 +24,8 @@ struct BatchScript {
 };
 
 /// The script of a task that trains runs. `shape`: shape_name() of its runs. `lists`: the comment of the job,
-/// see read_task_lists(). `options`: more of `sweep resume`. `jobs`: runs at once, which share the cores of
-/// the task; 0 threads: as many as it has for each.
+/// see read_task_lists(); empty: it trains whatever there is. `options`: more of `sweep resume`. `jobs`: runs
+/// at once, which share the cores of the task; 0 threads: as many as it has for each.
 std::string worker_script(const BatchScript& script, const std::string& shape, const std::string& lists,
                           const std::vector<std::string>& options, int jobs, int threads);
 

@@ -8,6 +8,8 @@
 #include "core/base/error.h"
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/slurm/open_trials.h"
+#include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_status.h"
 #include "runmanager/slurm/submission.h"
 #include "runmanager/terminal/ended_line.h"
@@ -26,7 +28,8 @@ constexpr std::chrono::seconds kVisibleAfter{60};
 class Follower {
  public:
   Follower(const Sweep& sweep, const fs::path& directory, SlurmClient& client, const FollowOptions& options)
-      : directory_(directory),
+      : sweep_(sweep),
+        directory_(directory),
         client_(client),
         options_(options),
         region_(options.terminal),
@@ -54,6 +57,7 @@ class Follower {
     FollowedSweep followed;
     followed.runs = list_runs(directory_);
     for (const RunRecord& run : followed.runs) followed.unfinished += has_ended(run.status) ? 0 : 1;
+    if (is_shared_search(sweep_)) followed.unfinished = open_trials(sweep_, followed.runs, false);
     status_ = slurm_status(directory_, client_);
     if (status_.known && status_.held_after_failed_launch() > 0) release();
     reading_ = Clock::now() - begin;
@@ -100,6 +104,7 @@ class Follower {
     region_.draw(lines, above);
   }
 
+  const Sweep& sweep_;
   const fs::path& directory_;
   SlurmClient& client_;
   const FollowOptions& options_;

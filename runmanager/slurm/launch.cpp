@@ -14,6 +14,7 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/slurm/open_trials.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
@@ -65,8 +66,10 @@ std::string changed_keys(const Sweep& sweep, const fs::path& directory) {
 std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& options,
                                      const fs::path& directory, bool tries_failed) {
   const std::vector<RunRecord> records = list_runs(directory);
+  // A search has added trials since.
   const bool same =
-      !options.replace && std::ranges::equal(records, sweep.runs, {}, &RunRecord::name, &RunConfig::name);
+      !options.replace && (is_shared_search(sweep) ||
+                           std::ranges::equal(records, sweep.runs, {}, &RunRecord::name, &RunConfig::name));
   if (!same)
     throw ConfigError(fmt::format(
         "{}: tasks on the cluster train its runs as they were; to change them, end these first: {}",
@@ -87,6 +90,12 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
     done.push_back(!unfinished);
   }
   return done;
+}
+
+// How many tasks can train trials of a search at once.
+std::size_t useful_tasks(const Sweep& sweep, const SlurmSpec& spec) {
+  const bool chooses = sweep.search->method == SearchMethod::kTpe;
+  return std::min(chooses ? sweep.search->at_once : sweep.runs.size(), static_cast<std::size_t>(spec.tasks));
 }
 
 // The device that "auto" means to the tasks, whatever this machine has.
@@ -113,28 +122,37 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, con
   // What sweep.json says was checked when it was written.
   const bool goes_on = was_submitted && !options.replace &&
                        sweep.file.lexically_normal() == (launched.directory / kSweepFile).lexically_normal();
+  const bool tries_failed = options.retry_failed && !is_live;
   if (is_live || goes_on) {
-    done = done_beside_others(sweep, options, launched.directory, options.retry_failed && !is_live);
+    done = done_beside_others(sweep, options, launched.directory, tries_failed);
   } else {
     environment.parse_device = [spec](std::string_view text) { return device_of_tasks(text, spec); };
     PlannedSweep planned = plan_sweep(sweep, options, std::move(environment));
     launched.directory = std::move(planned.directory);
     done = std::move(planned.done);
   }
+  SubmissionOptions submission{.directory = launched.directory,
+                               .name = launched.directory.filename().string(),
+                               .spec = spec,
+                               .program = program,
+                               .options = task_options(options),
+                               .jobs = options.jobs,
+                               .threads = options.threads};
   std::map<SlurmShape, std::vector<std::string>> runs;
-  for (std::size_t i = 0; i < done.size(); ++i) {
-    if (done[i]) continue;
-    runs[shape_of(sweep.runs[i], spec)].push_back(sweep.runs[i].name);
-    ++launched.unfinished;
+  if (is_shared_search(sweep)) {
+    launched.unfinished = open_trials(sweep, list_runs(launched.directory), tries_failed);
+    if (launched.unfinished > 0) {
+      runs[shape_of(sweep.runs.front(), spec)] = {};
+      submission.shared_tasks = useful_tasks(sweep, spec);
+    }
+  } else {
+    for (std::size_t i = 0; i < done.size(); ++i) {
+      if (done[i]) continue;
+      runs[shape_of(sweep.runs[i], spec)].push_back(sweep.runs[i].name);
+      ++launched.unfinished;
+    }
   }
-  launched.submission = submit_runs({.directory = launched.directory,
-                                     .name = launched.directory.filename().string(),
-                                     .spec = spec,
-                                     .program = program,
-                                     .options = task_options(options),
-                                     .jobs = options.jobs,
-                                     .threads = options.threads},
-                                    runs, client);
+  launched.submission = submit_runs(submission, runs, client);
   return launched;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/device.h"
+#include "runmanager/sweep/trial_schedule.h"
 
 namespace sweep {
 namespace {
@@ -32,6 +33,8 @@ std::string shape_name(const SlurmShape& shape) {
   return shape.devices == 1 ? name : fmt::format("{}-{}", name, shape.devices);
 }
 
+bool is_shared_search(const Sweep& sweep) { return sweep.search && waits_for_results(*sweep.search); }
+
 SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec) {
   const bool cuda = run.device.starts_with("cuda") || (run.device == "auto" && !spec.cuda.gres.empty());
   // CPU cores are threads of one process, and asked for by "cpus".
@@ -45,13 +48,17 @@ SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec) {
 }
 
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec) {
-  const bool waits = sweep.search && (has_rungs(sweep.search->method) || sweep.search->target ||
-                                      sweep.search->seconds || sweep.search->method == SearchMethod::kTpe);
-  if (waits)
+  if (sweep.search && sweep.search->seconds)
     throw ConfigError(
-        fmt::format("{}: its trials wait for the results of others, so they cannot be trained by tasks that "
-                    "know nothing of each other; want the method grid or random without target and seconds, "
-                    "or --launcher local",
+        fmt::format("{}: \"seconds\" are the time of all trials, which one process has to watch; want a "
+                    "search without it, or --launcher local",
+                    sweep.search->origin));
+  const bool varies = std::ranges::any_of(
+      sweep.keys, [](const std::string& key) { return key == "device" || key.starts_with("parallel"); });
+  if (is_shared_search(sweep) && varies)
+    throw ConfigError(
+        fmt::format("{}: its trials wait for the results of others, so tasks of one kind have to train them "
+                    "all; want one device, and no axis of \"parallel\", or --launcher local",
                     sweep.search->origin));
   for (const RunConfig& run : sweep.runs) {
     if (!run.device.starts_with("cuda:")) continue;

@@ -28,8 +28,11 @@ SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec);
 /// What tasks of that shape ask for, the default of --gres filled in.
 SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec);
 
-/// Throws ConfigError for a sweep that does not go on a cluster: trials that are chosen from the results of
-/// others, a device that a task does not have.
+/// Whether any task trains any run of the sweep, as its trials wait for the results of others.
+bool is_shared_search(const Sweep& sweep);
+
+/// Throws ConfigError for a sweep that does not go on a cluster: a search with a limit of seconds, one whose
+/// trials are on several kinds of devices and wait for each other, a device that a task does not have.
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
 
 }  // namespace sweep

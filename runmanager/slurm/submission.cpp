@@ -54,7 +54,11 @@ class Submitter {
     for (const auto& [shape, count] : live) submission_.live_tasks += shape.empty() ? 0 : count;
     for (const auto& [shape, names] : runs) {
       const auto found = live.find(shape_name(shape));
-      submit_shape(shape, without_tasks(shape, names, queue), found == live.end() ? 0 : found->second);
+      const std::size_t alive = found == live.end() ? 0 : found->second;
+      if (options_.shared_tasks > 0)
+        submit_shape(shape, std::max(alive, options_.shared_tasks) - alive, {}, alive);
+      else if (const auto open = without_tasks(shape, names, queue); !open.empty())
+        submit_lists(shape, open, alive);
     }
     if (options_.spec.report && !submission_.jobs.empty()) submit_report(queue);
     return std::move(submission_);
@@ -87,22 +91,31 @@ class Submitter {
     return runs;
   }
 
-  void submit_shape(const SlurmShape& shape, const std::vector<std::string>& runs, std::size_t live) {
-    if (runs.empty()) return;
+  void submit_lists(const SlurmShape& shape, const std::vector<std::string>& runs, std::size_t live) {
+    const TaskLists lists = task_lists(options_.spec, runs, client_.max_array_size());
+    const std::string comment = new_comment();
+    write_task_lists(directory_, comment, lists);
+    submit_shape(shape, lists.size(), comment, live);
+  }
+
+  // `lists`: the comment of the job, where it has lists.
+  void submit_shape(const SlurmShape& shape, std::size_t tasks, const std::string& lists, std::size_t live) {
+    if (tasks == 0) return;
     const std::string name = shape_name(shape);
     const SlurmTasks asked = tasks_of(shape, options_.spec);
-    const TaskLists lists = task_lists(options_.spec, runs, client_.max_array_size());
-    const SubmittedJob job{
-        .id = "", .shape = name, .tasks = lists.size(), .comment = new_comment(), .submitted = utc_time()};
-    write_task_lists(directory_, job.comment, lists);
+    const SubmittedJob job{.id = "",
+                           .shape = name,
+                           .tasks = tasks,
+                           .comment = lists.empty() ? new_comment() : lists,
+                           .submitted = utc_time()};
     script_.setup = asked.setup;
     const fs::path script = directory_ / kSlurmFolder / (name + ".sh");
     write_file_atomically(
-        script, worker_script(script_, name, job.comment, options_.options, options_.jobs, options_.threads));
+        script, worker_script(script_, name, lists, options_.options, options_.jobs, options_.threads));
     const auto most = static_cast<std::size_t>(options_.spec.tasks);
     const std::size_t at_once = most - std::min(live, most - 1);
     std::vector<std::string> more =
-        array_options(directory_, name, lists.size(), at_once, options_.spec.warning_seconds);
+        array_options(directory_, name, tasks, at_once, options_.spec.warning_seconds);
     // Tasks that were cancelled may still write their last checkpoints.
     if (!ending_.empty()) more.push_back("--dependency=afterany" + ending_);
     submit(job, asked, more, script);

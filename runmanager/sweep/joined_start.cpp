@@ -48,17 +48,10 @@ void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options) {
     throw ConfigError(
         "--replace: others that --join might be training what would be replaced; start once with "
         "--replace and without --join, and stop it: the runs in the way are set aside then");
-  if (!sweep.search) return;
-  const SearchMethod method = sweep.search->method;
-  if (method != SearchMethod::kGrid && method != SearchMethod::kRandom)
+  if (sweep.search && sweep.search->seconds)
     throw ConfigError(
-        fmt::format("{}: search: its method decides by the results of all runs what is trained next, "
-                    "which one process has to do; --join is for grid and random",
-                    sweep.file.string()));
-  if (sweep.search->target || sweep.search->seconds)
-    throw ConfigError(
-        fmt::format("{}: search: ends by the results of all runs, which one process has to watch; "
-                    "--join is for searches without target and seconds",
+        fmt::format("{}: search: \"seconds\" are the time of all runs, which one process has to watch; "
+                    "--join is for searches without it",
                     sweep.file.string()));
 }
 

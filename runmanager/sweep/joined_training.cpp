@@ -13,6 +13,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/joined_inputs.h"
 #include "runmanager/sweep/joined_start.h"
+#include "runmanager/sweep/shared_trials.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 
 namespace sweep {
@@ -25,6 +26,12 @@ std::string new_start() {
   }
   return random_id();
 }
+
+// An error that leaves a training ends with the results saved once more, which must not ask the runs then.
+struct Forget {
+  std::function<void()>& collect;
+  ~Forget() { collect = nullptr; }
+};
 
 }  // namespace
 
@@ -76,7 +83,7 @@ void SweepRunner::check_is_same() const {
 std::function<void()> SweepRunner::refresh() {
   if (!options_.join) return {};
   return [this] {
-    for (LockedRuns* runs : locked_) runs->collect();
+    if (collect_) collect_();
   };
 }
 
@@ -95,25 +102,53 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
                         .takes = options_.takes,
                         .start = directory_->start(),
                         .finished = finished});
-  // An error that leaves this function ends with the results saved once more, which must not ask them then.
-  struct Forget {
-    std::vector<LockedRuns*>& runs;
-    ~Forget() { runs.clear(); }
-  } const forget{locked_};
-  locked_ = {&here, &elsewhere};
+  const Forget forget{collect_};
+  collect_ = [&] {
+    here.collect();
+    elsewhere.collect();
+  };
   if (!runs.empty()) train(here, runs, runs.size(), recorder);
   // A process that does not wait for others cannot know what they have: a node whose device is broken would
   // skip the runs of all.
-  if (!unavailable.empty() && options_.leave)
-    recorder.progress().message(
-        fmt::format("{} of the runs cannot be trained here and are left to others: {}", unavailable.size(),
-                    *unavailable.front().prepared.unavailable));
+  if (options_.leave)
+    tell_of_unavailable(unavailable, recorder);
   else if (!unavailable.empty())
     leave_to_others(elsewhere, recorder);
   directory_->write_results([&] {
     do {
       recorder.finish();
     } while (here.collect() + elsewhere.collect() > 0);
+    recorder.write_means();
+  });
+}
+
+void SweepRunner::tell_of_unavailable(const std::deque<ScheduledRun>& runs, SweepRecorder& recorder) const {
+  if (runs.empty()) return;
+  recorder.progress().message(fmt::format("{} of the runs cannot be trained here and are left to others: {}",
+                                          runs.size(), *runs.front().prepared.unavailable));
+}
+
+void SweepRunner::train_trials_with_others(SweepRecorder& recorder) {
+  const std::deque<ScheduledRun> unavailable = unavailable_runs();
+  std::deque<ScheduledRun> runs = runs_to_train();
+  const std::size_t most = most_trials_at_once(runs.size());
+  TrialRuns trials(sweep_, runs, recorder, trial_options(recorder));
+  const auto is_whole = [this](std::size_t run) {
+    const RequestedRun request = kind_->request(sweep_.runs[run]);
+    return find_existing_run(directory_->path(), request, options_.retry_failed).fate == RunFate::kKept;
+  };
+  SharedTrials shared(trials, runs, recorder,
+                      {.slots = slots_for(most), .start = directory_->start(), .is_whole = is_whole});
+  const Forget forget{collect_};
+  collect_ = [&] { shared.collect(); };
+  if (!runs.empty() || growing_) train(shared, runs, most, recorder);
+  tell_of_unavailable(unavailable, recorder);
+  shared.add_known();
+  if (growing_) write_trials();
+  recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
+  search_end_ = trials.outcome();
+  directory_->write_results([&] {
+    recorder.finish();
     recorder.write_means();
   });
 }

@@ -50,7 +50,6 @@ class LockedRuns final : public RunSource {
   OpenRun* lock_from(std::size_t begin);
   Got lock(OpenRun& open);
   bool seems_ended(const OpenRun& open) const;
-  void forget(std::size_t run);
   std::vector<OpenRun>::const_iterator find(std::size_t run) const;
 
   SweepRecorder& recorder_;

@@ -154,11 +154,14 @@ void SweepRecorder::add_run(RunRecord record) {
   records_.put(std::move(record));
 }
 
-void SweepRecorder::prune_run(std::size_t run, const Run& description, const std::string& reason) {
+void SweepRecorder::prune_run(std::size_t run, const Run& description, const std::string& reason,
+                              bool shared) {
   RunRecord& record = records_.at(run);
   record.status = RunStatus::kPruned;
   record.error = reason;
-  record_pruned_run(recorder_options(run), description, record);
+  RecorderOptions options = recorder_options(run);
+  options.shared = shared;
+  record_pruned_run(options, description, record);
   end_run(run);
 }
 

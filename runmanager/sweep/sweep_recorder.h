@@ -84,8 +84,8 @@ class SweepRecorder {
   void pause_run(std::size_t run);
   /// Adds the next run of the sweep.
   void add_run(RunRecord record);
-  /// Ends a run that is not trained any further, as pruned.
-  void prune_run(std::size_t run, const Run& description, const std::string& reason);
+  /// Ends a run that is not trained any further, as pruned. `shared`: see RecorderOptions.
+  void prune_run(std::size_t run, const Run& description, const std::string& reason, bool shared);
 
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
   void skip_run(std::size_t run, const Run& description, RunStatus status, const std::string& reason);

@@ -61,6 +61,8 @@ class SweepRunner {
   // The file grows with the trials: writing it takes at most a twentieth of the time. Trials that it lacks
   // after a kill are chosen again, as results alone decide.
   void write_growing_file();
+  // At once. Where others add trials to the file, only if it has fewer.
+  void write_trials();
   // Training samples times epochs: what the progress display measures the time left by.
   double work(const PreparedRun& run);
   // The fraction of the epochs of all known runs that a search trains; more than 1 if it adds runs.
@@ -69,6 +71,9 @@ class SweepRunner {
   void check_directory() const;
   std::function<void()> refresh();
   void train_with_others(SweepRecorder& recorder);
+  void train_trials_with_others(SweepRecorder& recorder);
+  // Tells who joins that what cannot be trained here is left to others.
+  void tell_of_unavailable(const std::deque<ScheduledRun>& runs, SweepRecorder& recorder) const;
   // What there is of a run that was just locked, if nothing is left to be trained.
   std::optional<RunRecord> finished_record(std::size_t run, const RunLock& lock);
   std::deque<ScheduledRun> unavailable_runs();
@@ -83,6 +88,8 @@ class SweepRunner {
              SweepRecorder& recorder);
   void train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
   void train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
+  TrialRunsOptions trial_options(SweepRecorder& recorder);
+  std::size_t most_trials_at_once(std::size_t runs) const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
   void train_here(RunSource& source, SweepRecorder& recorder);
@@ -100,7 +107,7 @@ class SweepRunner {
   const std::unique_ptr<RunKind> kind_;
   GpuPool gpus_;
   std::optional<SweepDirectory> directory_;
-  std::vector<LockedRuns*> locked_;  // while they are trained together with others
+  std::function<void()> collect_;  // while runs are trained together with others: takes over what they did
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
   std::size_t kept_trials_ = 0;        // added, and not told yet

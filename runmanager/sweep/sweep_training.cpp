@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/sweep/in_process_executor.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 #include "runmanager/sweep/worker_pool.h"
@@ -14,6 +18,14 @@ namespace sweep {
 namespace {
 
 constexpr int kRetriesOfLostTrials = 2;
+
+// Another process may write the same to the run.
+RunLock wait_for_lock(const std::filesystem::path& run) {
+  for (;;) {
+    if (auto lock = RunLock::try_lock(run)) return *std::move(lock);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
 
 }  // namespace
 
@@ -49,7 +61,8 @@ void SweepRunner::train_runs() {
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
   try {
     if (options_.join) {
-      train_with_others(recorder);
+      sweep_.search&& waits_for_results(*sweep_.search) ? train_trials_with_others(recorder)
+                                                        : train_with_others(recorder);
     } else {
       skip_unavailable(recorder);
       std::deque<ScheduledRun> runs = runs_to_train();
@@ -133,16 +146,34 @@ void SweepRunner::train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recor
   train(source, runs, runs.size(), recorder);
 }
 
-void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
-  const auto add = [&](RunConfig config) { return add_trial(std::move(config), recorder); };
-  const auto prune = [&](std::size_t run, const std::string& reason) {
+TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
+  const auto add = [this, &recorder](RunConfig config) { return add_trial(std::move(config), recorder); };
+  const auto prune = [this, &recorder](std::size_t run, const std::string& reason) {
     const RunConfig& config = sweep_.runs[run];
-    recorder.prune_run(run, describe_run(config, environment_.parse_device(config.device)), reason);
+    const Run description = describe_run(config, environment_.parse_device(config.device));
+    if (!options_.join) {
+      recorder.prune_run(run, description, reason, /*shared=*/false);
+      return true;
+    }
+    const std::optional<RunLock> lock = RunLock::try_lock(directory_->path() / config.name);
+    if (!lock) return false;  // The process that trained it does it.
+    collect_();
+    if (recorder.record(run).status != RunStatus::kPruned)
+      recorder.prune_run(run, description, reason, /*shared=*/true);
+    return true;
   };
-  TrialRuns trials(sweep_, runs, recorder, {.add = add, .prune = prune});
-  const std::size_t most = growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs.size();
+  return {.add = add, .prune = prune};
+}
+
+std::size_t SweepRunner::most_trials_at_once(std::size_t runs) const {
+  return growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs;
+}
+
+void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
+  TrialRuns trials(sweep_, runs, recorder, trial_options(recorder));
+  const std::size_t most = most_trials_at_once(runs.size());
   if (!runs.empty() || growing_) train(trials, runs, most, recorder);
-  if (kept_trials_ > 0 || lacks_trials_) write_sweep_file();
+  if (kept_trials_ > 0 || lacks_trials_) write_trials();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
 }
@@ -151,10 +182,18 @@ void SweepRunner::write_growing_file() {
   const double begin = environment_.clock();
   lacks_trials_ = begin < next_write_;
   if (lacks_trials_) return;
-  write_sweep_file();
+  write_trials();
   const double end = environment_.clock();
   constexpr double kPausePerWrite = 19;
   next_write_ = end + kPausePerWrite * (end - begin);
+}
+
+void SweepRunner::write_trials() {
+  if (!options_.join) return write_sweep_file();
+  directory_->write_results([this] {
+    if (read_json_file(directory_->path() / kSweepFile).at("runs").size() < sweep_.runs.size())
+      write_sweep_file();
+  });
 }
 
 std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
@@ -178,12 +217,15 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
     record.provenance = run.provenance;
     recorder.add_run(std::move(record));
     if (!run.unavailable) return ScheduledRun{added.index, std::move(run), kind_->dataset_position(added)};
-    skip(recorder, added.index, run);
+    if (!options_.join) skip(recorder, added.index, run);
   } catch (const ConfigError& error) {
     // A network that does not fit its data, say: the point is as bad as can be.
     recorder.add_run(std::move(record));
     const Run run = describe_run(added, environment_.parse_device(added.device));
+    std::optional<RunLock> lock;
+    if (options_.join) lock.emplace(wait_for_lock(directory_->path() / added.name));
     recorder.skip_run(added.index, run, RunStatus::kFailed, error.what());
+    if (lock) lock->note_failure(directory_->start());
   }
   return std::nullopt;
 }

@@ -57,9 +57,9 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     const TrialDecision& decision = decisions[i];
     if (active_.contains(i)) continue;
-    if (decision.fate == TrialFate::kPruned && pruned_.insert(i).second &&
-        recorder_.record(i).status != RunStatus::kPruned)
-      options_.prune(i, decision.reason);
+    if (decision.fate == TrialFate::kPruned && !pruned_.contains(i) &&
+        (recorder_.record(i).status == RunStatus::kPruned || options_.prune(i, decision.reason)))
+      pruned_.insert(i);
     const auto run = waiting_.find(i);
     if (decision.fate != TrialFate::kTrains || run == waiting_.end() || !has_time()) continue;
     PreparedRun& prepared = run->second->prepared;

@@ -23,8 +23,9 @@ struct TrialRunsOptions {
   /// Adds the run of a new trial, the next of the sweep, to its records. Returns it, unless it need not or
   /// cannot be trained; its record then says how it ended.
   std::function<std::optional<ScheduledRun>(RunConfig config)> add;
-  /// Ends a run that has paused, or was left by an earlier start, as pruned.
-  std::function<void(std::size_t run, const std::string& reason)> prune;
+  /// Ends a run that has paused, or was left by an earlier start, as pruned. Returns false if that cannot be
+  /// done now.
+  std::function<bool(std::size_t run, const std::string& reason)> prune;
 };
 
 /// What a search has come to.

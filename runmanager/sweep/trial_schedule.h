@@ -14,6 +14,11 @@
 
 namespace sweep {
 
+/// Whether a trial waits for the results of others: when it begins, what it is, or how far it is trained.
+inline bool waits_for_results(const SearchSpec& search) {
+  return has_rungs(search.method) || search.method == SearchMethod::kTpe || search.target || search.seconds;
+}
+
 /// What is known of a trial.
 struct TrialResult {
   /// The search's metric after epochs 1, 2, …; smaller is better. None: not measured, or not a number.

@@ -16,6 +16,7 @@ import torture_sweep
 from join_chaos import may_unshare
 
 PATIENCE = 60
+SEARCHES = ("tpe", "hyperband")
 
 
 class JoinTest:
@@ -36,10 +37,8 @@ class JoinTest:
         with open(directory / "other/train-images-idx3-ubyte", "r+b") as file:
             file.seek(100)
             file.write(b"?")
-        (directory / "tpe.json").write_text(json.dumps(
-            {key: value for key, value in sweep.items() if key not in ("params", "stop")} |
-            {"name": "tpe", "params": {"lr": {"log_uniform": [0.001, 0.1]}},
-             "search": {"method": "tpe", "trials": 3}}))
+        for method in SEARCHES:
+            (directory / f"{method}.json").write_text(json.dumps(torture_sweep.search_sweep(sweep, method)))
 
     def expect(self, what, good):
         if not good:
@@ -120,7 +119,8 @@ class JoinTest:
     def what_cannot_be_joined_is_refused(self):
         for words, reason in ((["torture.json", "--join", "--fresh"], "--fresh"),
                               (["torture.json", "--join", "--replace"], "--replace"),
-                              (["torture.json", "--leave"], "--join"), (["tpe.json", "--join"], "one process")):
+                              (["torture.json", "--leave"], "--join"),
+                              (["tpe.json", "search.seconds=9", "--join"], "one process")):
             _, err = self.end(self.start(*words, "--logdir", "never"), " ".join(words), 2)
             self.expect(f"{words}: {err}", reason in err)
         self.expect("nothing is made", not (self.directory / "never").exists())
@@ -204,6 +204,28 @@ class JoinTest:
         rows = [tuple(line.split(",")[:3]) for line in events.stdout.splitlines() if "Loss/train" in line]
         self.expect("one value per step", rows and len(rows) == len(set(rows)))
 
+    def a_search_has_the_same_trials_with_others(self):
+        """Three processes decide by what they read of each other, and one of them is killed on the way."""
+        for method in SEARCHES:
+            self.end(self.start(f"{method}.json", "--logdir", "alone"), method, 0)
+            wanted = torture_sweep.bits_of(self.directory / "alone" / method)
+            others = [self.start(f"{method}.json", "--join", "--logdir", "searched")]
+            self.wait_until("a checkpoint", lambda: self.checkpoints("searched", method))
+            others += [self.start("resume", f"searched/{method}", "--join", "--leave", *more) for more in ([], ["--jobs", "2"])]
+            self.wait_until("trials end", lambda: [record for record in (self.directory / "searched" / method).glob("*/run.json")
+                                                   if json.loads(record.read_text())["status"] in ("completed", "pruned")])
+            others[0].kill()
+            others[0].wait()
+            for process in others[1:]:
+                self.end(process, f"{method} with others", 0)
+            searched = self.directory / "searched" / method
+            for problem in torture_sweep.problems_of_end(self.program, searched, wanted):
+                self.expect(f"{method}: {problem}", False)
+            trials = [[run["name"] for run in json.loads((self.directory / logdir / method / "results.json").read_text())["runs"]]
+                      for logdir in ("alone", "searched")]
+            self.expect(f"{method}: trials {trials[1]}, want {trials[0]}", trials[0] == trials[1])
+            self.end(self.start("resume", f"searched/{method}"), f"{method} is done", 0)
+
     def what_is_trained_with_other_data_is_refused(self):
         first = self.start("long.json", "--join", "--logdir", "data")
         self.wait_until("a checkpoint", lambda: self.checkpoints("data"))
@@ -258,8 +280,8 @@ class JoinTest:
             task(6, index)
         self.expect("the next task of it tries again", self.failed("job", "short") == second)
 
-    def run(self):
-        for name in [name for name in dir(self) if name.startswith(("a_", "what_"))]:
+    def run(self, only):
+        for name in [name for name in dir(self) if name.startswith(("a_", "what_")) and only in name]:
             begin, before = time.monotonic(), len(self.found)
             getattr(self, name)()
             print(f"{name}: {'ok' if len(self.found) == before else 'NOT ok'}, {time.monotonic() - begin:.1f} s", flush=True)
@@ -273,9 +295,10 @@ class JoinTest:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--only", default="", help="of the tests: those with this in their name")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="join-test.") as directory:
-        return JoinTest(str(Path(arguments.program).resolve()), Path(directory).resolve()).run()
+        return JoinTest(str(Path(arguments.program).resolve()), Path(directory).resolve()).run(arguments.only)
 
 
 if __name__ == "__main__":

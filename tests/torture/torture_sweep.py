@@ -54,6 +54,15 @@ def write_data(directory, small):
     (directory / "torture.json").write_text(json.dumps(sweep))
 
 
+def search_sweep(sweep, method):
+    """`sweep` as a search by `method`, whose trials wait for the results of others."""
+    search = {"tpe": {"trials": 12, "at_once": 3}, "halving": {"trials": 9}, "hyperband": {}}[method]
+    kept = {key: value for key, value in sweep.items() if key not in ("params", "stop")}
+    return kept | {"name": method, "epochs": 3 if method == "tpe" else 9, "batch_size": 4,
+                   "params": {"lr": {"log_uniform": [0.001, 0.1]}},
+                   "search": {"method": method, "metric": "Loss/validation", "mode": "min", "seed": 5} | search}
+
+
 def checkpoint_of(run, name="checkpoint.safetensors"):
     """(metadata, bytes of all tensors) of a run's checkpoint; nothing if it has none."""
     path = run / name

@@ -26,6 +26,7 @@ class ClusterSweeps:
         self.environment = cluster.environment
         self.options = ["--slurm", f"program={arguments.task_program}"] if arguments.task_program else []
         self.found = []
+        self.trials = arguments.trials
         torture_sweep.write_data(directory, small=False)
         sweep = json.loads((directory / "torture.json").read_text())
         del sweep["stop"]

@@ -19,6 +19,7 @@ from pathlib import Path
 from disasters import Disasters, LRS
 from short_runs import measure_short_runs
 import slurm_cluster
+import torture_sweep
 from slurm_cluster import until
 
 
@@ -84,7 +85,33 @@ class ClusterTest(Disasters):
         if len(re.findall("accuracy|acc", watched)) < 4 or "ended: 4 completed" not in watched:
             self.problem(f"watch does not show what tasks train:\n{watched[-2000:]}")
 
-    USES = ("same_as_local", "cancelled", "submitted_again", "not_started")
+    def searches(self):
+        """The same trials and bits as on one machine, with one of the tasks killed on the way."""
+        for method in ("tpe", "hyperband"):
+            sweep = torture_sweep.search_sweep(self.sweep_file, method) | {"name": "sweep"}
+            sweep["slurm"] = sweep["slurm"] | {"tasks": 4}
+            if method == "tpe":
+                sweep["search"] |= {"trials": self.trials, "at_once": 4}
+            (self.directory / f"{method}.json").write_text(json.dumps(sweep))
+            alone = self.directory / f"alone-{method}/sweep"
+            self.expect_exit(0, f"{method}.json", "--logdir", alone.parent.name, "--quiet")
+            self.submit(method, file=f"{method}.json")
+            searched = self.directory / method / "sweep"
+            until(lambda: {"completed", "pruned"} & set(self.statuses(method)), 120, "trials end")
+            while not self.kill_task(self.wait_for_training(method)):
+                pass
+            until(lambda: not self.lives(method), 300, f"the tasks of {method} end")
+            until(lambda: not self.lives(method, with_reports=True), 120, "the last job ends")
+            for problem in torture_sweep.problems_of_end(self.program, searched, torture_sweep.bits_of(alone)):
+                self.problem(f"{method}: {problem}")
+            trials = [[run["name"] for run in json.loads((sweep / "results.json").read_text())["runs"]] for sweep in (alone, searched)]
+            if trials[0] != trials[1]:
+                self.problem(f"{method}: trials {trials[1]}, want {trials[0]}")
+            again = self.expect_exit(0, "resume", f"{method}/sweep", *self.options)
+            if again.stdout or "Every run is done" not in again.stderr:
+                self.problem(f"{method}: submits tasks although all is done: {again.stdout}{again.stderr}")
+
+    USES = ("same_as_local", "cancelled", "submitted_again", "not_started", "searches")
 
 
 def main():
@@ -97,6 +124,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short-runs", type=int, default=0)
+    parser.add_argument("--trials", type=int, default=20, help="of the search by tpe")
     parser.add_argument("--most-of-ideal", type=float, default=1.3, help="what --short-runs may take, in times of the ideal")
     parser.add_argument("--only", action="append", choices=ClusterTest.USES + ClusterTest.DISASTERS)
     arguments = parser.parse_args()

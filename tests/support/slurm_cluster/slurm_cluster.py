@@ -6,7 +6,7 @@
         cluster.cut_off_node("n2")              # slurmd dies, its jobs run on as orphans
         cluster.revive()                        # whatever does not run is started again
 
-Everything listens on 127.0.0.1; no systemd, no cgroups, no accounting; works as root and as an ordinary user. Daemons and all that
+Everything listens on 127.0.0.1; no systemd, no cgroups, no accounting; works as root and as an ordinary user. Nodes have process numbers of their own where unshare is permitted. Daemons and all that
 they started end with the object, and also when this process dies: they are children of supervisor.py, which ends them when its
 standard input is closed.
 """
@@ -46,7 +46,8 @@ class SlurmCluster:
             [sys.executable, "-B", Path(__file__).with_name("supervisor.py"), json.dumps(settings)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment, start_new_session=True)
         try:
-            self.ask("wait")
+            if told := self.ask("wait"):
+                print(told, flush=True)
         except NoSlurm:
             self.close()
             raise

@@ -18,6 +18,16 @@ from pathlib import Path
 PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG = 36, 1
 START_SECONDS = 120
 CUT_OFF = "cut off"  # why a node is down
+# A node's processes have numbers of their own, as on a machine of their own. The first one waits for those without a parent.
+NAMESPACE = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
+FIRST_PROCESS = """\
+import os, time
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        time.sleep(0.05)
+"""
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -119,6 +129,13 @@ def kill(pids, number):
             pass
 
 
+def may_unshare():
+    try:
+        return subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 class Supervisor:
     def __init__(self, settings):
         self.directory = Path(settings["directory"])
@@ -187,7 +204,7 @@ class Supervisor:
             time.sleep(0.02)
         self.start("slurmctld", "slurmctld", "-D", "-f", str(configuration))
         for node in self.nodes:
-            self.start(f"slurmd-{node}", "slurmd", "-D", "-f", str(configuration), "-N", node)
+            self.start(f"slurmd-{node}", *self.inside(node), "slurmd", "-D", "-f", str(configuration), "-N", node)
         while True:
             states = subprocess.run(["sinfo", "-h", "-N", "-p", "normal", "-o", "%N %T %E"], capture_output=True, text=True).stdout
             if len(re.findall(r"^\S+ (?:idle|mixed|allocated|completing) ", states, re.M)) == len(self.nodes):
@@ -205,6 +222,17 @@ class Supervisor:
             if time.monotonic() > deadline:
                 return f"the nodes are not ready after {START_SECONDS} s: {' '.join(states.split())}"
             time.sleep(0.05)
+
+    def inside(self, node):
+        """What starts a program among the processes of the node."""
+        if not self.settings["namespaces"]:
+            return []
+        self.start(f"first-{node}", *NAMESPACE, sys.executable, "-c", FIRST_PROCESS)
+        while not (first := children(self.daemons[f"first-{node}"].pid)):
+            if not self.runs(f"first-{node}"):
+                raise OSError(f"first-{node}: {self.said(f'first-{node}')}")
+            time.sleep(0.02)
+        return ["nsenter", "--target", str(first[0]), "--pid", "--mount"]
 
     def said(self, name):
         text = (self.directory / f"log/{name}.out").read_text(errors="replace").strip()
@@ -226,7 +254,9 @@ class Supervisor:
 
     def kill_daemon(self, name):
         if self.runs(name):
-            self.daemons[name].kill()
+            # nsenter, if there is one, waits for its only child, the daemon.
+            kill([*children(self.daemons[name].pid)] if self.settings["namespaces"] and name.startswith("slurmd") else
+                 [self.daemons[name].pid], signal.SIGKILL)
             self.daemons[name].wait()
 
     def obey(self, words):
@@ -265,14 +295,18 @@ class Supervisor:
 
 
 def main():
-    supervisor = Supervisor(json.loads(sys.argv[1]))
+    settings = json.loads(sys.argv[1])
+    settings["namespaces"] = may_unshare()
+    supervisor = Supervisor(settings)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         supervisor.configure()
+        said = "" if settings["namespaces"] else " processes have the same numbers on all nodes: unshare is not permitted here;"
         for line in sys.stdin:
             problem = supervisor.obey(line.split())
             resumed = "".join(f" {node} was drained: {reason};" for node, reason in supervisor.resumed.items() if reason)
-            print(problem.replace("\n", " ") if problem else f"ok{resumed}", flush=True)
+            print(problem.replace("\n", " ") if problem else f"ok{said}{resumed}", flush=True)
+            said = ""
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"the cluster cannot be set up: {error}", flush=True)
     finally:

@@ -1,0 +1,28 @@
+#include "runmanager/slurm/open_trials.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "runmanager/sweep/trial_schedule.h"
+
+namespace sweep {
+
+std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed) {
+  const SearchSpec& search = *sweep.search;
+  std::vector<TrialResult> results;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const RunConfig& config = sweep.runs[std::min(i, sweep.runs.size() - 1)];
+    results.push_back(trial_result(records[i], search, keeps_best(config)));
+    if (tries_failed && records[i].status == RunStatus::kFailed) results[i].ended = results[i].failed = false;
+  }
+  const TrialSchedule schedule(search, sweep.runs.size(), sweep.runs.front().epochs);
+  const std::vector<TrialDecision> decisions = schedule.decide(results);
+  const auto open =
+      static_cast<std::size_t>(std::ranges::count(decisions, TrialFate::kTrains, &TrialDecision::fate));
+  if (open > 0 || search.method != SearchMethod::kTpe) return open;
+  const std::size_t trials = number_of_points(sweep.trials->domain).value_or(search.trials);
+  const bool has_more = results.size() < std::min(search.trials, trials);
+  return has_more && schedule.may_begin(results.size(), results) ? 1 : 0;
+}
+
+}  // namespace sweep

@@ -1,0 +1,62 @@
+// How much of a search is left, as whoever submits tasks for it reads it from the records.
+#include "runmanager/slurm/open_trials.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace sweep {
+namespace {
+
+Sweep search_of(SearchMethod method, std::size_t trials, std::size_t at_once = 2) {
+  Sweep sweep;
+  SearchSpec& search = sweep.search.emplace();
+  search.method = method;
+  search.trials = trials;
+  search.metric = "Loss/validation";
+  search.at_once = at_once;
+  sweep.runs.resize(method == SearchMethod::kTpe ? at_once : trials);
+  for (RunConfig& run : sweep.runs) run.epochs = 9;
+  auto source = std::make_shared<TrialSource>();
+  source->domain.dimensions.resize(1);
+  source->domain.dimensions[0].high = 1;
+  sweep.trials = std::move(source);
+  return sweep;
+}
+
+// With the loss `loss` after each of `epochs` epochs.
+RunRecord record(RunStatus status, int epochs, double loss = 1) {
+  RunRecord run;
+  run.status = status;
+  for (int epoch = 1; epoch <= epochs; ++epoch)
+    run.epochs.push_back(EpochRecord(epoch, {{"validation_loss", loss}}));
+  return run;
+}
+
+const RunRecord kCompleted = record(RunStatus::kCompleted, 9), kFailed = record(RunStatus::kFailed, 2);
+
+TEST(OpenTrials, OfTpeAreThoseThatHaveNotEndedOrCanBeChosen) {
+  const Sweep sweep = search_of(SearchMethod::kTpe, 4);
+  EXPECT_EQ(open_trials(sweep, {}, true), 1u);
+  EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, record(RunStatus::kRunning, 3)}, true), 1u);
+  EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, kCompleted, kCompleted}, true), 1u);
+  EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, kCompleted, kCompleted, kCompleted}, true), 0u);
+}
+
+TEST(OpenTrials, CountThoseThatFailedWhereTheyAreTriedAgain) {
+  const Sweep sweep = search_of(SearchMethod::kTpe, 4);
+  const std::vector records{kCompleted, kFailed, kCompleted, kCompleted};
+  EXPECT_EQ(open_trials(sweep, records, true), 1u);
+  EXPECT_EQ(open_trials(sweep, records, false), 0u);
+}
+
+TEST(OpenTrials, OfHalvingAreThoseThatItsRungsAskFor) {
+  const Sweep sweep = search_of(SearchMethod::kHalving, 3);
+  const RunRecord paused = record(RunStatus::kInterrupted, 3, 2);
+  EXPECT_EQ(open_trials(sweep, std::vector{RunRecord{}, RunRecord{}, RunRecord{}}, true), 3u);
+  EXPECT_EQ(open_trials(sweep, std::vector{paused, record(RunStatus::kInterrupted, 3, 1), paused}, true), 1u);
+  EXPECT_EQ(open_trials(sweep, std::vector{paused, kCompleted, paused}, true), 0u);
+}
+
+}  // namespace
+}  // namespace sweep
