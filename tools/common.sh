@@ -179,6 +179,13 @@ configure() {
   build_signature "$preset" "$@" >"$build/.configured"
 }
 
+# build_minutes STEPS: how long they take here. One takes about four seconds of one core.
+build_minutes() {
+  local jobs
+  jobs=$(build_jobs)
+  echo "$(($1 * 4 / 60 / jobs + 1)) min on $jobs cores"
+}
+
 # build DIR TARGET…: builds the targets. Silent if that takes less than 0.7 s; otherwise shows progress, once a minute unless on a
 # terminal, and of a first build how long it will take.
 build() {
@@ -187,8 +194,7 @@ build() {
   shift
   if [ ! -e "$build/.ninja_log" ]; then
     steps=$(ninja -C "$build" -n "$@" 2>/dev/null | sed -n 's|^\[1/\([0-9]*\)\].*|\1|p')
-    # A step takes about four seconds of one core.
-    first=" for the first time: ${steps:-0} steps, about $((${steps:-0} * 4 / 60 / jobs + 1)) min on $jobs cores"
+    first=" for the first time: ${steps:-0} steps, about $(build_minutes "${steps:-0}")"
   fi
   ninja -C "$build" -j "$jobs" "$@" >"$log" 2>&1 </dev/null &
   ninja=$!

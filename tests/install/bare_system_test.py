@@ -22,7 +22,7 @@ INSIDE = """set -e
 mount --bind {work} {base}/root
 mount -t proc proc {base}/proc
 mkdir -p {base}/mirror && mount --bind {datasets} {base}/mirror
-cd / && exec env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 SWEEP_DATA_MIRROR=file:///mirror chroot {base} bash -ec "cd /root; $1"
+cd / && exec chroot {base} env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 SWEEP_DATA_MIRROR=file:///mirror bash -ec "cd /root; $1"
 """
 TAGS = """import sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -79,7 +79,9 @@ def main():
         assert inside("command -v gcc c++ curl cmake || true") == "", "the system is not bare"
         before = inside("python3 -m venv env; find env -type f -not -path '*/__pycache__/*' | sort")
         inside(f"env/bin/pip install --quiet --no-index {wheel.name}")
-        milliseconds = min(int(inside("s=$(date +%s%N); env/bin/sweep --version >&2; echo $((($(date +%s%N) - s) / 1000000))")) for _ in range(3))
+        # Of the processor: other tests run at the same time.
+        started = [inside("TIMEFORMAT='%3U %3S'; { time env/bin/sweep --version >&2; } 2>&1 | tail -n 1").split() for _ in range(5)]
+        milliseconds = 1000 * min(float(user) + float(kernel) for user, kernel in started)
         assert milliseconds <= 20, f"sweep --version takes {milliseconds} ms"
         missing = inside("env/bin/sweep init >&2; env/bin/sweep sweep.json --quiet 2>&1 || true")
         assert "train with --yes" in missing, missing
@@ -87,7 +89,7 @@ def main():
         assert "completed" in table and not re.search("failed|skipped", table), table
         inside("env/bin/pip uninstall --yes --quiet sweep-runner")
         assert inside("find env -type f -not -path '*/__pycache__/*' | sort") == before, "something of the wheel is left"
-        print(f"pip install, init, data and training: {time.monotonic() - begin:.0f} s; sweep --version: {milliseconds} ms")
+        print(f"pip install, init, data and training: {time.monotonic() - begin:.0f} s; sweep --version: {milliseconds:.0f} ms")
         python = arguments.venv / "bin/python" if arguments.venv else None
         if not python or not python.exists():
             print("TensorBoard is not there to read it")
