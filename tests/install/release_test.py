@@ -107,6 +107,7 @@ class Release(unittest.TestCase):
         (program,) = self.files.glob("sweep-runner_*.deb")
         (development,) = self.files.glob("libsweep-dev_*.deb")
         self.assertIn("libc6", run("dpkg-deb", "--field", program, "Depends"))
+        self.assertNotIn("mpi", run("dpkg-deb", "--field", program, "Depends"))
         self.assertIn("/usr/bin/sweep\n", run("dpkg-deb", "--contents", program))
         self.assertIn("nlohmann-json3-dev", run("dpkg-deb", "--field", development, "Depends"))
         self.assertIn("sweepConfig.cmake\n", run("dpkg-deb", "--contents", development))

@@ -8,10 +8,13 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/sweepConfigVersion.cmake 
 install(FILES ${PROJECT_BINARY_DIR}/sweepConfig.cmake ${PROJECT_BINARY_DIR}/sweepConfigVersion.cmake
   DESTINATION ${sweep_config_dir} COMPONENT development)
 
-# Debian packages, which tools/release makes: the program, and what programs of others are built with.
+# Debian packages, which tools/release makes: the program, its module for MPI, and what programs of others are built with.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "the developers of sweep")
 set(CPACK_COMPONENTS_ALL program development)
+if(SWEEP_HAVE_MPI)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_STRIP_FILES ON)
@@ -20,6 +23,12 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "dataset-fashion-mnist")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${PROJECT_DESCRIPTION}")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "ca-certificates, curl")
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME sweep-runner-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "sweep-runner (= ${PROJECT_VERSION})")
+set(CPACK_COMPONENT_MPI_DESCRIPTION "Module of sweep-runner for trainings on several machines by Open MPI")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsweep-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "nlohmann-json3-dev, libfmt-dev, libhwy-dev, libprotobuf-dev, zlib1g-dev, nettle-dev, libjpeg-dev, libspng-dev, libwebp-dev, libzip-dev")
