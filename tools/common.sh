@@ -6,6 +6,7 @@
 # The GPUs that programs for other machines have kernels for: Turing to Blackwell, and PTX for later ones.
 # shellcheck disable=SC2034
 gpu_architectures='75-real;80-real;86-real;89-real;90-real;100-real;120'
+os_release=/etc/os-release
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 # Whether this directory was made by tools/pack: it holds programs, and nothing to build them from.
@@ -50,41 +51,70 @@ quietly() {
   return "$status"
 }
 
-# packages SECTION…: the names under these sections of packages.txt.
+# The program that installs packages here: apt-get, dnf or nothing.
+package_manager() { command -v apt-get dnf | sed -n '1s|.*/||p'; }
+
+# packages SECTION…: the names that packages under these sections of packages.txt have here.
 packages() {
-  awk -v wanted=" $* " '/^\[/ { on = index(wanted, " " substr($0, 2, length($0) - 2) " "); next }
-                        on && !/^#/ && NF { print $1 }' "$root/tools/packages.txt" | sort -u
+  awk -v wanted=" $* " -v key="$(package_manager)=" '
+    /^\[/ { on = index(wanted, " " substr($0, 2, length($0) - 2) " "); next }
+    on && !/^#/ && NF { name = $1; for (i = 2; i <= NF; i++) if (index($i, key) == 1) name = substr($i, length(key) + 1)
+                        if (name != "-") print name }' "$root/tools/packages.txt" | sort -u
 }
 
 # missing_packages PACKAGE…: prints those that are not installed, one per line.
 missing_packages() {
+  if [ "$(package_manager)" = dnf ]; then
+    local package
+    for package in "$@"; do rpm -q --quiet --whatprovides "$package" || echo "$package"; done
+    return
+  fi
   dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
     awk -v wanted="$*" '$1 == "installed" { have[$2] }
                         END { n = split(wanted, names, " "); for (i = 1; i <= n; i++) if (!(names[i] in have)) print names[i] }'
 }
 
-# install_packages SECTION…: installs what is missing; takes some milliseconds if nothing is.
+# Ends where packages cannot be what the build needs, with what that is.
+check_system() {
+  local ID='' VERSION_ID='' PRETTY_NAME='this system' program
+  # shellcheck disable=SC1090
+  [ ! -e "$os_release" ] || . "$os_release"
+  case $ID:$VERSION_ID in
+    debian:[1-9] | debian:1[01] | ubuntu:1* | ubuntu:2[0-3]*)
+      die "$PRETTY_NAME cannot build sweep: CMake 3.25, GCC 12 and libspng are needed. The wheel that tools/release makes elsewhere runs from glibc 2.34 on" ;;
+  esac
+  [ -z "$(package_manager)" ] || return 0
+  for program in cmake ninja c++ protoc; do
+    command -v $program >/dev/null ||
+      die "$PRETTY_NAME has neither apt-get nor dnf, and no $program. Needed are what these Debian packages hold: $(packages "$@" | tr '\n' ' ')"
+  done
+}
+
+# install_packages SECTION…: installs what is missing, and says so in one line with $next, what comes after it; takes some milliseconds if
+# nothing is.
 install_packages() {
-  local wanted missing log as_root=()
+  local manager wanted missing log as_root=() options=(-q -y)
+  check_system "$@"
+  manager=$(package_manager)
+  [ -n "$manager" ] || return 0
   mapfile -t wanted < <(packages "$@")
-  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    say "this is no Debian system: going on without installing. tools/packages.txt lists what is needed"
-    return 0
-  fi
   mapfile -t missing < <(missing_packages "${wanted[@]}")
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null ||
-      die "packages are missing, and there is neither root nor sudo. Ask for: apt-get install ${missing[*]}"
+      die "packages are missing, and there is neither root nor sudo. Ask for: $manager install ${missing[*]}"
     as_root=(sudo)
-    sudo -n true 2>/dev/null || sudo -v || die "sudo was refused. Ask for: apt-get install ${missing[*]}"
+    sudo -n true 2>/dev/null || sudo -v || die "sudo was refused. Ask for: $manager install ${missing[*]}"
   fi
-  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  say "installing ${#missing[@]} packages by $manager (${missing[*]})${next:-}"
   log=$(mktemp)
-  # Old package lists are the usual reason why an install fails. Without a network the packages may still be in apt's cache.
-  quietly "$log" "${as_root[@]}" apt-get -q update || say "going on with the package lists there are"
-  quietly "$log" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
-    -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install "${missing[@]}" || { rm -f "$log"; die "cannot install the packages"; }
+  if [ "$manager" = apt-get ]; then
+    # Old package lists are the usual reason why an install fails. Without a network the packages may still be in apt's cache.
+    quietly "$log" "${as_root[@]}" apt-get -q update || say "going on with the package lists there are"
+    as_root+=(env DEBIAN_FRONTEND=noninteractive)
+    options+=(--no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  fi
+  quietly "$log" "${as_root[@]}" "$manager" "${options[@]}" install "${missing[@]}" || { rm -f "$log"; die "cannot install the packages"; }
   rm -f "$log"
 }
 
@@ -149,16 +179,22 @@ configure() {
   build_signature "$preset" "$@" >"$build/.configured"
 }
 
-# build DIR TARGET…: builds the targets. Silent if that takes less than 0.7 s; otherwise shows progress on a terminal, and of a first
-# build how long it will take.
+# build_minutes STEPS: how long they take here. One takes about four seconds of one core.
+build_minutes() {
+  local jobs
+  jobs=$(build_jobs)
+  echo "$(($1 * 4 / 60 / jobs + 1)) min on $jobs cores"
+}
+
+# build DIR TARGET…: builds the targets. Silent if that takes less than 0.7 s; otherwise shows progress, once a minute unless on a
+# terminal, and of a first build how long it will take.
 build() {
   local build=$1 log=$1/build.log jobs first='' steps ninja tenths=0 status=0
   jobs=$(build_jobs)
   shift
   if [ ! -e "$build/.ninja_log" ]; then
     steps=$(ninja -C "$build" -n "$@" 2>/dev/null | sed -n 's|^\[1/\([0-9]*\)\].*|\1|p')
-    # A step takes about four seconds of one core.
-    first=" for the first time: ${steps:-0} steps, about $((${steps:-0} * 4 / 60 / jobs + 1)) min on $jobs cores"
+    first=" for the first time: ${steps:-0} steps, about $(build_minutes "${steps:-0}")"
   fi
   ninja -C "$build" -j "$jobs" "$@" >"$log" 2>&1 </dev/null &
   ninja=$!
@@ -168,6 +204,7 @@ build() {
   while kill -0 "$ninja" 2>/dev/null; do
     [ $tenths != 7 ] || say "building ${build#"$root/"}$first"
     [ $tenths -lt 7 ] || [ ! -t 2 ] || printf '\r\033[K%s' "$(tail -n 1 "$log" | cut -c "1-$((${COLUMNS:-80} - 1))")" >&2
+    [ $((tenths % 600)) != 599 ] || [ -t 2 ] || say "$(sed -n '$s|^\[\([0-9]*\)/\([0-9]*\)\].*|built \1 of \2 steps|p' "$log")"
     tenths=$((tenths + 1))
     sleep 0.1
   done

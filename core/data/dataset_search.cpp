@@ -86,7 +86,7 @@ fs::path find_dataset(const std::string& name, std::string_view format) {
   }
   const KnownDataset* known = find_known_dataset(name);
   if (known != nullptr) {
-    message += "To get it, " + how_to_get(*known) + "; or";
+    message += "To get it, " + how_to_get(*known) + ", or train with --yes; or";
   } else {
     const std::string nearest = nearest_name(name, known_names());
     if (!nearest.empty())

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""Makes the packages of a built program, and installs the wheel where nothing else is: an empty environment and PATH.
+"""Looks at the packages that tools/release made, and installs the wheel where nothing else is: an empty environment and PATH.
 
-  release_test.py --release tools/release --build BUILD
+  release_test.py --files DIR
 """
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
 import venv
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-CONTEXT = SimpleNamespace(release=None, build=None)
+CONTEXT = SimpleNamespace(files=None)
 CONFIG = {"name": "mine", "dataset": {"name": "fashion-mnist", "limit": 600, "validation": 100}, "epochs": 2,
           "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]},
           "params": {"lr": [0.1, 0.01], "batch_size": [50], "device": ["cpu"]}}
@@ -32,8 +34,7 @@ class Release(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        cls.files = cls.folder / "files"
-        run(CONTEXT.release, "--built", CONTEXT.build, cls.files)
+        cls.files = Path(CONTEXT.files)
         cls.environment = cls.folder / "environment"
         venv.create(cls.environment, with_pip=True)
         cls.python = cls.environment / "bin/python"
@@ -76,6 +77,25 @@ class Release(unittest.TestCase):
             if "/" in line and not any(name in line for name in ("ld-linux", "libc.so", "libm.so", "libgcc_s", "libstdc++")):
                 self.assertIn("/lib/sweep/", line)
 
+    def test_extras_are_those_of_the_program(self):
+        with zipfile.ZipFile(self.wheel) as wheel:
+            (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+            metadata = wheel.read(name).decode()
+        needed = set(re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE))
+        opened = set(re.findall(r"lib(cublasLt|cudnn|nccl)\.so", self.in_environment("sweep", "devices")))
+        self.assertLessEqual({"tensorboard; extra == 'tensorboard'", "pandas; extra == 'pandas'"}, needed)
+        self.assertEqual(len([line for line in needed if re.match(r"nvidia-\S+ ==\d+\.\*; extra == 'cuda'$", line)]), len(opened))
+        self.assertEqual("Provides-Extra: cuda" in metadata, bool(opened))
+
+    def test_the_driver_is_opened_at_run_time(self):
+        needed = re.findall(r"NEEDED.*\[(.+)\]", run("readelf", "-d", self.environment / "bin/sweep"))
+        self.assertIn("libc.so.6", needed)
+        self.assertFalse([name for name in needed if re.match(r"lib(cuda|cudart|cublas|cudnn|nccl)", name)])
+
+    def test_the_wheel_is_small(self):
+        limit = 30e6 if "cublasLt" in self.in_environment("sweep", "devices") else 12e6
+        self.assertLess(self.wheel.stat().st_size, limit)
+
     def test_the_archive_holds_the_program_that_runs_anywhere(self):
         (archive,) = self.files.glob("sweep-*.tar.gz")
         with tarfile.open(archive) as tar:
@@ -87,6 +107,7 @@ class Release(unittest.TestCase):
         (program,) = self.files.glob("sweep-runner_*.deb")
         (development,) = self.files.glob("libsweep-dev_*.deb")
         self.assertIn("libc6", run("dpkg-deb", "--field", program, "Depends"))
+        self.assertNotIn("mpi", run("dpkg-deb", "--field", program, "Depends"))
         self.assertIn("/usr/bin/sweep\n", run("dpkg-deb", "--contents", program))
         self.assertIn("nlohmann-json3-dev", run("dpkg-deb", "--field", development, "Depends"))
         self.assertIn("sweepConfig.cmake\n", run("dpkg-deb", "--contents", development))
@@ -100,8 +121,7 @@ class Release(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--release", required=True)
-    parser.add_argument("--build", required=True)
+    parser.add_argument("--files", required=True)
     arguments, rest = parser.parse_known_args()
-    CONTEXT.release, CONTEXT.build = arguments.release, arguments.build
+    CONTEXT.files = arguments.files
     sys.exit(not unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful())

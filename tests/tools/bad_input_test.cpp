@@ -131,7 +131,7 @@ TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
     EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: data set \"cifar10\" not found. Looked in:\n"));
     EXPECT_THAT(finished.err,
                 HasSubstr("/cache/sweep/cifar10: no such directory\nTo get it, run `sweep data get "
-                          "cifar10`; or "));
+                          "cifar10`, or train with --yes; or "));
     EXPECT_THAT(finished.err, HasSubstr("\n  data_batch_5.bin\n"));
     EXPECT_EQ(finished.out, "");
   }

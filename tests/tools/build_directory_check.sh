@@ -1,5 +1,5 @@
 #!/bin/bash
-# What tools/run and its neighbours make of a build directory: one that somebody configured by hand, and one that is new.
+# What tools/run and its neighbours make of a build directory: one that somebody configured by hand, and one that is new; and of systems.
 #   build_directory_check.sh SOURCES
 set -euo pipefail
 sources=$(readlink -f "$1")
@@ -32,4 +32,29 @@ message=$(build "$folder/build" a b 2>&1)
 [[ $message == *"for the first time: 2 steps, about 1 min on "* ]] || fail "of a first build it says: $message"
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
+
+# Packages by the names of the system, and what is said where there is nothing to build with.
+os_release=$folder/os-release
+on() { printf 'ID=%s\nVERSION_ID="%s"\nPRETTY_NAME="%s %s"\n' "$1" "$2" "$1" "$2" >"$os_release"; }
+package_manager() { echo "$manager"; }
+manager=apt-get
+[[ " $(packages run | tr '\n' ' ')" == *" g++ "*" libjs-vega "* ]] || fail "of Debian's packages: $(packages run)"
+for system in 'debian 12' 'debian 13' 'ubuntu 24.04' 'linuxmint 22'; do
+  # shellcheck disable=SC2086
+  on $system
+  message=$( (check_system run) 2>&1) || fail "$system is refused: $message"
+done
+for system in 'debian 11' 'ubuntu 22.04'; do
+  # shellcheck disable=SC2086
+  on $system
+  message=$( (check_system run) 2>&1) && fail "$system is not refused"
+  [[ $message == *"$system cannot build sweep: CMake 3.25, GCC 12 and libspng are needed"* ]] || fail "of $system it says: $message"
+done
+manager=dnf
+[[ " $(packages run | tr '\n' ' ')" == *" gcc-c++ "* ]] || fail "of Fedora's packages: $(packages run)"
+! packages run | grep -xE 'g\+\+|libjs-vega|-' || fail "names of Debian are among Fedora's"
+manager=''
+on alpine 3.20
+message=$( (command() { false; } && check_system run) 2>&1) && fail "a system without compilers is not refused"
+[[ $message == *"alpine 3.20 has neither apt-get nor dnf, and no cmake. Needed are what these Debian packages hold: "*"cmake "* ]] || fail "it says: $message"
 exit $failed

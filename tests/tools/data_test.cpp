@@ -68,6 +68,23 @@ TEST_F(Data, SaysWhatItCannotGet) {
   EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: /proc/sweep: cannot create: "));
 }
 
+TEST_F(Data, ASweepThatLacksItOffersToGetItAndYesDoes) {
+  const test::Environment data("SWEEP_DATA", folder_.path().string());
+  const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///nowhere");
+  folder_.write("s.json", R"({"dataset": "mnist", "network": "net.json"})");
+  const Finished offered = run({"s.json"});
+  EXPECT_EQ(offered.code, 2);
+  EXPECT_THAT(offered.err, HasSubstr("To get it, run `sweep data get mnist`, or train with --yes"));
+  const Finished tried = run({"s.json", "--yes"});
+  EXPECT_EQ(tried.code, 2);
+  EXPECT_EQ(tried.err,
+            "sweep: file:///nowhere/mnist/train-images-idx3-ubyte.gz: there is no such file, or it cannot be "
+            "read\n");
+  // A path is the person's own.
+  EXPECT_THAT(run({"s.json", "dataset={\"name\":\"mnist\",\"path\":\"gone\"}", "--yes"}).err,
+              HasSubstr("gone: "));
+}
+
 TEST_F(Data, DescribesWhatASweepFileReads) {
   // Classes 0, 1, 2, 0, … of which the last four validate.
   folder_.write("data/train-images-idx3-ubyte", test::idx({12, 2, 3}, test::some_bytes(72)));

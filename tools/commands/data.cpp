@@ -3,29 +3,24 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <span>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "core/base/suggest.h"
 #include "core/data/cache/cache_folder.h"
-#include "core/data/dataset_search.h"
 #include "core/data/dataset_summary.h"
-#include "core/data/fetch/fetch_dataset.h"
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
+#include "tools/commands/get_data.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
 #include "tools/table_format.h"
@@ -44,62 +39,6 @@ struct DataOptions {
 };
 
 std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6); }
-
-std::string shape_text(const Dataset& dataset) {
-  return fmt::format("[{}] of {}", fmt::join(dataset.shape, ", "),
-                     dataset.train.set->samples.index() == 0 ? "uint8" : "float32");
-}
-
-const KnownDataset& require_known(const std::string& name) {
-  if (const KnownDataset* known = find_known_dataset(name)) return *known;
-  std::vector<std::string> names;
-  for (const KnownDataset& known : known_datasets()) names.emplace_back(known.name);
-  throw ConfigError(
-      fmt::format("data get: got \"{}\", want {}{}", name, listed(names), suggestion(name, names)));
-}
-
-// The data set in the user's own place, if all of it is there.
-bool is_there_already(const KnownDataset& known, const fs::path& place) {
-  std::error_code ignored;
-  if (!fs::exists(place, ignored)) return false;
-  try {
-    load_dataset({.name = std::string(known.name), .path = place});
-    return true;
-  } catch (const DataError&) {
-    return false;
-  }
-}
-
-int get(const std::string& name) {
-  const KnownDataset& known = require_known(name);
-  const fs::path place = user_dataset_place(name);
-  if (place.empty())
-    throw ConfigError("data get: neither XDG_CACHE_HOME nor HOME says where the user's cache is");
-  if (is_there_already(known, place)) {
-    std::cout << fmt::format("{} is there already: {}\n", name, printable(place.string()));
-    return kExitDone;
-  }
-  const Terminal terminal = Terminal::of_process();
-  LiveRegion region(terminal);
-  const StopSignals signals;
-  FetchOptions options;
-  if (const char* mirror = std::getenv("SWEEP_DATA_MIRROR")) options.mirror = mirror;
-  options.progress = [&](const std::string& file, std::uint64_t done) {
-    if (terminal.interactive) region.draw({fmt::format("{}: {}: {} MB", name, file, megabytes(done))});
-    return StopSignals::requested() == 0;
-  };
-  const bool is_done = fetch_dataset(known, place, options);
-  region.clear();
-  if (!is_done) {
-    terminal.write(
-        fmt::format("sweep: stopped by {}; nothing was kept\n", signal_name(StopSignals::requested())));
-    return 128 + StopSignals::requested();
-  }
-  const Dataset dataset = load_dataset({.name = name, .path = place});
-  std::cout << fmt::format("{} is in {}: {} samples {}, {} to test\n", name, printable(place.string()),
-                           dataset.train.count, shape_text(dataset), dataset.test.count);
-  return kExitDone;
-}
 
 Json to_json(const Dataset& dataset, const Json& settings) {
   Json json = {{"name", dataset.name},
@@ -154,7 +93,7 @@ TextTable parts_table(const Dataset& dataset, const std::vector<PartSummary>& pa
 void print_text(const Dataset& dataset) {
   const std::vector<PartSummary> parts = summarize_parts(dataset);
   std::cout << printable(fmt::format("{}: {} in {}\nsamples {}, {} MB in memory\n", dataset.name,
-                                     dataset.format, dataset.source.string(), shape_text(dataset),
+                                     dataset.format, dataset.source.string(), sample_text(dataset),
                                      megabytes(memory_bytes(dataset))));
   if (const auto& names = dataset.feature_names; !names.empty()) {
     const auto shown = std::span(names).first(std::min(names.size(), kMaxFeaturesShown));
@@ -251,7 +190,7 @@ int run_data(const DataOptions& options) {
   if (options.words.front() != "get") return describe(options);
   if (options.words.size() != 2)
     throw ConfigError("data get: one name is needed: sweep data get fashion-mnist");
-  return get(options.words[1]);
+  return get_dataset(options.words[1], std::cout);
 }
 
 }  // namespace

@@ -13,9 +13,11 @@
 #include "runmanager/slurm/task_end.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
+#include "tools/commands/get_data.h"
 #include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
 #include "tools/commands/train.h"
+#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {
@@ -52,6 +54,9 @@ int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* 
   if (options.launcher.launcher != "slurm") signals.emplace();
   options.sweep.load.slurm = options.launcher.slurm;
   const Sweep sweep = load_sweep(options.sweep);
+  if (options.yes) {
+    if (const int code = get_missing_datasets(sweep); code != kExitDone) return code;
+  }
   options.runner.logdir = logdir_of(options.sweep);
   options.runner.command = typed;
   if (has_directory(options.sweep)) {

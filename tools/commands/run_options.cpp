@@ -185,6 +185,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   add_training_options(app, runner);
   add_launcher_options(app, options.launcher);
+  app.add_flag("--yes", options.yes, "first download a known data set that is missing, as \"data get\" does");
   app.add_flag("--dry-run", options.dry_run, "train nothing: print what `sweep plan` prints");
   // For the scripts of tasks.
   app.add_option("--list", options.list)->group("");

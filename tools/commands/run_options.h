@@ -39,6 +39,7 @@ struct RunOptions {
   SweepArguments sweep;
   RunnerOptions runner;
   LauncherOptions launcher;
+  bool yes = false;      // downloads known data sets that are missing
   bool dry_run = false;  // prints the plan instead
   std::string list;      // of a task on a cluster: where the runs are that it trains; empty: all
 };

@@ -34,9 +34,12 @@ Provides-Extra: tensorboard
 Requires-Dist: tensorboard; extra == 'tensorboard'
 Provides-Extra: pandas
 Requires-Dist: pandas; extra == 'pandas'
-Description-Content-Type: text/markdown
+{cuda}Description-Content-Type: text/markdown
 
 {readme}"""
+
+# The wheels with NVIDIA's libraries, which the program looks for in the environment that it is installed into. {}: the CUDA toolkit's major number.
+OF_NVIDIA = {"cublasLt": "nvidia-cublas", "cudnn": "nvidia-cudnn-cu{}", "nccl": "nvidia-nccl-cu{}"}
 
 
 def output_of(*command):
@@ -60,6 +63,14 @@ def glibc_needed(files):
     while glibc in NEWEST_LIBSTDCXX and NEWEST_LIBSTDCXX[glibc] < libstdcxx:
         glibc += 1
     return glibc
+
+
+def cuda_extra(program):
+    """The lines of METADATA for the wheels with the libraries that `program` opens where there is a GPU."""
+    opened = dict(re.findall(r"lib(cublasLt|cudnn|nccl)\.so\.(\d+)", output_of(program, "devices")))
+    needed = [f"Requires-Dist: {OF_NVIDIA[library].format(opened['cublasLt'])} =={major}.*; extra == 'cuda'\n"
+              for library, major in opened.items()]
+    return "".join(["Provides-Extra: cuda\n", *needed]) if needed else ""
 
 
 def write_wheel(path, info, files):
@@ -95,6 +106,7 @@ def main():
         subprocess.run(["strip", *binaries], check=True)
         tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_{platform.machine()}"
         files = {f"{name}.data/scripts/sweep": (program.read_bytes(), True)}
+        cuda = cuda_extra(program)
         program.unlink()
         for path in sorted(stage.rglob("*")):
             if path.is_file():
@@ -103,7 +115,7 @@ def main():
         files[f"sweep/{path.name}"] = (path.read_bytes(), False)
     info = f"{name}.dist-info"
     readme = (HERE / "README.md").read_text()
-    files[f"{info}/METADATA"] = (METADATA.format(version=arguments.version, readme=readme).encode(), False)
+    files[f"{info}/METADATA"] = (METADATA.format(version=arguments.version, cuda=cuda, readme=readme).encode(), False)
     wheel = f"Wheel-Version: 1.0\nGenerator: sweep\nRoot-Is-Purelib: false\nTag: {tag}\n"
     files[f"{info}/WHEEL"] = (wheel.encode(), False)
     files[f"{info}/LICENSE"] = ((HERE.parents[1] / "LICENSE").read_bytes(), False)

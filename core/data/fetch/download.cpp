@@ -39,6 +39,84 @@ std::string problem_of(const CommandResult& outcome) {
   }
 }
 
+// What a machine without curl may have: Python. With curl's exit codes.
+constexpr char kPythonCurl[] = R"(
+import ssl, sys, urllib.error, urllib.request
+url, path, most = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def fail(code, text=""):
+    print(text, file=sys.stderr)
+    sys.exit(code)
+
+def read(read_next, *arguments, **options):
+    try:
+        return read_next(*arguments, **options)
+    except urllib.error.HTTPError as error:
+        fail(22, f"The requested URL returned error: {error.code}")
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        is_late = isinstance(reason, OSError) and "timed out" in str(reason)
+        code = 28 if is_late else 60 if isinstance(reason, ssl.SSLError) else 37 if url.startswith("file:") else 7
+        fail(code, getattr(reason, "strerror", None) or reason)
+
+class HttpsOnly(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, request, source, code, message, headers, target):
+        if not target.startswith("https://"):
+            fail(1, f"is moved to {target}, which is not https://")
+        return super().redirect_request(request, source, code, message, headers, target)
+
+opener = urllib.request.build_opener(HttpsOnly)
+opener.addheaders = [("User-Agent", "sweep")]
+source = read(opener.open, url, timeout=60)
+done = 0
+try:
+    with open(path, "wb") as file:
+        while True:
+            piece = read(source.read, 1 << 16)
+            if not piece:
+                break
+            done += len(piece)
+            if done > most:
+                fail(63)
+            file.write(piece)
+except OSError as error:
+    fail(23, error.strerror)
+)";
+
+CommandResult run_curl(const std::string& url, const fs::path& path, std::uint64_t most_bytes,
+                       const std::function<bool()>& goes_on) {
+  const std::vector<std::string> curl = {"curl",
+                                         "--silent",
+                                         "--show-error",
+                                         "--fail",
+                                         "--location",
+                                         "--proto",
+                                         "=https,file",
+                                         "--proto-redir",
+                                         "=https",
+                                         "--max-redirs",
+                                         "10",
+                                         "--connect-timeout",
+                                         "30",
+                                         "--speed-time",
+                                         "60",
+                                         "--speed-limit",
+                                         "1000",
+                                         "--max-filesize",
+                                         std::to_string(most_bytes),
+                                         "--user-agent",
+                                         "sweep",
+                                         "--output",
+                                         path.string(),
+                                         "--url",
+                                         url};
+  CommandResult result = run_command(curl, goes_on);
+  if (result.started) return result;
+  result = run_command({"python3", "-I", "-c", kPythonCurl, url, path.string(), std::to_string(most_bytes)},
+                       goes_on);
+  return result.started ? result : run_needed(curl, goes_on);
+}
+
 }  // namespace
 
 bool download(const std::string& url, const fs::path& path, const DownloadOptions& options) {
@@ -52,32 +130,7 @@ bool download(const std::string& url, const fs::path& path, const DownloadOption
     ended = ended || (options.progress && !options.progress(done));
     return !ended && !too_large;
   };
-  const CommandResult outcome = run_needed({"curl",
-                                            "--silent",
-                                            "--show-error",
-                                            "--fail",
-                                            "--location",
-                                            "--proto",
-                                            "=https,file",
-                                            "--proto-redir",
-                                            "=https",
-                                            "--max-redirs",
-                                            "10",
-                                            "--connect-timeout",
-                                            "30",
-                                            "--speed-time",
-                                            "60",
-                                            "--speed-limit",
-                                            "1000",
-                                            "--max-filesize",
-                                            std::to_string(options.most_bytes),
-                                            "--user-agent",
-                                            "sweep",
-                                            "--output",
-                                            path.string(),
-                                            "--url",
-                                            url},
-                                           goes_on);
+  const CommandResult outcome = run_curl(url, path, options.most_bytes, goes_on);
   if (ended) return false;
   std::error_code error;
   if (too_large || outcome.code == kTooLarge || (fs::file_size(path, error) > options.most_bytes && !error)) {

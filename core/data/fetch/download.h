@@ -1,4 +1,4 @@
-// Downloads files and unpacks archives with the programs curl and tar.
+// Downloads files and unpacks archives with the programs curl, or else python3, and tar.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct DownloadOptions {
 };
 
 /// Downloads `url` to the new file `path`. Only https:// and file:// are possible, and a redirection leads to
-/// https:// only; curl checks certificates. Returns false if options.progress ended it. Throws DataError of
+/// https:// only; certificates are checked. Returns false if options.progress ended it. Throws DataError of
 /// one line if the URL cannot be reached, names nothing, is larger than options.most_bytes, makes no progress
-/// for a minute, or if curl is not installed; IoError if the file cannot be written.
+/// for a minute, or if neither curl nor python3 is installed; IoError if the file cannot be written.
 bool download(const std::string& url, const std::filesystem::path& path, const DownloadOptions& options);
 
 /// Unpacks the files called `names` from the tar archive `archive`, plain or compressed, into `folder`. A

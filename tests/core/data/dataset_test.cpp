@@ -278,7 +278,8 @@ TEST_F(LoadDataset, ListsEveryPlaceItLookedIn) {
   EXPECT_THAT(message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
               AllOf(HasSubstr(file("mnist") +
                               ": not a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
-                    HasSubstr("\nTo get it, run `sweep data get mnist`; or put its files into one of these"),
+                    HasSubstr("\nTo get it, run `sweep data get mnist`, or train with --yes; or put its "
+                              "files into one of these"),
                     EndsWith("Its files, plain or compressed by gzip, with the SHA-256 of their content:\n"
                              "  train-images-idx3-ubyte  "
                              "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db\n"

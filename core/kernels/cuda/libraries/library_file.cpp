@@ -91,6 +91,7 @@ std::vector<fs::path> library_directories() {
   if (!error) {
     directories.add(program);
     directories.add(program.parent_path() / "lib");
+    directories.add_python(program.parent_path());
   }
   for (const fs::path& toolkit : entries("/usr/local", "cuda")) {
     directories.add(toolkit / "lib64");

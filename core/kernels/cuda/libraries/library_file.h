@@ -53,9 +53,10 @@ using LibraryObject = std::unique_ptr<std::remove_pointer_t<Pointer>, Status (*)
 /// Declares `member`, a pointer to the function `name` of the library whose LibraryFile is `file`.
 #define SWEEP_LIBRARY_FUNCTION(member, name) decltype(::name)* member = file.find<decltype(::name)>(#name)
 
-/// Existing directories that may hold CUDA libraries but that the dynamic linker does not search: beside the
-/// program, of CUDA toolkits, and of PyPI wheels (nvidia/*/lib) in the environments of VIRTUAL_ENV,
-/// CONDA_PREFIX and the first python3 on PATH, in ~/.local, and system-wide.
+/// Existing directories that may hold CUDA libraries but that the dynamic linker does not search: next to the
+/// program, of PyPI wheels (nvidia/*/lib) in the environment that the program was installed into, of CUDA
+/// toolkits, and of wheels in the environments of VIRTUAL_ENV, CONDA_PREFIX and the first python3 on PATH, in
+/// ~/.local, and system-wide.
 std::vector<std::filesystem::path> library_directories();
 
 }  // namespace sweep::cuda

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
+#include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/tar_files.h"
@@ -106,6 +107,38 @@ TEST_F(FetchDataset, SaysWhatCannotBeFetched) {
     EXPECT_THAT(error<ConfigError>(), HasSubstr("want the beginning of a URL, https://")) << other;
   }
   EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+// A wheel is installed where there is Python, and often nothing else.
+class FetchWithPython : public FetchDataset {
+ protected:
+  FetchWithPython() {
+    fs::create_directory(folder_ / "bin");
+    fs::create_symlink("/usr/bin/python3", folder_ / "bin/python3");
+  }
+
+  const test::Environment path_{"PATH", (folder_ / "bin").string()};
+};
+
+TEST_F(FetchWithPython, PutsCheckedFilesIntoItsDirectory) {
+  write_files();
+  EXPECT_TRUE(fetch());
+  EXPECT_EQ(read_file(place_ / "two.gz"), gzip("hello"));
+}
+
+TEST_F(FetchWithPython, SaysTheSameOfWhatCannotBeFetched) {
+  const std::string url = options_.mirror + "/tiny/one.gz";
+  EXPECT_EQ(error(), url + ": there is no such file, or it cannot be read");
+  write_files();
+  options_.most_bytes = 10;
+  EXPECT_EQ(error(), url + ": has more than 10 bytes, which is the most that is allowed");
+  options_.most_bytes = 1000;
+  options_.mirror = "https://127.0.0.1:1";
+  EXPECT_EQ(error(),
+            "https://127.0.0.1:1/tiny/one.gz: cannot be reached (Connection refused): is there a network?");
+  EXPECT_THAT(names(), testing::IsEmpty());
+  fs::remove(folder_ / "bin/python3");
+  EXPECT_EQ(error(), "the program curl is needed and not in PATH. Install it with `apt-get install curl`");
 }
 
 TEST_F(FetchDataset, StopsWhenItIsToldTo) {

@@ -156,6 +156,18 @@ TEST_F(LibrarySearch, FindsWhatIsBesideTheProgram) {
   EXPECT_THAT(library_directories(), Contains(directory));
 }
 
+// A wheel puts the program into PREFIX/bin, and NVIDIA's wheels are in PREFIX/lib/python3.*/site-packages.
+TEST_F(LibrarySearch, FindsTheWheelsNextToTheProgramFirst) {
+  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path python = bin.parent_path() / "lib/python3.99", other = root_ / "lib/python3.12";
+  const fs::path file = installed(python / "site-packages/nvidia/cudnn/lib");
+  installed(other / "site-packages/nvidia/cudnn/lib");
+  const test::Environment variable("VIRTUAL_ENV", root_.string());
+  const LibraryFile library({kName});
+  fs::remove_all(python);
+  EXPECT_EQ(library.path(), file) << library.problem();
+}
+
 TEST_F(LibrarySearch, SaysWhichNamesWereLookedForAndWhere) {
   const LibraryFile library({"libnothing.so.1", "libnothing.so.2"});
   EXPECT_FALSE(library);
