@@ -1,9 +1,12 @@
 #include "core/base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -262,7 +265,32 @@ void sync_directory(const std::filesystem::path& directory) {
     throw_io(directory, "cannot sync", errno);
 }
 
+// Syncs all of a file system on a local disk, which takes as long as a few of its files. Others may not wait
+// for their server. Returns whether it did.
+static bool sync_file_system(const std::filesystem::path& directory) {
+  const FileDescriptor file(open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  constexpr std::array kLocal = {std::int64_t{EXT4_SUPER_MAGIC}, std::int64_t{XFS_SUPER_MAGIC},
+                                 std::int64_t{BTRFS_SUPER_MAGIC}};
+  struct statfs info {};
+  if (file.get() < 0 || ::fstatfs(file.get(), &info) != 0) return false;
+  if (std::ranges::find(kLocal, static_cast<std::int64_t>(info.f_type)) == kLocal.end()) return false;
+  if (::syncfs(file.get()) != 0) throw_io(directory, "cannot sync", errno);
+  return true;
+}
+
+static bool are_on_one_device(std::span<const std::filesystem::path> files) {
+  std::set<dev_t> devices;
+  for (const std::filesystem::path& file : files) {
+    struct stat info {};
+    if (::stat(file.c_str(), &info) == 0) devices.insert(info.st_dev);
+  }
+  return devices.size() == 1;
+}
+
 void sync_files(std::span<const std::filesystem::path> files) {
+  constexpr std::size_t kMany = 100;
+  if (files.size() > kMany && are_on_one_device(files) && sync_file_system(directory_of(files.front())))
+    return;
   struct OpenFile {
     OpenFile(const std::filesystem::path& p, int fd) : path(p), file(fd) {}
     const std::filesystem::path& path;

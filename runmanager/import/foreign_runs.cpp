@@ -1,6 +1,7 @@
 #include "runmanager/import/foreign_runs.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/import/flat_yaml.h"
 #include "runmanager/import/foreign_params.h"
 #include "runmanager/inspect/event_export.h"
 #include "tbwriter/event_file_name.h"
@@ -126,7 +126,7 @@ class RunMaker {
       Step& step = steps_[{point.step, part == Part::kRun}];
       step.values.step = point.step;
       step.values.in_events = part == Part::kRun;
-      step.values.values.emplace_back(name, point.value);
+      step.values.values.emplace_back(&metric_called(name), point.value);
       step.time = std::max(step.time, point.wall_time);
     }
   }
@@ -138,20 +138,37 @@ class RunMaker {
         const fs::path file = top_ / at / name;
         std::error_code error;
         if (!fs::is_regular_file(file, error)) continue;
-        const FlatYaml yaml = read_flat_yaml(read_file(file));
-        for (const auto& [key, value] : yaml.values) {
-          if (!key.starts_with("wandb") && !key.starts_with('_'))
-            run_.params.emplace_back(key, param_of_text(value));
+        try {
+          read_settings(file, remarks);
+        } catch (const YAML::Exception& problem) {
+          remarks.push_back(fmt::format("{}: left out: {}", file.string(), problem.what()));
         }
-        std::vector<std::string> nested = yaml.nested;
-        std::erase_if(nested, [](const std::string& key) { return key.starts_with('_'); });
-        if (!nested.empty())
-          remarks.push_back(fmt::format("{}: left out, as only plain values are parameters: {}",
-                                        file.string(), fmt::join(nested, ", ")));
         if (!run_.params.empty()) return;
       }
       if (at.empty()) return;
     }
+  }
+
+  // Of W&B's objects, the "value" counts. Throws YAML::Exception.
+  void read_settings(const fs::path& file, std::vector<std::string>& remarks) {
+    std::vector<std::string> nested;
+    const YAML::Node settings = YAML::Load(read_file(file));
+    if (!settings.IsMap()) return;
+    for (const auto& setting : settings) {
+      const std::string key = setting.first.Scalar();
+      if (key.starts_with("wandb") || key.starts_with('_')) continue;
+      YAML::Node value = setting.second;
+      if (value.IsMap() && value["value"]) value.reset(value["value"]);
+      if (value.IsScalar())
+        run_.params.emplace_back(key, param_of_text(value.Scalar()));
+      else if (value.IsNull())
+        run_.params.emplace_back(key, "null");
+      else
+        nested.push_back(key);
+    }
+    if (nested.empty()) return;
+    remarks.push_back(fmt::format("{}: left out, as only plain values are parameters: {}", file.string(),
+                                  fmt::join(nested, ", ")));
   }
 
   const fs::path top_;

@@ -87,8 +87,9 @@ void add_events(const fs::path& directory, const ForeignRun& run) {
   options.purge_step = (std::int64_t{1} << 31);  // Above all steps, so that no point of the others is void.
   tbwriter::SummaryWriter writer(directory, options);
   writer.add_hparams_start(to_hparams(run.params));
-  ReportHistory history([&writer](std::int64_t step, const EpochRecord& record) {
-    if (const auto points = epoch_points(record); !points.empty()) writer.add_scalar_batch(points, step);
+  ReportHistory history([&](std::int64_t step, const EpochRecord& record) {
+    const auto points = epoch_points(history.not_in_events(record));
+    if (!points.empty()) writer.add_scalar_batch(points, step);
   });
   for (const MetricReport& report : run.reports) history.add(report, std::nullopt);
   history.close();

@@ -1,11 +1,10 @@
 #include "runmanager/sweepfile/command_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <regex>
 
+#include "core/base/error.h"
 #include "runmanager/config/metrics.h"
+#include "runmanager/sweepfile/metric_pattern.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -58,10 +57,9 @@ void read_metrics(const JsonView& node, CommandSpec& spec, Problems& problems) {
     }
     spec.metrics.emplace_back(member.key(), member.text());
     try {
-      if (parse_metric_pattern(member.text()).value_group == 0)
-        problems.add_value(member, "a regular expression with a group, which is the value");
-    } catch (const std::regex_error& error) {
-      problems.add_value(member, fmt::format("a regular expression; {}", error.what()));
+      MetricPattern check(member.text());
+    } catch (const ConfigError& error) {
+      problems.add_value(member, error.what());
     }
   }
 }
@@ -82,37 +80,6 @@ void read_timeout(const JsonView& node, CommandSpec& spec, Problems& problems) {
 }
 
 }  // namespace
-
-MetricPattern parse_metric_pattern(std::string_view pattern) {
-  MetricPattern parsed;
-  std::string text;
-  std::size_t groups = 0;
-  bool in_class = false;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    if (c == '\\' && i + 1 < pattern.size()) {
-      text += c;
-      text += pattern[++i];
-      continue;
-    }
-    if (c == '[') in_class = true;
-    if (c == ']') in_class = false;
-    text += c;
-    if (c != '(' || in_class) continue;
-    const std::string_view rest = pattern.substr(i + 1);
-    const bool is_step = rest.starts_with("?<step>") || rest.starts_with("?P<step>");
-    if (rest.starts_with("?") && !is_step) continue;
-    ++groups;
-    if (is_step) {
-      parsed.step_group = groups;
-      i += rest.find('>') + 1;
-    } else if (parsed.value_group == 0) {
-      parsed.value_group = groups;
-    }
-  }
-  parsed.regex = std::regex(text, std::regex::ECMAScript | std::regex::optimize);
-  return parsed;
-}
 
 void make_command_self_contained(JsonDocument& root, const fs::path& directory) {
   Json& cwd = root.json.emplace("cwd", "").first.value();

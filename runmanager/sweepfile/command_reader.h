@@ -1,25 +1,13 @@
 // Reads what a sweep file says about a person's own program.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
-#include <regex>
-#include <string_view>
 
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
-
-/// A regular expression of "metrics".
-struct MetricPattern {
-  std::regex regex;
-  std::size_t value_group = 0, step_group = 0;  // 0: there is none
-};
-
-/// The first group of `pattern` is the value; one that is named "step" is its step. Throws std::regex_error.
-MetricPattern parse_metric_pattern(std::string_view pattern);
 
 /// Makes the paths of "cwd" and "inputs" absolute. `directory`: of the sweep file, the default of "cwd".
 void make_command_self_contained(JsonDocument& root, const std::filesystem::path& directory);

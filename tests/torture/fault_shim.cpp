@@ -6,9 +6,10 @@
 //     ACTION     kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always;
 //                short-once, short-always: half of the bytes are read, written, sent or received
 //     FUNCTION   the name of a function below: open stands for openat as well, opendir for openat of a
-//                directory, unlink for unlinkat and remove, read for pread, fsync for fdatasync, clone for
-//                pthread_create, malloc for calloc, realloc and aligned_alloc. stack: a malloc whose
-//                innermost callers were not seen before, so that each line that takes memory fails once.
+//                directory, unlink for unlinkat and remove, read for pread, fsync for fdatasync and syncfs,
+//                clone for pthread_create, malloc for calloc, realloc and aligned_alloc. stack: a malloc
+//                whose innermost callers were not seen before, so that each line that takes memory fails
+//                once.
 //     N          counts from 1. Memory counts only after another call was counted, because before main() a
 //                program cannot report what is wrong.
 //   SWEEP_FAULT_DIR=PATH     of calls on files, only those on files below it count, and on sockets,
@@ -190,6 +191,11 @@ int fsync(int fd) {
 
 int fdatasync(int fd) {
   static const auto next = real<int (*)(int)>("fdatasync");
+  return checked("fsync", is_watched(fd), [&] { return next(fd); });
+}
+
+int syncfs(int fd) {
+  static const auto next = real<int (*)(int)>("syncfs");
   return checked("fsync", is_watched(fd), [&] { return next(fd); });
 }
 

@@ -27,12 +27,12 @@ FATES = (("all", "all"), ("all", "none"), ("none", "none"), ("random", "random")
 class LoggedFile:
     def __init__(self):
         self.changes = []  # (position in the log, offset, data), or None as data for a truncation
-        self.syncs = []  # positions in the log
+        self.syncs = []  # (position in the log, position up to which it has changes)
 
     def content(self, end, fate, rng):
         """The bytes after a power cut before position `end`."""
         changes = [change for change in self.changes if change[0] < end]
-        synced = max((sync for sync in self.syncs if sync < end), default=-1)
+        synced = max((covered for position, covered in self.syncs if position < end), default=-1)
         safe = sum(1 for change in changes if change[0] < synced)
         kept = {"all": len(changes), "none": safe, "random": rng.randint(safe, len(changes))}[fate]
         content = bytearray()
@@ -54,7 +54,7 @@ class LoggedFile:
 class WriteLog:
     def __init__(self, path):
         self.names = []  # (position, operation, path, path2, file)
-        self.directory_syncs = []  # (position, path)
+        self.directory_syncs = []  # (position, path, position up to which it has changes)
         self.times = []  # of each position, in seconds
         files = {}  # by inode, which may be used again
         with path.open("rb") as log:
@@ -72,25 +72,32 @@ class WriteLog:
                 elif operation == "truncate":
                     files[inode].changes.append((position, int(offset), None))
                 elif operation == "sync":
-                    files[inode].syncs.append(position)
+                    files[inode].syncs.append((position, position))
                 elif operation == "syncdir":
-                    self.directory_syncs.append((position, paths[0]))
+                    self.directory_syncs.append((position, paths[0], position))
+                elif operation == "syncfs":
+                    begin = position
+                elif operation == "syncedfs":
+                    for file in files.values():
+                        file.syncs.append((position, begin))
+                    for path in {os.path.dirname(name) for _, _, *names, _ in self.names for name in names if name}:
+                        self.directory_syncs.append((position, path, begin))
                 else:
                     self.names.append((position, operation, paths[0], paths[1], files.get(inode)))
 
     def slack(self, directory):
         """A run that ends while a round of syncs begins waits for the end of the next. Both rounds take longer by this
         clock the more the machine has to do; how much is seen from the times between the ends of rounds."""
-        ends = [self.times[0], *(self.times[position] for position, path in self.directory_syncs if path == directory)]
+        ends = [self.times[0], *(self.times[position] for position, path, _ in self.directory_syncs if path == directory)]
         longest = max((after - before for before, after in zip(ends, ends[1:])), default=PROMISED)
         return max(SLACK, SLACK + 2 * (longest - PROMISED))
 
     def tree_at(self, end, fate, rng):
         """{path: file, or None for a directory} after a power cut before position `end`."""
         last = {}
-        for position, path in self.directory_syncs:
+        for position, path, covered in self.directory_syncs:
             if position < end:
-                last[path] = position
+                last[path] = max(covered, last.get(path, -1))
         cuts = {}
         tree = {}
         for position, operation, path, path2, file in self.names:

@@ -7,8 +7,8 @@
 //
 // A log entry is a line "OPERATION\tNANOSECONDS\tINODE\tOFFSET\tLENGTH\tPATH\tPATH2\n", LENGTH bytes, and
 // "\n":
-//   create (a name for a new file), write, truncate (to OFFSET), sync, syncdir, rename, link, unlink, mkdir,
-//   rmdir
+//   create (a name for a new file), write, truncate (to OFFSET), sync, syncdir, syncfs and syncedfs (its
+//   begin and its end), rename, link, unlink, mkdir, rmdir
 // An entry is written after the operation has succeeded. Entries of one thread are in order. Of two threads,
 // a sync may come before a write that it covered, which makes the replay only more severe.
 #include <dlfcn.h>
@@ -190,6 +190,14 @@ int truncate(const char* path, off_t size) {
 int fsync(int fd) { return logged_sync(fd, "fsync"); }
 
 int fdatasync(int fd) { return logged_sync(fd, "fdatasync"); }
+
+int syncfs(int fd) {
+  const std::string path = path_of(fd);
+  if (is_below(path)) add("syncfs", 0, 0, path);
+  const int result = real<int (*)(int)>("syncfs")(fd);
+  if (result == 0 && is_below(path)) add("syncedfs", 0, 0, path);
+  return result;
+}
 
 int rename(const char* from, const char* to) {
   static const auto next = real<int (*)(const char*, const char*)>("rename");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -24,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kAttemptFile = ".attempt", *kProgramLock = ".program.lock";
+constexpr const char* kProgramLock = ".program.lock";
 // TensorBoard's page of hyperparameters breaks at larger steps.
 constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
 // Our file may come after the program's, whose points it must not make void.
@@ -63,8 +62,7 @@ void CommandFiles::open() {
   if (!is_same) {
     prepare_run_directory(directory_, [this] { check_owner(); });
     std::error_code ignored;
-    for (const char* name : {kMetricsFile, kAttemptFile, kCheckpointFolder})
-      fs::remove_all(directory_ / name, ignored);
+    for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(directory_ / name, ignored);
   }
   remove_temporaries(directory_);
   std::error_code error;
@@ -90,17 +88,6 @@ void CommandFiles::lock() {
   }
 }
 
-int CommandFiles::next_attempt() {
-  int number = 0;
-  try {
-    const std::string text = read_file(directory_ / kAttemptFile);
-    std::from_chars(text.data(), text.data() + text.size(), number);
-  } catch (const DataError&) {
-  }
-  write_file_atomically(directory_ / kAttemptFile, std::to_string(++number) + "\n", Survives::kKill);
-  return number;
-}
-
 void CommandFiles::check_owner() const {
   if (options_.owner && !owns(*options_.owner)) throw RunTakenOver{};
 }
@@ -121,11 +108,6 @@ void CommandFiles::open_events() {
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
   if (step >= 0 && step <= kMaxStep && !values.values.empty()) events_->epoch(values, std::nullopt, step);
-}
-
-void CommandFiles::rewrite_events(const std::function<void(const ReportHistory::Closed&)>& all) {
-  open_events();
-  all([this](std::int64_t step, const EpochRecord& values) { write_events(step, values); });
 }
 
 void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {

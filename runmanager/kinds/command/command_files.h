@@ -2,14 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/file.h"
-#include "runmanager/kinds/command/report_history.h"
 #include "runmanager/kinds/run_kind.h"
 #include "runmanager/tensorboard/run_log.h"
 
@@ -28,16 +26,14 @@ class CommandFiles {
   /// Makes the directory, or takes it over: what another run has left there goes, what this one has left
   /// stays, except the events, which are written anew.
   void open();
-  /// The number of the next attempt, from 1 on.
-  int next_attempt();
   /// Seconds of the starts before this one.
   double earlier_seconds() const { return earlier_seconds_; }
   /// Throws RunTakenOver if another process has taken the run over.
   void check_owner() const;
 
   void write_events(std::int64_t step, const EpochRecord& values);
-  /// Replaces the events by those that `all` passes on.
-  void rewrite_events(const std::function<void(const ReportHistory::Closed&)>& all);
+  /// Replaces the events by new ones, which have no values yet.
+  void open_events();
 
   /// Writes run.json of a run that goes on. `seconds`: of this start, here and below.
   void save(std::vector<EpochRecord> epochs, double seconds);
@@ -47,7 +43,6 @@ class CommandFiles {
 
  private:
   void lock();
-  void open_events();
   void end_events(RunStatus status, const std::string& reason);
   void remove_own_events() const;
 

@@ -65,7 +65,7 @@ class CommandRun {
         files_(task, options),
         history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); }),
         watch_(make_epoch_watch(task.config, true)),
-        lines_(spec_),
+        printed_(spec_),
         metrics_(files_.directory() / kMetricsFile),
         events_(files_.directory()) {}
 
@@ -108,9 +108,16 @@ class CommandRun {
   // What earlier starts have reported.
   void read_earlier() {
     const UseReport add = [this](const MetricReport& report) { history_.add(report, std::nullopt); };
-    metrics_.poll(add, [this] { history_.begin_attempt(); });
+    metrics_.poll(add, [this](int attempt) {
+      attempt_ = attempt;
+      history_.begin_attempt();
+    });
     events_.poll(add);
     history_.close();
+    begin_live();
+  }
+
+  void begin_live() {
     is_live_ = true;
     observer_.begin_run(plan());
     closed_ = history_.size();
@@ -132,13 +139,13 @@ class CommandRun {
                              .params = task_.config.params,
                              .run_directory = files_.directory(),
                              .repeat = task_.config.repeat,
-                             .attempt = files_.next_attempt(),
+                             .attempt = ++attempt_,
                              .threads = options_.threads(),
                              .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>())};
     write_file_atomically(files_.directory() / kParamsFile, params_text(start.params), Survives::kKill);
     metrics_.append_attempt(start.attempt);
     history_.begin_attempt();
-    lines_.begin_attempt();
+    printed_.begin_attempt();
     events_.begin_attempt();
     const std::vector<std::string> words = command_words(start);
     log_->info("attempt {}: {}", start.attempt, shell_command(words));
@@ -154,7 +161,7 @@ class CommandRun {
       look(end.has_value());
       if (!end) check_deadlines(program);
     }
-    splitter_.finish([this](std::string_view line) { read_line(line); });
+    printed_.finish();
     look(true);
     history_.close();
     output_->end_line();
@@ -180,25 +187,22 @@ class CommandRun {
         const std::string_view text(part.data(), static_cast<std::size_t>(size));
         last_sign_ = options_.clock();
         output_->write(text);
-        if (!errors && !spec_.metrics.empty())
-          splitter_.add(text, [this](std::string_view line) { read_line(line); });
+        if (!errors) printed_.add(text);
       }
     }
-  }
-
-  void read_line(std::string_view line) {
-    lines_.read(line, [this](const MetricReport& report) { found_.push_back(report); });
   }
 
   // Follows files and the clock, as often as is worth it.
   void look(bool is_last) {
     const double now = options_.clock();
-    if (!found_.empty()) keep_found();
-    if (now < next_look_ && !is_last) return;
+    const OutputMetrics::Found found = printed_.take();
+    if (found.reports.empty() && now < next_look_ && !is_last) return;
     next_look_ = now + kSecondsBetweenLooks;
     std::vector<MetricReport> reports;
     const UseReport keep = [&reports](const MetricReport& report) { reports.push_back(report); };
-    metrics_.poll(keep, [] {});
+    // They go to the file first: they are there when the run goes on later.
+    if (!found.reports.empty()) metrics_.append(found, keep);
+    metrics_.poll(keep, [](int) {});
     events_.poll(keep);
     // When each was made since the last look is not known: evenly is nearest to what programs do.
     for (std::size_t i = 0; i < reports.size(); ++i)
@@ -212,30 +216,22 @@ class CommandRun {
     files_.save(history_.epochs(), now - begin_);
   }
 
-  // What lines of the output say goes to the file of metrics first, from which it is read: it is there when
-  // the run goes on later.
-  void keep_found() {
-    std::string lines;
-    for (const MetricReport& report : std::exchange(found_, {})) lines += metric_line(report) + "\n";
-    lines.pop_back();
-    metrics_.append(lines);
-    next_look_ = 0;
-  }
-
   void add(const MetricReport& report, double when) {
     last_sign_ = last_report_ = options_.clock();
     if (!history_.add(report, when - begin_ + files_.earlier_seconds())) return;
     log_->info("starts over at step {}", report.step.value_or(1));
     events_.set_aside_earlier();
     watch_ = make_epoch_watch(task_.config, true);
-    files_.rewrite_events([this](const auto& use) { history_.for_each(use); });
-    observer_.begin_run(plan());
-    closed_ = history_.size();
+    files_.open_events();
+    closed_ = 0;
+    is_live_ = false;
+    history_.repeat();
+    begin_live();
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {
-    files_.write_events(step, values);
-    EpochRecord epoch = history_.last();
+    files_.write_events(step, history_.not_in_events(values));
+    EpochRecord epoch = values;
     epoch.epoch = static_cast<int>(++closed_);
     if (watch_) watch_->add(epoch);
     if (!is_live_ || !history_.keeps_last()) return;
@@ -307,16 +303,15 @@ class CommandRun {
   CommandFiles files_;
   ReportHistory history_;
   std::optional<EpochWatch> watch_;
-  LineMetrics lines_;
+  OutputMetrics printed_;
   MetricFile metrics_;
   ProgramEvents events_;
   std::optional<LogFile> log_;
   std::optional<OutputLog> output_;
-  LineSplitter splitter_;
-  std::vector<MetricReport> found_;  // in lines of the output, not yet in the file of metrics
-  std::optional<Reason> reason_;     // why the program was ended
+  std::optional<Reason> reason_;  // why the program was ended
   std::array<bool, 2> is_open_ = {true, true};
   std::size_t closed_ = 0;  // steps so far
+  int attempt_ = 0;         // of all starts
   bool is_live_ = false;
   double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;
   double ask_end_ = 0, next_look_ = 0, next_save_ = 0;

@@ -6,14 +6,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/event_decoder.h"
 #include "tbwriter/event_file_name.h"
@@ -26,6 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxLine = 1 << 16;  // of which metrics are found
 constexpr const char* kAttempt = "sweep_attempt";
+constexpr double kStepLimit = 1e15;
 
 // Python writes NaN and Infinity, which JSON does not have.
 std::string with_quoted_numbers(std::string_view line) {
@@ -65,17 +68,8 @@ Json parse_line(std::string_view line) {
   return json;
 }
 
-std::optional<double> number_in(const std::csub_match& text) {
-  double value = 0;
-  std::string_view digits(text.first, static_cast<std::size_t>(text.length()));
-  if (digits.starts_with('+')) digits.remove_prefix(1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-}  // namespace
-
-std::optional<MetricReport> parse_metric_line(std::string_view line) {
+// Nothing: the line is no report, or was cut.
+std::optional<MetricReport> parse_report(std::string_view line) {
   const Json json = parse_line(line);
   if (!json.is_object()) return std::nullopt;
   MetricReport report;
@@ -84,24 +78,14 @@ std::optional<MetricReport> parse_metric_line(std::string_view line) {
     const std::optional<double> number = number_of(value);
     if (!number) continue;
     if (key != step_key)
-      report.values.emplace_back(key, *number);
-    else if (*number >= 0 && *number < 1e15)
+      report.values.emplace_back(&metric_called(key), *number);
+    else if (*number >= 0 && *number < kStepLimit)
       report.step = static_cast<std::int64_t>(*number);
   }
   return report.values.empty() ? std::nullopt : std::optional(std::move(report));
 }
 
-std::string metric_line(const MetricReport& report) {
-  // There may be millions, for which an object of JSON takes too long.
-  std::string line = report.step ? fmt::format("{{\"step\":{}", *report.step) : "{";
-  for (const auto& [name, value] : report.values) {
-    const std::string key = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
-    line += line.size() > 1 ? "," : "";
-    line += fmt::format("{}:{}", key,
-                        std::isfinite(value) ? fmt::format("{}", value) : json_number(value).dump());
-  }
-  return line + "}";
-}
+}  // namespace
 
 void LineSplitter::add(std::string_view text, const std::function<void(std::string_view)>& use) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -122,57 +106,73 @@ void LineSplitter::finish(const std::function<void(std::string_view)>& use) {
   if (!rest_.empty()) use(std::exchange(rest_, {}));
 }
 
-LineMetrics::LineMetrics(const CommandSpec& spec) {
-  for (const auto& [name, pattern] : spec.metrics) entries_.push_back({name, parse_metric_pattern(pattern)});
+OutputMetrics::OutputMetrics(const CommandSpec& spec) {
+  for (const auto& [name, pattern] : spec.metrics)
+    entries_.push_back({&metric_called(name), compact_json_text(name), MetricPattern(pattern)});
 }
 
-// Without steps of their own, it is not known whether the values of an attempt go on or start over. Who keeps
-// checkpoints says the step.
-void LineMetrics::begin_attempt() {
+void OutputMetrics::begin_attempt() {
   for (Entry& entry : entries_) entry.count = 0;
 }
 
-void LineMetrics::read(std::string_view line, const UseReport& use) {
+void OutputMetrics::add(std::string_view text) {
+  if (!entries_.empty()) splitter_.add(text, [this](std::string_view line) { read(line); });
+}
+
+void OutputMetrics::finish() {
+  splitter_.finish([this](std::string_view line) { read(line); });
+}
+
+void OutputMetrics::read(std::string_view line) {
   for (Entry& entry : entries_) {
-    std::cmatch match;
-    if (!std::regex_search(line.data(), line.data() + line.size(), match, entry.pattern.regex)) continue;
-    const std::optional<double> value = number_in(match[entry.pattern.value_group]);
-    if (!value) continue;
-    MetricReport report{.step = ++entry.count, .values = {{entry.name, *value}}};
-    if (entry.pattern.step_group > 0) {
-      const std::optional<double> step = number_in(match[entry.pattern.step_group]);
-      if (step && *step >= 0 && *step < 1e15) report.step = static_cast<std::int64_t>(*step);
-    }
-    use(report);
+    const std::optional<MetricPattern::Match> match = entry.pattern.find(line);
+    if (!match) continue;
+    const std::int64_t step = match->step.value_or(++entry.count);
+    found_.reports.push_back({.step = step, .values = {{entry.metric, match->value}}});
+    // There may be millions, for which an object of JSON takes too long.
+    const std::string value =
+        std::isfinite(match->value) ? fmt::format("{}", match->value) : json_number(match->value).dump();
+    fmt::format_to(std::back_inserter(found_.lines), "{{\"step\":{},{}:{}}}\n", step, entry.name, value);
   }
 }
 
-void MetricFile::poll(const UseReport& use, const std::function<void()>& attempt) {
+void MetricFile::poll(const UseReport& use, const std::function<void(int)>& attempt, std::uint64_t end) {
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (file.get() < 0) return;
+  const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
   const auto read_line = [&](std::string_view line) {
-    if (line.starts_with(fmt::format("{{\"{}\":", kAttempt)))
-      attempt();
-    else if (const auto report = parse_metric_line(line))
+    if (line.starts_with(mark))
+      attempt(std::atoi(std::string(line.substr(mark.size())).c_str()));
+    else if (const auto report = parse_report(line))
       use(*report);
   };
   std::array<char, 1 << 16> part;
-  for (;;) {
-    const ssize_t size = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
+  while (file.get() >= 0 && offset_ < end) {
+    const std::size_t wanted = std::min<std::uint64_t>(part.size(), end - offset_);
+    const ssize_t size = ::pread(file.get(), part.data(), wanted, static_cast<off_t>(offset_));
     if (size <= 0) return;
     offset_ += static_cast<std::uint64_t>(size);
     lines_.add({part.data(), static_cast<std::size_t>(size)}, read_line);
   }
 }
 
-void MetricFile::append(std::string_view lines) {
-  const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
-  write_all(file.get(), fmt::format("{}\n", lines), path_);
+void MetricFile::append(const OutputMetrics::Found& found, const UseReport& use) {
+  const std::uint64_t end = write(found.lines);
+  // What the program itself has appended before.
+  poll(
+      use, [](int) {}, end - found.lines.size());
+  for (const MetricReport& report : found.reports) use(report);
+  offset_ = end;
 }
 
 void MetricFile::append_attempt(int attempt) {
   // Ends the line that an attempt before may have left half.
-  append(fmt::format("{}{{\"{}\": {}}}", offset_ > 0 ? "\n" : "", kAttempt, attempt));
+  write(fmt::format("{}{{\"{}\": {}}}\n", offset_ > 0 ? "\n" : "", kAttempt, attempt));
+}
+
+std::uint64_t MetricFile::write(std::string_view lines) const {
+  const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
+  write_all(file.get(), lines, path_);
+  return static_cast<std::uint64_t>(::lseek(file.get(), 0, SEEK_CUR));
 }
 
 void ProgramEvents::poll(const UseReport& use) {
@@ -198,7 +198,7 @@ void ProgramEvents::read(const fs::path& file, tbwriter::EventReader& reader, co
     MetricReport report{.step = event.step, .values = {}, .in_events = file.parent_path() == directory_};
     for (const tbwriter::DecodedValue& value : event.values) {
       if (value.scalar && (value.plugin.empty() || value.plugin == "scalars"))
-        report.values.emplace_back(std::string(value.tag), *value.scalar);
+        report.values.emplace_back(&metric_called(value.tag), *value.scalar);
     }
     if (!report.values.empty() && event.step >= 0) use(report);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,18 +16,12 @@
 
 #include "runmanager/config/command_spec.h"
 #include "runmanager/kinds/command/report_history.h"
-#include "runmanager/sweepfile/command_reader.h"
+#include "runmanager/sweepfile/metric_pattern.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep {
 
 using UseReport = std::function<void(const MetricReport&)>;
-
-/// The report of a JSON line: its numbers, and "step", or "epoch", for the step. NaN and Infinity are allowed
-/// as Python writes them. Nothing if it is none, as a line that was cut.
-std::optional<MetricReport> parse_metric_line(std::string_view line);
-/// The line that parse_metric_line() reads.
-std::string metric_line(const MetricReport& report);
 
 /// Cuts text into lines, which may come in pieces. Of a line that is too long, the beginning counts.
 class LineSplitter {
@@ -39,35 +34,58 @@ class LineSplitter {
   std::string rest_;
 };
 
-/// Finds values in lines by the regular expressions of "metrics". A value's step is that of the expression,
-/// or counts how often the metric was found.
-class LineMetrics {
+/// Finds values in a program's output by the regular expressions of "metrics". A value's step is that of the
+/// expression, or counts how often the metric was found in this attempt: without steps of their own, it is
+/// not known whether the values of an attempt go on or start over.
+class OutputMetrics {
  public:
-  explicit LineMetrics(const CommandSpec& spec);
+  /// What was found, also as lines for a MetricFile.
+  struct Found {
+    std::vector<MetricReport> reports;
+    std::string lines;
+  };
+
+  explicit OutputMetrics(const CommandSpec& spec);
   void begin_attempt();
-  void read(std::string_view line, const UseReport& use);
+  /// The next piece of the output.
+  void add(std::string_view text);
+  /// The end of the output, which may be a line, too.
+  void finish();
+  /// What was found since the last call.
+  Found take() { return std::exchange(found_, {}); }
 
  private:
   struct Entry {
-    std::string name;
+    const Metric* metric;
+    std::string name;  // in JSON
     MetricPattern pattern;
     std::int64_t count = 0;
   };
+  void read(std::string_view line);
+
   std::vector<Entry> entries_;
+  LineSplitter splitter_;
+  Found found_;
 };
 
-/// Follows a file of JSON lines while it grows.
+/// Follows a file of JSON lines while it grows. Numbers of a line are values, "step", or "epoch", is their
+/// step. NaN and Infinity are allowed as Python writes them. Other lines, and those that were cut, do not
+/// count.
 class MetricFile {
  public:
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
-  /// Reads what has been added. `attempt` is called where a new one begins. Throws IoError.
-  void poll(const UseReport& use, const std::function<void()>& attempt);
-  /// Appends lines, of which the last one has no newline. Throws IoError.
-  void append(std::string_view lines);
+  /// Reads what has been added, up to `end`. `attempt` is called with the number of each that begins.
+  void poll(const UseReport& use, const std::function<void(int)>& attempt,
+            std::uint64_t end = std::numeric_limits<std::uint64_t>::max());
+  /// Appends what was found in the output, and reads what the program has added before. Throws
+  /// IoError.
+  void append(const OutputMetrics::Found& found, const UseReport& use);
   /// Says that what follows is of this attempt. Throws IoError.
   void append_attempt(int attempt);
 
  private:
+  std::uint64_t write(std::string_view lines) const;
+
   std::filesystem::path path_;
   std::uint64_t offset_ = 0;
   LineSplitter lines_;

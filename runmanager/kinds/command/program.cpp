@@ -56,7 +56,9 @@ void report(int fd, Report::Kind kind, int value) {
     report(image.status, Report::kBadDirectory, errno);
     ::_exit(1);
   }
-  for (int fd = kFirstOther; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  // Old kernels lack it.
+  if (::close_range(kFirstOther, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
+    for (int fd = kFirstOther; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::execvpe(image.words[0], image.words, image.environment);
   report(image.status, Report::kBadProgram, errno);
   ::_exit(1);

@@ -8,6 +8,11 @@ namespace {
 // More would make records that take long to write after each of many steps.
 constexpr std::size_t kMaxSteps = 1000;
 
+void set(EpochRecord& record, const Metric& metric, double value) {
+  std::erase_if(record.values, [&metric](const auto& entry) { return entry.first == &metric; });
+  record.values.emplace_back(&metric, value);
+}
+
 }  // namespace
 
 bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
@@ -26,15 +31,16 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
     if (steps_.size() > kMaxSteps) thin_out();
     open_ = true;
   }
-  Step& at = steps_[step];
-  for (const auto& [name, value] : report.values) {
-    const Metric& metric = metric_called(name);
-    at.all.set(metric.key, value);
-    if (!report.in_events) at.not_in_events.set(metric.key, value);
+  EpochRecord& at = steps_[step];
+  for (const auto& [metric, value] : report.values) {
+    set(at, *metric, value);
+    if (report.in_events) in_events_.insert(metric);
   }
-  if (seconds && !at.all["run_seconds"]) {
-    at.all.set("run_seconds", *seconds);
-    at.all.set("epoch_seconds", *seconds - last_seconds_);
+  static const Metric &run_seconds = metric_named("run_seconds"),
+                      &epoch_seconds = metric_named("epoch_seconds");
+  if (seconds && !at[run_seconds]) {
+    set(at, run_seconds, *seconds);
+    set(at, epoch_seconds, *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
   return replaces;
@@ -42,8 +48,18 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
 
 void ReportHistory::close() {
   if (!std::exchange(open_, false)) return;
-  const auto last = std::prev(steps_.end());
-  closed_(last->first, last->second.not_in_events);
+  closed_(steps_.rbegin()->first, last());
+}
+
+void ReportHistory::repeat() const {
+  for (const auto& [step, values] : steps_) {
+    if (!open_ || step != steps_.rbegin()->first) closed_(step, values);
+  }
+}
+
+EpochRecord ReportHistory::not_in_events(EpochRecord values) const {
+  std::erase_if(values.values, [this](const auto& value) { return in_events_.contains(value.first); });
+  return values;
 }
 
 void ReportHistory::thin_out() {
@@ -58,18 +74,12 @@ std::vector<EpochRecord> ReportHistory::epochs() const {
   std::vector<EpochRecord> epochs;
   epochs.reserve(steps_.size());
   for (const auto& [step, values] : steps_) {
-    EpochRecord epoch = values.all;
+    EpochRecord epoch = values;
     epoch.epoch = static_cast<int>(epochs.size()) + 1;
     if (step != epoch.epoch) epoch.set("step", static_cast<double>(step));
     epochs.push_back(std::move(epoch));
   }
   return epochs;
-}
-
-void ReportHistory::for_each(const Closed& use) const {
-  for (const auto& [step, values] : steps_) {
-    if (!open_ || step != steps_.rbegin()->first) use(step, values.not_in_events);
-  }
 }
 
 }  // namespace sweep

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace sweep {
 /// Values that belong to one step.
 struct MetricReport {
   std::optional<std::int64_t> step;  // none: it counts the reports of the attempt
-  std::vector<std::pair<std::string, double>> values;
+  std::vector<std::pair<const Metric*, double>> values;
   bool in_events = false;  // TensorBoard has them from the program's own events
 };
 
@@ -27,7 +27,7 @@ struct MetricReport {
 class ReportHistory {
  public:
   /// Called with each step that is complete: a later one has begun, or close() was called.
-  using Closed = std::function<void(std::int64_t step, const EpochRecord& record)>;
+  using Closed = std::function<void(std::int64_t step, const EpochRecord& values)>;
   explicit ReportHistory(Closed closed) : closed_(std::move(closed)) {}
 
   /// What comes now is of a new attempt.
@@ -44,24 +44,24 @@ class ReportHistory {
   /// As they are recorded: numbered from 1, each with its step where that is another number.
   std::vector<EpochRecord> epochs() const;
   /// The last one, without its number. There has to be one.
-  const EpochRecord& last() const { return steps_.rbegin()->second.all; }
+  const EpochRecord& last() const { return steps_.rbegin()->second; }
   std::size_t size() const { return steps_.size(); }
   /// Whether the last one stays when a later one begins.
   bool keeps_last() const { return (count_ - 1) % stride_ == 0; }
   /// Steps that are complete.
   std::size_t complete() const { return steps_.size() - (open_ ? 1 : 0); }
-  /// Calls use(step, record) for every complete step, with the values that are not in the program's events.
-  void for_each(const Closed& use) const;
+  /// Passes on every complete step again.
+  void repeat() const;
+  /// Those of the values that are not in the program's own events.
+  EpochRecord not_in_events(EpochRecord values) const;
 
  private:
-  struct Step {
-    EpochRecord all, not_in_events;
-  };
   void thin_out();
 
   const Closed closed_;
-  std::map<std::int64_t, Step> steps_;
-  bool open_ = false;  // the last step is not complete
+  std::map<std::int64_t, EpochRecord> steps_;
+  std::set<const Metric*> in_events_;  // of the program
+  bool open_ = false;                  // the last step is not complete
   bool starts_ = true;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept

@@ -1,0 +1,63 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "runmanager/sweepfile/metric_pattern.h"
+
+#include <fmt/format.h>
+#include <pcre2.h>
+
+#include <array>
+#include <charconv>
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+constexpr double kLargestStep = 1e15;
+
+std::optional<double> number_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const std::errc error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+MetricPattern::MetricPattern(const std::string& text) {
+  int error = 0;
+  std::size_t offset = 0;
+  code_ = {pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, &error, &offset, nullptr),
+           pcre2_code_free};
+  if (!code_) {
+    std::array<char, 256> reason{};
+    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(reason.data()), reason.size());
+    throw ConfigError(fmt::format("a regular expression; {} at its character {}", reason.data(), offset));
+  }
+  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // Without it, matching is slower.
+  match_ = {pcre2_match_data_create_from_pattern(code_.get(), nullptr), pcre2_match_data_free};
+  const int step = pcre2_substring_number_from_name(code_.get(), reinterpret_cast<PCRE2_SPTR>("step"));
+  step_ = step > 0 ? static_cast<std::size_t>(step) : 0;
+  value_ = step_ == 1 ? 2 : 1;
+  std::uint32_t groups = 0;
+  pcre2_pattern_info(code_.get(), PCRE2_INFO_CAPTURECOUNT, &groups);
+  if (groups < value_) throw ConfigError("a regular expression with a group, which is the value");
+}
+
+std::optional<MetricPattern::Match> MetricPattern::find(std::string_view line) const {
+  if (pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(line.data()), line.size(), 0, 0, match_.get(),
+                  nullptr) <= 0)
+    return std::nullopt;
+  const std::size_t* const ends = pcre2_get_ovector_pointer(match_.get());
+  const auto number = [&](std::size_t group) -> std::optional<double> {
+    const std::size_t begin = ends[2 * group], end = ends[2 * group + 1];
+    return begin == PCRE2_UNSET ? std::nullopt : number_of(line.substr(begin, end - begin));
+  };
+  const std::optional<double> value = number(value_), step = step_ > 0 ? number(step_) : std::nullopt;
+  if (!value) return std::nullopt;
+  Match match{.value = *value, .step = {}};
+  if (step && *step >= 0 && *step < kLargestStep) match.step = static_cast<std::int64_t>(*step);
+  return match;
+}
+
+}  // namespace sweep
