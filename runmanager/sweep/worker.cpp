@@ -23,13 +23,15 @@
 #include "core/base/printable.h"
 #include "core/base/start_thread.h"
 #include "core/base/wait_until.h"
+#include "core/json/json_text.h"
 #include "proto/worker.pb.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
-#include "runmanager/sweep/wire_format.h"
+#include "runmanager/text/json_output.h"
 #include "runmanager/training/run_trainer.h"
 
 namespace sweep {
@@ -125,7 +127,8 @@ class ProgressSender final : public TrainingObserver {
     begin.set_samples(plan.samples);
     begin.set_has_classes(plan.has_classes);
     begin.set_trained_epochs(plan.trained_epochs);
-    for (const EpochRecord& epoch : plan.finished_epochs) begin.add_finished(encode(epoch));
+    for (const EpochRecord& epoch : plan.finished_epochs)
+      begin.add_finished(compact_json_text(to_json(epoch)));
     socket_.send(message);
   }
 
@@ -155,7 +158,7 @@ class ProgressSender final : public TrainingObserver {
     // The next epoch may have begun already; its batches then wait for their own message.
     if (epoch.epoch == epoch_) send_batches();
     proto::FromWorker message;
-    message.set_epoch(encode(epoch));
+    message.set_epoch(compact_json_text(to_json(epoch)));
     socket_.send(message);
   }
 
@@ -242,14 +245,14 @@ class Worker {
     for (const proto::SharedMemory& memory : setup.datasets()) {
       datasets_.push_back(std::make_shared<const Dataset>(
           open_shared_dataset(memory.fd(), FileDescriptor(memory.file() > 0 ? memory.file() : -1),
-                              decode_json(memory.description(), kToWorker))));
+                              parse_json_text(memory.description(), kToWorker))));
       ::close(memory.fd());  // The mapping stays.
     }
   }
 
   bool train(const proto::Train& train) {
     WorkerTask task{.config = {},
-                    .record = decode_run(train.record(), kToWorker),
+                    .record = parse_run_record(train.record(), kToWorker),
                     .dataset = train.dataset(),
                     .until_epoch = train.until_epoch()};
     task.config = recorded_config(task.record);
@@ -260,16 +263,18 @@ class Worker {
     // Until the run has ended, also if the sweep's process is gone before.
     std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
     ProgressSender progress(socket_);
-    const TrainedRun trained = kind_->run(task, progress,
-                                          {.directory = directory_,
-                                           .make_engine = environment_.make_engine,
-                                           .clock = steady_seconds,
-                                           .stop_requested = [this] { return inbox_.stop_signal(); },
-                                           .threads = [this] { return inbox_.threads(); },
-                                           .owner = std::move(owner)});
+    TrainedRun trained = kind_->run(task, progress,
+                                    {.directory = directory_,
+                                     .make_engine = environment_.make_engine,
+                                     .clock = steady_seconds,
+                                     .stop_requested = [this] { return inbox_.stop_signal(); },
+                                     .threads = [this] { return inbox_.threads(); },
+                                     .owner = std::move(owner)});
     lock.reset();
     proto::FromWorker message;
-    message.mutable_end()->set_record(encode(trained.record));
+    trained.record.epochs.clear();
+    trained.record.untrained.reset();
+    message.mutable_end()->set_record(run_record_text(trained.record));
     message.mutable_end()->set_failure(wire_failure(trained.failure));
     socket_.send(message);
     return trained.failure != RunFailure::kDevice;

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/sweep/wire_format.h"
+#include "core/json/json_text.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
@@ -31,6 +33,10 @@ RunFailure failure_of(proto::Failure failure) {
   }
 }
 
+EpochRecord epoch_of(const std::string& text) {
+  return epoch_record_from_json(parse_json_text(text, kFromWorker), kFromWorker);
+}
+
 RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
   RunPlan plan{.number = run.run + 1,
                .name = run.prepared.config->name,
@@ -39,8 +45,7 @@ RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
                .samples = begin.samples(),
                .trained_epochs = begin.trained_epochs(),
                .has_classes = begin.has_classes()};
-  for (const std::string& epoch : begin.finished())
-    plan.finished_epochs.push_back(decode_epoch(epoch, kFromWorker));
+  for (const std::string& epoch : begin.finished()) plan.finished_epochs.push_back(epoch_of(epoch));
   return plan;
 }
 
@@ -63,7 +68,7 @@ proto::ToWorker WorkerPool::setup_message() const {
     proto::SharedMemory& memory = *setup.add_datasets();
     memory.set_fd(dataset.fd());
     if (dataset.file_fd() >= 0) memory.set_file(dataset.file_fd());
-    memory.set_description(encode(dataset.description()));
+    memory.set_description(compact_json_text(dataset.description()));
   }
   return message;
 }
@@ -77,13 +82,14 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
     slot.worker->socket().send(setup_message());
   }
   slot.run = &run;
+  slot.epochs.clear();
   proto::ToWorker message;
   proto::Train& train = *message.mutable_train();
   train.set_index(run.run);
   train.set_dataset(run.dataset);
   train.set_threads(threads);
   train.set_until_epoch(run.prepared.until_epoch);
-  train.set_record(encode(record));
+  train.set_record(run_record_text(record));
   if (run.lock) train.set_owner(run.lock->owner().id);
   // If the worker is gone already, deliver() notices that its socket is closed.
   slot.worker->socket().send(message, run.lock ? run.lock->fd() : -1);
@@ -140,8 +146,11 @@ void WorkerPool::deliver(std::size_t slot_index, RunListener& listener) {
 
 WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& message) {
   switch (message.content_case()) {
-    case proto::FromWorker::kBegin:
-      return [plan = plan_of(*slot.run, message.begin())](RunListener& to) { to.begin_run(plan); };
+    case proto::FromWorker::kBegin: {
+      RunPlan plan = plan_of(*slot.run, message.begin());
+      slot.epochs = plan.finished_epochs;
+      return [plan = std::move(plan)](RunListener& to) { to.begin_run(plan); };
+    }
     case proto::FromWorker::kBatches:
       return [batches = message.batches()](RunListener& to) {
         if (batches.begins_epoch()) to.begin_epoch(batches.epoch());
@@ -151,10 +160,12 @@ WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& mess
     case proto::FromWorker::kPhase:
       return [phase = message.phase()](RunListener& to) { to.phase(phase); };
     case proto::FromWorker::kEpoch:
-      return [epoch = decode_epoch(message.epoch(), kFromWorker)](RunListener& to) { to.end_epoch(epoch); };
+      slot.epochs.push_back(epoch_of(message.epoch()));
+      return [epoch = slot.epochs.back()](RunListener& to) { to.end_epoch(epoch); };
     case proto::FromWorker::kEnd: {
-      TrainedRun trained{.record = decode_run(message.end().record(), kFromWorker),
+      TrainedRun trained{.record = parse_run_record(message.end().record(), kFromWorker),
                          .failure = failure_of(message.end().failure())};
+      for (EpochRecord& epoch : std::exchange(slot.epochs, {})) add_epoch(trained.record, std::move(epoch));
       slot.run = nullptr;
       // The worker exits after a failure of its device; the next run gets a new one.
       if (trained.failure == RunFailure::kDevice || slot.is_killed) slot.worker.reset();

@@ -104,16 +104,16 @@ TEST_F(SubmissionTest, SubmitsTheRunsThatAreInTheListOfNoLivingTask) {
 
 TEST_F(SubmissionTest, GivesTasksThatShareASearchNoLists) {
   options_.shared_tasks = 4;
-  const Submission first = submit({{kCpu, 0}});
+  const Submission first = submit({{kCpu, 1}});
   ASSERT_THAT(first.jobs, SizeIs(2));
   EXPECT_THAT(slurm_.calls("sbatch")[0], HasSubstr("--array=0-3 "));
   EXPECT_FALSE(read_task_lists(options_.directory, first.jobs[0].comment));
   EXPECT_THAT(read_file(options_.directory / "slurm/cpu.sh"), Not(HasSubstr("--list")));
   slurm_.set_queue("101|0|RUNNING|None\n101|1|FAILED|NonZeroExitCode\n101|2|PENDING|Resources\n");
-  submit({{kCpu, 0}});
+  submit({{kCpu, 1}});
   EXPECT_THAT(slurm_.calls("sbatch")[2], HasSubstr("--array=0-1 ")) << "two live";
   slurm_.set_queue("101|0|RUNNING|None\n101|2|RUNNING|None\n103|0|RUNNING|None\n103|1|PENDING|Resources\n");
-  EXPECT_THAT(submit({{kCpu, 0}}).jobs, IsEmpty());
+  EXPECT_THAT(submit({{kCpu, 1}}).jobs, IsEmpty());
   EXPECT_THAT(submit({}).jobs, IsEmpty());
 }
 
