@@ -38,52 +38,26 @@ enum class SumOrder { kForward, kBackward };
 
 int nth(int n, int count, SumOrder order) { return order == SumOrder::kForward ? n : count - 1 - n; }
 
-void forward(const LinearShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
-  for (int image = 0; image < task.images; ++image) {
-    for (int n = 0; n < s.out_features; ++n) {
-      float sum = s.bias ? arrays.bias[n] : 0;
-      for (int i = 0; i < s.in_features; ++i) {
-        const int k = nth(i, s.in_features, order);
-        sum += arrays.in[index(image * s.in_features + k)] * arrays.weight[index(n * s.in_features + k)];
-      }
-      arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum) : sum;
-    }
-  }
+// A linear layer is a convolution of images of one pixel.
+ConvShape conv_shape(const LinearShape& s) {
+  return {.in_channels = s.in_features,
+          .in_height = 1,
+          .in_width = 1,
+          .out_channels = s.out_features,
+          .out_height = 1,
+          .out_width = 1,
+          .kernel_height = 1,
+          .kernel_width = 1,
+          .stride_y = 1,
+          .stride_x = 1,
+          .pad_y = 0,
+          .pad_x = 0,
+          .dilation_y = 1,
+          .dilation_x = 1,
+          .groups = 1,
+          .bias = s.bias};
 }
-
-void weights(const LinearShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
-  for (int n = 0; n < s.out_features; ++n) {
-    for (int k = 0; k < s.in_features; ++k) {
-      float sum = 0;
-      for (int i = 0; i < task.images; ++i) {
-        const int image = nth(i, task.images, order);
-        sum +=
-            arrays.grad_out[index(image * s.out_features + n)] * arrays.in[index(image * s.in_features + k)];
-      }
-      arrays.result[index(n * s.in_features + k)] = sum;
-    }
-    if (!s.bias) continue;
-    float sum = 0;
-    for (int image = 0; image < task.images; ++image)
-      sum += arrays.grad_out[index(image * s.out_features + n)];
-    arrays.result[index(s.weights() + n)] = sum;
-  }
-}
-
-void input(const LinearShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
-  for (int image = 0; image < task.images; ++image) {
-    for (int k = 0; k < s.in_features; ++k) {
-      float& at = arrays.result[index(image * s.in_features + k)];
-      float sum = task.add ? at : 0;
-      for (int i = 0; i < s.out_features; ++i) {
-        const int n = nth(i, s.out_features, order);
-        sum +=
-            arrays.grad_out[index(image * s.out_features + n)] * arrays.weight[index(n * s.in_features + k)];
-      }
-      at = sum;
-    }
-  }
-}
+const ConvShape& conv_shape(const ConvShape& s) { return s; }
 
 // Calls body(out, in, weight, n) for the products of a convolution, a row of the output at a time: of n
 // outputs from `out` on and every stride_x-th input from `in` on with one weight.
@@ -161,8 +135,7 @@ SumOrder sum_order(bool ordered) {
   return ordered || chance() / 1024 % 2 == 0 ? SumOrder::kForward : SumOrder::kBackward;
 }
 
-template <class Shape>
-void run(const Shape& shape, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
+void run(const ConvShape& shape, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   switch (task.direction) {
     case Direction::kForward:
       return forward(shape, task, order, arrays);
@@ -173,10 +146,9 @@ void run(const Shape& shape, const LibraryTask& task, SumOrder order, const Libr
   }
 }
 
-template <class Shape>
 class Plan final : public LibraryPlan {
  public:
-  Plan(const Shape& shape, const LibraryTask& task)
+  Plan(const ConvShape& shape, const LibraryTask& task)
       : shape_(shape),
         task_(task),
         workspace_bytes_(limits.workspace_bytes),
@@ -196,7 +168,7 @@ class Plan final : public LibraryPlan {
   }
 
  private:
-  Shape shape_;
+  ConvShape shape_;
   LibraryTask task_;
   std::size_t workspace_bytes_;
   bool ordered_;
@@ -212,7 +184,7 @@ class Library final : public LayerLibrary<Shape> {
                                     std::size_t workspace_limit) const override {
     if (task.images < limits.fewest_images || limits.workspace_bytes > workspace_limit) return nullptr;
     if (task.direction == Direction::kBackwardInput && !limits.has_input_gradients) return nullptr;
-    return std::make_unique<Plan<Shape>>(shape, task);
+    return std::make_unique<Plan>(conv_shape(shape), task);
   }
 
  private:

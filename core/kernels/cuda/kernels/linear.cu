@@ -83,6 +83,9 @@ struct BackwardInput {
   }
 };
 
+// 12.6 KiB for 128 threads.
+using GradientTile = Tile<64, 32, 16, 4, 4>;
+
 BackwardWeights backward_weights(const LinearGradient& layer, int images, int parts) {
   const LinearShape& s = layer.shape;
   return {.in = layer.in,
@@ -112,27 +115,18 @@ void linear_forward(Stream& stream, const LinearShape& s, int images, const floa
                                  .in_features = s.in_features});
 }
 
-int linear_gradient_parts(const LinearShape& s, int images) {
-  return sum_parts(s.out_features, s.in_features + (s.bias ? 1 : 0), images);
-}
-
-void linear_backward_weights(Stream& stream, const LinearShape& s, int images, int parts, const float* in,
-                             const float* grad_out, float* gradient) {
-  launch_product(stream, backward_weights({s, in, grad_out, gradient}, images, parts));
-}
-
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
   std::int64_t tiles = 0;
   for (const LinearShape& s : shapes)
-    tiles += static_cast<std::int64_t>(ceil_div(s.out_features, SmallTile::kRows)) *
-             ceil_div(s.in_features + (s.bias ? 1 : 0), SmallTile::kColumns);
+    tiles += static_cast<std::int64_t>(ceil_div(s.out_features, GradientTile::kRows)) *
+             ceil_div(s.in_features + (s.bias ? 1 : 0), GradientTile::kColumns);
   const int most = ceil_div(images, static_cast<int>(kLeastProductsPerPart)),
-            wanted = static_cast<int>((kJoinedGradientBlocks + tiles - 1) / tiles);
+            wanted = static_cast<int>((kLinearGradientBlocks + tiles - 1) / tiles);
   return most < 1 ? 1 : most < wanted ? most : wanted;
 }
 
 void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts) {
-  using Products = ProductsKernel<SmallTile, BackwardWeights, kMaxGradients>;
+  using Products = ProductsKernel<GradientTile, BackwardWeights, kMaxGradients>;
   Products products;
   for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, parts));
   launch_functor(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMaxThreads}});

@@ -21,25 +21,19 @@ struct LinearShape {
 void linear_forward(Stream& stream, const LinearShape& shape, int images, const float* in,
                     const float* weight, const float* bias, bool relu, float* out);
 
-/// `parts` for linear_backward_weights() with batches of up to `images`.
-int linear_gradient_parts(const LinearShape& shape, int images);
-
-/// Writes `gradient` [parts][gradient_floats()]: sums over a part of the images each, to be added up.
-void linear_backward_weights(Stream& stream, const LinearShape& shape, int images, int parts, const float* in,
-                             const float* grad_out, float* gradient);
-
-/// The arrays of one layer for linear_backward_weights() of several: in [images][in_features], grad_out
-/// [images][out_features], gradient [parts][gradient_floats()].
+/// The arrays of one layer: in [images][in_features], grad_out [images][out_features], gradient
+/// [parts][gradient_floats()].
 struct LinearGradient {
   LinearShape shape;
   const float *in, *grad_out;
   float* gradient;
 };
 
-/// `parts` for several layers in one kernel, with batches of up to `images`.
+/// `parts` for linear_backward_weights() of these layers, with batches of up to `images`.
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images);
 
-/// Writes the gradients of up to kMaxGradients layers with one kernel.
+/// Writes the gradients of up to kMaxGradients layers with one kernel: sums over a part of the images each,
+/// to be added up.
 inline constexpr int kMaxGradients = 6;
 void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts);
 

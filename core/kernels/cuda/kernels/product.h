@@ -20,7 +20,7 @@ struct SumRange {
 };
 
 /// Rows and columns of C per block, steps of k between barriers, rows and columns of C per thread. Shared
-/// memory: 4 · kDepth · (kRows + kColumns + 2) bytes.
+/// memory: 8 · kDepth · (kRows + kThreadRows + kColumns + 1) bytes.
 template <int kRows_, int kColumns_, int kDepth_, int kThreadRows_, int kThreadColumns_>
 struct Tile {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kDepth = kDepth_;
@@ -29,11 +29,12 @@ struct Tile {
   static constexpr int kThreadCount = kRows / kThreadRows * kThreadsAcross;
 };
 
-using LargeTile = Tile<64, 64, 16, 4, 4>;  // 256 threads, 8.1 KiB
-using FlatTile =
-    Tile<16, 128, 16, 4, 4>;  // 128 threads, 9.1 KiB: few rows, such as the channels of a small convolution
-using SmallTile =
-    Tile<16, 32, 32, 2, 2>;  // 128 threads, 6.2 KiB: where larger tiles would be fewer than multiprocessors
+// 16.6 KiB for 256 threads.
+using LargeTile = Tile<64, 64, 16, 4, 4>;
+// 18.6 KiB for 128 threads: few rows, such as the channels of a small convolution.
+using FlatTile = Tile<16, 128, 16, 4, 4>;
+// 12.8 KiB for 128 threads: where larger tiles would be fewer than multiprocessors.
+using SmallTile = Tile<16, 32, 32, 2, 2>;
 
 // A Problem has
 //   int rows, columns, slices              of C, and the number of C: groups, or parts of the sums over k
@@ -45,16 +46,17 @@ using SmallTile =
 //   static constexpr bool kARowsAlongK, kBColumnsAlongK
 //                                          whether neighbours along k are neighbours in memory
 
-// Which elements of a tile of A or B a thread loads; the tile has kDepth × `extent` (rows of A, columns of
-// B). A thread loads the same rows or columns in every step, so it works out their Row or Column once.
-// Neighbouring threads load neighbours in memory: if those are neighbours along k, a thread has one k and
-// several indices, else one index and several k.
+// What a thread loads of a tile of A or B, kDepth × `extent` (rows of A, columns of B). It loads the same
+// rows or columns in every step, so it works out their Row or Column once. Neighbouring threads load
+// neighbours in memory: if those are neighbours along k, a thread has one k and several indices, else one
+// index and several k.
 template <class Tile, int extent, bool along_k>
 struct TileLoad {
   static constexpr int kElements = extent * Tile::kDepth / Tile::kThreadCount;
   static constexpr int kIndices = along_k ? kElements : 1, kDepths = along_k ? 1 : kElements;
   static_assert(kElements * Tile::kThreadCount == extent * Tile::kDepth);
   static_assert(Tile::kThreadCount % (along_k ? Tile::kDepth : extent) == 0);
+  float values[kDepths][kIndices];
 
   static __device__ int index(int thread, int i) {
     return along_k ? thread / Tile::kDepth + i * (Tile::kThreadCount / Tile::kDepth) : thread % extent;
@@ -62,15 +64,22 @@ struct TileLoad {
   static __device__ int depth(int thread, int i) {
     return along_k ? thread % Tile::kDepth : thread / extent + i * (Tile::kThreadCount / extent);
   }
+  template <int kStride>
+  __device__ void store(int thread, float (&tile)[Tile::kDepth][kStride]) const {
+    for (int d = 0; d < kDepths; ++d)
+      for (int i = 0; i < kIndices; ++i) tile[depth(thread, d)][index(thread, i)] = values[d][i];
+  }
 };
 
-// Computes the tile in row y and column x of one slice of C. All threads of the block call it.
+// Computes the tile in row y and column x of one slice of C. All threads of the block call it. There are two
+// pairs of tiles in shared memory, so a step needs one barrier.
 template <class Tile, class Problem>
 __device__ void compute_tile(const Problem& problem, int x, int y, int slice) {
   using LoadA = TileLoad<Tile, Tile::kRows, Problem::kARowsAlongK>;
   using LoadB = TileLoad<Tile, Tile::kColumns, Problem::kBColumnsAlongK>;
-  __shared__ float a[Tile::kDepth][Tile::kRows + 1];  // one float of padding spreads a column over the banks
-  __shared__ float b[Tile::kDepth][Tile::kColumns + 1];
+  // The padding spreads a column over the banks, and aligns a thread's rows of A, which it reads at once.
+  alignas(16) __shared__ float a[2][Tile::kDepth][Tile::kRows + Tile::kThreadRows];
+  __shared__ float b[2][Tile::kDepth][Tile::kColumns + 1];
   const int thread = static_cast<int>(threadIdx.x);
   const int first_row = y * Tile::kRows, first_column = x * Tile::kColumns;
   typename Problem::Row rows[LoadA::kIndices];
@@ -82,35 +91,39 @@ __device__ void compute_tile(const Problem& problem, int x, int y, int slice) {
             thread_column = thread % Tile::kThreadsAcross;
   const SumRange range = problem.range(slice);
   float sums[Tile::kThreadRows][Tile::kThreadColumns] = {};
-  for (int first = range.begin; first < range.end; first += Tile::kDepth) {
+  // Multiplies step `first`, if there is one, while the elements of the next step are on their way.
+  for (int first = range.begin - Tile::kDepth, at = 0; first < range.end;
+       first += Tile::kDepth, at = 1 - at) {
+    LoadA next_a;
+    LoadB next_b;
     for (int d = 0; d < LoadA::kDepths; ++d) {
-      const int depth = LoadA::depth(thread, d), k = first + depth;
+      const int k = first + Tile::kDepth + LoadA::depth(thread, d);
       const typename Problem::Depth position = problem.a_depth(k);
       for (int i = 0; i < LoadA::kIndices; ++i) {
-        const int row = LoadA::index(thread, i);
-        a[depth][row] = first_row + row < problem.rows && k < range.end ? problem.a(rows[i], position) : 0.0f;
+        const bool is_inside = first_row + LoadA::index(thread, i) < problem.rows && k < range.end;
+        next_a.values[d][i] = is_inside ? problem.a(rows[i], position) : 0.0f;
       }
     }
     for (int d = 0; d < LoadB::kDepths; ++d) {
-      const int depth = LoadB::depth(thread, d), k = first + depth;
+      const int k = first + Tile::kDepth + LoadB::depth(thread, d);
       const typename Problem::Depth position = problem.b_depth(k);
       for (int i = 0; i < LoadB::kIndices; ++i) {
-        const int column = LoadB::index(thread, i);
-        b[depth][column] =
-            first_column + column < problem.columns && k < range.end ? problem.b(position, columns[i]) : 0.0f;
+        const bool is_inside = first_column + LoadB::index(thread, i) < problem.columns && k < range.end;
+        next_b.values[d][i] = is_inside ? problem.b(position, columns[i]) : 0.0f;
       }
     }
-    __syncthreads();
-    for (int depth = 0; depth < Tile::kDepth; ++depth) {
+    for (int depth = 0; depth < Tile::kDepth && first >= range.begin; ++depth) {
       float a_values[Tile::kThreadRows], b_values[Tile::kThreadColumns];
-      for (int r = 0; r < Tile::kThreadRows; ++r) a_values[r] = a[depth][thread_row + r];
+      for (int r = 0; r < Tile::kThreadRows; ++r) a_values[r] = a[at][depth][thread_row + r];
       // A thread's columns are kThreadsAcross apart: neighbouring threads read neighbouring words, without
       // bank conflicts.
       for (int c = 0; c < Tile::kThreadColumns; ++c)
-        b_values[c] = b[depth][thread_column + c * Tile::kThreadsAcross];
+        b_values[c] = b[at][depth][thread_column + c * Tile::kThreadsAcross];
       for (int r = 0; r < Tile::kThreadRows; ++r)
         for (int c = 0; c < Tile::kThreadColumns; ++c) sums[r][c] += a_values[r] * b_values[c];
     }
+    next_a.store(thread, a[1 - at]);
+    next_b.store(thread, b[1 - at]);
     __syncthreads();
   }
   for (int r = 0; r < Tile::kThreadRows; ++r) {
@@ -187,7 +200,7 @@ inline int sum_parts(int rows, int columns, std::int64_t products) {
   const std::int64_t tiles =
       static_cast<std::int64_t>(ceil_div(rows, SmallTile::kRows)) * ceil_div(columns, SmallTile::kColumns);
   const std::int64_t most = (products + kLeastProductsPerPart - 1) / kLeastProductsPerPart,
-                     wanted = (kGradientBlocks + tiles - 1) / tiles;
+                     wanted = (kConvGradientBlocks + tiles - 1) / tiles;
   return static_cast<int>(most < wanted ? (most > 0 ? most : 1) : wanted);
 }
 

@@ -32,11 +32,10 @@ inline constexpr int kStackTotals = 4 * kStackBlocks;
 /// A matrix product takes small tiles until these would be more blocks than this.
 inline constexpr std::int64_t kSmallTileBlocks = 4 * kMultiprocessors;
 
-/// Blocks that the weight gradient of one layer is divided into.
-inline constexpr std::int64_t kGradientBlocks = 2 * kMultiprocessors;
-
-/// Blocks that the weight gradients of several linear layers, in one kernel, are divided into.
-inline constexpr std::int64_t kJoinedGradientBlocks = 8 * kMultiprocessors;
+/// Blocks that the weight gradient of a convolution is divided into, and those of linear layers in one
+/// kernel.
+inline constexpr std::int64_t kConvGradientBlocks = 2 * kMultiprocessors;
+inline constexpr std::int64_t kLinearGradientBlocks = 8 * kMultiprocessors;
 
 /// Parts of a batch that several GPUs share, whichever share it; and so the most GPUs that can.
 inline constexpr int kGradientParts = 8;

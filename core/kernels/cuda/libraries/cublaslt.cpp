@@ -187,8 +187,8 @@ class LinearPlan final : public LibraryPlan {
     }
     // Treated as a layer without weights, only a bias.
     if (builtin_bias_gradient_) {
-      linear_backward_weights(stream, {0, shape_.out_features, true}, task_.images, 1, nullptr,
-                              arrays.grad_out, bias_gradient);
+      const LinearGradient layer{{0, shape_.out_features, true}, nullptr, arrays.grad_out, bias_gradient};
+      linear_backward_weights(stream, {&layer, 1}, task_.images, 1);
     }
   }
 

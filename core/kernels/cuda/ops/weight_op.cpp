@@ -53,9 +53,14 @@ struct BuiltIn<LinearShape> {
     return {size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1};
   }
   static constexpr auto forward = &linear_forward;
-  static constexpr int (*gradient_parts)(const LinearShape&, int) = &linear_gradient_parts;
-  static constexpr void (*backward_weights)(Stream&, const LinearShape&, int, int, const float*, const float*,
-                                            float*) = &linear_backward_weights;
+  static int gradient_parts(const LinearShape& shape, int images) {
+    return linear_gradient_parts({&shape, 1}, images);
+  }
+  static void backward_weights(Stream& stream, const LinearShape& shape, int images, int parts,
+                               const float* in, const float* grad_out, float* gradient) {
+    const LinearGradient layer{shape, in, grad_out, gradient};
+    linear_backward_weights(stream, {&layer, 1}, images, parts);
+  }
   static constexpr auto backward_input = &linear_backward_input;
 };
 

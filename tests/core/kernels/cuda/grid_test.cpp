@@ -10,6 +10,7 @@
 
 #include <cuda_runtime.h>
 #include "core/kernels/cuda/runtime/kernel.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 namespace sweep::cuda {
 namespace {
@@ -17,17 +18,8 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-void in_both_orders(const std::function<void()>& check) {
-  for (const cudart::Order order : {cudart::Order::kForward, cudart::Order::kBackward}) {
-    SCOPED_TRACE(order == cudart::Order::kForward ? "forward" : "backward");
-    cudart::set_order(order);
-    check();
-  }
-  cudart::set_order(cudart::Order::kForward);
-}
-
 TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
-  in_both_orders([] {
+  test::in_every_order([] {
     std::multiset<std::vector<unsigned>> seen;
     cudart::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
       EXPECT_EQ(gridDim.y, 3u);
@@ -40,7 +32,7 @@ TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
 }
 
 TEST(RunGrid, BarriersOrderWritesBeforeReads) {
-  in_both_orders([] {
+  test::in_every_order([] {
     constexpr unsigned kCount = 100;
     std::vector<unsigned> shared(kCount), sums(kCount);
     cudart::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
@@ -62,7 +54,7 @@ TEST(RunGrid, BarriersOrderWritesBeforeReads) {
 
 TEST(RunGrid, AMissingBarrierMakesTheResultDependOnTheOrder) {
   std::vector<std::vector<unsigned>> results;
-  in_both_orders([&] {
+  test::in_every_order([&] {
     std::vector<unsigned> shared(8), read(8);
     cudart::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
       shared[threadIdx.x] = threadIdx.x + 1;
@@ -164,38 +156,13 @@ TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
   EXPECT_THAT([&] { run(1); }, ThrowsMessage<std::logic_error>(HasSubstr("copies 16 bytes at an address")));
 }
 
-TEST(StartedGrid, KeepsTheSharedMemoryAndCopiesOfEveryBlock) {
-  in_both_orders([] {
-    constexpr unsigned kBlocks = 3, kWidth = 8;
-    std::vector<float> global(kBlocks * kWidth), result(kBlocks * kWidth);
-    std::iota(global.begin(), global.end(), 1.0f);
-    const auto index = [] { return blockIdx.x * kWidth + threadIdx.x; };
-    cudart::StartedGrid grid({kBlocks, 1, 1}, {kWidth, 1, 1}, 2 * kWidth * sizeof(float), [&] {
-      copy_async<Load::kEarly>(dynamic_shared<float>() + threadIdx.x, &global[index()]);
-      dynamic_shared<float>()[kWidth + threadIdx.x] = static_cast<float>(blockIdx.x);
-    });
-    std::fill(global.begin(), global.end(), 0.0f);  // by the previous kernel, too late for the copies
-    grid.finish([&] {
-      const bool has_arrived = !std::isnan(dynamic_shared<float>()[threadIdx.x]);
-      EXPECT_FALSE(has_arrived);
-      wait_for_copies();
-      __syncthreads();
-      result[index()] = dynamic_shared<float>()[kWidth - 1 - threadIdx.x] + dynamic_shared<float>()[kWidth];
-    });
-    for (unsigned block = 0; block < kBlocks; ++block)
-      for (unsigned thread = 0; thread < kWidth; ++thread)
-        EXPECT_EQ(result[block * kWidth + thread],
-                  static_cast<float>(block * kWidth + kWidth - thread + block));
-  });
-}
-
 __global__ void sum_kernel(const float* values, float* sum) {
   const float total = block_sum(values[threadIdx.x]);
   if (threadIdx.x == 200) *sum = total;
 }
 
-TEST(BlockSum, GivesEveryThreadTheSumInBothOrders) {
-  in_both_orders([] {
+TEST(BlockSum, GivesEveryThreadTheSumInEveryOrder) {
+  test::in_every_order([] {
     Stream stream;
     std::vector<float> values(kThreads);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 91);

@@ -6,6 +6,7 @@
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/fused_nodes.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
+#include "core/kernels/cuda/kernels/pixel_value.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 #include "tests/cudart/grid.h"
@@ -18,23 +19,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-std::vector<float> trained(cudart::Order order) {
-  cudart::set_order(order);
-  const Network network(test::deeplizard(), {1, 28, 28});
-  const auto engine =
-      make_engine(network, {.device = parse_device("cuda"), .batch_size = 20, .clip_norm = 0.5});
-  engine->set_parameters(initial_parameters(network, 3));
-  const test::OwnedBatch batch = test::random_batch(20, 784, 10, 4);
-  for (int step = 0; step < 2; ++step) engine->train(batch.view(), 0.1);
-  std::vector<float> parameters = engine->parameters();
-  cudart::set_order(cudart::Order::kForward);
-  return parameters;
-}
-
-TEST(CudaKernels, GiveTheSameBitsInWhateverOrderThreadsAndBlocksRun) {
-  EXPECT_EQ(trained(cudart::Order::kForward), trained(cudart::Order::kBackward));
-}
 
 // Numbers of kernels in a training step and in an evaluated batch.
 using Kernels = std::pair<int, int>;
@@ -78,23 +62,9 @@ TEST(StackStep, IsForSmallBatchesWithoutClipping) {
   EXPECT_FALSE(takes(0.5, 1, 256, 4)) << "the gradient's length has to be known before the step";
 }
 
-// Every batch has its own samples, whose copies run beside the training.
-std::vector<float> trained_with_streams(std::uint64_t seed) {
-  cudart::set_stream_seed(seed);
-  const Network network(test::mlp(), {1, 7, 7});
-  const auto engine = make_engine(network, {.device = parse_device("cuda"), .batch_size = 5});
-  engine->set_parameters(initial_parameters(network, 3));
-  for (std::uint64_t step = 0; step < 40; ++step)
-    engine->train(test::random_batch(step % 9 == 0 ? 3 : 5, 49, 10, step).view(), 0.1);
-  std::vector<float> parameters = engine->parameters();
-  cudart::set_stream_seed(0);
-  return parameters;
-}
-
-TEST(CudaEngine, GivesTheSameBitsWhenStreamsRunAhead) {
-  const std::vector<float> late = trained_with_streams(0);
-  for (std::uint64_t seed = 1; seed <= 20; ++seed)
-    EXPECT_EQ(trained_with_streams(seed), late) << "seed " << seed;
+TEST(PixelValue, OfEveryByteIsTheQuotient) {
+  for (std::uint32_t byte = 0; byte < 256; ++byte)
+    EXPECT_EQ(BatchSample::value_of(byte, false, 0, {}), static_cast<float>(byte) / 255.0f) << byte;
 }
 
 TEST(ConvPool, ForwardLaunchesNoMoreBlocksThanAreResidentAtOnce) {
@@ -155,18 +125,6 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
                              HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
   }
   cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-}
-
-TEST(CudaMemory, ReportsAFailedAllocationAndLeaksNothing) {
-  const Network network(test::deeplizard(), {1, 28, 28});
-  const std::size_t before = cudart::memory_in_use();
-  cudart::set_memory_limit(before + (std::size_t{1} << 20));
-  EXPECT_THAT(
-      [&] { make_engine(network, {.device = parse_device("cuda"), .batch_size = 500}); },
-      ThrowsMessage<DeviceError>(testing::AllOf(HasSubstr("out of memory"), HasSubstr("batch of 500"))));
-  EXPECT_EQ(cudart::memory_in_use(), before);
-  cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_NE(make_engine(network, {.device = parse_device("cuda"), .batch_size = 500}), nullptr);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -54,8 +54,10 @@ struct IncreaseFrom {
   }
   __device__ void operator()() const {
     if (!early) load<Load::kLate>();
+    const float before = dynamic_shared<float>()[threadIdx.x];
     wait_for_copies();
     sums[index_in_grid()] = dynamic_shared<float>()[threadIdx.x] + 1;
+    if (by_copy && !std::isnan(before)) sums[index_in_grid()] = -1;  // a copy has arrived too early
   }
 };
 
@@ -129,6 +131,11 @@ TEST(KernelOverlap, IsNoneWithoutAKernelInFrontOrIfNobodyWantsIt) {
   EXPECT_EQ(sum_behind([&](Stream& stream) { stream.wait_for(event); }), 2.0f);
   const Array<float> other(1, "another array");
   EXPECT_EQ(sum_behind([&](Stream& stream) { stream.clear(other.data(), sizeof(float)); }), 2.0f);
+  // Its kernel is not on the stream.
+  EXPECT_EQ(sum_behind([&](Stream& stream) {
+              stream.capture([&] { launch_functor(stream, Increase{other.data()}, {1}, {{kWidth}}); });
+            }),
+            2.0f);
   const test::Environment variable("SWEEP_CUDA_OVERLAP", "0");
   EXPECT_EQ(sum_behind([](Stream&) {}), 2.0f);
 }

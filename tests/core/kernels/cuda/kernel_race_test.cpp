@@ -79,7 +79,7 @@ std::vector<Training> trainings() {
       {"TurnsOfASharedBatch",
        test::small_residual(),
        {2, 9, 8},
-       {.parallel = {.data = 2, .model = {}, .pipeline = {}}, .accumulate = 2}},
+       {.parallel = {.data = 2, .model = {}, .pipeline = {}}, .accumulation_steps = 2}},
   };
 }
 

@@ -75,10 +75,13 @@ TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
 TEST_F(LibraryTraining, FallsBackIfALibraryHasNoAlgorithm) {
   const Network network(some_network(), {1, 7, 7});
   const Trained own = trained(network, "own");
-  cudart::set_library_limits({.has_input_gradients = false});
-  const Trained some = trained(network, "library");
-  EXPECT_NE(some.kernels, "own");
-  expect_close(some.parameters, own.parameters);
+  for (const cudart::LibraryLimits& limits :
+       {cudart::LibraryLimits{.has_input_gradients = false}, cudart::LibraryLimits{.fewest_images = 4}}) {
+    cudart::set_library_limits(limits);
+    const Trained some = trained(network, "library");
+    EXPECT_NE(some.kernels, "own");
+    expect_close(some.parameters, own.parameters);
+  }
 }
 
 TEST_F(LibraryTraining, EndsIfALibraryRefusesWhatItHasPlanned) {
@@ -106,15 +109,6 @@ TEST_F(LibraryTraining, OpensNoLibraryOfConvolutionsForALinearLayer) {
   EXPECT_EQ(cudart::libraries_opened(), before + 1);
 }
 
-TEST_F(LibraryTraining, UsesBuiltInKernelsForSmallBatchesThatTheLibraryDoesNotTake) {
-  const Network network(some_network(), {1, 7, 7});
-  const Trained own = trained(network, "own");
-  cudart::set_library_limits({.fewest_images = 4});
-  const Trained library = trained(network, "library");
-  EXPECT_NE(library.kernels, "own");
-  expect_close(library.parameters, own.parameters);
-}
-
 // The stand-in libraries add up forward or backward at random.
 constexpr LinearShape kWide{64, 4096, true};
 constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64};
@@ -122,23 +116,16 @@ constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64};
 Network wide() { return {some_network(40), {1, 7, 7}}; }
 
 TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
-  KernelRule strict(0, true, KernelPolicy::kByShape), loose(0, false, KernelPolicy::kByShape);
-  const auto ordered = strict.choose(kWide, {kForward}).tasks, any = loose.choose(kWide, {kForward}).tasks;
-  ASSERT_EQ(ordered.size(), 1u);
-  ASSERT_EQ(any.size(), 1u);
-  EXPECT_TRUE(ordered[0].deterministic);
-  EXPECT_FALSE(any[0].deterministic);
-  EXPECT_TRUE(is_deterministic(strict.used().record(0)));
-  EXPECT_FALSE(is_deterministic(loose.used().record(0)));
-}
-
-TEST_F(Nondeterminism, IsNotRecordedIfTheLibraryIsDeterministic) {
-  cudart::set_library_limits({.has_any_order = false});
-  KernelRule loose(0, false, KernelPolicy::kByShape);
-  const auto chosen = loose.choose(kWide, {kForward}).tasks;
-  ASSERT_EQ(chosen.size(), 1u);
-  EXPECT_TRUE(chosen[0].deterministic);
-  EXPECT_EQ(loose.used().record(0).find("same_bits"), std::string::npos);
+  for (const bool allowed : {false, true}) {
+    for (const bool offered : {false, true}) {
+      cudart::set_library_limits({.has_any_order = offered});
+      KernelRule rule(0, !allowed, KernelPolicy::kByShape);
+      const auto chosen = rule.choose(kWide, {kForward}).tasks;
+      ASSERT_EQ(chosen.size(), 1u);
+      EXPECT_EQ(chosen[0].deterministic, !(allowed && offered));
+      EXPECT_EQ(is_deterministic(rule.used().record(0)), !(allowed && offered));
+    }
+  }
 }
 
 TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
@@ -156,17 +143,13 @@ TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
 
 TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
   cudart::set_library_limits({.has_any_order = false});
-  const Trained strict = trained(wide(), "library", {.deterministic = true}),
-                loose = trained(wide(), "library", {.deterministic = false});
-  EXPECT_EQ(strict.parameters, loose.parameters);
-  EXPECT_EQ(strict.kernels, loose.kernels);
-}
-
-TEST_F(Nondeterminism, DoesNotConcernTheCpu) {
-  EXPECT_EQ(trained(wide(), "library", {.device = "cpu", .deterministic = true}).parameters,
-            trained(wide(), "library", {.device = "cpu", .deterministic = false}).parameters);
-  EXPECT_TRUE(
-      is_deterministic(trained(wide(), "library", {.device = "cpu", .deterministic = false}).kernels));
+  for (const char* device : {"cuda", "cpu"}) {
+    const Trained strict = trained(wide(), "library", {.device = device, .deterministic = true}),
+                  loose = trained(wide(), "library", {.device = device, .deterministic = false});
+    EXPECT_EQ(strict.parameters, loose.parameters) << device;
+    EXPECT_EQ(strict.kernels, loose.kernels) << device;
+    EXPECT_TRUE(is_deterministic(loose.kernels)) << device;
+  }
 }
 
 TEST(GivesSameBits, UnlessTheKernelsSayOtherwise) {

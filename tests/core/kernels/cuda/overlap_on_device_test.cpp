@@ -51,6 +51,7 @@ std::vector<float> trained(const Case& c, const char* overlap) {
 TEST(Overlap, ChangesNoBitOfATraining) {
   for (const Case& c : {Case{test::deeplizard(), AdamOptions{}, 0},
                         Case{test::deeplizard(), SgdOptions{.momentum = 0.9}, 0.5},
+                        Case{test::small_residual(), AdamOptions{}, 0},
                         Case{test::mlp(), RmspropOptions{.momentum = 0.5, .centered = true}, 0}}) {
     const test::KernelCount count;
     const std::vector<float> overlapped = trained(c, nullptr);

@@ -99,7 +99,7 @@ TEST(StagedOnDevice, GivesTheBitsOfOneStageInTurns) {
   const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
   const Network network(test::small_residual(), {3, 8, 8});
   EngineOptions one = options_of(0, {}), staged = options_of(3, PipelineSchedule::kOneForwardOneBackward);
-  one.accumulate = staged.accumulate = 3;
+  one.accumulation_steps = staged.accumulation_steps = 3;
   const std::vector<Stage> stages = stages_of(network, {"block1.conv2", "block2.conv1", "out"}, 1);
   EXPECT_TRUE(test::same_bits(train_on_device(*make_cuda_engine(network, one), network),
                               train_on_device(*make_staged_cuda_engine(network, staged, stages), network)));

@@ -27,10 +27,10 @@ REGISTERS = [
     # One block of 512 threads, which takes most of the shared memory.
     (r"^conv_pool_stack\.cu: functor_kernel<", 104),
     (r"^conv\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, BackwardWeights>", 128),
-    (r"^conv\.cu: product_kernel<.*, BackwardWeights>", 64),
-    (r"^conv\.cu: product_kernel<.*, (Forward|BackwardInput)>", 48),
-    (r"^linear\.cu: product_kernel<", 48),
-    (r"^linear\.cu: functor_kernel<ProductsKernel<", 32),
+    (r"^conv\.cu: product_kernel<.*, BackwardWeights>", 80),
+    (r"^linear\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, Forward>", 80),
+    # Eight blocks of 128 threads, four of 256.
+    (r"^(conv|linear)\.cu: (product|functor)_kernel<", 64),
     # A thread per channel: a handful of blocks.
     (r"^batch_norm\.cu: (join|part|join_part)_(statistics|gradients)_kernel", 48),
     (r"^pool\.cu: avg_backward_kernel", 48),
