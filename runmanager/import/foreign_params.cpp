@@ -4,8 +4,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <optional>
+
+#include "runmanager/config/param_types.h"
 
 namespace sweep {
 namespace {
@@ -24,27 +25,6 @@ std::optional<std::size_t> key_end(std::string_view text, std::size_t begin) {
 bool always_separates(char c) { return std::string_view(" ,;)/").find(c) != std::string_view::npos; }
 // A minus and an underscore may belong to a value, unless a key follows.
 bool may_separate(char c) { return c == '-' || c == '_' || c == '.'; }
-
-bool is_integral(double value) { return std::trunc(value) == value && std::abs(value) < 1e15; }
-
-std::optional<double> number_of(const ParamValue& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return std::nullopt;
-}
-
-enum class Kind { kInteger, kNumber, kTruth, kText };
-
-Kind kind_of(const ParamValue& value) {
-  if (std::holds_alternative<bool>(value)) return Kind::kTruth;
-  const auto number = number_of(value);
-  return !number ? Kind::kText : is_integral(*number) ? Kind::kInteger : Kind::kNumber;
-}
-
-Kind common(Kind a, Kind b) {
-  if (a == b) return a;
-  return std::max(a, b) == Kind::kNumber ? Kind::kNumber : Kind::kText;
-}
 
 }  // namespace
 
@@ -84,23 +64,16 @@ ParamValue param_of_text(std::string_view text) {
   return std::string(text);
 }
 
-void unify_types(std::span<Params> runs) {
-  std::map<std::string, Kind> kinds;
-  for (const Params& params : runs) {
-    for (const auto& [key, value] : params) {
-      const auto [at, is_new] = kinds.try_emplace(key, kind_of(value));
-      if (!is_new) at->second = common(at->second, kind_of(value));
+void unify_foreign_types(const std::vector<Params*>& runs) {
+  constexpr double kLimit = 1e15;
+  for (Params* params : runs) {
+    for (auto& [key, value] : *params) {
+      const auto* const number = std::get_if<double>(&value);
+      if (number != nullptr && std::trunc(*number) == *number && std::abs(*number) < kLimit)
+        value = static_cast<std::int64_t>(*number);
     }
   }
-  for (Params& params : runs) {
-    for (auto& [key, value] : params) {
-      const Kind kind = kinds.at(key);
-      const auto number = number_of(value);
-      if (kind == Kind::kInteger) value = static_cast<std::int64_t>(*number);
-      if (kind == Kind::kNumber) value = *number;
-      if (kind == Kind::kText) value = param_text(value);
-    }
-  }
+  unify_types(runs);
 }
 
 }  // namespace sweep

@@ -1,9 +1,8 @@
 // The hyperparameters of runs that other programs have done, from names and texts.
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
 #include "runmanager/config/params.h"
 
@@ -16,8 +15,7 @@ Params params_of_name(std::string_view name);
 /// The value that a text means: true or false, a number, or the text itself.
 ParamValue param_of_text(std::string_view text);
 
-/// Gives each key one type in all runs: an integer if all its values are, otherwise a double if all are
-/// numbers, otherwise a text.
-void unify_types(std::span<Params> runs);
+/// Gives each key one type in all runs, where whole numbers are integers if all of its values are.
+void unify_foreign_types(const std::vector<Params*>& runs);
 
 }  // namespace sweep

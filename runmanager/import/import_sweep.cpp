@@ -148,10 +148,9 @@ void write_sweep(const fs::path& directory, const ImportOptions& options, const 
 
 ImportedSweep import_sweep(const ImportOptions& options) {
   ForeignRuns found = read_foreign_runs(options.source);
-  std::vector<Params> params;
-  for (ForeignRun& run : found.runs) params.push_back(std::move(run.params));
-  unify_types(params);
-  for (std::size_t i = 0; i < params.size(); ++i) found.runs[i].params = std::move(params[i]);
+  std::vector<Params*> params;
+  for (ForeignRun& run : found.runs) params.push_back(&run.params);
+  unify_foreign_types(params);
   const std::string own_name = fs::weakly_canonical(options.source).filename().string();
   const fs::path target = checked_target(options, options.name.empty() ? own_name : options.name);
   const SweepDirectory directory = SweepDirectory::open(options.logdir, target.filename().string(), false);

@@ -165,8 +165,7 @@ void read_combinations(const std::shared_ptr<const Space>& space, const JsonView
   if (combinations.empty() && !is_command_file(root)) reader.read({}, problems);
   problems.throw_if_any();
 
-  if (!is_command_file(root)) shorten_paths(combinations, params, sweep.excluded);
-  unify_types(sweep.keys, params, sweep.excluded);
+  name_values(combinations, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     sweep.runs[i].name = names[i];

@@ -73,8 +73,7 @@ RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
   problems.throw_if_any();
   std::vector<Params> params = {reader_->params_of(combination, false)};
   std::vector<ExcludedRun> choices = choices_;
-  shorten_paths(choice_combinations_, params, choices);
-  unify_types(keys(), params, choices);
+  name_values(choice_combinations_, params, choices);
   config.index = index;
   config.params = std::move(params[0]);
   config.name = run_name(config.params);
