@@ -33,21 +33,21 @@ const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, co
   live_.work = static_cast<double>(runs.size());
   live_.ended.clear();
   live_.active.clear();
-  newly_ended_.clear();
+  std::vector<std::size_t> newly_ended;
   ended_.resize(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunRecord& run = runs[i];
     const bool ended = has_ended(run.status);
     if (ended) ++live_.ended[run.status];
-    if (ended && !ended_[i]) newly_ended_.push_back(i);
+    if (ended && !ended_[i]) newly_ended.push_back(i);
     ended_[i] = ended;  // One that failed may be trained again.
     if (run.status == RunStatus::kRunning) live_.active[i + 1] = live_run(run, i + 1);
   }
   live_.ended_work = static_cast<double>(std::ranges::count(ended_, true));
   // UTC times of one format sort as texts.
-  std::ranges::stable_sort(newly_ended_, {}, [&runs](std::size_t i) { return runs[i].ended; });
-  live_.ends += newly_ended_.size();
-  for (const std::size_t i : newly_ended_) live_.latest.push_back(summary_of(runs[i]));
+  std::ranges::stable_sort(newly_ended, {}, [&runs](std::size_t i) { return runs[i].ended; });
+  live_.ends += newly_ended.size();
+  for (const std::size_t i : newly_ended) live_.latest.push_back(summary_of(runs[i]));
   while (live_.latest.size() > kLatestKept) live_.latest.pop_front();
   live_.best.reset();
   if (const auto best = best_run(runs, goal)) live_.best = summary_of(runs[*best]);

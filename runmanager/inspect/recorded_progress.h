@@ -29,14 +29,11 @@ class RecordedProgress {
   /// `runs`: as list_runs() has them now. What batches come to is not in them: every run counts the same.
   /// `goal`: by which the best is chosen.
   const LiveSweep& update(const std::vector<RunRecord>& runs, const Goal& goal);
-  /// Positions in `runs` of those that have ended since the update before, the first to end first.
-  const std::vector<std::size_t>& newly_ended() const { return newly_ended_; }
 
  private:
   LiveSweep live_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<bool> ended_;  // by run
-  std::vector<std::size_t> newly_ended_;
 };
 
 }  // namespace sweep

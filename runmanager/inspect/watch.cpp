@@ -59,7 +59,7 @@ class Watch {
       options_.wait();
     }
     region_.clear();
-    if (!options_.stop_requested()) tell_end();
+    if (options_.tells_end && !options_.stop_requested()) tell_end();
   }
 
  private:
@@ -72,12 +72,13 @@ class Watch {
     if (begin < next_records_ || !has_runs(directory_)) return;
     const std::vector<RunRecord> runs = list_runs(directory_);
     const LiveSweep& sweep = recorded_.update(runs, goal_of_sweep(directory_, runs));
-    all_ended_ = sweep.finished() == sweep.runs;
+    all_ended_ = options_.is_done ? options_.is_done(runs) : sweep.finished() == sweep.runs;
     show(sweep);
     next_records_ = begin + kRestPerReading * (Clock::now() - begin);
   }
 
   void show(const LiveSweep& sweep) {
+    if (options_.quiet) return;
     if (options_.json) {
       const Json json = to_json(sweep);
       if (json != last_json_) write_json({{"event", "progress"}, {"progress", json}});

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "runmanager/records/results.h"
 #include "runmanager/terminal/terminal.h"
 
 namespace sweep {
@@ -16,17 +18,22 @@ struct WatchedElsewhere {
 };
 
 struct WatchOptions {
-  Terminal terminal;  // where the table is shown, or else lines are written as things happen
-  bool json = false;  // a line of JSON per change instead, as to_json(SweepStatus) has it
+  Terminal terminal;      // where the table is shown, or else lines are written as things happen
+  bool json = false;      // a line of JSON per change instead, as to_json(SweepStatus) has it
+  bool quiet = false;     // nothing is shown
+  bool tells_end = true;  // says at last how the sweep ended
   std::function<bool()> stop_requested = [] { return false; };
   std::function<void()> wait;  // a part of a second
   /// For a sweep on a cluster: asked each time.
   std::function<WatchedElsewhere()> elsewhere = [] { return WatchedElsewhere(); };
+  /// Whether nothing is left to be trained of a sweep that lives elsewhere, whose runs are these now. Empty:
+  /// if all have ended.
+  std::function<bool(const std::vector<RunRecord>&)> is_done = {};
 };
 
-/// Shows the progress of the sweep in `directory` until it ends, or until it is asked to stop; says at last
-/// how it ended. Of one that several processes train, the progress is what the records of its runs say. One
-/// that is not running is only told of. Throws DataError if its files cannot be read.
+/// Shows the progress of the sweep in `directory` until it ends, or until it is asked to stop. Of one that
+/// several processes train, the progress is what the records of its runs say. One that is not running is only
+/// told of. Throws DataError if its files cannot be read.
 void watch_sweep(const std::filesystem::path& directory, const WatchOptions& options);
 
 }  // namespace sweep

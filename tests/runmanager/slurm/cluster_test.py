@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from disasters import Disasters, LRS
+from disasters import Disasters, LRS, mount_small, unmount_small
 from short_runs import measure_short_runs
 import slurm_cluster
 import torture_sweep
@@ -128,32 +128,40 @@ def main():
     parser.add_argument("--most-of-ideal", type=float, default=1.3, help="what --short-runs may take, in times of the ideal")
     parser.add_argument("--only", action="append", choices=ClusterTest.USES + ClusterTest.DISASTERS)
     arguments = parser.parse_args()
-    try:
-        cluster = slurm_cluster.SlurmCluster(nodes=4)
-    except slurm_cluster.NoSlurm as reason:
-        print(f"SKIPPED: {reason}")
-        sys.exit(77)
-    with cluster, tempfile.TemporaryDirectory(prefix="sweep-cluster-test-") as folder:
-        test = ClusterTest(arguments, cluster, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="sweep-cluster-test-") as folder:
+        directory = Path(folder)
         try:
-            play(test, arguments)
+            if is_wanted(arguments, "fill_disk"):
+                mount_small(directory)
+            try:
+                cluster = slurm_cluster.SlurmCluster(nodes=4)
+            except slurm_cluster.NoSlurm as reason:
+                print(f"SKIPPED: {reason}")
+                sys.exit(77)
+            with cluster:
+                test = ClusterTest(arguments, cluster, directory)
+                play(test, arguments)
         finally:
-            test.close()
+            unmount_small(directory)
     print(f"{len(test.found)} problems")
     sys.exit(1 if test.found else 0)
 
 
+def is_wanted(arguments, name):
+    return not arguments.only or name in arguments.only
+
+
 def play(test, arguments):
-    def is_wanted(name):
-        return not arguments.only or name in arguments.only
     if arguments.short_runs:
         measure_short_runs(test, arguments.short_runs, arguments.most_of_ideal)
         return
-    for name in filter(is_wanted, ClusterTest.USES):
-        getattr(test, name)()
+    for name in ClusterTest.USES:
+        if is_wanted(arguments, name):
+            getattr(test, name)()
     for number in range(arguments.rounds):
-        for name in filter(is_wanted, ClusterTest.DISASTERS):
-            test.disaster(name, number)
+        for name in ClusterTest.DISASTERS:
+            if is_wanted(arguments, name):
+                test.disaster(name, number)
     test.forget()
 
 

@@ -13,6 +13,20 @@ MOST_TRIES = 5     # of a disaster that came when the task had just ended
 DISK_MEGABYTES = 24
 
 
+def mount_small(directory):
+    """Makes a small file system there, before there are nodes: what is mounted later is not seen on them."""
+    folder = directory / "small"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m", "tmpfs", folder], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"SKIPPED: fill_disk: no file system can be mounted here: {done.stderr.strip()}", flush=True)
+
+
+def unmount_small(directory):
+    if (directory / "small").is_mount():
+        subprocess.run(["umount", "-l", directory / "small"], check=False)
+
+
 class Disasters(ClusterSweeps):
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -119,7 +133,7 @@ class Disasters(ClusterSweeps):
         return in_time
 
     def disaster(self, name, number):
-        if name == "fill_disk" and not self.mount():
+        if name == "fill_disk" and not (self.directory / "small").is_mount():
             return
         begin, before = time.monotonic(), len(self.found)
         for attempt in range(MOST_TRIES):
@@ -141,18 +155,3 @@ class Disasters(ClusterSweeps):
             self.expect_bits(logdir)
             shutil.rmtree(self.directory / logdir)
         self.struck = []
-
-    def mount(self):
-        """A small file system of its own. False where mounting is not permitted."""
-        folder = self.directory / "small"
-        if folder.is_mount():
-            return True
-        folder.mkdir(exist_ok=True)
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m", "tmpfs", folder], capture_output=True, text=True)
-        if done.returncode != 0:
-            print(f"SKIPPED: fill_disk: no file system can be mounted here: {done.stderr.strip()}", flush=True)
-        return done.returncode == 0
-
-    def close(self):
-        if (self.directory / "small").is_mount():
-            subprocess.run(["umount", "-l", self.directory / "small"], check=False)
