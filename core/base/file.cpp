@@ -1,7 +1,6 @@
 #include "core/base/file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -269,8 +268,7 @@ void sync_directory(const std::filesystem::path& directory) {
 // for their server. Returns whether it did.
 static bool sync_file_system(const std::filesystem::path& directory) {
   const FileDescriptor file(open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  constexpr std::array kLocal = {std::int64_t{EXT4_SUPER_MAGIC}, std::int64_t{XFS_SUPER_MAGIC},
-                                 std::int64_t{BTRFS_SUPER_MAGIC}};
+  constexpr std::array<std::int64_t, 3> kLocal = {0xEF53, 0x58465342, 0x9123683E};  // ext4, XFS, Btrfs
   struct statfs info {};
   if (file.get() < 0 || ::fstatfs(file.get(), &info) != 0) return false;
   if (std::ranges::find(kLocal, static_cast<std::int64_t>(info.f_type)) == kLocal.end()) return false;

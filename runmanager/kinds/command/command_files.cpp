@@ -53,6 +53,7 @@ void CommandFiles::open() {
     is_same = differences(identity(earlier), identity(record_)).empty();
     if (is_same) {
       earlier_seconds_ = earlier.run_seconds.value_or(0);
+      record_.epochs = earlier.epochs;
       record_.started = earlier.started;
     }
   } catch (const DataError&) {

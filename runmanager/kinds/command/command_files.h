@@ -28,6 +28,8 @@ class CommandFiles {
   void open();
   /// Seconds of the starts before this one.
   double earlier_seconds() const { return earlier_seconds_; }
+  /// As recorded: before the first save(), those of the starts before this one.
+  const std::vector<EpochRecord>& epochs() const { return record_.epochs; }
   /// Throws RunTakenOver if another process has taken the run over.
   void check_owner() const;
 

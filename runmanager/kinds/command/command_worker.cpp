@@ -107,6 +107,7 @@ class CommandRun {
 
   // What earlier starts have reported.
   void read_earlier() {
+    history_.know_times(files_.epochs());
     const UseReport add = [this](const MetricReport& report) { history_.add(report, std::nullopt); };
     metrics_.poll(add, [this](int attempt) {
       attempt_ = attempt;

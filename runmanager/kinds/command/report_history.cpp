@@ -15,6 +15,11 @@ void set(EpochRecord& record, const Metric& metric, double value) {
 
 }  // namespace
 
+void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
+  for (const EpochRecord& epoch : recorded)
+    recorded_[static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch))] = epoch;
+}
+
 bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
   if (report.values.empty()) return false;
   const std::int64_t last = steps_.empty() ? 0 : steps_.rbegin()->first;
@@ -38,6 +43,12 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   }
   static const Metric &run_seconds = metric_named("run_seconds"),
                       &epoch_seconds = metric_named("epoch_seconds");
+  const auto recorded = seconds ? recorded_.end() : recorded_.find(step);
+  if (recorded != recorded_.end() && recorded->second[run_seconds]) {
+    last_seconds_ = *recorded->second[run_seconds];
+    set(at, run_seconds, last_seconds_);
+    set(at, epoch_seconds, recorded->second[epoch_seconds].value_or(0));
+  }
   if (seconds && !at[run_seconds]) {
     set(at, run_seconds, *seconds);
     set(at, epoch_seconds, *seconds - last_seconds_);

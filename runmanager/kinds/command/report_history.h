@@ -35,6 +35,8 @@ class ReportHistory {
     starts_ = true;
     unnumbered_ = 0;
   }
+  /// The times of steps that an earlier start has recorded.
+  void know_times(const std::vector<EpochRecord>& recorded);
   /// `seconds`: of the run so far; none: not known. Returns whether it replaces steps of an earlier attempt.
   bool add(const MetricReport& report, std::optional<double> seconds);
   /// Completes the last step.
@@ -60,8 +62,9 @@ class ReportHistory {
 
   const Closed closed_;
   std::map<std::int64_t, EpochRecord> steps_;
-  std::set<const Metric*> in_events_;  // of the program
-  bool open_ = false;                  // the last step is not complete
+  std::map<std::int64_t, EpochRecord> recorded_;  // by earlier starts
+  std::set<const Metric*> in_events_;             // of the program
+  bool open_ = false;                             // the last step is not complete
   bool starts_ = true;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept

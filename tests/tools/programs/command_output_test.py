@@ -115,6 +115,17 @@ class CommandOutputTest(ProgramRuns):
         self.assertEqual(record["epochs"][-1]["loss"], 0.25)
         self.assertLess(usage.ru_maxrss, 200 << 10)
 
+    def test_expressions_are_perls_and_find_values_in_long_lines(self):
+        line = "loss=0.5 " + "x" * 60000 + " acc=0.25"
+        (self.folder / "line").write_text(line + "\n")
+        record = self.run_of("cat", "line", metrics={"loss": "(?<!val_)loss=([0-9.]+)", "acc": "^loss(.|x)*acc=([0-9.]+)",
+                                                     "size": "(?P<step>5) (?:x+) acc=([0-9.]+)"})
+        self.assertEqual([epoch.get("loss") for epoch in record["epochs"]], [0.5, None])
+        self.assertEqual(record["epochs"][1]["size"], 0.25)
+        done = self.sweep(self.file("bad", command=["true"], metrics={"loss": "loss=(", "acc": "acc=[0-9]+"}), code=2)
+        self.assertIn("missing closing parenthesis at its character 6", done.stderr)
+        self.assertIn("a regular expression with a group, which is the value", done.stderr)
+
     def test_a_million_lines_of_metrics_take_few_seconds(self):
         (self.folder / "lines").write_text("".join(f"step {i} loss={1 / (i + 1):.6f}\n" for i in range(1000000)))
         begin = os.times()
