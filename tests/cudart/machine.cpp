@@ -210,6 +210,14 @@ cudaError_t run_until(cudaStream_t stream, std::uint64_t count) {
   return failed(s.sticky);
 }
 
+void require_no_exchange(const char* doing) {
+  for (const cudaStream_t stream : state().streams) {
+    if (stream->device == current_device() &&
+        std::ranges::any_of(stream->queue, [](const Work& work) { return work.is_exchange; }))
+      state().mistake(std::string(doing) + " while the device exchanges with others");
+  }
+}
+
 cudaError_t run_all_streams(int device) {
   for (const cudaStream_t stream : state().streams) {
     if (stream->device != device || stream->capture != nullptr) continue;

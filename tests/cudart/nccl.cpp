@@ -87,9 +87,13 @@ void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const st
   own.meeting->all_gather(brought->data(), begins);
   for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
     if (rank == static_cast<std::size_t>(own.rank)) continue;
-    stream.enqueue([=, begin = begins[rank], end = begins[rank + 1]] {
-      std::copy(brought->data() + begin, brought->data() + end, data + begin);
-    });
+    const std::scoped_lock lock(cudart::state().mutex);
+    cudart::add_work(static_cast<cudaStream_t>(native_stream(stream)),
+                     {.run =
+                          [=, begin = begins[rank], end = begins[rank + 1]] {
+                            std::copy(brought->data() + begin, brought->data() + end, data + begin);
+                          },
+                      .is_exchange = true});
   }
 }
 

@@ -25,6 +25,7 @@ struct Work {
   // Of a kernel launched with programmatic stream serialization: starts it before the one in front of it
   // runs, and returns the rest.
   std::function<std::function<void()>()> start = nullptr;
+  bool is_exchange = false;  // with other devices, which may not have begun with it
 };
 
 struct FreeMemory {
@@ -97,6 +98,9 @@ cudaError_t begin_call(const char* function);
 
 /// Keeps an error for cudaGetLastError().
 cudaError_t failed(cudaError_t error);
+
+/// Before what may let the driver wait for all of the current device's work: a mistake while it exchanges.
+void require_no_exchange(const char* doing);
 
 /// Does the stream's work up to `count`; returns the sticky error, if it has one.
 cudaError_t run_until(cudaStream_t stream, std::uint64_t count);

@@ -26,6 +26,19 @@ bool is_alive(cudaEvent_t event) {
   return false;
 }
 
+// Destroys one of `all`, even if the call has to fail. `error`: if there is no such object.
+template <class Object>
+cudaError_t destroy(const char* function, std::set<Object*>& all, Object* object, cudaError_t error) {
+  const std::scoped_lock lock(state().mutex);
+  const cudaError_t asked_for = begin_call(function);
+  if (all.erase(object) == 0) {
+    state().mistake(std::string(function) + " of what does not exist");
+    return failed(error);
+  }
+  delete object;
+  return asked_for;
+}
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -86,12 +99,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const std::scoped_lock lock(state().mutex);
-  const cudaError_t error = begin_call("cudaEventDestroy");
-  if (!is_alive(event)) return failed(cudaErrorInvalidResourceHandle);
-  state().events.erase(event);
-  delete event;
-  return error;
+  return destroy(__func__, state().events, event, cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -190,25 +198,11 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* 
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  const std::scoped_lock lock(state().mutex);
-  const cudaError_t error = begin_call("cudaGraphDestroy");
-  if (state().graphs.erase(graph) == 0) {
-    state().mistake("a graph is destroyed that does not exist");
-    return failed(cudaErrorInvalidValue);
-  }
-  delete graph;
-  return error;
+  return destroy(__func__, state().graphs, graph, cudaErrorInvalidValue);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  const std::scoped_lock lock(state().mutex);
-  const cudaError_t error = begin_call("cudaGraphExecDestroy");
-  if (state().executables.erase(executable) == 0) {
-    state().mistake("an executable graph is destroyed that does not exist");
-    return failed(cudaErrorInvalidValue);
-  }
-  delete executable;
-  return error;
+  return destroy(__func__, state().executables, executable, cudaErrorInvalidValue);
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
@@ -227,6 +221,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 // Loads the kernel.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   SWEEP_BEGIN_CALL(s);
+  require_no_exchange("a kernel is loaded");
   s.kernels[{current_device(), function}].ptx_version = s.machine.ptx_version;
   *attributes = {};
   attributes->ptxVersion = s.machine.ptx_version;

@@ -111,10 +111,5 @@ TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
               HasSubstr("sweep: rank 1: the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)"));
 }
 
-TEST_F(CudaRanks, AreAsManyAsDevices) {
-  const Finished finished = run_ranks(3, "RANKS=1");
-  EXPECT_THAT(finished.err + finished.out, HasSubstr("with 3 MPI ranks, want 3, one GPU"));
-}
-
 }  // namespace
 }  // namespace sweep::testing

@@ -195,8 +195,15 @@ TEST(DataParallel, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
     return test::random_set(images, {1, 7, 7}, 10, seed);
   };
   const auto set = set_of(320, 3);
-  const auto train = [&](Placement placement, bool named, int num_workers) {
-    EngineOptions options = options_of(training, 2);
+  struct Way {
+    int data, stages, accumulate;
+  };
+  const auto train = [&](const Way& way, Placement placement, bool named, int num_workers) {
+    EngineOptions options = options_of(training, way.data);
+    if (way.stages > 1)
+      options.parallel.pipeline =
+          PipelineOptions{.stages = way.stages, .first_layers = {}, .micro_batches = 2};
+    options.accumulation_steps = way.accumulate;
     options.placement = placement;
     const auto engine = make_engine(network, options);
     engine->set_parameters(initial_parameters(network, 1));
@@ -219,10 +226,14 @@ TEST(DataParallel, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
     }
     return engine->parameters();
   };
-  const std::vector<float> whole = train(Placement::kAuto, true, 0);
-  EXPECT_EQ(train(Placement::kHost, true, 0), whole);
-  EXPECT_EQ(train(Placement::kAuto, false, 0), whole);
-  EXPECT_EQ(train(Placement::kAuto, true, 2), whole);
+  for (const Way& way : {Way{2, 1, 1}, Way{1, 2, 1}, Way{2, 2, 2}}) {
+    if (device_group_unavailable_reason(test::device(), way.data * way.stages)) continue;
+    SCOPED_TRACE(testing::Message() << way.data << " sets of " << way.stages);
+    const std::vector<float> whole = train(way, Placement::kAuto, true, 0);
+    EXPECT_EQ(train(way, Placement::kHost, true, 0), whole);
+    EXPECT_EQ(train(way, Placement::kAuto, false, 0), whole);
+    EXPECT_EQ(train(way, Placement::kAuto, true, 2), whole);
+  }
 }
 
 TEST(DataParallel, TellsHowLongDevicesExchangedGradients) {
@@ -252,7 +263,10 @@ TEST(DataParallel, TellsHowLongDevicesExchangedSums) {
   const Training training{test::small_residual(), {3, 8, 8}};
   const Network network(training.network, training.input);
   const test::OwnedBatch batch = test::random_batch(16, element_count(network.input()), 10, 3);
-  const auto engine = make_engine(network, options_of(training, 2));
+  EngineOptions options = options_of(training, 2);
+  if (!device_group_unavailable_reason(test::device(), 4))
+    options.parallel.pipeline = PipelineOptions{.stages = 2, .first_layers = {}, .micro_batches = 1};
+  const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 1));
   engine->take_communication_seconds();
   const auto begin = std::chrono::steady_clock::now();

@@ -98,19 +98,6 @@ TEST(DeviceGroup, EndsAtTheDeadlineIfARankDoesNotCome) {
               Each(HasSubstr("rank 1 has not come")));
 }
 
-TEST(DeviceGroup, IsOfNoUseOnceAborted) {
-  const DeviceGroupId id = DeviceGroup::make_id();
-  EXPECT_THAT(run_ranks(1,
-                        [&](int rank) {
-                          DeviceGroup group(id, rank, 1, kLate);
-                          Stream stream;
-                          group.wait(stream);
-                          group.abort();
-                          group.wait(stream);
-                        }),
-              Each(HasSubstr("has aborted its group")));
-}
-
 TEST(DeviceGroup, NeedsADeviceForEachRank) {
   const DeviceGroupId id = DeviceGroup::make_id();
   const auto errors = run_ranks(2, [&](int rank) {
@@ -120,25 +107,34 @@ TEST(DeviceGroup, NeedsADeviceForEachRank) {
   EXPECT_THAT(errors[0] + errors[1], HasSubstr("have the same device"));
 }
 
-TEST(DeviceGroup, CannotExchangeInAGraphNorFromAnotherDevicesThread) {
-  const DeviceGroupId id = DeviceGroup::make_id();
-  EXPECT_THAT(run_ranks(1,
-                        [&](int rank) {
-                          DeviceGroup group(id, rank, 1, kLate);
-                          Stream stream;
-                          const Array<std::byte> array(1, "an array");
-                          stream.capture([&] { group.all_gather(stream, array.data(), begins_of({1})); });
-                        }),
-              Each(HasSubstr("cudaErrorStreamCaptureUnsupported")));
-  const DeviceGroupId other = DeviceGroup::make_id();
-  EXPECT_THAT(run_ranks(1,
-                        [&](int rank) {
-                          DeviceGroup group(other, rank, 1, kLate);
-                          Stream stream;
-                          use_device(1);
-                          group.wait(stream);
-                        }),
-              Each(HasSubstr("the thread's current device is 1")));
+TEST(DeviceGroup, RefusesCallsAfterItsAbortInAGraphAndFromAnotherDevicesThread) {
+  const struct {
+    std::function<void(DeviceGroup&, Stream&)> call;
+    const char* error;
+  } cases[] = {{[](DeviceGroup& group, Stream& stream) {
+                  group.wait(stream);
+                  group.abort();
+                  group.wait(stream);
+                },
+                "has aborted its group"},
+               {[](DeviceGroup& group, Stream& stream) {
+                  const Array<std::byte> array(1, "an array");
+                  stream.capture([&] { group.all_gather(stream, array.data(), begins_of({1})); });
+                },
+                "cudaErrorStreamCaptureUnsupported"},
+               {[](DeviceGroup& group, Stream& stream) {
+                  use_device(1);
+                  group.wait(stream);
+                },
+                "the thread's current device is 1"}};
+  for (const auto& refused : cases) {
+    const auto work = [&, id = DeviceGroup::make_id()](int rank) {
+      DeviceGroup group(id, rank, 1, kLate);
+      Stream stream;
+      refused.call(group, stream);
+    };
+    EXPECT_THAT(run_ranks(1, work), Each(HasSubstr(refused.error)));
+  }
 }
 
 }  // namespace
