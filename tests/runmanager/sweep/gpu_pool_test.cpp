@@ -27,7 +27,7 @@ TEST(VisibleGpus, AreThoseOfTheVariableUpToTheFirstThatIsNone) {
 }
 
 TEST(VisibleGpus, AreCountedByTheDriversFilesWithoutTheVariable) {
-  const TemporaryDirectory root;
+  const test::TemporaryDirectory root;
   EXPECT_THAT(visible_gpus(nullptr, root.path()), IsEmpty());
   fs::create_directories(root.path() / "dev");
   for (const char* name : {"nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "null"})
