@@ -46,7 +46,7 @@ SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec) {
 
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec) {
   const bool waits = sweep.search && (has_rungs(sweep.search->method) || sweep.search->target ||
-                                      sweep.search->seconds || sweep.search->method == SearchMethod::kTpe);
+                                      sweep.search->seconds || chooses_points(*sweep.search));
   if (waits)
     throw ConfigError(
         fmt::format("{}: its trials wait for the results of others, so they cannot be trained by tasks that "

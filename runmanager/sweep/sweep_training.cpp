@@ -32,18 +32,19 @@ void SweepRunner::train_runs() {
   double total_work = 0;
   for (const PreparedRun& run : prepared_) total_work += work(run);
   if (sweep_.search) total_work *= fraction_trained();
-  SweepRecorder recorder({.directory = directory_->path(),
-                          .name = directory_->name(),
-                          .keys = sweep_.keys,
-                          .clock = environment_.clock,
-                          .terminal = environment_.terminal,
-                          .quiet = options_.quiet,
-                          .json = options_.json,
-                          .total_runs = growing_ ? sweep_.search->trials : 0,
-                          .work = total_work,
-                          .goal = goal_of(sweep_),
-                          .refresh = refresh()},
-                         sweep_.runs, std::move(records_));
+  SweepRecorder recorder(
+      {.directory = directory_->path(),
+       .name = directory_->name(),
+       .keys = sweep_.keys,
+       .clock = environment_.clock,
+       .terminal = environment_.terminal,
+       .quiet = options_.quiet,
+       .json = options_.json,
+       .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
+       .work = total_work,
+       .goal = goal_of(sweep_),
+       .refresh = refresh()},
+      sweep_.runs, std::move(records_));
   for (const std::string& remark : kind_->remarks()) recorder.progress().message(remark);
   for (const std::string& change : changes_) recorder.progress().message(change);
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
@@ -140,7 +141,7 @@ void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& re
     recorder.prune_run(run, describe_run(config, environment_.parse_device(config.device)), reason);
   };
   TrialRuns trials(sweep_, runs, recorder, {.add = add, .prune = prune});
-  const std::size_t most = growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs.size();
+  const std::size_t most = growing_ ? sweep_.search->at_once : runs.size();
   if (!runs.empty() || growing_) train(trials, runs, most, recorder);
   if (kept_trials_ > 0 || lacks_trials_) write_sweep_file();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
