@@ -1,6 +1,7 @@
 #include "runmanager/config/search_spec.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sweep {
 
@@ -14,10 +15,25 @@ std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::siz
 }
 
 std::size_t points_at_start(const SearchSpec& search, int epochs) {
-  if (search.method == SearchMethod::kTpe) return std::min(search.at_once, search.trials);
+  const std::size_t total = total_trials(search, epochs);
+  if (!chooses_points(search)) return total;
+  const std::vector<HyperbandBracket> brackets = search_brackets(search, total, epochs);
+  const std::size_t first = brackets.empty() ? total : brackets[0].halving.rungs()[0].trials;
+  return std::min({search.at_once, total, first});
+}
+
+std::size_t total_trials(const SearchSpec& search, int epochs) {
   if (search.method != SearchMethod::kHyperband) return search.trials;
   const HyperbandBracket last = search_brackets(search, 0, epochs).back();
   return last.first_trial + last.halving.rungs()[0].trials;
+}
+
+std::unique_ptr<Sampler> make_sampler(const SearchSpec& search, const SearchDomain& domain) {
+  std::unique_ptr<Sampler> sampler = chooses_points(search)
+                                         ? make_tpe_sampler(domain, search.seed, search.learned)
+                                         : make_random_sampler(domain, search.seed);
+  if (search.points.empty()) return sampler;
+  return make_point_sampler(domain, search.seed, search.points, std::move(sampler));
 }
 
 }  // namespace sweep

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runmanager/search/hyperband.h"
+#include "runmanager/search/sampler.h"
 #include "runmanager/search/search_space.h"
 
 namespace sweep {
@@ -21,6 +23,7 @@ enum class SearchMethod {
   kTpe,        // points that earlier results make likely to be good
   kHalving,    // every combination, or random points; the worse part is ended early
   kHyperband,  // several such halvings, of many short and of few long trials
+  kAsha,       // halving that promotes a trial as soon as it is among the best so far
 };
 
 struct SearchSpec {
@@ -31,27 +34,41 @@ struct SearchSpec {
       metric;  // a tag of watchable_metrics(), at a trial's last epoch; where keeps_best(): at its best
   bool largest_is_best = false;
   std::uint64_t seed = 0;
+  bool samples_tpe = false;  // of methods with rungs: points are those of tpe, not random ones
   /// Trial t is chosen, and begun if there is a target, when trials 0 .. t - at_once have ended. So the
   /// trials do not depend on how many run at once.
   std::size_t at_once = 4;
-  int min_epochs = 1;             // of halving and hyperband: the shortest training
-  int reduction = 3;              // one trial in this many goes on
-  std::optional<double> target;   // no trial begins once this is reached
-  std::optional<double> seconds;  // nor once the times of those before add up to this
-  std::string origin;             // its place in the file, for errors that are found later
+  int min_epochs = 1;                // of methods with rungs: the shortest training
+  int reduction = 3;                 // one trial in this many goes on
+  std::optional<double> target;      // no trial begins once this is reached
+  std::optional<double> seconds;     // nor once the times of those before add up to this
+  std::vector<SearchPoint> points;   // the first trials; dimensions without a value are drawn
+  std::vector<Observation> learned;  // results of other sweeps; smaller is better
+  std::string origin;                // its place in the file, for errors that are found later
 };
 
 /// Whether trials are ended before their last epoch.
 inline bool has_rungs(SearchMethod method) {
-  return method == SearchMethod::kHalving || method == SearchMethod::kHyperband;
+  return method == SearchMethod::kHalving || method == SearchMethod::kHyperband ||
+         method == SearchMethod::kAsha;
 }
 
-/// The halvings of a method with rungs that begins with `trials` trials of `epochs` epochs; else none.
+/// Whether results choose the points of later trials, so that trials are added while others are trained.
+inline bool chooses_points(const SearchSpec& search) {
+  return search.method == SearchMethod::kTpe || search.samples_tpe;
+}
+
+/// The halvings of halving and hyperband that begin with `trials` trials of `epochs` epochs; else none.
 /// Hyperband has as many trials as it says itself. Throws ConfigError for numbers that go not together.
 std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::size_t trials, int epochs);
 
-/// How many points are drawn before the first result is known. `epochs`: of a trial.
+/// How many trials there are, unless the space has fewer points. `epochs`: of a trial.
+std::size_t total_trials(const SearchSpec& search, int epochs);
+/// How many points are drawn before the first result is known.
 std::size_t points_at_start(const SearchSpec& search, int epochs);
+
+/// What proposes the points of the search.
+std::unique_ptr<Sampler> make_sampler(const SearchSpec& search, const SearchDomain& domain);
 
 /// What the trials of a sweep are drawn from, where they are points of a space.
 struct TrialSource {

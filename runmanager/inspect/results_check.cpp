@@ -82,7 +82,8 @@ class ResultsChecker {
       finding.problems.push_back(std::move(problem));
     else
       sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
-    chooses_trials_ = json.contains("search") && json["search"].value("method", "") == "tpe";
+    const Json search = json.value("search", Json::object());
+    chooses_trials_ = search.value("method", "") == "tpe" || search.value("sampler", "") == "tpe";
   }
 
   void check_json(const std::string& text, FileFinding& finding) {

@@ -8,6 +8,7 @@
 
 #include "runmanager/config/run_name.h"
 #include "runmanager/plan/plan.h"
+#include "runmanager/sweep/trial_schedule.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
 
@@ -92,16 +93,15 @@ std::string fates_text(const SweepPlan& plan) {
 std::string search_text(const Sweep& sweep) {
   if (!sweep.search || sweep.runs.empty()) return "";
   const SearchSpec& search = *sweep.search;
-  if (search.method == SearchMethod::kTpe) {
+  if (chooses_points(search)) {
     return fmt::format("search: the first {} of at most {} trials; results choose the others\n",
-                       sweep.runs.size(), search.trials);
+                       sweep.runs.size(), total_trials(search, sweep.runs.front().epochs));
   }
   if (!has_rungs(search.method)) return "search: begins no trial once it has found enough\n";
   const int epochs = sweep.runs.front().epochs;
-  std::size_t trained = 0;
-  for (const HyperbandBracket& bracket : search_brackets(search, sweep.runs.size(), epochs))
-    trained += bracket.halving.total_epochs();
-  return fmt::format("search: ends the worse trials early, which leaves {} of {} epochs\n", trained,
+  const double trained = TrialSchedule(search, sweep.runs.size(), epochs).total_epochs();
+  return fmt::format("search: ends the worse trials early, which leaves {}{:.0f} of {} epochs\n",
+                     search.method == SearchMethod::kAsha ? "about " : "", trained,
                      sweep.runs.size() * static_cast<std::size_t>(epochs));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "runmanager/search/search_space.h"
 
@@ -44,7 +45,15 @@ inline constexpr std::size_t kTpeStartTrials = 10;
 /// Tree-structured Parzen estimator: proposes what is likely among the best and unlikely among the other
 /// earlier points. Trials without a value yet count among the others, so that no two look at one place at
 /// once, as do those that failed. The first kTpeStartTrials, and all while fewer have ended, are spread
-/// evenly. Throws what check_domain() throws.
-std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed);
+/// evenly. `learned`: results from elsewhere, which count like those of ended trials, except that their
+/// points may be proposed; they may lack dimensions. Throws what check_domain() throws.
+std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed,
+                                          std::vector<Observation> learned = {});
+
+/// The first trials are at `points`, in their order; the others are those of `rest`. Dimensions that one of
+/// `points` has no value for are drawn at random. Where none of 100 such points is new and allowed, the trial
+/// is one of `rest`. Throws what check_domain() throws.
+std::unique_ptr<Sampler> make_point_sampler(SearchDomain domain, std::uint64_t seed,
+                                            std::vector<SearchPoint> points, std::unique_ptr<Sampler> rest);
 
 }  // namespace sweep

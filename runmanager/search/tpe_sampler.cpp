@@ -23,23 +23,26 @@ constexpr std::size_t kMaxDraws = 240;   // to get that many candidates that are
 
 class TpeSampler final : public Sampler {
  public:
-  TpeSampler(SearchDomain domain, std::uint64_t seed) : points_(std::move(domain)), seed_(seed) {}
+  TpeSampler(SearchDomain domain, std::uint64_t seed, std::vector<Observation> learned)
+      : points_(std::move(domain)), seed_(seed), learned_(std::move(learned)) {}
 
   std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const override {
+    std::vector<const Observation*> all;
+    for (const Observation& one : learned_) all.push_back(&one);
+    for (const Observation& one : earlier) all.push_back(&one);
     std::vector<std::size_t> good;  // all with a value, at first
     std::size_t ended = 0;
-    for (std::size_t i = 0; i < earlier.size(); ++i) {
-      if (earlier[i].failed || earlier[i].value) ++ended;
-      if (has_value(earlier[i])) good.push_back(i);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i]->failed || all[i]->value) ++ended;
+      if (has_value(*all[i])) good.push_back(i);
     }
     if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
     const auto part = static_cast<std::size_t>(std::ceil(kGoodPart * static_cast<double>(ended)));
     const auto end = good.begin() + static_cast<std::ptrdiff_t>(std::min({good.size(), part, kMaxGood}));
-    std::ranges::partial_sort(good, end, {}, [&](std::size_t i) { return std::pair(*earlier[i].value, i); });
+    std::ranges::partial_sort(good, end, {}, [&](std::size_t i) { return std::pair(*all[i]->value, i); });
     good.erase(end, good.end());
 
-    const std::vector<WeightedPoint> good_points = by_rank(good, earlier),
-                                     bad_points = newest_others(good, earlier);
+    const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
     return best_candidate(trial, earlier, ParzenEstimator(points_.scales(), good_points),
                           ParzenEstimator(points_.scales(), bad_points));
   }
@@ -69,13 +72,13 @@ class TpeSampler final : public Sampler {
 
   // The best one weighs most: logarithmic ranks, with a mean of 1.
   static std::vector<WeightedPoint> by_rank(std::span<const std::size_t> good,
-                                            std::span<const Observation> earlier) {
+                                            std::span<const Observation* const> all) {
     std::vector<WeightedPoint> points;
     double sum = 0;
     for (std::size_t rank = 0; rank < good.size(); ++rank) {
       const double weight =
           std::log(static_cast<double>(good.size() + 1)) - std::log(static_cast<double>(rank + 1));
-      points.push_back({.point = &earlier[good[rank]].point, .weight = weight});
+      points.push_back({.point = &all[good[rank]]->point, .weight = weight});
       sum += weight;
     }
     for (WeightedPoint& point : points) point.weight *= static_cast<double>(points.size()) / sum;
@@ -83,12 +86,12 @@ class TpeSampler final : public Sampler {
   }
 
   static std::vector<WeightedPoint> newest_others(std::span<const std::size_t> good,
-                                                  std::span<const Observation> earlier) {
-    std::vector<char> is_good(earlier.size(), 0);
+                                                  std::span<const Observation* const> all) {
+    std::vector<char> is_good(all.size(), 0);
     for (const std::size_t i : good) is_good[i] = 1;
     std::vector<WeightedPoint> points;
-    for (std::size_t i = earlier.size(); i-- > 0 && points.size() < kMaxOthers;)
-      if (!is_good[i]) points.push_back({.point = &earlier[i].point});
+    for (std::size_t i = all.size(); i-- > 0 && points.size() < kMaxOthers;)
+      if (!is_good[i]) points.push_back({.point = &all[i]->point});
     std::ranges::reverse(points);
     return points;
   }
@@ -118,12 +121,14 @@ class TpeSampler final : public Sampler {
 
   PointSource points_;
   std::uint64_t seed_;
+  std::vector<Observation> learned_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed) {
-  return std::make_unique<TpeSampler>(std::move(domain), seed);
+std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed,
+                                          std::vector<Observation> learned) {
+  return std::make_unique<TpeSampler>(std::move(domain), seed, std::move(learned));
 }
 
 }  // namespace sweep

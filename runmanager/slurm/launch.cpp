@@ -94,7 +94,7 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
 
 // How many tasks can train trials of a search at once.
 std::size_t useful_tasks(const Sweep& sweep, const SlurmSpec& spec) {
-  const bool chooses = sweep.search->method == SearchMethod::kTpe;
+  const bool chooses = chooses_points(*sweep.search);
   return std::min(chooses ? sweep.search->at_once : sweep.runs.size(), static_cast<std::size_t>(spec.tasks));
 }
 

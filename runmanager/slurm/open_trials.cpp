@@ -15,14 +15,17 @@ std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, 
     results.push_back(trial_result(records[i], search, keeps_best(config)));
     if (tries_failed && records[i].status == RunStatus::kFailed) results[i].ended = results[i].failed = false;
   }
-  const TrialSchedule schedule(search, sweep.runs.size(), sweep.runs.front().epochs);
-  const std::vector<TrialDecision> decisions = schedule.decide(results);
+  const int epochs = sweep.runs.front().epochs;
+  const TrialSchedule schedule(search, sweep.runs.size(), epochs);
+  const std::size_t total = total_trials(search, epochs);
+  const bool has_more =
+      chooses_points(search) &&
+      results.size() < std::min(total, number_of_points(sweep.trials->domain).value_or(total));
+  const std::vector<TrialDecision> decisions = schedule.decide(results, has_more);
   const auto open =
       static_cast<std::size_t>(std::ranges::count(decisions, TrialFate::kTrains, &TrialDecision::fate));
-  if (open > 0 || search.method != SearchMethod::kTpe) return open;
-  const std::size_t trials = number_of_points(sweep.trials->domain).value_or(search.trials);
-  const bool has_more = results.size() < std::min(search.trials, trials);
-  return has_more && schedule.may_begin(results.size(), results) ? 1 : 0;
+  if (open > 0 || !has_more) return open;
+  return schedule.known_to_next(results) ? 1 : 0;
 }
 
 }  // namespace sweep

@@ -82,9 +82,9 @@ void SweepRunner::set_up() {
 }
 
 std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
-  if (!sweep.search || sweep.search->method != SearchMethod::kTpe) return std::nullopt;
+  if (!sweep.search || !chooses_points(*sweep.search)) return std::nullopt;
   std::optional<Sweep> copy = sweep;
-  copy->runs.reserve(std::max(sweep.runs.size(), sweep.search->trials));
+  copy->runs.reserve(std::max(sweep.runs.size(), total_trials(*sweep.search, sweep.runs.front().epochs)));
   return copy;
 }
 

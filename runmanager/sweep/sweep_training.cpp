@@ -44,18 +44,19 @@ void SweepRunner::train_runs() {
   double total_work = 0;
   for (const PreparedRun& run : prepared_) total_work += work(run);
   if (sweep_.search) total_work *= fraction_trained();
-  SweepRecorder recorder({.directory = directory_->path(),
-                          .name = directory_->name(),
-                          .keys = sweep_.keys,
-                          .clock = environment_.clock,
-                          .terminal = environment_.terminal,
-                          .quiet = options_.quiet,
-                          .json = options_.json,
-                          .total_runs = growing_ ? sweep_.search->trials : 0,
-                          .work = total_work,
-                          .goal = goal_of(sweep_),
-                          .refresh = refresh()},
-                         sweep_.runs, std::move(records_));
+  SweepRecorder recorder(
+      {.directory = directory_->path(),
+       .name = directory_->name(),
+       .keys = sweep_.keys,
+       .clock = environment_.clock,
+       .terminal = environment_.terminal,
+       .quiet = options_.quiet,
+       .json = options_.json,
+       .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
+       .work = total_work,
+       .goal = goal_of(sweep_),
+       .refresh = refresh()},
+      sweep_.runs, std::move(records_));
   for (const std::string& remark : kind_->remarks()) recorder.progress().message(remark);
   for (const std::string& change : changes_) recorder.progress().message(change);
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
@@ -166,7 +167,8 @@ TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
 }
 
 std::size_t SweepRunner::most_trials_at_once(std::size_t runs) const {
-  return growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs;
+  if (!growing_) return runs;
+  return std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
 }
 
 void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {

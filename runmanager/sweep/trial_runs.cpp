@@ -20,10 +20,11 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
       runs_(runs),
       recorder_(recorder),
       options_(std::move(options)),
-      schedule_(search_, sweep.runs.size(), epochs_of(sweep)) {
+      schedule_(search_, sweep.runs.size(), epochs_of(sweep)),
+      total_(total_trials(search_, epochs_of(sweep))) {
   for (ScheduledRun& run : runs_) waiting_[run.run] = &run;
-  if (search_.method != SearchMethod::kTpe) return;
-  sampler_ = make_tpe_sampler(sweep.trials->domain, search_.seed);
+  if (!chooses_points(search_)) return;
+  sampler_ = make_sampler(search_, sweep.trials->domain);
   for (const SearchPoint& point : sweep.trials->points) observations_.push_back({.point = point});
 }
 
@@ -52,7 +53,7 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
   do {
     read_results();
   } while (add_trial());
-  const std::vector<TrialDecision> decisions = schedule_.decide(results_);
+  const std::vector<TrialDecision> decisions = schedule_.decide(results_, has_more());
   std::vector<const ScheduledRun*> ready;
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     const TrialDecision& decision = decisions[i];
@@ -72,12 +73,12 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
 
 bool TrialRuns::add_trial() {
   const std::size_t trial = results_.size();
-  if (!sampler_ || is_exhausted_ || trial >= search_.trials || !has_time() ||
-      !schedule_.may_begin(trial, results_))
-    return false;
-  for (std::size_t i = 0; i < schedule_.known(trial); ++i) {
-    observations_[i].value = final_value(results_[i]);
-    observations_[i].failed = !observations_[i].value;
+  if (!has_more() || !has_time()) return false;
+  const std::optional<std::vector<KnownResult>> known = schedule_.known_to_next(results_);
+  if (!known) return false;
+  for (std::size_t i = 0; i < trial; ++i) {
+    observations_[i].value = (*known)[i].value;
+    observations_[i].failed = (*known)[i].is_known && !(*known)[i].value;
   }
   std::optional<SearchPoint> point = sampler_->suggest(trial, std::span(observations_).first(trial));
   is_exhausted_ = !point;

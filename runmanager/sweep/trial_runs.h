@@ -48,6 +48,8 @@ class TrialRuns final : public RunSource {
 
  private:
   void read_results();
+  /// Whether further trials may be chosen.
+  bool has_more() const { return sampler_ && !is_exhausted_ && results_.size() < total_; }
   bool has_time() const;
   /// Chooses the next trial if that can be done now; returns whether there is one more.
   bool add_trial();
@@ -59,6 +61,7 @@ class TrialRuns final : public RunSource {
   const SweepRecorder& recorder_;
   TrialRunsOptions options_;
   TrialSchedule schedule_;
+  std::size_t total_;                      // of the trials, if the space has as many points
   std::unique_ptr<Sampler> sampler_;       // of methods that choose trials while others are trained
   std::vector<Observation> observations_;  // the trials' points, and the values that are known
   std::vector<TrialResult> results_;       // of the trials; those that have ended are read once

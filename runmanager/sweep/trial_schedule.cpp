@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
 
 #include "runmanager/config/metrics.h"
 
@@ -46,10 +48,21 @@ std::optional<double> final_value(const TrialResult& trial) {
 }
 
 TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int epochs)
-    : search_(search), epochs_(epochs), brackets_(search_brackets(search, trials, epochs)) {
+    : search_(search),
+      epochs_(epochs),
+      brackets_(search_brackets(search, chooses_points(search) ? search.trials : trials, epochs)) {
   for (const HyperbandBracket& bracket : brackets_)
     total_epochs_ += static_cast<double>(bracket.halving.total_epochs());
-  if (brackets_.empty())
+  if (search.method == SearchMethod::kAsha) {
+    const std::size_t all = std::max(trials, search.trials);
+    const Halving deepest(std::numeric_limits<std::size_t>::max(), search.min_epochs, epochs,
+                          search.reduction);
+    std::vector<int> rungs;
+    for (const Rung& rung : deepest.rungs()) rungs.push_back(rung.epochs);
+    asha_.emplace(std::move(rungs), search.reduction, search.at_once);
+    total_epochs_ = static_cast<double>(
+        Halving(std::max<std::size_t>(all, 1), search.min_epochs, epochs, search.reduction).total_epochs());
+  } else if (brackets_.empty())
     total_epochs_ = static_cast<double>(std::max(trials, search.trials)) * static_cast<double>(epochs);
 }
 
@@ -65,21 +78,23 @@ std::optional<std::size_t> TrialSchedule::winner(std::span<const TrialResult> tr
   return std::nullopt;
 }
 
-std::size_t TrialSchedule::known(std::size_t trial) const {
+std::size_t TrialSchedule::first_unknown(std::size_t trial) const {
   return trial < search_.at_once ? 0 : trial - search_.at_once + 1;
 }
 
 bool TrialSchedule::may_begin(std::size_t trial, std::span<const TrialResult> trials) const {
   if (search_.method != SearchMethod::kTpe && !search_.target) return true;
-  const std::span<const TrialResult> before = trials.first(known(trial));
+  const std::span<const TrialResult> before = trials.first(first_unknown(trial));
   return std::ranges::all_of(before, [this](const TrialResult& earlier) {
     return earlier.ended && !reaches_target(final_value(earlier));
   });
 }
 
-std::vector<TrialDecision> TrialSchedule::decide(std::span<const TrialResult> trials) const {
+std::vector<TrialDecision> TrialSchedule::decide(std::span<const TrialResult> trials, bool more) const {
   std::vector<TrialDecision> decisions(trials.size());
-  if (brackets_.empty()) {
+  if (asha_) {
+    decide_asha(trials, more, decisions);
+  } else if (brackets_.empty()) {
     for (std::size_t i = 0; i < trials.size(); ++i) {
       if (trials[i].ended)
         decisions[i].fate = TrialFate::kEnded;
@@ -87,11 +102,101 @@ std::vector<TrialDecision> TrialSchedule::decide(std::span<const TrialResult> tr
         decisions[i] = {.fate = TrialFate::kTrains, .until_epoch = epochs_};
     }
   }
-  for (const HyperbandBracket& bracket : brackets_) decide(bracket, trials, decisions);
+  for (const HyperbandBracket& bracket : brackets_) decide(bracket, trials, more, decisions);
   return decisions;
 }
 
-void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials,
+AshaState TrialSchedule::play(std::span<const TrialResult> trials, bool more) const {
+  const auto result = [&](std::size_t i, std::size_t rung) -> KnownResult {
+    const int until = asha_->epochs()[rung];
+    if (!trials[i].ended && !(has_epoch(trials[i], until) && until < epochs_)) return {};
+    return {.is_known = true, .value = value_at(trials[i], until)};
+  };
+  return asha_->play(trials.size(), more, result, [this](double value) { return reaches_target(value); });
+}
+
+void TrialSchedule::decide_asha(std::span<const TrialResult> trials, bool more,
+                                std::vector<TrialDecision>& decisions) const {
+  const AshaState state = play(trials, more);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (state.begun[i] > 0) decisions[i].until_epoch = asha_->epochs()[state.begun[i] - 1];
+    const bool is_in =
+        trials[i].ended || (state.begun[i] > 0 && has_epoch(trials[i], decisions[i].until_epoch) &&
+                            decisions[i].until_epoch < epochs_);
+    if (trials[i].ended) {
+      decisions[i].fate = TrialFate::kEnded;
+    } else if (state.is_over && state.begun[i] > 0) {
+      decisions[i].fate = TrialFate::kPruned;
+      decisions[i].reason = fmt::format("not among the best 1 in {} after epoch {}", search_.reduction,
+                                        decisions[i].until_epoch);
+    } else if (state.begun[i] > 0 && !is_in) {
+      decisions[i].fate = TrialFate::kTrains;
+    }
+  }
+}
+
+// Until which epoch each trial is known when the next one is chosen.
+std::optional<std::vector<int>> TrialSchedule::known_epochs(std::span<const TrialResult> trials) const {
+  const std::size_t next = trials.size();
+  std::vector<int> known(next);
+  if (asha_) {
+    const AshaState state = play(trials, true);
+    if (!state.wants_trial) return std::nullopt;
+    for (std::size_t i = 0; i < next; ++i)
+      if (state.used[i] > 0) known[i] = asha_->epochs()[state.used[i] - 1];
+    return known;
+  }
+  if (brackets_.empty()) {
+    if (!may_begin(next, trials)) return std::nullopt;
+    std::fill_n(known.begin(), first_unknown(next), epochs_);
+    return known;
+  }
+  const auto own = std::ranges::find_if(brackets_, [&](const HyperbandBracket& bracket) {
+    return next < bracket.first_trial + bracket.halving.rungs()[0].trials;
+  });
+  if (own == brackets_.end()) return std::nullopt;
+  // Brackets before it have to be through.
+  const std::vector<TrialDecision> decisions = decide(trials.first(own->first_trial));
+  for (std::size_t i = 0; i < own->first_trial; ++i) {
+    if (decisions[i].fate != TrialFate::kEnded && decisions[i].fate != TrialFate::kPruned)
+      return std::nullopt;
+    known[i] = decisions[i].until_epoch;
+  }
+  const int until = own->halving.rungs()[0].epochs;
+  for (std::size_t i = own->first_trial; i < first_unknown(next); ++i) {
+    if (!trials[i].ended && !(has_epoch(trials[i], until) && until < epochs_)) return std::nullopt;
+    known[i] = until;
+  }
+  return known;
+}
+
+std::optional<std::vector<KnownResult>> TrialSchedule::known_to_next(
+    std::span<const TrialResult> trials) const {
+  const std::optional<std::vector<int>> known = known_epochs(trials);
+  if (!known) return std::nullopt;
+  std::set<int> rungs;
+  if (asha_) rungs.insert(asha_->epochs().begin(), asha_->epochs().end());
+  for (const HyperbandBracket& bracket : brackets_)
+    for (const Rung& rung : bracket.halving.rungs()) rungs.insert(rung.epochs);
+  if (rungs.empty()) rungs = {epochs_};
+  std::vector<KnownResult> results(trials.size());
+  for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      results[i] = {};
+      if ((*known)[i] == 0) continue;
+      // What has failed by then is known to be bad at every rung.
+      const std::optional<double> value = value_at(trials[i], std::min(*rung, (*known)[i]));
+      if (value && (*known)[i] < *rung) continue;
+      results[i] = {.is_known = true, .value = value};
+      count += value.has_value();
+    }
+    if (count >= kTpeStartTrials) break;
+  }
+  return results;
+}
+
+void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials, bool more,
                            std::vector<TrialDecision>& decisions) const {
   const std::vector<Rung>& rungs = bracket.halving.rungs();
   // A space may have fewer points than the bracket has places.
@@ -101,7 +206,7 @@ void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const Tria
   std::iota(reached.begin(), reached.end(), bracket.first_trial);
   for (std::size_t rung = 0; rung < rungs.size(); ++rung) {
     const int until = rungs[rung].epochs;
-    bool is_complete = true;
+    bool is_complete = rung > 0 || !more || places == rungs[0].trials;
     for (const std::size_t i : reached) {
       const bool is_in = trials[i].ended || (has_epoch(trials[i], until) && until < epochs_);
       is_complete &= is_in;
@@ -124,6 +229,7 @@ void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const Tria
         next.push_back(i);
       } else if (!trials[i].ended) {
         decisions[i] = {.fate = TrialFate::kPruned,
+                        .until_epoch = until,
                         .reason = fmt::format("not among the best {} of {} after epoch {}", good.size(),
                                               reached.size(), until)};
       }

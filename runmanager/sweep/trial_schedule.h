@@ -10,13 +10,15 @@
 
 #include "runmanager/config/search_spec.h"
 #include "runmanager/records/results.h"
+#include "runmanager/search/asha.h"
 #include "runmanager/search/hyperband.h"
+#include "runmanager/search/sampler.h"
 
 namespace sweep {
 
 /// Whether a trial waits for the results of others: when it begins, what it is, or how far it is trained.
 inline bool waits_for_results(const SearchSpec& search) {
-  return has_rungs(search.method) || search.method == SearchMethod::kTpe || search.target || search.seconds;
+  return has_rungs(search.method) || chooses_points(search) || search.target || search.seconds;
 }
 
 /// What is known of a trial.
@@ -42,7 +44,7 @@ enum class TrialFate {
 
 struct TrialDecision {
   TrialFate fate = TrialFate::kWaits;
-  int until_epoch = 0;      // of kTrains: from 1
+  int until_epoch = 0;      // from 1; of kPruned: after which it was; 0: of none
   std::string reason = "";  // of kPruned
 };
 
@@ -53,15 +55,12 @@ class TrialSchedule {
   /// ConfigError for numbers that go not together.
   TrialSchedule(const SearchSpec& search, std::size_t trials, int epochs);
 
-  /// One decision per trial, in their order.
-  std::vector<TrialDecision> decide(std::span<const TrialResult> trials) const;
+  /// One decision per trial, in their order. `more`: others will follow them.
+  std::vector<TrialDecision> decide(std::span<const TrialResult> trials, bool more = false) const;
 
-  /// Whether trial `trial` may begin, if it is not there yet: it may be chosen from the results of those
-  /// that known() says.
-  bool may_begin(std::size_t trial, std::span<const TrialResult> trials) const;
-  /// How many of the first trials count when trial `trial` is chosen; the others are as if they were not
-  /// ended.
-  std::size_t known(std::size_t trial) const;
+  /// The results that the trial after `trials` is chosen from, one per trial; nothing if it cannot be chosen
+  /// yet. With rungs they are those of the highest rung that has kTpeStartTrials of them, as in BOHB.
+  std::optional<std::vector<KnownResult>> known_to_next(std::span<const TrialResult> trials) const;
 
   /// The first trial that has reached the target; nothing if none has, or there is no target.
   std::optional<std::size_t> winner(std::span<const TrialResult> trials) const;
@@ -70,13 +69,21 @@ class TrialSchedule {
   double total_epochs() const { return total_epochs_; }
 
  private:
-  void decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials,
+  /// Whether trial `trial` may begin without rungs: those before, except the last `at_once` - 1, have ended.
+  bool may_begin(std::size_t trial, std::span<const TrialResult> trials) const;
+  std::size_t first_unknown(std::size_t trial) const;
+  AshaState play(std::span<const TrialResult> trials, bool more) const;
+  void decide_asha(std::span<const TrialResult> trials, bool more,
+                   std::vector<TrialDecision>& decisions) const;
+  void decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials, bool more,
               std::vector<TrialDecision>& decisions) const;
+  std::optional<std::vector<int>> known_epochs(std::span<const TrialResult> trials) const;
   bool reaches_target(const std::optional<double>& value) const;
 
   SearchSpec search_;
   int epochs_;
-  std::vector<HyperbandBracket> brackets_;  // of methods with rungs
+  std::vector<HyperbandBracket> brackets_;  // of halving and hyperband
+  std::optional<Asha> asha_;
   double total_epochs_ = 0;
 };
 

@@ -30,6 +30,7 @@ SearchSpec search_of(const nlohmann::ordered_json& json) {
   search.metric = json.at("metric");
   search.largest_is_best = json.at("mode") == "max";
   search.seed = json.at("seed");
+  search.samples_tpe = json.value("sampler", "") == "tpe";
   search.at_once = json.at("at_once");
   search.min_epochs = json.at("min_epochs");
   search.reduction = json.at("reduction");
@@ -42,6 +43,12 @@ SearchSpec search_of(const nlohmann::ordered_json& json) {
 void check_space(const JsonView& root, const JsonView& node, const SearchSpec& search,
                  const SearchSpace& space, Problems& problems) {
   const std::string& method = search_method_names()[static_cast<std::size_t>(search.method)];
+  if (node.find("points") && !draws_points(search, space))
+    problems.add(node.find("points"),
+                 fmt::format("\"{}\" has every combination, want a method that draws points", method));
+  if (node.find("learn_from") && !chooses_points(search))
+    problems.add(node.find("learn_from"),
+                 fmt::format("\"{}\" does not learn, want the method or \"sampler\" tpe", method));
   if (search.method == SearchMethod::kGrid) {
     if (search.trials > 0)
       problems.add(node.find("trials"),
@@ -69,10 +76,16 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
                                               "number of epochs for all",
                                               method));
   }
-  if (search.method == SearchMethod::kTpe) {
+  if (const JsonView sampler = node.find("sampler"); sampler && (!has_rungs(search.method) || !draws))
+    problems.add(sampler,
+                 fmt::format("\"{}\" {}, want halving, hyperband or asha with \"trials\"", method,
+                             has_rungs(search.method) ? "has every combination" : "has its own points"));
+  if (chooses_points(search)) {
     if (const Axis* data = find_axis(space, [](const Axis& axis) { return axis.path[0] == "dataset"; }))
-      problems.add(data->place,
-                   "\"tpe\" trains on one data set, want another method, or a sweep for each data set");
+      problems.add(
+          data->place,
+          fmt::format("\"tpe\" trains on one data set, want another {}, or a sweep for each data set",
+                      search.samples_tpe ? "sampler" : "method"));
   }
   if (std::ranges::all_of(space.grids, [](const Grid& grid) { return grid.axes.empty(); }))
     problems.add(node, "there is nothing to search, want \"params\"");
@@ -87,7 +100,7 @@ bool has_range(const SearchSpace& space) {
 }
 
 std::span<const std::string> search_method_names() {
-  static const std::vector<std::string> names = {"grid", "random", "tpe", "halving", "hyperband"};
+  static const std::vector<std::string> names = {"grid", "random", "tpe", "halving", "hyperband", "asha"};
   return names;
 }
 
@@ -116,7 +129,7 @@ std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& s
     if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))
       problems.add(range->place,
                    "a range of numbers has no combinations to try, want a list of values, linspace or "
-                   "logspace; or \"search\" with the method random, tpe, halving or hyperband");
+                   "logspace; or \"search\" with the method random, tpe, halving, hyperband or asha");
   }
   const bool is_plain =
       search && search->method == SearchMethod::kGrid && !search->target && !search->seconds;

@@ -18,6 +18,7 @@
 #include "runmanager/sweepfile/combination_reader.h"
 #include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/known_points.h"
 #include "runmanager/sweepfile/overrides.h"
 #include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/search_reader.h"
@@ -219,6 +220,8 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
     const auto reader = std::make_shared<TrialReader>(space, rule_base, run_tree, std::move(plain),
                                                       std::move(files), context);
     reader->check_ranges(problems);
+    read_known_points(root, space.grids.at(0).axes, reader->domain(), rule_base, file.parent_path(),
+                      *sweep.search, problems);
     problems.throw_if_any();
     draw_trials(reader, *sweep.search, epochs_of(base), sweep);
     if (sweep.runs.empty()) problems.add(root, "every point is excluded, want at least one");

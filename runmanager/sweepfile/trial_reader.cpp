@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runmanager/config/run_name.h"
-#include "runmanager/search/sampler.h"
 #include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -88,9 +87,7 @@ void draw_trials(const std::shared_ptr<TrialReader>& reader, const SearchSpec& s
   source->make_run = [reader](std::size_t index, const SearchPoint& point) {
     return reader->read(index, point);
   };
-  const std::unique_ptr<Sampler> sampler = search.method == SearchMethod::kTpe
-                                               ? make_tpe_sampler(source->domain, search.seed)
-                                               : make_random_sampler(source->domain, search.seed);
+  const std::unique_ptr<Sampler> sampler = make_sampler(search, source->domain);
   std::vector<Observation> earlier;
   for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
     std::optional<SearchPoint> point = sampler->suggest(i, earlier);

@@ -59,6 +59,7 @@ accepted = [
     changed(grids=[{"lr": [1]}, {"seed": {"range": [1, 3, 1]}}]),
     {"command": ["true", "{flags}"], "params": {"any": [1], "lr": {"linspace": [0, 1, 3]}}, "timeout": {"silence": 3}},
     {"command": "true {x}", "shell": True, "metrics": {"a": "a=(.)"}, "objective": "a", "params": {"x": [1, 2]}},
+    {"command": ["true"], "search": {"method": "asha", "trials": 4, "sampler": "tpe", "points": [{"a": 0.5}], "learn_from": [{"params": {"a": 1}, "value": 2}]}, "reports": 3, "params": {"a": {"uniform": [0, 1]}}},
     {"command": ["true"], "search": {"method": "tpe", "trials": 2, "metric": "own"}, "params": {"a": {"uniform": [0, 1]}}},
     changed(schedule="step", params={"schedule.step_size": [1, 2]}), changed(schedule="one_cycle"), changed(schedule={"name": "one_cycle", "anneal_strategy": "linear", "three_phase": True}),
     changed(params={"schedule": ["constant", "cosine", {"name": "step", "step_size": 2}]}), changed(schedule={}),
@@ -83,6 +84,9 @@ accepted = [
 # Further ones are in the table below.
 rejected = [
     {"command": ["true"], "network": network}, {"command": []}, {"command": ["true"], "timeout": {"slience": 1}},
+    changed(search={"method": "tpe", "trials": 2, "points": 3}, params={"lr": {"uniform": [0.1, 1]}}),
+    changed(search={"method": "asha", "trials": 2, "sampler": "grid"}, params={"lr": {"uniform": [0.1, 1]}}),
+    changed(search={"method": "tpe", "trials": 2, "learn_from": [{"value": 1}]}, params={"lr": {"uniform": [0.1, 1]}}),
     changed(metrics={"a": "a=(.)"}), changed(params={"any": [1]}), [], {}, changed(lr=-1), changed(lr=[0.1]),
     changed(batch_size=0), changed(slurm=[]), changed(slurm={"time": "soon"}), changed(slurm={"cuda": {"tasks": 1}}),
     changed(slurm={"options": "--exclusive"}), changed(params={"slurm.tasks": [1, 2]}), changed(device="gpu"),

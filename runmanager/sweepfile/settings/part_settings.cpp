@@ -89,6 +89,18 @@ Json complete_pipeline(const Setting& row, const Given& given) {
   return complete_plain(row, given);
 }
 
+bool check_list(const JsonView& node, Problems& problems) {
+  if (node->is_array()) return true;
+  problems.add_value(node, "a list");
+  return false;
+}
+
+Json learned_result() {
+  return {{"type", "object"},
+          {"properties", {{"params", {{"type", "object"}}}, {"value", {{"type", "number"}}}}},
+          {"required", {"params", "value"}}};
+}
+
 }  // namespace
 
 Json complete_parallel(const Setting&, const Given& given) {
@@ -124,7 +136,8 @@ std::span<const Setting> search_settings() {
       choice(
           "method", {search_method_names().begin(), search_method_names().end()}, "grid",
           "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
-          "the worse ones are ended early; hyperband: several halvings"),
+          "the worse ones are ended early; hyperband: several halvings; asha: halving that does not wait for "
+          "all results of a rung"),
       integer("trials", 0, kMaxTrials, 0,
               "how many points are drawn; 0: every combination, of hyperband one round of its brackets"),
       choice("metric", watchable_tags(), "Loss/validation",
@@ -134,17 +147,30 @@ std::span<const Setting> search_settings() {
              "Correct and R2")
           .completed_by(complete_mode),
       integer("seed", 0, kMaxExactInteger, 0, "start of the random numbers of the search"),
-      integer(
-          "at_once", 1, 1024, static_cast<std::int64_t>(SearchSpec().at_once),
-          "of tpe, and with a target: trials that may be trained at once; each is chosen from the results "
-          "of all before but so many, whatever --jobs is"),
+      choice("sampler", {"random", "tpe"}, std::nullopt,
+             "of halving, hyperband and asha: how points are drawn; default: random"),
+      integer("at_once", 1, 1024, static_cast<std::int64_t>(SearchSpec().at_once),
+              "of tpe and asha, and with a target: trials that may be trained at once; each is chosen from "
+              "the results "
+              "of all before but so many, whatever --jobs is"),
       integer("min_epochs", 1, kMaxCount, SearchSpec().min_epochs,
-              "of halving and hyperband: epochs before the first trials are ended"),
+              "of halving, hyperband and asha: epochs before the first trials are ended"),
       integer("reduction", 2, 100, SearchSpec().reduction,
-              "of halving and hyperband: one in so many goes on"),
+              "of halving, hyperband and asha: one in so many goes on"),
       any_number("target", "once a trial has this value of the metric, no other is begun"),
       number("seconds", std::nullopt, true,
              "no other trial is begun once the trials have taken so long, the sum of their times"),
+      custom("points", "what is tried first: values of axes; others are drawn", false,
+             {.allowed = "a list of objects with values of axes",
+              .schema = list_of({{"type", "object"}, {"minProperties", 1}}),
+              .check = check_list}),
+      custom("learn_from",
+             "of tpe: directories of sweeps whose completed runs count as trials, or results as objects",
+             false,
+             {.allowed = "a list of directories of sweeps",
+              .schema = list_of(
+                  {{"anyOf", Json::array({Json{{"type", "string"}, {"minLength", 1}}, learned_result()})}}),
+              .check = check_list}),
   };
   return settings;
 }

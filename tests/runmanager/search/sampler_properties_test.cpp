@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/search/sampler.h"
@@ -159,7 +160,11 @@ TEST_P(SamplerProperties, ADomainWithoutValuesIsAnError) {
   EXPECT_THROW(GetParam()({.dimensions = {{.kind = DimensionKind::kChoice}}}, 1), ConfigError);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SamplerProperties, testing::Values(&make_random_sampler, &make_tpe_sampler),
+std::unique_ptr<Sampler> tpe_sampler(SearchDomain domain, std::uint64_t seed) {
+  return make_tpe_sampler(std::move(domain), seed);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SamplerProperties, testing::Values(&make_random_sampler, &tpe_sampler),
                          [](const auto& sampler) { return sampler.index == 0 ? "Random" : "Tpe"; });
 
 }  // namespace

@@ -151,32 +151,49 @@ TEST_F(Search, AGridAfterwardsTakesTheEndedOnesOn) {
   expect_same(outcome_of(after), outcome_of(run("fresh")));
 }
 
-class InterruptedSearch : public Search, public testing::WithParamInterface<const char*> {};
-
-// Stopped at the n-th time that it asks, again and again until it is through.
-TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
-  Json search = {{"method", GetParam()}, {"trials", 8}, {"reduction", 2}, {"seed", 5}};
-  write(search, kRates);
-  const SweepOutcome whole = run("whole");
-  const Outcome expected = outcome_of(whole);
-  ASSERT_GE(expected.names.size(), 8U);
-  for (const int interval : {11, 70}) {
-    const std::string logdir = fmt::format("runs{}", interval);
-    SweepOutcome sweep;
-    int starts = 0;
-    do {
-      int left = interval + starts;  // A little longer each time, so that it gets through.
-      sweep = run(logdir, [&left] { return --left < 0 ? 2 : 0; });
-      ASSERT_LT(++starts, 400);
-    } while (sweep.exit_code == 130);
-    EXPECT_EQ(sweep.exit_code, 0);
-    EXPECT_GE(starts, 3);
-    expect_same(outcome_of(sweep), expected, fmt::format("every {}", interval));
+class InterruptedSearch : public Search, public testing::WithParamInterface<const char*> {
+ protected:
+  // Stopped at the n-th time that it asks, again and again until it is through.
+  void expect_same_when_interrupted(std::size_t trials) {
+    const Outcome expected = outcome_of(run("whole"));
+    ASSERT_EQ(expected.names.size(), trials);
+    for (const int interval : {11, 70}) {
+      const std::string logdir = fmt::format("runs{}", interval);
+      SweepOutcome sweep;
+      int starts = 0;
+      do {
+        int left = interval + starts;  // A little longer each time, so that it gets through.
+        sweep = run(logdir, [&left] { return --left < 0 ? 2 : 0; });
+        ASSERT_LT(++starts, 400);
+      } while (sweep.exit_code == 130);
+      EXPECT_EQ(sweep.exit_code, 0);
+      EXPECT_GE(starts, 3);
+      expect_same(outcome_of(sweep), expected, fmt::format("every {}", interval));
+    }
   }
+};
+
+TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
+  write({{"method", GetParam()}, {"trials", 8}, {"reduction", 2}, {"seed", 5}}, kRates);
+  expect_same_when_interrupted(8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch,
-                         testing::Values("random", "tpe", "halving", "hyperband"));
+                         testing::Values("random", "tpe", "halving", "hyperband", "asha"));
+
+// With points from results.
+class InterruptedSampledSearch : public InterruptedSearch {};
+TEST_P(InterruptedSampledSearch, EndsWithTheSameTrialsAndBits) {
+  write({{"method", GetParam()},
+         {"trials", 14},
+         {"reduction", 2},
+         {"seed", 5},
+         {"sampler", "tpe"},
+         {"at_once", 2}},
+        kRates);
+  expect_same_when_interrupted(14);
+}
+INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSampledSearch, testing::Values("halving", "hyperband", "asha"));
 
 // The learning rate makes a worker crash once, in its third epoch.
 TEST_F(Search, ATrialWhoseWorkerWasKilledIsTriedAgain) {
@@ -196,12 +213,17 @@ TEST_F(Search, ATrialWhoseWorkerWasKilledIsTriedAgain) {
 int never() { return 0; }
 
 TEST_F(Search, TheTrialsAreTheSameHoweverManyAreTrainedAtOnce) {
-  for (const char* method : {"tpe", "halving"}) {
-    write({{"method", method}, {"trials", 8}, {"reduction", 2}}, kRates, {{"epochs", 2}});
-    const Outcome expected = outcome_of(run(fmt::format("{}-here", method)));
+  const std::pair<const char*, const char*> searches[] = {
+      {"tpe", ""}, {"halving", ""}, {"asha", "random"}, {"asha", "tpe"}};
+  for (const auto& [method, sampler] : searches) {
+    Json search = {{"method", method}, {"trials", 8}, {"reduction", 2}};
+    if (*sampler != 0) search["sampler"] = sampler;
+    write(search, kRates, {{"epochs", 2}});
+    const std::string name = fmt::format("{}{}", method, sampler);
+    const Outcome expected = outcome_of(run(name + "-here"));
+    ASSERT_EQ(expected.names.size(), 8U);
     for (const int workers : {1, 3})
-      expect_same(outcome_of(run(fmt::format("{}-{}", method, workers), never, {}, workers)), expected,
-                  method);
+      expect_same(outcome_of(run(fmt::format("{}-{}", name, workers), never, {}, workers)), expected, name);
   }
 }
 
@@ -236,6 +258,48 @@ TEST_F(Search, MoreTrialsLaterContinueTheSearch) {
   const SweepOutcome sweep = run("runs");
   expect_same(outcome_of(sweep), expected);
   EXPECT_THAT(table_, HasSubstr(expected.names.back().substr(3, 4)));
+}
+
+TEST_F(Search, MoreTrialsLaterContinueAsha) {
+  write({{"method", "asha"}, {"trials", 14}, {"reduction", 2}, {"sampler", "tpe"}}, kRates);
+  const Outcome expected = outcome_of(run("whole"));
+  run("runs", never, {"search.trials=9"});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.exit_code, 0);
+  // Those that had gone on at the end of the smaller search may have more epochs; the trials are the same.
+  EXPECT_EQ(outcome_of(sweep).names, expected.names);
+}
+
+TEST_F(Search, AshaTrainsFewTrialsToTheEndAndPrunesTheOthers) {
+  write({{"method", "asha"}, {"trials", 12}, {"reduction", 2}}, kRates);
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.exit_code, 0);
+  EXPECT_GE(count(sweep, RunStatus::kCompleted), 1U);
+  EXPECT_LE(count(sweep, RunStatus::kCompleted), 6U);
+  EXPECT_EQ(count(sweep, RunStatus::kPruned) + count(sweep, RunStatus::kCompleted), 12U);
+}
+
+TEST_F(Search, GivenPointsAreTrainedFirst) {
+  write({{"method", "tpe"}, {"trials", 5}, {"points", {{{"lr", 0.01}, {"batch_size", 20}}, {{"lr", 0.02}}}}},
+        kRates, {{"epochs", 1}});
+  const SweepOutcome sweep = run("runs");
+  ASSERT_EQ(sweep.runs.size(), 5U);
+  EXPECT_EQ(sweep.runs[0].name, "lr=0.01,batch_size=20");
+  EXPECT_EQ(param_text(sweep.runs[1].params, "lr"), "0.02");
+}
+
+// What was learned is kept, so a resumed search needs the other sweep no more.
+TEST_F(Search, LearnsFromTheRunsOfAnotherSweep) {
+  write({{"method", "random"}, {"trials", 12}, {"seed", 9}}, kRates, {{"epochs", 1}, {"name", "old"}});
+  run("other");
+  const Json search = {{"method", "tpe"}, {"trials", 6}, {"learn_from", {"other/old"}}};
+  write(search, kRates, {{"epochs", 1}});
+  const SweepOutcome sweep = run("runs");
+  write({{"method", "tpe"}, {"trials", 6}}, kRates, {{"epochs", 1}});
+  EXPECT_NE(outcome_of(run("unlearned")).names, outcome_of(sweep).names);
+  const Json kept = Json::parse(read_file(sweep.directory / "sweep.json")).at("search").at("learn_from");
+  ASSERT_EQ(kept.size(), 12U);
+  EXPECT_TRUE(kept[0].at("value").is_number());
 }
 
 TEST_F(Search, ASpaceWithoutFurtherPointsEndsTheSearch) {

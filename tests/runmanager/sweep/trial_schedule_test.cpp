@@ -124,18 +124,104 @@ TEST(TrialSchedule, ASpaceWithFewerPointsThanBracketsHavePlacesIsSearchedWhole) 
               ElementsAre(kTrains, kTrains, kTrains, kTrains, kTrains));
 }
 
+// The values that are known, none where none is.
+std::vector<std::optional<double>> known(const TrialSchedule& schedule,
+                                         const std::vector<TrialResult>& trials) {
+  std::vector<std::optional<double>> values;
+  const auto results = schedule.known_to_next(trials);
+  EXPECT_TRUE(results);
+  if (!results) return values;
+  for (const KnownResult& result : *results) values.push_back(result.is_known ? result.value : std::nullopt);
+  return values;
+}
+
 TEST(TrialSchedule, ATrialIsChosenFromTheResultsOfAllButSoManyBefore) {
   SearchSpec search;
   search.method = SearchMethod::kTpe;
   search.trials = 10;
   search.at_once = 3;
   const TrialSchedule schedule(search, 3, 2);
-  EXPECT_EQ(schedule.known(2), 0U);
-  EXPECT_EQ(schedule.known(3), 1U);
-  EXPECT_TRUE(schedule.may_begin(2, std::vector<TrialResult>(2)));
-  EXPECT_FALSE(schedule.may_begin(3, std::vector<TrialResult>(3)));
-  EXPECT_FALSE(schedule.may_begin(3, std::vector<TrialResult>{{}, after({1, 1}, true), {}}));
-  EXPECT_TRUE(schedule.may_begin(3, std::vector<TrialResult>{after({1, 1}, true), {}, {}}));
+  EXPECT_TRUE(schedule.known_to_next(std::vector<TrialResult>(2)));
+  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>(3)));
+  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>{{}, after({1, 1}, true), {}}));
+  EXPECT_THAT(known(schedule, {after({2, 1}, true), after({3, 3}, true), {}}),
+              ElementsAre(Optional(1.0), Eq(std::nullopt), Eq(std::nullopt)));
+}
+
+SearchSpec sampled(SearchMethod method, std::size_t trials) {
+  SearchSpec search = halving();
+  search.method = method;
+  search.trials = trials;
+  search.samples_tpe = true;
+  search.at_once = 2;
+  return search;
+}
+
+TEST(TrialSchedule, ATrialOfHalvingIsChosenFromTheFirstRung) {
+  const TrialSchedule schedule(sampled(SearchMethod::kHalving, 4), 2, 4);
+  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>(2)));
+  // What was trained further by an earlier start, and what has ended after the trial would begin, is not
+  // used.
+  EXPECT_THAT(known(schedule, {after({3, 1, 0.5}), after({4})}),
+              ElementsAre(Optional(3.0), Eq(std::nullopt)));
+  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>(4))) << "there are no more than 4";
+  // The rung waits for trials that are not there yet.
+  EXPECT_EQ(schedule.decide(std::vector<TrialResult>{after({3}), after({4})}, true)[0].fate, kWaits);
+  EXPECT_EQ(schedule.decide(std::vector<TrialResult>{after({3}), after({4})}, false)[0].fate, kTrains);
+}
+
+TEST(TrialSchedule, ATrialOfALaterBracketIsChosenWhenTheEarlierOnesAreThrough) {
+  const TrialSchedule schedule(sampled(SearchMethod::kHyperband, 10), 2, 4);
+  std::vector<TrialResult> trials = {after({1, 0.9, 0.8, 0.7}, true), after({2, 1.9}), after({3}),
+                                     after({4})};
+  EXPECT_THAT(known(schedule, trials),
+              ElementsAre(Optional(1.0), Optional(2.0), Optional(3.0), Optional(4.0)))
+      << "of the rung that all have, as none has ten results";
+  trials[0] = after({1, 0.9});
+  EXPECT_FALSE(schedule.known_to_next(trials)) << "its last rung is missing";
+}
+
+TEST(TrialSchedule, TheHighestRungWithEnoughResultsCounts) {
+  SearchSpec search = sampled(SearchMethod::kHyperband, 0);
+  const std::size_t first = search_brackets(search, 0, 16)[0].halving.rungs()[0].trials;
+  ASSERT_EQ(first, 16U);
+  search.trials = total_trials(search, 16);
+  const TrialSchedule schedule(search, 2, 16);
+  std::vector<TrialResult> trials;
+  for (std::size_t i = 0; i < first; ++i) {
+    const std::size_t epochs = i == 0 ? 16 : i == 1 ? 8 : i < 4 ? 4 : i < 8 ? 2 : 1;
+    trials.push_back(after(std::vector<double>(epochs, static_cast<double>(i)), epochs == 16));
+  }
+  const auto results = *schedule.known_to_next(trials);
+  EXPECT_TRUE(std::ranges::all_of(results, &KnownResult::is_known)) << "8 results at epoch 2 are not enough";
+  trials[5] = {.values = {5.0}, .ended = true, .failed = true};
+  const auto with_failed = *schedule.known_to_next(trials);
+  EXPECT_TRUE(with_failed[5].is_known);
+}
+
+TEST(TrialSchedule, AshaLetsTheBetterOfTwoGoOnWithoutWaitingForTheOthers) {
+  SearchSpec search = halving();
+  search.method = SearchMethod::kAsha;
+  search.at_once = 2;
+  const TrialSchedule schedule(search, 6, 4);
+  EXPECT_THAT(fates(schedule, std::vector<TrialResult>(6)),
+              ElementsAre(kTrains, kTrains, kWaits, kWaits, kWaits, kWaits));
+  const std::vector<TrialResult> trials = {after({3}), after({1}), {}, {}, {}, {}};
+  const std::vector<TrialDecision> decisions = schedule.decide(trials);
+  EXPECT_EQ(decisions[1].fate, kTrains);
+  EXPECT_EQ(decisions[1].until_epoch, 2);
+  EXPECT_EQ(decisions[0].fate, kWaits) << "it may still go on";
+}
+
+TEST(TrialSchedule, AshaPrunesWhatIsLeftWhenAllHaveBegunAndNoneGoesOn) {
+  SearchSpec search = halving();
+  search.method = SearchMethod::kAsha;
+  search.at_once = 1;
+  const TrialSchedule schedule(search, 2, 2);
+  const std::vector<TrialResult> trials = {after({3}), after({1, 1}, true)};
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kEnded));
+  EXPECT_EQ(schedule.decide(trials)[0].reason, "not among the best 1 in 2 after epoch 1");
+  EXPECT_THAT(fates(schedule, {failed(), failed()}), ElementsAre(kEnded, kEnded));
 }
 
 TEST(TrialSchedule, NoTrialBeginsOnceTheTargetIsReached) {

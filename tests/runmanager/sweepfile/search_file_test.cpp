@@ -88,6 +88,108 @@ TEST(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
   EXPECT_EQ(next.resolved.at("lr"), 0.05);
 }
 
+std::string with_points(const std::string& points, const std::string& more = "") {
+  return searching(R"({"method": "random", "trials": 4, "points": )" + points + "}", kRates + more);
+}
+
+TEST(SearchFile, BeginsWithThePointsThatItIsGiven) {
+  const SweepFolder folder;
+  const Sweep sweep =
+      folder.load(with_points(R"([{"lr": 0.0123456, "batch_size": 100}, {"batch_size": 10}])"));
+  ASSERT_THAT(sweep.runs, SizeIs(4));
+  EXPECT_EQ(sweep.runs[0].name, "lr=0.0123456,batch_size=100");
+  EXPECT_EQ(sweep.runs[0].lr, 0.0123456);
+  EXPECT_EQ(sweep.runs[1].batch_size, 10U);
+  EXPECT_GE(sweep.runs[1].lr, 0.0001);
+  const Sweep again = folder.load(sweep.resolved.dump());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(again.runs[i].name, sweep.runs[i].name);
+}
+
+TEST(SearchFile, BadPointsAreNamedWithWhatIsAllowed) {
+  const std::pair<std::string, const char*> cases[] = {
+      {with_points("{}"), "search.points: got an empty object, want a list"},
+      {with_points("[0.1]"),
+       "search.points.0: got 0.1, want an object with values of axes, such as {\"lr\": 0.01}"},
+      {with_points(R"([{"lr": 0.2}])"), "search.points.0.lr: got 0.2, want a number from 0.0001 to 0.1"},
+      {with_points(R"([{"batch_size": 11}])"), "search.points.0.batch_size: got 11, want 10 or 100"},
+      {with_points(R"([{"rl": 0.01}])"),
+       "search.points.0.rl: unknown key \"rl\", allowed: lr, batch_size, did you mean \"lr\"?"},
+      {with_points(R"([{"lr": 0.01, "batch_size": 10}])", R"(, "exclude": [{"batch_size": 10}])"),
+       "search.points.0: is excluded, want a point that the search may try"},
+      {with_points(R"([{"lr": 0.01}, {"lr": 0.02}, {"lr": 0.03}, {"lr": 0.04}, {"lr": 0.05}])"),
+       "search.points: these are 5 points, want at most 4, the \"trials\""},
+  };
+  const SweepFolder folder;
+  for (const auto& [file, message] : cases) EXPECT_THAT(folder.error(file), HasSubstr(message));
+}
+
+std::string learning(const std::string& source) {
+  return searching(R"({"method": "tpe", "trials": 9, "learn_from": [)" + source + "]}", kRates);
+}
+
+// Of another sweep: which of its runs count, with which values, and that the sweep keeps them.
+TEST(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
+  const SweepFolder folder;
+  const auto run = [](const std::string& params, const std::string& status, double loss) {
+    return R"({"name": "r", "status": ")" + status + R"(", "params": )" + params +
+           R"(, "epochs": [{"epoch": 1, "validation_loss": 9}, {"epoch": 2, "validation_loss": )" +
+           std::to_string(loss) + "}]}";
+  };
+  std::filesystem::create_directories(folder.path() / "runs/old");
+  folder.write("runs/old/results.json", R"({"sweep": "old", "runs": [)" +
+                                            run(R"({"lr": 0.01, "batch_size": 10})", "completed", 0.5) + "," +
+                                            run(R"({"lr": 0.02, "seed": 7})", "completed", 0.25) + "," +
+                                            run(R"({"lr": 0.01, "batch_size": 100})", "failed", 0.1) + "," +
+                                            run(R"({"lr": 0.01, "batch_size": 50})", "completed", 0.1) + "," +
+                                            run(R"({"lr": 0.5, "batch_size": 10})", "completed", 0.1) + "," +
+                                            run(R"({"lr": 0.01, "optimizer": "adam"})", "completed", 0.1) +
+                                            "," + run(R"({"optimizer": "sgd"})", "completed", 0.1) + "]}");
+  const auto check = [](const Sweep& sweep) {
+    ASSERT_THAT(sweep.search->learned, SizeIs(2));
+    EXPECT_EQ(sweep.search->learned[0].point, (SearchPoint{0.01, 0.0}));
+    EXPECT_EQ(sweep.search->learned[0].value, 0.5);
+    EXPECT_EQ(sweep.search->learned[1].point, (SearchPoint{0.02, std::nullopt}));
+    EXPECT_EQ(sweep.search->learned[1].value, 0.25);
+  };
+  const Sweep sweep = folder.load(learning("\"runs/old\""));
+  check(sweep);
+  std::filesystem::remove_all(folder.path() / "runs");
+  check(folder.load(sweep.resolved.dump()));
+}
+
+TEST(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(searching(
+      R"({"method": "tpe", "trials": 9, "metric": "Accuracy/validation",
+          "learn_from": [{"params": {"lr": 0.01}, "value": 0.9}]})",
+      kRates));
+  ASSERT_THAT(sweep.search->learned, SizeIs(1));
+  EXPECT_EQ(sweep.search->learned[0].value, -0.9);
+}
+
+TEST(SearchFile, BadSourcesOfResultsAreNamedWithWhatIsAllowed) {
+  const SweepFolder folder;
+  EXPECT_THAT(
+      folder.error(learning("\"runs/none\"")),
+      HasSubstr(
+          "search.learn_from.0: got \"runs/none\", want the directory of a sweep, with a results.json"));
+  EXPECT_THAT(
+      folder.error(learning(R"({"params": {"lr": 0.1}})")),
+      HasSubstr("search.learn_from.0: got an object, want the directory of a sweep, or {\"params\": {\"lr\": "
+                "0.01}, \"value\": 0.5}"));
+}
+
+TEST(SearchFile, WithTheSamplerTpeResultsChooseTheLaterTrialsOfRungs) {
+  const SweepFolder folder;
+  for (const char* method : {"halving", "hyperband", "asha"}) {
+    const std::string start = R"({"method": ")" + std::string(method) + R"(", "trials": 30)";
+    EXPECT_THAT(folder.load(searching(start + "}", kRates)).runs, SizeIs(30)) << method;
+    const Sweep sweep = folder.load(searching(start + R"(, "sampler": "tpe", "at_once": 3})", kRates));
+    EXPECT_THAT(sweep.runs, SizeIs(3)) << method;
+    EXPECT_EQ(total_trials(*sweep.search, 9), 30U) << method;
+  }
+}
+
 TEST(SearchFile, AGridWithNothingElseIsNoSearch) {
   const SweepFolder folder;
   EXPECT_FALSE(folder.load(searching(R"({"method": "grid"})", R"("params": {"lr": [0.1]})")).search);

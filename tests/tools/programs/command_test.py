@@ -286,22 +286,6 @@ time.sleep(100)
         for words in (["lr-find", "s.json"], ["data", "s.json"], ["evaluate", "runs/s/x=1"]):
             self.assertRegex(self.sweep(*words, code=2).stderr, "program")
 
-    # Searches.
-
-    def test_searches_choose_and_prune_trials_by_its_metrics(self):
-        command = ["python3", "train.py", "{lr}", "4", "0.3"]
-        search = {"method": "tpe", "trials": 4, "metric": "score", "mode": "max"}
-        self.sweep(self.file("tpe", command=["python3", "train.py", "{lr}", "2", "0"], search=search,
-                             params={"lr": {"uniform": [0, 1]}}))
-        self.assertEqual(len(self.runs("tpe")), 4)
-        search = {"method": "halving", "metric": "loss", "reduction": 2, "min_epochs": 1}
-        self.sweep(self.file("halving", command=command, search=search, reports=4, params={"lr": [1, 2, 3, 4]}), "--jobs", "4")
-        statuses = {run: record["status"] for run, record in self.runs("halving").items()}
-        self.assertEqual(statuses["lr=1"], "completed")
-        self.assertEqual([statuses[f"lr={lr}"] for lr in (3, 4)], ["pruned", "pruned"])
-        self.assertEqual([e["step"] if "step" in e else e["epoch"] for e in self.runs("halving")["lr=1"]["epochs"]],
-                         [1, 2, 3, 4])
-
     def test_early_stopping_ends_it(self):
         record = self.run_of("sh", "-c", """for i in $(seq 1 100); do
             echo "{\\"step\\": $i, \\"loss\\": 1}" >> $SWEEP_METRICS; sleep 0.2; done""", stop={"metric": "loss", "patience": 2})

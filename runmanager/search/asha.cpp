@@ -1,0 +1,143 @@
+#include "runmanager/search/asha.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace sweep {
+namespace {
+
+using Place = std::pair<double, std::size_t>;  // value and trial: the better and earlier one is less
+
+// What the results of one rung are so far.
+class RungOfAsha {
+ public:
+  void add(std::size_t trial, std::optional<double> value) {
+    ++results_;
+    if (value && std::isfinite(*value)) waiting_.insert({*value, trial});
+  }
+
+  // The best trial that has not gone on.
+  std::optional<Place> best() const {
+    return waiting_.empty() ? std::nullopt : std::optional(*waiting_.begin());
+  }
+
+  // Whether that one is among the best results, of which there is one for each `eta`.
+  bool may_go_on(std::size_t eta) const {
+    if (waiting_.empty()) return false;
+    const auto better = std::ranges::lower_bound(gone_on_, *waiting_.begin()) - gone_on_.begin();
+    return static_cast<std::size_t>(better) < results_ / eta;
+  }
+
+  std::size_t send_on() {
+    const Place best = *waiting_.begin();
+    waiting_.erase(waiting_.begin());
+    gone_on_.insert(std::ranges::lower_bound(gone_on_, best), best);
+    return best.second;
+  }
+
+ private:
+  std::size_t results_ = 0;
+  std::set<Place> waiting_;
+  std::vector<Place> gone_on_;  // sorted
+};
+
+struct Job {
+  std::int64_t end;   // in imaginary time
+  std::size_t order;  // of the decision
+  std::size_t trial, rung;
+
+  bool operator<(const Job& other) const { return std::tie(end, order) < std::tie(other.end, other.order); }
+};
+
+class Play {
+ public:
+  Play(const std::vector<int>& epochs, std::size_t eta, std::size_t trials, bool more)
+      : epochs_(epochs), eta_(eta), trials_(trials), more_(more), rungs_(epochs.size()) {
+    state_.begun.resize(trials);
+    state_.used.resize(trials);
+  }
+
+  AshaState run(std::size_t at_once, const Asha::Result& result,
+                const std::function<bool(double)>& reaches_target) {
+    for (;;) {
+      while (running_.size() < at_once && begin_next(reaches_target)) {
+      }
+      if (state_.wants_trial) break;
+      if (running_.empty()) {
+        if (finish_best()) continue;
+        state_.is_over = true;
+        break;
+      }
+      const Job job = *running_.begin();
+      const KnownResult known = result(job.trial, job.rung);
+      if (!known.is_known) break;
+      running_.erase(running_.begin());
+      now_ = job.end;
+      state_.used[job.trial] = job.rung + 1;
+      rungs_[job.rung].add(job.trial, known.value);
+      is_target_reached_ |= known.value && reaches_target(*known.value);
+    }
+    return std::move(state_);
+  }
+
+ private:
+  void begin(std::size_t trial, std::size_t rung) {
+    const int epochs = epochs_[rung] - (rung > 0 ? epochs_[rung - 1] : 0);
+    running_.insert({now_ + epochs, decisions_++, trial, rung});
+    state_.begun[trial] = rung + 1;
+    is_last_begun_ |= rung + 1 == rungs_.size();
+  }
+
+  bool begin_next(const std::function<bool(double)>& reaches_target) {
+    for (std::size_t rung = rungs_.size() - 1; rung-- > 0;) {
+      const bool goes_on = is_target_reached_
+                               ? rungs_[rung].best() && reaches_target(rungs_[rung].best()->first)
+                               : rungs_[rung].may_go_on(eta_);
+      if (!goes_on) continue;
+      begin(rungs_[rung].send_on(), rung + 1);
+      return true;
+    }
+    if (is_target_reached_) return false;
+    if (begun_trials_ < trials_) {
+      begin(begun_trials_++, 0);
+      return true;
+    }
+    state_.wants_trial = more_;
+    return false;
+  }
+
+  bool finish_best() {
+    for (std::size_t rung = rungs_.size() - 1; !is_last_begun_ && rung-- > 0;) {
+      if (!rungs_[rung].best()) continue;
+      begin(rungs_[rung].send_on(), rung + 1);
+      return true;
+    }
+    return false;
+  }
+
+  const std::vector<int>& epochs_;
+  std::size_t eta_, trials_;
+  bool more_;
+  std::vector<RungOfAsha> rungs_;
+  std::set<Job> running_;
+  std::int64_t now_ = 0;
+  std::size_t decisions_ = 0, begun_trials_ = 0;
+  bool is_last_begun_ = false, is_target_reached_ = false;
+  AshaState state_;
+};
+
+}  // namespace
+
+Asha::Asha(std::vector<int> epochs, int eta, std::size_t at_once)
+    : epochs_(std::move(epochs)), eta_(static_cast<std::size_t>(eta)), at_once_(at_once) {}
+
+AshaState Asha::play(std::size_t trials, bool more, const Result& result,
+                     const std::function<bool(double)>& reaches_target) const {
+  return Play(epochs_, eta_, trials, more).run(at_once_, result, reaches_target);
+}
+
+}  // namespace sweep

@@ -1,0 +1,203 @@
+#include "runmanager/sweepfile/known_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/config/metrics.h"
+#include "runmanager/config/params.h"
+#include "runmanager/sweepfile/settings/settings.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Whether `given` is the value, or the name of one that is an object.
+bool is_called(const JsonView& value, const Json& given) {
+  const JsonView name = value.find("name");
+  return same_value(*value, given) || (name && same_value(*name, given));
+}
+
+class KnownPointReader {
+ public:
+  KnownPointReader(const std::vector<Axis>& axes, const SearchDomain& domain, const JsonView& base,
+                   const SearchSpec& search, Problems& problems)
+      : axes_(axes), domain_(domain), base_(base), search_(search), problems_(problems) {
+    for (const Axis& axis : axes) keys_.push_back(axis.key);
+  }
+
+  // A point to try. Reports values outside of the space.
+  SearchPoint point(const JsonView& given) {
+    SearchPoint point(axes_.size());
+    if (!given->is_object() || given->empty()) {
+      problems_.add_value(given, "an object with values of axes, such as {\"lr\": 0.01}");
+      return point;
+    }
+    const std::size_t before = problems_.size();
+    for (const JsonView& member : given.children()) {
+      const std::optional<std::size_t> axis = axis_of(member);
+      if (!axis) {
+        problems_.add_unknown_key(member, keys_);
+        continue;
+      }
+      point[*axis] = number_of(axes_[*axis], member);
+      if (!point[*axis]) problems_.add_value(member, allowed(axes_[*axis]));
+    }
+    if (problems_.size() > before) return point;
+    const bool is_whole = std::ranges::all_of(point, [](const auto& value) { return value.has_value(); });
+    if (is_whole && domain_.is_allowed && !domain_.is_allowed(without_inactive(domain_, point)))
+      problems_.add(given, "is excluded, want a point that the search may try");
+    return point;
+  }
+
+  // A result: {"params": {…}, "value": 0.3}. Nothing if its parameters do not lie in the space.
+  std::optional<Observation> result(const JsonView& given) {
+    const JsonView params = given.find("params"), value = given.find("value");
+    if (!params->is_object() || !value->is_number()) {
+      problems_.add_value(given, "the directory of a sweep, or {\"params\": {\"lr\": 0.01}, \"value\": 0.5}");
+      return std::nullopt;
+    }
+    Observation result{.point = SearchPoint(axes_.size()),
+                       .value = search_.largest_is_best ? -value.number() : value.number()};
+    bool has_any = false;
+    for (const JsonView& member : params.children()) {
+      const std::optional<std::size_t> axis = axis_of(member);
+      if (!axis && !agrees(member)) return std::nullopt;
+      if (!axis) continue;
+      result.point[*axis] = number_of(axes_[*axis], member);
+      if (!result.point[*axis]) return std::nullopt;
+      has_any = true;
+    }
+    result.point = without_inactive(domain_, std::move(result.point));
+    if (!has_any || (domain_.is_allowed && !domain_.is_allowed(result.point))) return std::nullopt;
+    return result;
+  }
+
+ private:
+  std::optional<KeyPath> path_of(const JsonView& member) const {
+    if (is_command_file(base_)) return program_parameter(member.key());
+    Problems ignored;
+    return resolve_key(member.key(), member.key_place(), false, ignored);
+  }
+
+  std::optional<std::size_t> axis_of(const JsonView& member) const {
+    const std::optional<KeyPath> path = path_of(member);
+    const auto axis = std::ranges::find_if(axes_, [&](const Axis& one) { return path && one.path == *path; });
+    if (axis == axes_.end()) return std::nullopt;
+    return static_cast<std::size_t>(axis - axes_.begin());
+  }
+
+  // The number of a value in a point; none if the axis does not have it.
+  static std::optional<double> number_of(const Axis& axis, const JsonView& value) {
+    if (axis.range) {
+      const double number = value.number();
+      const bool is_in = value->is_number() && number >= axis.range->low && number <= axis.range->high &&
+                         (!has_integers(axis.range->kind) || number == std::floor(number));
+      return is_in ? std::optional(number) : std::nullopt;
+    }
+    for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
+      if (is_called(axis.value(i), *value)) return static_cast<double>(i);
+    }
+    return std::nullopt;
+  }
+
+  static std::string allowed(const Axis& axis) {
+    if (axis.range)
+      return fmt::format("{} from {} to {}", has_integers(axis.range->kind) ? "an integer" : "a number",
+                         axis.range->low, axis.range->high);
+    std::vector<std::string> values;
+    for (const JsonView& value : JsonView(axis.values).children()) values.push_back(describe(value));
+    return listed(values);
+  }
+
+  // Whether a run with this parameter trains what this sweep does: seeds may differ, and what changes only
+  // times.
+  bool agrees(const JsonView& member) const {
+    const std::optional<KeyPath> path = path_of(member);
+    if (is_command_file(base_) || !path || *path == KeyPath{"seed"}) return true;
+    const std::optional<Setting> setting = setting_at(*path);
+    if (setting && setting->changes != Changes::kNumbers) return true;
+    const JsonView own = find_path(base_, *path);
+    return own ? is_called(own, *member) : same_value(value_at(base_, *path), *member);
+  }
+
+  const std::vector<Axis>& axes_;
+  const SearchDomain& domain_;
+  const JsonView base_;
+  const SearchSpec& search_;
+  Problems& problems_;
+  std::vector<std::string> keys_;
+};
+
+// The last value of the metric of every run that was completed.
+Json results_in(const fs::path& file, const std::string& metric) {
+  const std::string key(metric_called(metric).key);
+  Json results = Json::array();
+  const Json sweep = Json::parse(read_file(file));
+  for (const Json& run : sweep.at("runs")) {
+    if (run.at("status") != "completed") continue;
+    const Json& epochs = run.at("epochs");
+    const auto last = std::find_if(epochs.rbegin(), epochs.rend(), [&](const Json& epoch) {
+      return epoch.contains(key) && epoch.at(key).is_number();
+    });
+    if (last == epochs.rend()) continue;
+    Json params = run.at("params");
+    params.erase(std::string(kRepeatKey));
+    results.push_back({{"params", std::move(params)}, {"value", last->at(key)}});
+  }
+  return results;
+}
+
+// The results of the sweep whose directory `given` names.
+Json results_of(const JsonView& given, const fs::path& directory, const SearchSpec& search,
+                Problems& problems) {
+  std::error_code error;
+  fs::path file = directory / given.text() / "results.json";
+  if (!fs::exists(file, error)) file = fs::path(given.text()) / "results.json";
+  try {
+    return results_in(file, search.metric);
+  } catch (const std::exception&) {
+    problems.add_value(given, "the directory of a sweep, with a results.json");
+    return Json::array();
+  }
+}
+
+}  // namespace
+
+void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const SearchDomain& domain,
+                       const JsonView& base, const fs::path& directory, SearchSpec& search,
+                       Problems& problems) {
+  KnownPointReader reader(axes, domain, base, search, problems);
+  const JsonView node = JsonView(root).find("search");
+  if (const JsonView points = node.find("points")) {
+    for (const JsonView& point : points.children()) search.points.push_back(reader.point(point));
+    if (search.trials > 0 && search.points.size() > search.trials)
+      problems.add(points, fmt::format("these are {} points, want at most {}, the \"trials\"",
+                                       search.points.size(), search.trials));
+  }
+  const JsonView sources = node.find("learn_from");
+  if (!sources) return;
+  Json results = Json::array();
+  for (const JsonView& source : sources.children()) {
+    if (!source->is_string()) {
+      results.push_back(*source);
+      continue;
+    }
+    for (Json& result : results_of(source, directory, search, problems)) results.push_back(std::move(result));
+  }
+  const JsonDocument found(results, sources.place().whole());
+  for (const JsonView& result : JsonView(found).children()) {
+    if (std::optional<Observation> learned = reader.result(result))
+      search.learned.push_back(*std::move(learned));
+  }
+  root.set(root.json["search"]["learn_from"], {"search", "learn_from"}, found);
+}
+
+}  // namespace sweep

@@ -1,0 +1,107 @@
+// Points that are given, and results from elsewhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "runmanager/search/sampler.h"
+
+namespace sweep {
+namespace {
+
+using enum DimensionKind;
+using ::testing::Optional;
+
+SearchDomain plane() {
+  return {.dimensions = std::vector<Dimension>(2, {.kind = kUniform, .low = 0, .high = 1})};
+}
+
+std::vector<Observation> trials_of(const Sampler& sampler, std::size_t trials) {
+  std::vector<Observation> seen;
+  while (seen.size() < trials) {
+    const auto point = sampler.suggest(seen.size(), seen);
+    if (!point) break;
+    seen.push_back({.point = *point, .value = *(*point)[0]});
+  }
+  return seen;
+}
+
+TEST(PointSampler, BeginsWithItsPointsAndDrawsWhatTheyLack) {
+  const auto sampler =
+      make_point_sampler(plane(), 3, {{0.25, 0.75}, {0.5, std::nullopt}}, make_random_sampler(plane(), 3));
+  const auto trials = trials_of(*sampler, 4);
+  EXPECT_EQ(trials[0].point, (SearchPoint{0.25, 0.75}));
+  EXPECT_EQ(trials[1].point[0], 0.5);
+  EXPECT_TRUE(trials[1].point[1]);
+  const auto other =
+      make_point_sampler(plane(), 4, {{0.25, 0.75}, {0.5, std::nullopt}}, make_random_sampler(plane(), 4));
+  EXPECT_NE(trials_of(*other, 2)[1].point[1], trials[1].point[1]) << "by its seed";
+}
+
+TEST(PointSampler, OtherTrialsAreThoseOfTheRest) {
+  const auto random = make_random_sampler(plane(), 3);
+  const auto sampler = make_point_sampler(plane(), 3, {{0.25, 0.75}}, make_random_sampler(plane(), 3));
+  const auto trials = trials_of(*sampler, 5);
+  for (std::size_t t = 1; t < 5; ++t)
+    EXPECT_EQ(trials[t].point, random->suggest(t, std::span(trials).first(t)));
+}
+
+TEST(PointSampler, APointThatIsThereTwiceIsTriedOnce) {
+  const auto sampler =
+      make_point_sampler(plane(), 3, {{0.25, 0.75}, {0.25, 0.75}}, make_random_sampler(plane(), 3));
+  const auto trials = trials_of(*sampler, 2);
+  EXPECT_NE(trials[1].point, trials[0].point);
+}
+
+TEST(PointSampler, WhatDoesNotExistAtAPointHasNoValue) {
+  SearchDomain domain{
+      .dimensions = {{.kind = kChoice, .choices = 2}, {.kind = kUniform, .low = 0, .high = 1}}};
+  domain.is_active = [](const SearchPoint& point, std::size_t d) { return d == 0 || point[0] == 1.0; };
+  const auto sampler =
+      make_point_sampler(domain, 1, {{0.0, 0.5}, {1.0, std::nullopt}}, make_random_sampler(domain, 1));
+  const auto trials = trials_of(*sampler, 2);
+  EXPECT_EQ(trials[0].point, (SearchPoint{0.0, std::nullopt}));
+  EXPECT_THAT(trials[1].point[1], Optional(::testing::_));
+}
+
+TEST(PointSampler, DrawsAllowedPointsOnly) {
+  SearchDomain domain = plane();
+  domain.is_allowed = [](const SearchPoint& point) { return *point[1] > 0.5; };
+  const auto sampler = make_point_sampler(domain, 1, std::vector<SearchPoint>(20, {0.5, std::nullopt}),
+                                          make_random_sampler(domain, 1));
+  for (const Observation& trial : trials_of(*sampler, 20)) {
+    EXPECT_EQ(trial.point[0], 0.5);
+    EXPECT_GT(*trial.point[1], 0.5);
+  }
+}
+
+TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
+  const auto value = [](const SearchPoint& p) {
+    return (*p[0] - 0.3) * (*p[0] - 0.3) + (*p[1] - 0.7) * (*p[1] - 0.7);
+  };
+  double without = 0, with = 0;
+  for (std::uint64_t seed = 0; seed < 9; ++seed) {
+    std::vector<Observation> learned;
+    for (Observation& trial : trials_of(*make_random_sampler(plane(), 100 + seed), 60))
+      learned.push_back({.point = trial.point, .value = value(trial.point)});
+    for (const Observation& trial : trials_of(*make_tpe_sampler(plane(), seed), 8))
+      without += value(trial.point);
+    for (const Observation& trial : trials_of(*make_tpe_sampler(plane(), seed, learned), 8))
+      with += value(trial.point);
+  }
+  EXPECT_LT(with, without / 2);
+}
+
+// Of a space with few points all are tried, also those that are known from elsewhere.
+TEST(TpeSampler, AResultFromElsewhereIsNoTrial) {
+  const SearchDomain domain{.dimensions = {{.kind = kChoice, .choices = 6}}};
+  const std::vector<Observation> learned(20, {.point = {2.0}, .value = 0.0});
+  EXPECT_EQ(trials_of(*make_tpe_sampler(domain, 1, learned), 10).size(), 6U);
+}
+
+TEST(TpeSampler, AResultFromElsewhereMayLackDimensions) {
+  const std::vector<Observation> learned(20, {.point = {0.1, std::nullopt}, .value = 0.0});
+  EXPECT_EQ(trials_of(*make_tpe_sampler(plane(), 1, learned), 10).size(), 10U);
+}
+
+}  // namespace
+}  // namespace sweep
