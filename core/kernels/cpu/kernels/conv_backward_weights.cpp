@@ -203,23 +203,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(conv_backward_weights);
-HWY_EXPORT(conv_backward_bias);
-HWY_EXPORT(pad_gradient);
-
-void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                           float* grad_weights) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights);
-}
-
-void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_bias)(g, gradient, grad_bias);
-}
-
-void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
-                  float* gradient) {
-  HWY_DYNAMIC_DISPATCH(pad_gradient)(g, grad_out, out, layout, gradient);
-}
+SWEEP_EXPORT_KERNEL(conv_backward_weights);
+SWEEP_EXPORT_KERNEL(conv_backward_bias);
+SWEEP_EXPORT_KERNEL(pad_gradient);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

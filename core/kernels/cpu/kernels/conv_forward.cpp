@@ -28,7 +28,7 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
   conv_backward_input_tiles(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
 }
 
-std::size_t channel_tile() { return kMaxChannelTile; }
+std::size_t conv_channel_tile() { return kMaxChannelTile; }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -36,28 +36,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(conv_forward);
-HWY_EXPORT(conv_pool_forward);
-HWY_EXPORT(conv_backward_input);
-HWY_EXPORT(channel_tile);
-
-void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                  float* out) {
-  HWY_DYNAMIC_DISPATCH(conv_forward)(g, in, packed, bias, relu, out);
-}
-
-void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
-                       bool relu, float* out, float* argmax) {
-  HWY_DYNAMIC_DISPATCH(conv_pool_forward)(g, in, packed, bias, relu, out, argmax);
-}
-
-void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
-                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
-                         float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_input)(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
-}
-
-std::size_t conv_channel_tile() { return HWY_DYNAMIC_DISPATCH(channel_tile)(); }
+SWEEP_EXPORT_KERNEL(conv_forward);
+SWEEP_EXPORT_KERNEL(conv_pool_forward);
+SWEEP_EXPORT_KERNEL(conv_backward_input);
+SWEEP_EXPORT_KERNEL(conv_channel_tile);
 
 void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights) {
   for (std::size_t out = 0; out < g.out_channels; ++out) {

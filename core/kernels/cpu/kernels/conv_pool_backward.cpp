@@ -317,11 +317,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(conv_pool_backward);
-
-void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(conv_pool_backward)(plan, gradients, scratch);
-}
+SWEEP_EXPORT_KERNEL(conv_pool_backward);
 
 ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t top, std::size_t left,
                            std::size_t rows, std::size_t columns)

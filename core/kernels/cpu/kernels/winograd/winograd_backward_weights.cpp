@@ -259,12 +259,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(winograd_backward_weights);
-
-void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                               float* grad_weights, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_backward_weights)(g, in, gradient, grad_weights, scratch);
-}
+SWEEP_EXPORT_KERNEL(winograd_backward_weights);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -306,20 +306,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(winograd_forward);
-HWY_EXPORT(winograd_backward_input);
-
-void winograd_forward(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
-                      bool relu, float* out, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_forward)(g, in, transformed, bias, relu, out, scratch);
-}
-
-void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
-                             std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
-                             float* grad_in, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_backward_input)
-  (g, gradient, transformed, pad_y, pad_x, height, width, grad_in, scratch);
-}
+SWEEP_EXPORT_KERNEL(winograd_forward);
+SWEEP_EXPORT_KERNEL(winograd_backward_input);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -259,12 +259,7 @@ std::array<double, kMaxFrequencies> transform(std::span<const double> w) {
 
 }  // namespace
 
-HWY_EXPORT(winograd_rows_pool_forward);
-
-void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* argmax, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, argmax, scratch);
-}
+SWEEP_EXPORT_KERNEL(winograd_rows_pool_forward);
 
 bool use_winograd_rows(const ConvGeometry& g) {
   const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMaxKernelRows &&
