@@ -68,8 +68,8 @@ struct WinogradConvolution : Convolution {
         frequencies(cpu::winograd_weight_floats(g)),
         frequencies_transposed(frequencies.size()),
         scratch(cpu::winograd_scratch_floats(g)) {
-    cpu::winograd_transform_weights(g, weights.data(), frequencies.data());
-    cpu::winograd_transform_weights_transposed(g, weights.data(), frequencies_transposed.data());
+    cpu::winograd_transform_weights(g, weights.data(), false, frequencies.data());
+    cpu::winograd_transform_weights(g, weights.data(), true, frequencies_transposed.data());
   }
 
   AlignedBuffer frequencies, frequencies_transposed, scratch;

@@ -115,23 +115,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(activation_forward);
-HWY_EXPORT(activation_backward);
-HWY_EXPORT(sum_values);
-
-void activation_forward(Activation activation, float coefficient, const float* in, std::size_t floats,
-                        float* out) {
-  HWY_DYNAMIC_DISPATCH(activation_forward)(activation, coefficient, in, floats, out);
-}
-
-void activation_backward(Activation activation, float coefficient, const float* grad_out, const float* in,
-                         const float* out, std::size_t floats, float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(activation_backward)(activation, coefficient, grad_out, in, out, floats, grad_in);
-}
-
-void sum_values(const float* a, const float* b, std::size_t floats, bool relu, float* out) {
-  HWY_DYNAMIC_DISPATCH(sum_values)(a, b, floats, relu, out);
-}
+SWEEP_EXPORT_KERNEL(activation_forward);
+SWEEP_EXPORT_KERNEL(activation_backward);
+SWEEP_EXPORT_KERNEL(sum_values);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -117,29 +117,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(channel_moments);
-HWY_EXPORT(scale_and_shift);
-HWY_EXPORT(gradient_sums);
-HWY_EXPORT(normalization_gradient);
-
-Moments channel_moments(const float* in, std::size_t pixels, std::size_t images) {
-  return HWY_DYNAMIC_DISPATCH(channel_moments)(in, pixels, images);
-}
-
-void scale_and_shift(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
-                     float* out) {
-  HWY_DYNAMIC_DISPATCH(scale_and_shift)(in, size, scale, shift, relu, out);
-}
-
-GradientSums gradient_sums(const float* in, const float* out, const ChannelSize& size, float mean,
-                           float* grad) {
-  return HWY_DYNAMIC_DISPATCH(gradient_sums)(in, out, size, mean, grad);
-}
-
-void normalization_gradient(const float* in, const float* grad, const ChannelSize& size, std::size_t images,
-                            const NormalizationFactors& factors, float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(normalization_gradient)(in, grad, size, images, factors, grad_in);
-}
+SWEEP_EXPORT_KERNEL(channel_moments);
+SWEEP_EXPORT_KERNEL(scale_and_shift);
+SWEEP_EXPORT_KERNEL(gradient_sums);
+SWEEP_EXPORT_KERNEL(normalization_gradient);
 
 // The parallel update of Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
 // Sample Variances", 1979.

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/simd/block.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 namespace sweep::cpu {
 
@@ -25,28 +26,31 @@ struct ChannelSize {
 };
 
 /// Moments of one channel of a block: in [pixels][16], of which the first `images` lanes count.
-Moments channel_moments(const float* in, std::size_t pixels, std::size_t images);
+extern const Kernel<Moments(const float* in, std::size_t pixels, std::size_t images)> channel_moments;
 
 /// Moments of the union of both sets.
 Moments combine(const Moments& a, const Moments& b);
 
 /// out = scale · in + shift, then max(0, ·) if `relu`. The pitch is out's.
-void scale_and_shift(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
-                     float* out);
+extern const Kernel<void(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
+                         float* out)>
+    scale_and_shift;
 
 /// Σ grad and Σ grad · (in − mean). If `out` is not nullptr, grad is set to zero first where out, the output
 /// of ReLU, is not above 0. The pitch is out's.
 struct GradientSums {
   double gradient = 0, product = 0;
 };
-GradientSums gradient_sums(const float* in, const float* out, const ChannelSize& size, float mean,
-                           float* grad);
+extern const Kernel<GradientSums(const float* in, const float* out, const ChannelSize& size, float mean,
+                                 float* grad)>
+    gradient_sums;
 
 /// grad_in = gradient_factor · grad − deviation_factor · (in − mean) − constant. The pitch is grad_in's.
 struct NormalizationFactors {
   float gradient_factor, deviation_factor, mean, constant;
 };
-void normalization_gradient(const float* in, const float* grad, const ChannelSize& size, std::size_t images,
-                            const NormalizationFactors& factors, float* grad_in);
+extern const Kernel<void(const float* in, const float* grad, const ChannelSize& size, std::size_t images,
+                         const NormalizationFactors& factors, float* grad_in)>
+    normalization_gradient;
 
 }  // namespace sweep::cpu

@@ -38,52 +38,36 @@ struct Rows {
 
 // sums[tap][channel] += Σ over the rows' positions of gradient[channel] · in[tap], for kTaps taps and
 // kChannels channels. sums are vectors; offsets [kTaps] are from compute_tap_offsets().
-struct WeightTile {
-  template <int kChannels, int kTaps>
-  static void run(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
-                  const std::size_t* offsets, float* sums) {
-    const Lanes d;
-    const std::size_t n = hn::Lanes(d);
-    Vector acc[kTaps][kChannels];
-    const float* taps[kTaps];
-    for (std::size_t k = 0; k < kTaps; ++k) {
-      for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::Load(d, sums + (k * kChannels + c) * n);
-    }
-    const std::size_t grad_step = gradient.gap_x * kLanes, in_step = g.stride_x * kLanes;
-    const std::size_t channel_floats = gradient.channel_floats();
-    for (std::size_t y = rows.begin; y < rows.end; ++y) {
-      const float* grad_at = rows.grad + (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
-      for (std::size_t k = 0; k < kTaps; ++k)
-        taps[k] = rows.in + y * g.stride_y * g.in_width * kLanes + offsets[k];
-      std::size_t at = 0;
-      for (std::size_t x = 0; x < g.out_width; ++x) {
-        Vector dy[kChannels];
-        for (std::size_t c = 0; c < kChannels; ++c) dy[c] = hn::Load(d, grad_at + c * channel_floats);
-        for (std::size_t k = 0; k < kTaps; ++k) {
-          const Vector value = hn::Load(d, taps[k] + at);
-          for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::MulAdd(dy[c], value, acc[k][c]);
-        }
-        grad_at += grad_step;
-        at += in_step;
+template <int kChannels, int kTaps>
+void add_weight_tile(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
+                     const std::size_t* offsets, float* sums) {
+  const Lanes d;
+  const std::size_t n = hn::Lanes(d);
+  Vector acc[kTaps][kChannels];
+  const float* taps[kTaps];
+  for (std::size_t k = 0; k < kTaps; ++k) {
+    for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::Load(d, sums + (k * kChannels + c) * n);
+  }
+  const std::size_t grad_step = gradient.gap_x * kLanes, in_step = g.stride_x * kLanes;
+  const std::size_t channel_floats = gradient.channel_floats();
+  for (std::size_t y = rows.begin; y < rows.end; ++y) {
+    const float* grad_at = rows.grad + (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
+    for (std::size_t k = 0; k < kTaps; ++k)
+      taps[k] = rows.in + y * g.stride_y * g.in_width * kLanes + offsets[k];
+    std::size_t at = 0;
+    for (std::size_t x = 0; x < g.out_width; ++x) {
+      Vector dy[kChannels];
+      for (std::size_t c = 0; c < kChannels; ++c) dy[c] = hn::Load(d, grad_at + c * channel_floats);
+      for (std::size_t k = 0; k < kTaps; ++k) {
+        const Vector value = hn::Load(d, taps[k] + at);
+        for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::MulAdd(dy[c], value, acc[k][c]);
       }
-    }
-    for (std::size_t k = 0; k < kTaps; ++k) {
-      for (std::size_t c = 0; c < kChannels; ++c) hn::Store(acc[k][c], d, sums + (k * kChannels + c) * n);
+      grad_at += grad_step;
+      at += in_step;
     }
   }
-};
-
-// Calls WeightTile::run<channels, taps>() for numbers that are known at run time only.
-template <int kChannels = kChannelTile, int kTaps = kTapTile, class... Args>
-HWY_INLINE void run_weight_tile(std::size_t channels, std::size_t taps, Args... args) {
-  if constexpr (kChannels > 0 && kTaps > 0) {
-    if (channels != kChannels) {
-      run_weight_tile<kChannels - 1, kTaps>(channels, taps, args...);
-    } else if (taps != kTaps) {
-      run_weight_tile<kChannels, kTaps - 1>(channels, taps, args...);
-    } else {
-      WeightTile::run<kChannels, kTaps>(args...);
-    }
+  for (std::size_t k = 0; k < kTaps; ++k) {
+    for (std::size_t c = 0; c < kChannels; ++c) hn::Store(acc[k][c], d, sums + (k * kChannels + c) * n);
   }
 }
 
@@ -133,8 +117,12 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
                       gradient.data + channel * gradient.channel_floats() + lane, in + lane};
       for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
         const std::size_t tap = part_begin(taps, chunks, chunk);
-        run_weight_tile(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
-                        sums + tap * channels * n);
+        with_count<kChannelTile>(channels, [&](auto tile_channels) HWY_ATTR {
+          with_count<kTapTile>(part_begin(taps, chunks, chunk + 1) - tap, [&](auto tile_taps) HWY_ATTR {
+            add_weight_tile<decltype(tile_channels)::value, decltype(tile_taps)::value>(
+                g, gradient, rows, offsets + tap, sums + tap * channels * n);
+          });
+        });
       }
     }
   }
@@ -203,23 +191,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(conv_backward_weights);
-HWY_EXPORT(conv_backward_bias);
-HWY_EXPORT(pad_gradient);
-
-void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                           float* grad_weights) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights);
-}
-
-void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_bias)(g, gradient, grad_bias);
-}
-
-void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
-                  float* gradient) {
-  HWY_DYNAMIC_DISPATCH(pad_gradient)(g, grad_out, out, layout, gradient);
-}
+SWEEP_EXPORT_KERNEL(conv_backward_weights);
+SWEEP_EXPORT_KERNEL(conv_backward_bias);
+SWEEP_EXPORT_KERNEL(pad_gradient);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

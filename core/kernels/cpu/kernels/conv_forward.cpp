@@ -1,4 +1,10 @@
 // Forward convolution, the gradient of its input, and the packing of weights for both.
+//
+// A register tile computes kChannels output channels × 4 positions for one vector of images. All its sums are
+// in registers from the first tap to the last; the loops over input channels and kernel positions are
+// outside, the 4 · kChannels multiply-adds inside and unrolled. Tiles of the output, a plain one and one with
+// pooling, and of the input's gradient differ only in which positions they take and in what they do with the
+// sums.
 #include "core/kernels/cpu/kernels/conv_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -6,29 +12,249 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
-#include "core/kernels/cpu/kernels/conv_tiles-inl.h"
+#include "core/kernels/cpu/kernels/pool_window-inl.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
+// The taps that a tile sums over, input channels × kernel rows × kernel columns, and
+// the strides of its operands.
+struct TapWindow {
+  std::size_t channels, rows, columns;
+  std::size_t in_channel_stride, in_row_stride;  // all strides in floats
+  std::size_t weight_channel_stride, weight_row_stride;
+  std::size_t in_column_stride, weight_column_stride;
+};
+
+// acc[c][p] += Σ weight[tap][c] · in[p][tap] over the window's taps, for c < kChannels and p < 4. in[p]
+// points to the input under the first tap of position p.
+template <int kChannels>
+HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* const (&in)[4],
+                                const float* weights, Vector (&acc)[kChannels][4]) {
+  const std::size_t step = window.in_column_stride, weight_step = window.weight_column_stride;
+  for (std::size_t channel = 0; channel < window.channels; ++channel) {
+    for (std::size_t row = 0; row < window.rows; ++row) {
+      const std::size_t offset = channel * window.in_channel_stride + row * window.in_row_stride;
+      const float* w = weights + channel * window.weight_channel_stride + row * window.weight_row_stride;
+      const float* p0 = in[0] + offset;
+      const float* p1 = in[1] + offset;
+      const float* p2 = in[2] + offset;
+      const float* p3 = in[3] + offset;
+      for (std::size_t column = 0; column < window.columns; ++column) {
+        const Vector x[4] = {hn::Load(d, p0), hn::Load(d, p1), hn::Load(d, p2), hn::Load(d, p3)};
+        for (int c = 0; c < kChannels; ++c) {
+          const Vector weight = hn::Set(d, w[c]);
+          for (int p = 0; p < 4; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+        }
+        w += weight_step;
+        p0 += step, p1 += step, p2 += step, p3 += step;
+      }
+    }
+  }
+}
+
+template <int kChannels>
+HWY_INLINE void init_accumulators(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
+  for (int c = 0; c < kChannels; ++c) {
+    const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+    for (int p = 0; p < 4; ++p) acc[c][p] = start;
+  }
+}
+
+HWY_INLINE TapWindow forward_window(const ConvGeometry& g, std::size_t tile_channels) {
+  return {g.in_channels,
+          g.kernel_height,
+          g.kernel_width,
+          g.in_plane,
+          g.dilation_y * g.in_width * kLanes,
+          g.taps() * tile_channels,
+          g.kernel_width * tile_channels,
+          g.dilation_x * kLanes,
+          tile_channels};
+}
+
+// A tile without pooling: kChannels output channels × up to 4 neighbouring
+// outputs of row y, from column x on.
+struct PlainTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
+                  std::size_t y, std::size_t x, float* out, float* /*argmax*/) {
+    const Lanes d;
+    const TapWindow window = forward_window(g, kChannels);
+    const std::size_t count = HWY_MIN(std::size_t{4}, g.out_width - x);
+    const std::size_t plane = g.out_height * g.out_width * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* positions[4];
+      // Positions beyond the end of the row repeat the last one and are not stored.
+      for (std::size_t p = 0; p < 4; ++p) {
+        const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
+        positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
+      }
+      Vector acc[kChannels][4];
+      init_accumulators<kChannels>(d, bias, acc);
+      accumulate_taps<kChannels>(d, window, positions, weights, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
+        for (std::size_t p = 0; p < count; ++p) {
+          const Vector value = relu ? positive_part(d, acc[c][p]) : acc[c][p];
+          hn::Store(value, d, target + p * kLanes);
+        }
+      }
+    }
+  }
+};
+
+// A tile with pooling: kChannels output channels × the 4 outputs of pooling window (y, x).
+struct PooledTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
+                  std::size_t y, std::size_t x, float* out, float* argmax) {
+    const Lanes d;
+    const TapWindow window = forward_window(g, kChannels);
+    const std::size_t pooled_width = g.out_width / 2;
+    const std::size_t plane = (g.out_height / 2) * pooled_width * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* corner = in + (2 * y * g.stride_y * g.in_width + 2 * x * g.stride_x) * kLanes + lane;
+      const float* below = corner + g.stride_y * g.in_width * kLanes;
+      const std::size_t right = g.stride_x * kLanes;
+      const float* positions[4] = {corner, corner + right, below, below + right};
+      Vector acc[kChannels][4];
+      init_accumulators<kChannels>(d, bias, acc);
+      accumulate_taps<kChannels>(d, window, positions, weights, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
+        pool_window(d, acc[c], relu, out + at, argmax + at);
+      }
+    }
+  }
+};
+
+// Runs the tiles of rows × columns positions (outputs or windows), column_step positions per tile. Channels
+// are the innermost loop, so that all tiles of a position read the same input from the L1 cache. Channels are
+// divided evenly: 8 with tiles of 6 make two tiles of 4, not 6 and 2.
+template <class Tile>
+HWY_INLINE void for_each_tile(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                              bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
+                              float* out, float* argmax) {
+  const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t plane = rows * columns * kLanes;
+  for (std::size_t y = 0; y < rows; ++y) {
+    for (std::size_t x = 0; x < columns; x += column_step) {
+      for (std::size_t t = 0; t < tiles; ++t) {
+        const std::size_t channel = part_begin(g.out_channels, tiles, t);
+        const std::size_t count = part_begin(g.out_channels, tiles, t + 1) - channel;
+        with_count<kMaxChannelTile>(count, [&](auto channels) HWY_ATTR {
+          Tile::template run<channels()>(
+              g, in, packed + channel * g.in_channels * g.taps(), bias == nullptr ? nullptr : bias + channel,
+              relu, y, x, out + channel * plane, argmax == nullptr ? nullptr : argmax + channel * plane);
+        });
+      }
+    }
+  }
+}
+
 void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
                   float* out) {
-  conv_forward_tiles(g, in, packed, bias, relu, out);
+  for_each_tile<PlainTile>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
 }
 
 void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                        bool relu, float* out, float* argmax) {
-  conv_pool_forward_tiles(g, in, packed, bias, relu, out, argmax);
+  for_each_tile<PooledTile>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out, argmax);
+}
+
+// The gradient of the input. Pixel p of the padded input contributed to output o = (p − k · dilation) /
+// stride for each kernel position k for which o is an integer and in range, so its gradient is the sum of
+// weight[k] · gradient[o] over those k. AxisTaps are these k of one axis, in increasing order of o, which is
+// decreasing order of k: hence the reversed kernel of pack_conv_weights_transposed().
+struct AxisTaps {
+  std::size_t count = 0;
+  std::size_t gradient = 0, gradient_step = 0;  // row or column of the padded gradient, without its border
+  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the last one
+};
+
+// The taps that any of the pixels first, first + step, …, `pixels` of them, needs, with the
+// gradient's position for the first pixel; that of the next pixel is one further. `step` is the
+// stride, or 1 if the gradient has gaps; dilation may be above 1 only with step 1. `extent`: rows or
+// columns of the gradient. Pixels with the same p % step see the same k, k % step = p % step, which
+// is why the pixels of a tile are `step` apart.
+HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::size_t step, std::size_t first,
+                              std::size_t pixels, std::size_t extent) {
+  // The smallest k, and its position in the gradient. Tap t is k = start + t · step, at position − t ·
+  // dilation.
+  const std::size_t start = first % step, position = first / step;
+  if (start >= kernel) return {};
+  const std::size_t max_tap = HWY_MIN((kernel - 1 - start) / step, (position + pixels - 1) / dilation);
+  const std::size_t min_tap = position < extent ? 0 : (position - extent) / dilation + 1;
+  if (min_tap > max_tap) return {};
+  // Of the taps that only later pixels need, the first pixel reads the zero border: position − … wraps around
+  // below zero, and adding the border later makes it a valid column.
+  return {max_tap - min_tap + 1, position - max_tap * dilation, dilation, kernel - 1 - start - max_tap * step,
+          step};
+}
+
+// A tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Taps
+// outside of the gradient's rows are left out. Of its columns, all 4 pixels sum over those that any of them
+// needs, and read zeros from the border for the others.
+template <int kChannels>
+void store_input_gradients(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
+                           const AxisTaps& rows, const AxisTaps& columns, std::size_t step, std::size_t count,
+                           std::size_t plane, float* grad_in) {
+  const Lanes d;
+  TapWindow window{g.out_channels,
+                   rows.count,
+                   columns.count,
+                   gradient.channel_floats(),
+                   rows.gradient_step * gradient.pitch * kLanes,
+                   g.taps() * kChannels,
+                   rows.reversed_step * g.kernel_width * kChannels,
+                   columns.gradient_step * kLanes,
+                   columns.reversed_step * kChannels};
+  if (window.rows == 0 || window.columns == 0) window.channels = 0;
+  const float* first_weight = weights + (rows.reversed * g.kernel_width + columns.reversed) * kChannels;
+  const std::size_t first = rows.gradient * gradient.pitch + gradient.border + columns.gradient;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    const float* positions[4] = {gradient.data, gradient.data, gradient.data, gradient.data};
+    for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
+      positions[p] = gradient.data + (first + p) * kLanes + lane;
+    Vector acc[kChannels][4];
+    init_accumulators<kChannels>(d, nullptr, acc);
+    accumulate_taps<kChannels>(d, window, positions, first_weight, acc);
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      for (std::size_t p = 0; p < count; ++p)
+        hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
+    }
+  }
 }
 
 void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in) {
-  conv_backward_input_tiles(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
+  const std::size_t tiles = (g.in_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t step_y = g.stride_y / gradient.gap_y, step_x = g.stride_x / gradient.gap_x;
+  const std::size_t plane = height * width * kLanes, extent = gradient.pitch - 2 * gradient.border;
+  for (std::size_t y = 0; y < height; ++y) {
+    const AxisTaps rows = axis_taps(g.kernel_height, g.dilation_y, step_y, y + pad_y, 1, gradient.rows);
+    for (std::size_t phase = 0; phase < HWY_MIN(step_x, width); ++phase) {
+      for (std::size_t x = phase; x < width; x += 4 * step_x) {
+        const AxisTaps columns = axis_taps(g.kernel_width, g.dilation_x, step_x, x + pad_x, 4, extent);
+        const std::size_t count = HWY_MIN(std::size_t{4}, (width - x + step_x - 1) / step_x);
+        for (std::size_t t = 0; t < tiles; ++t) {
+          const std::size_t channel = part_begin(g.in_channels, tiles, t);
+          const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
+          with_count<kMaxChannelTile>(channels, [&](auto tile_channels) HWY_ATTR {
+            store_input_gradients<tile_channels()>(g, gradient, packed + channel * g.out_channels * g.taps(),
+                                                   rows, columns, step_x, count, plane,
+                                                   grad_in + channel * plane + (y * width + x) * kLanes);
+          });
+        }
+      }
+    }
+  }
 }
 
-std::size_t channel_tile() { return kMaxChannelTile; }
+std::size_t conv_channel_tile() { return kMaxChannelTile; }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -36,28 +262,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(conv_forward);
-HWY_EXPORT(conv_pool_forward);
-HWY_EXPORT(conv_backward_input);
-HWY_EXPORT(channel_tile);
-
-void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                  float* out) {
-  HWY_DYNAMIC_DISPATCH(conv_forward)(g, in, packed, bias, relu, out);
-}
-
-void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
-                       bool relu, float* out, float* argmax) {
-  HWY_DYNAMIC_DISPATCH(conv_pool_forward)(g, in, packed, bias, relu, out, argmax);
-}
-
-void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
-                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
-                         float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_input)(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
-}
-
-std::size_t conv_channel_tile() { return HWY_DYNAMIC_DISPATCH(channel_tile)(); }
+SWEEP_EXPORT_KERNEL(conv_forward);
+SWEEP_EXPORT_KERNEL(conv_pool_forward);
+SWEEP_EXPORT_KERNEL(conv_backward_input);
+SWEEP_EXPORT_KERNEL(conv_channel_tile);
 
 void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights) {
   for (std::size_t out = 0; out < g.out_channels; ++out) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/simd/block.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 namespace sweep::cpu {
 
@@ -31,7 +32,7 @@ struct ConvGeometry {
 };
 
 /// Output channels of the largest register tile on this machine.
-std::size_t conv_channel_tile();
+extern const Kernel<std::size_t()> conv_channel_tile;
 
 /// The engine's layout of weights and their gradients is [out][ky][kx][in], because conv_pool_backward()
 /// needs the input channels of a tap side by side. These two convert from and to PyTorch's [out][in][ky][kx].
@@ -49,14 +50,16 @@ void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, f
 /// out = conv(in) + bias, then max(0, ·) if `relu`. in [in_channels][in_height][in_width][16], with in_plane
 /// floats from channel to channel; packed from pack_conv_weights(); bias [out_channels] or nullptr; out
 /// [out_channels][out_height][out_width][16].
-void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                  float* out);
+extern const Kernel<void(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                         bool relu, float* out)>
+    conv_forward;
 
 /// The same followed by 2×2 max pooling with stride 2, without dilation. out and argmax are
 /// [out_channels][out_height / 2][out_width / 2][16]; argmax holds int32: which of the window's 4 positions
 /// (row-major) was the largest, or 4 where ReLU made the maximum zero, so that it has no gradient.
-void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
-                       bool relu, float* out, float* argmax);
+extern const Kernel<void(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                         bool relu, float* out, float* argmax)>
+    conv_pool_forward;
 
 /// Zero columns on each side of a padded gradient's rows. A tile of conv_backward_input() has 4 neighbouring
 /// pixels and reads every column that one of them needs, so it reads up to 3 columns beyond the image.
@@ -75,20 +78,24 @@ struct ConvGradient {
 /// Copies grad_out [out_channels][out_height][out_width][16] to `gradient`, which has the layout above
 /// and zeros in its borders and gaps already. If `out`, the output after ReLU, is not nullptr, writes
 /// zeros where it is not above 0.
-void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
-                  float* gradient);
+extern const Kernel<void(const ConvGeometry& g, const float* grad_out, const float* out,
+                         const ConvGradient& layout, float* gradient)>
+    pad_gradient;
 
 /// Writes the gradient of the input without its padding, [in_channels][height][width][16]: the interior of
 /// the padded input from row pad_y, column pad_x on. `packed` is from pack_conv_weights_transposed().
-void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
-                         float* grad_in);
+                         float* grad_in)>
+    conv_backward_input;
 
 /// Adds the block's gradients to grad_weights [out][ky][kx][in].
-void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                           float* grad_weights);
+extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                         float* grad_weights)>
+    conv_backward_weights;
 
 /// Adds the block's gradients to grad_bias [out_channels].
-void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias);
+extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias)>
+    conv_backward_bias;
 
 }  // namespace sweep::cpu

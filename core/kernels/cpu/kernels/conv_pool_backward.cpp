@@ -103,33 +103,16 @@ struct ScatterInput {
   }
 };
 
-// Calls Kernel::run<runs, vectors>() for numbers that are known at run time only;
-// runs · vectors <= kMaxVectors.
-template <class Kernel, int kRuns = kMaxRuns, int kVectors = kMaxVectors, class... Args>
-HWY_INLINE void dispatch(std::size_t runs, std::size_t vectors, Args... args) {
-  if constexpr (kRuns > 0 && kVectors > 0) {
-    if constexpr (kRuns * kVectors > kMaxVectors) {
-      dispatch<Kernel, kRuns, kMaxVectors / kRuns>(runs, vectors, args...);
-    } else if (runs != kRuns) {
-      dispatch<Kernel, kRuns - 1, kMaxVectors>(runs, vectors, args...);
-    } else if (vectors != kVectors) {
-      dispatch<Kernel, kRuns, kVectors - 1>(runs, vectors, args...);
-    } else {
-      Kernel::template run<kRuns, kVectors>(args...);
-    }
-  }
-}
-
 // Runs of a patch that fit the registers together; at least one.
 HWY_INLINE std::size_t runs_per_pass(const Patch& patch) {
   return std::clamp<std::size_t>(kMaxVectors / vectors_in(patch.run_floats), 1,
                                  std::min<std::size_t>(kMaxRuns, patch.runs));
 }
 
-// Runs the kernel for all output channels, for as many runs of the patch at a time as fit the registers, and
+// Runs the update for all output channels, for as many runs of the patch at a time as fit the registers, and
 // for a chunk of a run at a time if it is longer than that. rows: sums or weights,
 // [out_channels][runs][run_floats].
-template <class Kernel>
+template <class Update>
 HWY_INLINE void for_each_channel(const ConvGeometry& g, const Patch& patch, const NonZeros* nonzeros,
                                  float* images, float* rows) {
   const std::size_t n = hn::Lanes(Lanes());
@@ -141,8 +124,14 @@ HWY_INLINE void for_each_channel(const ConvGeometry& g, const Patch& patch, cons
       const std::size_t offset = run * patch.run_stride + first;
       for (std::size_t c = 0; c < g.out_channels; ++c) {
         if (nonzeros[c].count == 0) continue;
-        dispatch<Kernel>(runs, vectors_in(chunk), nonzeros[c], images + offset, patch.run_stride,
-                         rows + c * row_floats + run * patch.run_floats + first, patch.run_floats, chunk);
+        with_count<kMaxRuns>(runs, [&](auto count) HWY_ATTR {
+          constexpr int kRuns = decltype(count)::value;
+          with_count<kMaxVectors / kRuns>(vectors_in(chunk), [&](auto vectors) HWY_ATTR {
+            Update::template run<kRuns, decltype(vectors)::value>(
+                nonzeros[c], images + offset, patch.run_stride,
+                rows + c * row_floats + run * patch.run_floats + first, patch.run_floats, chunk);
+          });
+        });
       }
     }
   }
@@ -317,11 +306,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(conv_pool_backward);
-
-void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(conv_pool_backward)(plan, gradients, scratch);
-}
+SWEEP_EXPORT_KERNEL(conv_pool_backward);
 
 ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t top, std::size_t left,
                            std::size_t rows, std::size_t columns)

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 namespace sweep::cpu {
 
@@ -58,6 +59,7 @@ struct ConvPoolGradients {
 };
 
 /// `scratch` has plan.scratch_floats floats. Thread-safe for different scratch memory and gradients.
-void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, float* scratch);
+extern const Kernel<void(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, float* scratch)>
+    conv_pool_backward;
 
 }  // namespace sweep::cpu

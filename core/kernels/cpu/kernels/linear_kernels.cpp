@@ -131,24 +131,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(linear_forward);
-HWY_EXPORT(linear_backward_input);
-HWY_EXPORT(linear_backward_weights);
-
-void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
-                    const float* x, float* y) {
-  HWY_DYNAMIC_DISPATCH(linear_forward)(panels, bias, in, out, relu, x, y);
-}
-
-void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
-                           float* grad_x) {
-  HWY_DYNAMIC_DISPATCH(linear_backward_input)(panels, in, out, grad_y, grad_x);
-}
-
-void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y,
-                             float* grad_panels, float* grad_bias) {
-  HWY_DYNAMIC_DISPATCH(linear_backward_weights)(in, out, x, grad_y, grad_panels, grad_bias);
-}
+SWEEP_EXPORT_KERNEL(linear_forward);
+SWEEP_EXPORT_KERNEL(linear_backward_input);
+SWEEP_EXPORT_KERNEL(linear_backward_weights);
 
 void pack_linear_weights(const float* weights, std::size_t in, std::size_t out, float* panels) {
   for (std::size_t o = 0; o < linear_panels(out) * kLanes; ++o) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/simd/block.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 namespace sweep::cpu {
 
@@ -17,16 +18,19 @@ void pack_linear_weights(const float* weights, std::size_t in, std::size_t out, 
 void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out, float* weights);
 
 /// y = W·x + bias, then max(0, ·) if `relu`. x [in][16], y [out][16], bias [out] or nullptr.
-void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
-                    const float* x, float* y);
+extern const Kernel<void(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
+                         const float* x, float* y)>
+    linear_forward;
 
 /// grad_x [in][16] = Wᵀ·grad_y.
-void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
-                           float* grad_x);
+extern const Kernel<void(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
+                         float* grad_x)>
+    linear_backward_input;
 
 /// Adds Σ grad_y · xᵀ over the images to grad_panels, in the layout of panels, and Σ grad_y to
 /// grad_bias, [out] or nullptr.
-void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y,
-                             float* grad_panels, float* grad_bias);
+extern const Kernel<void(std::size_t in, std::size_t out, const float* x, const float* grad_y,
+                         float* grad_panels, float* grad_bias)>
+    linear_backward_weights;
 
 }  // namespace sweep::cpu

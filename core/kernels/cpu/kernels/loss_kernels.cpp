@@ -100,22 +100,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(softmax_cross_entropy);
-HWY_EXPORT(weighted_cross_entropy);
-
-void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
-                           float smoothing, const float* scale, float* loss, std::int32_t* predicted,
-                           float* grad_logits) {
-  HWY_DYNAMIC_DISPATCH(softmax_cross_entropy)
-  (logits, labels, classes, smoothing, scale, loss, predicted, grad_logits);
-}
-
-void weighted_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
-                            float smoothing, const float* weights, const float* scale, float* loss,
-                            std::int32_t* predicted, float* grad_logits) {
-  HWY_DYNAMIC_DISPATCH(weighted_cross_entropy)
-  (logits, labels, classes, smoothing, weights, scale, loss, predicted, grad_logits);
-}
+SWEEP_EXPORT_KERNEL(softmax_cross_entropy);
+SWEEP_EXPORT_KERNEL(weighted_cross_entropy);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

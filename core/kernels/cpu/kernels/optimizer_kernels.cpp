@@ -60,7 +60,7 @@ void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::s
   finish_stores(past_caches);
 }
 
-void sgd_step(const SgdOptions& options, const OptimizerStep& step) {
+void step_with(const SgdOptions& options, const OptimizerStep& step) {
   const auto [learning_rate, number, floats, gradient, state, past_caches, parameters] = step;
   float* momentum = state[0];
   const bool first_step = number == 1;
@@ -83,7 +83,7 @@ void sgd_step(const SgdOptions& options, const OptimizerStep& step) {
   finish_stores(past_caches);
 }
 
-void adam_step(const AdamOptions& options, const OptimizerStep& step) {
+void step_with(const AdamOptions& options, const OptimizerStep& step) {
   const auto [learning_rate, number, floats, gradient, state, past_caches, parameters] = step;
   float *mean = state[0], *square = state[1];
   const Lanes d;
@@ -114,7 +114,7 @@ void adam_step(const AdamOptions& options, const OptimizerStep& step) {
   finish_stores(past_caches);
 }
 
-void rmsprop_step(const RmspropOptions& options, const OptimizerStep& step) {
+void step_with(const RmspropOptions& options, const OptimizerStep& step) {
   const auto [learning_rate, number, floats, gradient, state, past_caches, parameters] = step;
   float *square = state[0], *mean = state[1], *momentum = state[options.centered ? 2 : 1];
   const Lanes d;
@@ -144,41 +144,18 @@ void rmsprop_step(const RmspropOptions& options, const OptimizerStep& step) {
   finish_stores(past_caches);
 }
 
+void optimizer_step(const OptimizerOptions& options, const OptimizerStep& step) {
+  std::visit([&](const auto& optimizer) { step_with(optimizer, step); }, options);
+}
+
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(add_arrays);
-HWY_EXPORT(sgd_step);
-HWY_EXPORT(adam_step);
-HWY_EXPORT(rmsprop_step);
-
-void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::size_t stride,
-                std::size_t floats, bool past_caches, float* sum) {
-  HWY_DYNAMIC_DISPATCH(add_arrays)(order, arrays, stride, floats, past_caches, sum);
-}
-
-namespace {
-
-void dispatch(const SgdOptions& options, const OptimizerStep& step) {
-  HWY_DYNAMIC_DISPATCH(sgd_step)(options, step);
-}
-
-void dispatch(const AdamOptions& options, const OptimizerStep& step) {
-  HWY_DYNAMIC_DISPATCH(adam_step)(options, step);
-}
-
-void dispatch(const RmspropOptions& options, const OptimizerStep& step) {
-  HWY_DYNAMIC_DISPATCH(rmsprop_step)(options, step);
-}
-
-}  // namespace
-
-void optimizer_step(const OptimizerOptions& options, const OptimizerStep& step) {
-  std::visit([&](const auto& optimizer) { dispatch(optimizer, step); }, options);
-}
+SWEEP_EXPORT_KERNEL(add_arrays);
+SWEEP_EXPORT_KERNEL(optimizer_step);
 
 double sum_of_squares(const float* values, std::size_t floats) {
   double sum = 0;

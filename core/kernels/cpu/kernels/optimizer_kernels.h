@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/kernels/cpu/simd/kernel.h"
 #include "core/spec/optimizer.h"
 
 namespace sweep::cpu {
@@ -19,8 +20,9 @@ inline constexpr std::int16_t kAddArrays = -1;
 /// replaces the two uppermost by their sum; at the end one is left, at no time more than 16. Array k starts
 /// at arrays + k · stride. `past_caches`: the sum is for other cores to read, see GradientSum. All ranges are
 /// whole cache lines. Thread-safe for disjoint ranges, as the functions below.
-void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::size_t stride,
-                std::size_t floats, bool past_caches, float* sum);
+extern const Kernel<void(std::span<const std::int16_t> order, const float* arrays, std::size_t stride,
+                         std::size_t floats, bool past_caches, float* sum)>
+    add_arrays;
 
 /// Σ of the squares of `floats` values, in double and always in the same order.
 double sum_of_squares(const float* values, std::size_t floats);
@@ -40,6 +42,6 @@ struct OptimizerStep {
 };
 
 /// Takes the step with the formula of core/spec/optimizer.h: changes `parameters` and `state`.
-void optimizer_step(const OptimizerOptions& options, const OptimizerStep& step);
+extern const Kernel<void(const OptimizerOptions& options, const OptimizerStep& step)> optimizer_step;
 
 }  // namespace sweep::cpu

@@ -99,22 +99,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(load_pixels);
-HWY_EXPORT(load_floats);
-HWY_EXPORT(normalize_pixels);
-
-void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels, float* out) {
-  HWY_DYNAMIC_DISPATCH(load_pixels)(images, pixels, out);
-}
-
-void load_floats(const float* const (&samples)[kLanes], std::size_t values, float* out) {
-  HWY_DYNAMIC_DISPATCH(load_floats)(samples, values, out);
-}
-
-void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane,
-                      float* values) {
-  HWY_DYNAMIC_DISPATCH(normalize_pixels)(mean, std, plane, values);
-}
+SWEEP_EXPORT_KERNEL(load_pixels);
+SWEEP_EXPORT_KERNEL(load_floats);
+SWEEP_EXPORT_KERNEL(normalize_pixels);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -169,28 +169,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(pointwise_loss);
-HWY_EXPORT(predict_classes);
-HWY_EXPORT(rank_labels);
-HWY_EXPORT(number_errors);
-
-void pointwise_loss(const LossOptions& options, const float* outputs, const BlockTargets& targets,
-                    std::size_t count, const float* scale, float* loss, float* grad_outputs) {
-  HWY_DYNAMIC_DISPATCH(pointwise_loss)(options, outputs, targets, count, scale, loss, grad_outputs);
-}
-
-void predict_classes(const float* outputs, std::size_t count, std::int32_t* predicted) {
-  HWY_DYNAMIC_DISPATCH(predict_classes)(outputs, count, predicted);
-}
-
-void rank_labels(const float* outputs, const std::int32_t* labels, std::size_t count, std::int32_t* ranks) {
-  HWY_DYNAMIC_DISPATCH(rank_labels)(outputs, labels, count, ranks);
-}
-
-void number_errors(const float* outputs, const float* numbers, std::size_t count, bool probabilities,
-                   float* absolute, float* squared) {
-  HWY_DYNAMIC_DISPATCH(number_errors)(outputs, numbers, count, probabilities, absolute, squared);
-}
+SWEEP_EXPORT_KERNEL(pointwise_loss);
+SWEEP_EXPORT_KERNEL(predict_classes);
+SWEEP_EXPORT_KERNEL(rank_labels);
+SWEEP_EXPORT_KERNEL(number_errors);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/kernels/cpu/simd/block.h"
+#include "core/kernels/cpu/simd/kernel.h"
 #include "core/spec/loss.h"
 
 namespace sweep::cpu {
@@ -19,20 +20,24 @@ struct BlockTargets {
 /// mse, l1, smooth_l1 or bce_with_logits; see LossOptions. outputs [count][16]. Writes loss [16], the mean
 /// over the outputs. If grad_outputs [count][16] is not nullptr, writes the gradient of loss · scale[sample]
 /// there; a scale of 0, for lanes that are not in the batch, gives exactly 0.
-void pointwise_loss(const LossOptions& options, const float* outputs, const BlockTargets& targets,
-                    std::size_t count, const float* scale, float* loss, float* grad_outputs);
+extern const Kernel<void(const LossOptions& options, const float* outputs, const BlockTargets& targets,
+                         std::size_t count, const float* scale, float* loss, float* grad_outputs)>
+    pointwise_loss;
 
 /// Writes predicted [16]: the class of the largest output, the first of equal ones. Of a single output, which
 /// is that of two classes: whether it is above 0.
-void predict_classes(const float* outputs, std::size_t count, std::int32_t* predicted);
+extern const Kernel<void(const float* outputs, std::size_t count, std::int32_t* predicted)> predict_classes;
 
 /// Writes ranks [16]: how many outputs come before the label's, being larger, or equal and earlier. A label
 /// whose output is NaN comes first.
-void rank_labels(const float* outputs, const std::int32_t* labels, std::size_t count, std::int32_t* ranks);
+extern const Kernel<void(const float* outputs, const std::int32_t* labels, std::size_t count,
+                         std::int32_t* ranks)>
+    rank_labels;
 
 /// Writes the sums of |prediction − number| and of its square over the outputs, [16] each. `probabilities`:
 /// the prediction is the sigmoid of the output.
-void number_errors(const float* outputs, const float* numbers, std::size_t count, bool probabilities,
-                   float* absolute, float* squared);
+extern const Kernel<void(const float* outputs, const float* numbers, std::size_t count, bool probabilities,
+                         float* absolute, float* squared)>
+    number_errors;
 
 }  // namespace sweep::cpu

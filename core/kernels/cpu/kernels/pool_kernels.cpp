@@ -158,15 +158,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(max_pool_forward);
-HWY_EXPORT(avg_pool_forward);
-HWY_EXPORT(avg_pool_backward);
-HWY_EXPORT(adaptive_avg_pool_forward);
-HWY_EXPORT(adaptive_avg_pool_backward);
-
-void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* argmax) {
-  HWY_DYNAMIC_DISPATCH(max_pool_forward)(g, in, out, argmax);
-}
+SWEEP_EXPORT_KERNEL(max_pool_forward);
+SWEEP_EXPORT_KERNEL(avg_pool_forward);
+SWEEP_EXPORT_KERNEL(avg_pool_backward);
+SWEEP_EXPORT_KERNEL(adaptive_avg_pool_forward);
+SWEEP_EXPORT_KERNEL(adaptive_avg_pool_backward);
 
 void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* argmax, float* grad_in) {
   const std::size_t in_plane = g.in_height * g.in_width * kLanes,
@@ -180,22 +176,6 @@ void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float
       plane[static_cast<std::size_t>(position) * kLanes + i % kLanes] += grad_out[i];
     }
   }
-}
-
-void avg_pool_forward(const PoolGeometry& g, bool count_padding, const float* in, float* out) {
-  HWY_DYNAMIC_DISPATCH(avg_pool_forward)(g, count_padding, in, out);
-}
-
-void avg_pool_backward(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(avg_pool_backward)(g, count_padding, grad_out, grad_in);
-}
-
-void adaptive_avg_pool_forward(const PoolGeometry& g, const float* in, float* out) {
-  HWY_DYNAMIC_DISPATCH(adaptive_avg_pool_forward)(g, in, out);
-}
-
-void adaptive_avg_pool_backward(const PoolGeometry& g, const float* grad_out, float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(adaptive_avg_pool_backward)(g, grad_out, grad_in);
 }
 
 }  // namespace sweep::cpu

@@ -149,8 +149,8 @@ void ConvOp::pack(std::size_t group, const float* weights) {
   float* packed = packed_.data() + group * packed_floats();
   float* transposed = packed_transposed_.data() + (uses_packed_transposed() ? group * packed_floats() : 0);
   if (winograd_) {
-    winograd_transform_weights(g, weights, packed);
-    if (uses_packed_transposed()) winograd_transform_weights_transposed(g, weights, transposed);
+    winograd_transform_weights(g, weights, false, packed);
+    if (uses_packed_transposed()) winograd_transform_weights(g, weights, true, transposed);
     return;
   }
   if (winograd_rows_) return winograd_rows_transform_weights(g, weights, packed);

@@ -11,6 +11,9 @@
 #define SWEEP_CORE_KERNELS_CPU_SIMD_INL_H_
 #endif
 
+#include <cstddef>
+#include <type_traits>
+
 #include "core/kernels/cpu/simd/block.h"
 #include "hwy/highway.h"
 
@@ -35,6 +38,15 @@ inline constexpr bool kManyRegisters = false;
 
 // ReLU: max(0, x), but NaN for NaN, so that a diverged network stays visible.
 HWY_INLINE Vector positive_part(Lanes d, Vector x) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); }
+
+// Calls use(std::integral_constant<int, n>) for a number n in 1 … kMax that is known at run time only.
+template <int kMax, class Use>
+HWY_INLINE void with_count(std::size_t n, const Use& use) {
+  if constexpr (kMax > 0) {
+    if (n == kMax) return use(std::integral_constant<int, kMax>());
+    with_count<kMax - 1>(n, use);
+  }
+}
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

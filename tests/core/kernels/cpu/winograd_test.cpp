@@ -63,7 +63,7 @@ class Convolution {
     AlignedBuffer out(c_.out * outputs()), memory = scratch();
     AlignedBuffer packed(winograd ? winograd_weight_floats(g_) : weights_.size());
     if (winograd) {
-      winograd_transform_weights(g_, weights_.data(), packed.data());
+      winograd_transform_weights(g_, weights_.data(), false, packed.data());
       winograd_forward(g_, input_.data(), packed.data(), bias_.data(), relu, out.data(), memory.data());
     } else {
       pack_conv_weights(g_, weights_.data(), packed.data());
@@ -76,7 +76,7 @@ class Convolution {
     AlignedBuffer grad_in(grad_in_.size()), memory = scratch();
     AlignedBuffer packed(winograd ? winograd_weight_floats(g_) : weights_.size());
     if (winograd) {
-      winograd_transform_weights_transposed(g_, weights_.data(), packed.data());
+      winograd_transform_weights(g_, weights_.data(), true, packed.data());
       winograd_backward_input(g_, layout_, packed.data(), c_.padding, c_.padding, c_.height, c_.width,
                               grad_in.data(), memory.data());
     } else {

@@ -84,7 +84,8 @@ HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool 
 
 }  // namespace
 
-void winograd_transform(const ConvGeometry& g, const float* weights, bool transposed, float* transformed) {
+void winograd_transform_weights(const ConvGeometry& g, const float* weights, bool transposed,
+                                float* transformed) {
   with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
     transform_all<typename decltype(scheme)::Weight>(g, weights, transposed, transformed);
   });
@@ -96,15 +97,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(winograd_transform);
-
-void winograd_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
-  HWY_DYNAMIC_DISPATCH(winograd_transform)(g, weights, false, transformed);
-}
-
-void winograd_transform_weights_transposed(const ConvGeometry& g, const float* weights, float* transformed) {
-  HWY_DYNAMIC_DISPATCH(winograd_transform)(g, weights, true, transformed);
-}
+SWEEP_EXPORT_KERNEL(winograd_transform_weights);
 
 // The limits are measured: speed relative to the direct kernels on Zen 4 with AVX-512, all three directions
 // together, with data in the cache.

@@ -24,6 +24,7 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 namespace sweep::cpu {
 
@@ -32,27 +33,30 @@ namespace sweep::cpu {
 /// does not depend on the machine.
 bool use_winograd(const ConvGeometry& g);
 
-/// Transforms weights [out_channels][3][3][in_channels] for winograd_forward(), and for
-/// winograd_backward_input(); winograd_weight_floats() floats each.
+/// Transforms weights [out_channels][3][3][in_channels] to winograd_weight_floats() floats: for
+/// winograd_forward(), or, `transposed`, for winograd_backward_input().
 std::size_t winograd_weight_floats(const ConvGeometry& g);
-void winograd_transform_weights(const ConvGeometry& g, const float* weights, float* transformed);
-void winograd_transform_weights_transposed(const ConvGeometry& g, const float* weights, float* transformed);
+extern const Kernel<void(const ConvGeometry& g, const float* weights, bool transposed, float* transformed)>
+    winograd_transform_weights;
 
 /// Floats of scratch memory, aligned to a cache line, that each of the three functions below needs. Its
 /// contents do not matter.
 std::size_t winograd_scratch_floats(const ConvGeometry& g);
 
 /// As conv_forward(), with `transformed` weights.
-void winograd_forward(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
-                      bool relu, float* out, float* scratch);
+extern const Kernel<void(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
+                         bool relu, float* out, float* scratch)>
+    winograd_forward;
 
 /// As conv_backward_input(), with transposed `transformed` weights.
-void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
-                             std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
-                             float* grad_in, float* scratch);
+extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
+                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                         float* grad_in, float* scratch)>
+    winograd_backward_input;
 
 /// As conv_backward_weights().
-void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                               float* grad_weights, float* scratch);
+extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                         float* grad_weights, float* scratch)>
+    winograd_backward_weights;
 
 }  // namespace sweep::cpu

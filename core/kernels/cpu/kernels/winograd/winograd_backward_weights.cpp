@@ -123,33 +123,22 @@ HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t
 
 // The register tile, at one factor: sums [kChannels][16 input channels] = or += Σ gradient · patch over
 // `count` pairs of tile and image.
-struct FrequencyTile {
-  template <int kChannels>
-  static void run(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
-    const Lanes d;
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-      Vector acc[kChannels];
-      for (std::size_t c = 0; c < kChannels; ++c) acc[c] = hn::Zero(d);
-      for (std::size_t i = 0; i < count; ++i) {
-        const Vector patch = hn::Load(d, patches + i * kLanes + lane);
-        for (std::size_t c = 0; c < kChannels; ++c)
-          acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
-      }
-      // Adding the sum of each rectangle, instead of going on with the accumulators, rounds less.
-      for (std::size_t c = 0; c < kChannels; ++c) {
-        float* sum = sums + c * kLanes + lane;
-        hn::Store(first ? acc[c] : hn::Add(acc[c], hn::Load(d, sum)), d, sum);
-      }
+template <int kChannels>
+void multiply_tile(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    Vector acc[kChannels];
+    for (std::size_t c = 0; c < kChannels; ++c) acc[c] = hn::Zero(d);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Vector patch = hn::Load(d, patches + i * kLanes + lane);
+      for (std::size_t c = 0; c < kChannels; ++c)
+        acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
     }
-  }
-};
-
-// Calls FrequencyTile::run<n>() for a number n <= kSumTile that is known at run time only.
-template <int kChannels = kSumTile, class... Args>
-HWY_INLINE void run_frequency_tile(std::size_t n, Args... args) {
-  if constexpr (kChannels > 0) {
-    if (n == kChannels) return FrequencyTile::run<kChannels>(args...);
-    run_frequency_tile<kChannels - 1>(n, args...);
+    // Adding the sum of each rectangle, instead of going on with the accumulators, rounds less.
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      float* sum = sums + c * kLanes + lane;
+      hn::Store(first ? acc[c] : hn::Add(acc[c], hn::Load(d, sum)), d, sum);
+    }
   }
 }
 
@@ -167,10 +156,13 @@ HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& lay
         S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
-      run_frequency_tile(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
-                         gradients + frequency * layout.gradient_step + channel * kRun,
-                         patches + factor * layout.patch_step, first,
-                         sums + factor * layout.sum_step + channel * kLanes);
+      with_count<kSumTile>(
+          part_begin(g.out_channels, parts, part + 1) - channel, [&](auto channels) HWY_ATTR {
+            multiply_tile<channels()>(tiles * kLanes,
+                                      gradients + frequency * layout.gradient_step + channel * kRun,
+                                      patches + factor * layout.patch_step, first,
+                                      sums + factor * layout.sum_step + channel * kLanes);
+          });
     }
   }
 }
@@ -259,12 +251,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(winograd_backward_weights);
-
-void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                               float* grad_weights, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_backward_weights)(g, in, gradient, grad_weights, scratch);
-}
+SWEEP_EXPORT_KERNEL(winograd_backward_weights);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

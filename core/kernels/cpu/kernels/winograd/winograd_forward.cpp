@@ -97,43 +97,32 @@ struct Terms {
 
 // A register tile of the products at a frequency: kChannels output channels × kProductTiles tiles. `skipped`:
 // floats of each term's weights that belong to output channels before these.
-struct ProductTile {
-  template <int kChannels>
-  static void run(std::size_t in_channels, const Terms& terms, std::size_t skipped, float* products) {
-    const Lanes d;
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-      Vector acc[kChannels][kProductTiles];
-      for (int c = 0; c < kChannels; ++c) {
-        for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::Zero(d);
-      }
-      for (std::size_t term = 0; term < terms.count; ++term) {
-        const float* from = terms.patches[term] + lane;
-        const float* w = terms.weights[term] + skipped;
-        for (std::size_t in = 0; in < in_channels; ++in) {
-          Vector x[kProductTiles];
-          for (std::size_t p = 0; p < kProductTiles; ++p) x[p] = hn::Load(d, from + p * kLanes);
-          for (int c = 0; c < kChannels; ++c) {
-            const Vector weight = hn::Set(d, w[c]);
-            for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
-          }
-          from += kProductTiles * kLanes;
-          w += kChannels;
+template <int kChannels>
+void multiply_tile(std::size_t in_channels, const Terms& terms, std::size_t skipped, float* products) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    Vector acc[kChannels][kProductTiles];
+    for (int c = 0; c < kChannels; ++c) {
+      for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::Zero(d);
+    }
+    for (std::size_t term = 0; term < terms.count; ++term) {
+      const float* from = terms.patches[term] + lane;
+      const float* w = terms.weights[term] + skipped;
+      for (std::size_t in = 0; in < in_channels; ++in) {
+        Vector x[kProductTiles];
+        for (std::size_t p = 0; p < kProductTiles; ++p) x[p] = hn::Load(d, from + p * kLanes);
+        for (int c = 0; c < kChannels; ++c) {
+          const Vector weight = hn::Set(d, w[c]);
+          for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
         }
-      }
-      for (std::size_t c = 0; c < kChannels; ++c) {
-        for (std::size_t p = 0; p < kProductTiles; ++p)
-          hn::Store(acc[c][p], d, products + (c * kProductTiles + p) * kLanes + lane);
+        from += kProductTiles * kLanes;
+        w += kChannels;
       }
     }
-  }
-};
-
-// Calls ProductTile::run<n>() for a number n <= kMaxChannelTile that is known at run time only.
-template <int kChannels = kMaxChannelTile, class... Args>
-HWY_INLINE void run_products(std::size_t n, const Args&... args) {
-  if constexpr (kChannels > 0) {
-    if (n == kChannels) return ProductTile::run<kChannels>(args...);
-    run_products<kChannels - 1>(n, args...);
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      for (std::size_t p = 0; p < kProductTiles; ++p)
+        hn::Store(acc[c][p], d, products + (c * kProductTiles + p) * kLanes + lane);
+    }
   }
 }
 
@@ -189,8 +178,11 @@ HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun
     float* to = products + i * winograd_step(c.out_channels);
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(c.out_channels, parts, part);
-      run_products(part_begin(c.out_channels, parts, part + 1) - channel, c.in_channels, terms,
-                   channel * c.in_channels, to + channel * kProductTiles * kLanes);
+      const std::size_t count = part_begin(c.out_channels, parts, part + 1) - channel;
+      with_count<kMaxChannelTile>(count, [&](auto channels) HWY_ATTR {
+        multiply_tile<channels()>(c.in_channels, terms, channel * c.in_channels,
+                                  to + channel * kProductTiles * kLanes);
+      });
     }
   }
 }
@@ -306,20 +298,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(winograd_forward);
-HWY_EXPORT(winograd_backward_input);
-
-void winograd_forward(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
-                      bool relu, float* out, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_forward)(g, in, transformed, bias, relu, out, scratch);
-}
-
-void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
-                             std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
-                             float* grad_in, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_backward_input)
-  (g, gradient, transformed, pad_y, pad_x, height, width, grad_in, scratch);
-}
+SWEEP_EXPORT_KERNEL(winograd_forward);
+SWEEP_EXPORT_KERNEL(winograd_backward_input);
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -8,7 +8,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
-#include "core/kernels/cpu/kernels/conv_tiles-inl.h"
+#include "core/kernels/cpu/kernels/pool_window-inl.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_rows_plan.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
@@ -109,42 +109,39 @@ HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, c
 
 // A register tile of the products at a frequency: kChannels output channels × 2 rows × kTiles tiles. slots
 // [kernel_height + 1]: offsets in the ring buffer of the input rows that the two rows of outputs see.
-template <std::size_t kTiles>
-struct RowProducts {
-  template <int kChannels>
-  static void run(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
-                  const float* frequency, const float* weights, const float* bias, float* products) {
-    const Lanes d;
-    constexpr std::size_t kPositions = 2 * kTiles;
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-      Vector acc[kChannels][kPositions];
-      for (int c = 0; c < kChannels; ++c) {
-        const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
-        for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = start;
-      }
-      const float* w = weights;
-      for (std::size_t in = 0; in < g.in_channels; ++in) {
-        const float* rows = frequency + in * layout.channel + lane;
-        for (std::size_t row = 0; row < g.kernel_height; ++row) {
-          Vector x[kPositions];
-          for (std::size_t t = 0; t < kTiles; ++t) {
-            x[t] = hn::Load(d, rows + slots[row] + t * kLanes);
-            x[kTiles + t] = hn::Load(d, rows + slots[row + 1] + t * kLanes);
-          }
-          for (int c = 0; c < kChannels; ++c) {
-            const Vector weight = hn::Set(d, w[c]);
-            for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
-          }
-          w += kChannels;
+template <int kChannels, std::size_t kTiles>
+void multiply_tile(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
+                   const float* frequency, const float* weights, const float* bias, float* products) {
+  const Lanes d;
+  constexpr std::size_t kPositions = 2 * kTiles;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    Vector acc[kChannels][kPositions];
+    for (int c = 0; c < kChannels; ++c) {
+      const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+      for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = start;
+    }
+    const float* w = weights;
+    for (std::size_t in = 0; in < g.in_channels; ++in) {
+      const float* rows = frequency + in * layout.channel + lane;
+      for (std::size_t row = 0; row < g.kernel_height; ++row) {
+        Vector x[kPositions];
+        for (std::size_t t = 0; t < kTiles; ++t) {
+          x[t] = hn::Load(d, rows + slots[row] + t * kLanes);
+          x[kTiles + t] = hn::Load(d, rows + slots[row + 1] + t * kLanes);
         }
-      }
-      for (std::size_t c = 0; c < kChannels; ++c) {
-        for (std::size_t p = 0; p < kPositions; ++p)
-          hn::Store(acc[c][p], d, products + (c * kPositions + p) * kLanes + lane);
+        for (int c = 0; c < kChannels; ++c) {
+          const Vector weight = hn::Set(d, w[c]);
+          for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+        }
+        w += kChannels;
       }
     }
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      for (std::size_t p = 0; p < kPositions; ++p)
+        hn::Store(acc[c][p], d, products + (c * kPositions + p) * kLanes + lane);
+    }
   }
-};
+}
 
 // products [frequencies][out_channels][2][kTiles][16] = bias + weights · frequencies, summed over the
 // kernel's rows, for tiles from `tile` on.
@@ -159,11 +156,14 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
     const float* start = f == Transform::kUnitPoint ? bias : nullptr;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
-      run_tile<RowProducts<kTiles>>(part_begin(g.out_channels, parts, part + 1) - channel, g, layout, slots,
-                                    frequencies + f * layout.frequency + tile * kLanes,
-                                    weights + (f * g.out_channels + channel) * of_channel,
-                                    start == nullptr ? nullptr : start + channel,
-                                    products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
+      const std::size_t count = part_begin(g.out_channels, parts, part + 1) - channel;
+      with_count<kMaxChannelTile>(count, [&](auto channels) HWY_ATTR {
+        multiply_tile<channels(), kTiles>(
+            g, layout, slots, frequencies + f * layout.frequency + tile * kLanes,
+            weights + (f * g.out_channels + channel) * of_channel,
+            start == nullptr ? nullptr : start + channel,
+            products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
+      });
     }
   }
 }
@@ -259,12 +259,7 @@ std::array<double, kMaxFrequencies> transform(std::span<const double> w) {
 
 }  // namespace
 
-HWY_EXPORT(winograd_rows_pool_forward);
-
-void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* argmax, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, argmax, scratch);
-}
+SWEEP_EXPORT_KERNEL(winograd_rows_pool_forward);
 
 bool use_winograd_rows(const ConvGeometry& g) {
   const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMaxKernelRows &&

@@ -16,6 +16,7 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 namespace sweep::cpu {
 
@@ -33,7 +34,8 @@ void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights
 std::size_t winograd_rows_scratch_floats(const ConvGeometry& g);
 
 /// As conv_pool_forward(), with `transformed` weights.
-void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* argmax, float* scratch);
+extern const Kernel<void(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
+                         bool relu, float* out, float* argmax, float* scratch)>
+    winograd_rows_pool_forward;
 
 }  // namespace sweep::cpu

@@ -1,0 +1,42 @@
+// A function that is compiled once per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "hwy/targets.h"
+
+namespace sweep::cpu {
+
+template <class Function>
+class Kernel;
+
+/// Calls the version for the best instruction set that the processor has. Constant, and ready before any
+/// constructor runs. Calls are as thread-safe as the function.
+template <class Result, class... Args>
+class Kernel<Result(Args...)> {
+ public:
+  using Version = Result (*)(Args...);
+
+  /// `versions`: Highway's table, one version per target. A table of one has the only target.
+  template <std::size_t kVersions>
+  explicit constexpr Kernel(const Version (&versions)[kVersions])
+      : versions_(versions), is_single_(kVersions == 1) {}
+
+  Result operator()(Args... args) const {
+    const std::size_t target = is_single_ ? 0 : hwy::GetChosenTarget().GetIndex();
+    return versions_[target](std::forward<Args>(args)...);
+  }
+
+ private:
+  const Version* versions_;
+  bool is_single_;
+};
+
+}  // namespace sweep::cpu
+
+/// Defines the kernel `name`, which a header declares and the target's namespace implements; after #if
+/// HWY_ONCE.
+#define SWEEP_EXPORT_KERNEL(name) \
+  HWY_EXPORT(name);               \
+  constinit const decltype(name) name(HWY_DISPATCH_TABLE(name))
