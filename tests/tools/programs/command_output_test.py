@@ -8,6 +8,7 @@ PROGRAM is the sweep program.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -125,6 +126,22 @@ class CommandOutputTest(ProgramRuns):
         done = self.sweep(self.file("bad", command=["true"], metrics={"loss": "loss=(", "acc": "acc=[0-9]+"}), code=2)
         self.assertIn("missing closing parenthesis at its character 6", done.stderr)
         self.assertIn("a regular expression with a group, which is the value", done.stderr)
+
+    def test_a_run_that_goes_on_keeps_the_times_of_its_epochs(self):
+        words = [self.program, "lr=1", "--name", "s", "--quiet", "--", "python3", "train.py", "{lr}", "6", "0.4"]
+        process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not (self.folder / "runs/s/lr=1/checkpoint/epoch").exists():
+            time.sleep(0.05)
+        time.sleep(0.6)
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        before = self.runs()["lr=1"]["epochs"]
+        self.sweep(*words[1:])
+        after = self.runs()["lr=1"]["epochs"]
+        self.assertTrue(1 <= len(before) < len(after))
+        for key in ("run_seconds", "epoch_seconds"):
+            self.assertEqual([e.get(key) for e in after[:len(before)]], [e[key] for e in before])
+        self.assertLess(after[len(before)]["epoch_seconds"], after[len(before)]["run_seconds"])
 
     def test_a_million_lines_of_metrics_take_few_seconds(self):
         (self.folder / "lines").write_text("".join(f"step {i} loss={1 / (i + 1):.6f}\n" for i in range(1000000)))

@@ -347,24 +347,6 @@ time.sleep(100)
                 self.sweep(file)
                 self.assertEqual([e["epoch"] for e in self.runs(words[0])["lr=1"]["epochs"]], [1, 2, 3, 4])
 
-    def test_a_run_that_goes_on_keeps_the_times_of_its_epochs(self):
-        words = [self.program, "lr=1", "--name", "s", "--quiet", "--", "python3", "train.py", "{lr}", "6", "0.4"]
-        process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not (self.folder / "runs/s/lr=1/checkpoint/epoch").exists():
-            time.sleep(0.05)
-        time.sleep(0.6)
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
-        before = self.runs()["lr=1"]["epochs"]
-        self.sweep(*words[1:])
-        after = self.runs()["lr=1"]["epochs"]
-        self.assertTrue(1 <= len(before) < len(after))
-        for key in ("run_seconds", "epoch_seconds"):
-            self.assertEqual([e.get(key) for e in after[:len(before)]], [e[key] for e in before])
-        seconds = [e["run_seconds"] for e in after]
-        self.assertEqual(seconds, sorted(seconds))
-        self.assertLess(after[len(before)]["epoch_seconds"], seconds[len(before)])
-
     def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):
         rounds = int(os.environ.get("SWEEP_TORTURE_ROUNDS", "6"))
         chance = random.Random(rounds)
