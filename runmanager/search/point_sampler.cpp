@@ -7,7 +7,7 @@
 namespace sweep {
 namespace {
 
-constexpr int kDraws = 100;
+constexpr int kDrawsOfGivenPoint = 100;  // of what it leaves open, before another point is drawn
 
 class PointSampler final : public Sampler {
  public:
@@ -18,7 +18,7 @@ class PointSampler final : public Sampler {
   std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const override {
     if (trial < points_.size()) {
       UnitRandom random(seed_, trial, SearchDraw::kPoint);
-      for (int draw = 0; draw < kDraws; ++draw) {
+      for (int draw = 0; draw < kDrawsOfGivenPoint; ++draw) {
         SearchPoint point = completed(points_[trial], random);
         if (source_.is_new(point, earlier)) return point;
       }

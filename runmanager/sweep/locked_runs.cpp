@@ -8,13 +8,13 @@
 #include "runmanager/records/run_record_json.h"
 
 namespace sweep {
-namespace {
 
-// Between looks at what others do, while there is nothing to lock; longer where a look takes long.
-constexpr std::chrono::milliseconds kBetweenLooks(250);
-constexpr int kRestPerLook = 20;
-
-}  // namespace
+std::chrono::steady_clock::time_point next_look(std::chrono::steady_clock::time_point begin) {
+  constexpr std::chrono::milliseconds kRest(250);
+  constexpr int kRestPerLook = 20;
+  const auto end = std::chrono::steady_clock::now();
+  return end + std::max<std::chrono::steady_clock::duration>(kRest, kRestPerLook * (end - begin));
+}
 
 LockedRuns::LockedRuns(std::deque<ScheduledRun>& runs, SweepRecorder& recorder, LockedRunsOptions options)
     : recorder_(recorder), options_(std::move(options)) {
@@ -46,8 +46,7 @@ LockedRuns::OpenRun* LockedRuns::lock_next() {
   const Clock::time_point begin = Clock::now();
   if (begin < next_look_ && !options_.leaves) return nullptr;
   OpenRun* open = lock_from(0);
-  const Clock::time_point end = Clock::now();
-  next_look_ = end + std::max<Clock::duration>(kBetweenLooks, kRestPerLook * (end - begin));
+  next_look_ = next_look(begin);
   return open;
 }
 

@@ -22,6 +22,9 @@ struct LockedRunsOptions {
   std::function<std::optional<RunRecord>(std::size_t run, const RunLock& lock)> finished;
 };
 
+/// When to look again at what others do, after a look that has begun then: later if a look takes long.
+std::chrono::steady_clock::time_point next_look(std::chrono::steady_clock::time_point begin);
+
 /// Locks runs one after another, as slots become free, also those of others that have died.
 class LockedRuns final : public RunSource {
  public:

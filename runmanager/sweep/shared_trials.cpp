@@ -6,13 +6,10 @@
 #include "core/base/error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/locked_runs.h"
 
 namespace sweep {
 namespace {
-
-// Between looks at what others do; longer where a look takes long.
-constexpr std::chrono::milliseconds kBetweenLooks(250);
-constexpr int kRestPerLook = 20;
 
 bool is_over(RunStatus status) {
   return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
@@ -39,8 +36,7 @@ std::vector<const ScheduledRun*> SharedTrials::take_ready() {
       others_may_end_ = true;
     }
   }
-  const Clock::time_point end = Clock::now();
-  next_look_ = end + std::max<Clock::duration>(kBetweenLooks, kRestPerLook * (end - begin));
+  next_look_ = next_look(begin);
   return ready;
 }
 
