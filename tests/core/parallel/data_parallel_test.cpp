@@ -120,7 +120,7 @@ TEST(DataParallel, IsRefusedWhereItDoesNotExist) {
   const Network network(test::mlp(), {1, 28, 28});
   EngineOptions cpu, cuda;
   cuda.device = {DeviceType::kCuda, 0};
-  cpu.accumulate = 2;
+  cpu.accumulation_steps = 2;
   cpu.parallel.data = cuda.parallel.data = 9;
   EXPECT_EQ(parallel_unavailable_reason(network, cpu), std::nullopt);
   EXPECT_THAT(parallel_unavailable_reason(network, cuda), Optional(HasSubstr("at most 8 GPUs")));
@@ -159,7 +159,7 @@ TEST(Accumulation, TakesOneStepWithTheMeanOfItsParts) {
   const Network network(training.network, training.input);
   const OwnedBatch part = test::random_batch(64, element_count(training.input), 10, 11);
   OwnedBatch twice = part;
-  twice.rows.insert(twice.rows.end(), part.rows.begin(), part.rows.end());
+  twice.indices.insert(twice.indices.end(), part.indices.begin(), part.indices.end());
   const auto small = make_engine(network, test::options_of(training, 1));
   training.batches = {128};
   training.accumulate = 2;
