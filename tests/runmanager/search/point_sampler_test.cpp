@@ -15,7 +15,7 @@ SearchDomain plane() {
   return {.dimensions = std::vector<Dimension>(2, {.kind = kUniform, .low = 0, .high = 1})};
 }
 
-std::vector<Observation> trials_of(const Sampler& sampler, std::size_t trials) {
+std::vector<Observation> first_trials(const Sampler& sampler, std::size_t trials) {
   std::vector<Observation> seen;
   while (seen.size() < trials) {
     const auto point = sampler.suggest(seen.size(), seen);
@@ -28,19 +28,19 @@ std::vector<Observation> trials_of(const Sampler& sampler, std::size_t trials) {
 TEST(PointSampler, BeginsWithItsPointsAndDrawsWhatTheyLack) {
   const auto sampler =
       make_point_sampler(plane(), 3, {{0.25, 0.75}, {0.5, std::nullopt}}, make_random_sampler(plane(), 3));
-  const auto trials = trials_of(*sampler, 4);
+  const auto trials = first_trials(*sampler, 4);
   EXPECT_EQ(trials[0].point, (SearchPoint{0.25, 0.75}));
   EXPECT_EQ(trials[1].point[0], 0.5);
   EXPECT_TRUE(trials[1].point[1]);
   const auto other =
       make_point_sampler(plane(), 4, {{0.25, 0.75}, {0.5, std::nullopt}}, make_random_sampler(plane(), 4));
-  EXPECT_NE(trials_of(*other, 2)[1].point[1], trials[1].point[1]) << "by its seed";
+  EXPECT_NE(first_trials(*other, 2)[1].point[1], trials[1].point[1]) << "by its seed";
 }
 
 TEST(PointSampler, OtherTrialsAreThoseOfTheRest) {
   const auto random = make_random_sampler(plane(), 3);
   const auto sampler = make_point_sampler(plane(), 3, {{0.25, 0.75}}, make_random_sampler(plane(), 3));
-  const auto trials = trials_of(*sampler, 5);
+  const auto trials = first_trials(*sampler, 5);
   for (std::size_t t = 1; t < 5; ++t)
     EXPECT_EQ(trials[t].point, random->suggest(t, std::span(trials).first(t)));
 }
@@ -48,7 +48,7 @@ TEST(PointSampler, OtherTrialsAreThoseOfTheRest) {
 TEST(PointSampler, APointThatIsThereTwiceIsTriedOnce) {
   const auto sampler =
       make_point_sampler(plane(), 3, {{0.25, 0.75}, {0.25, 0.75}}, make_random_sampler(plane(), 3));
-  const auto trials = trials_of(*sampler, 2);
+  const auto trials = first_trials(*sampler, 2);
   EXPECT_NE(trials[1].point, trials[0].point);
 }
 
@@ -58,7 +58,7 @@ TEST(PointSampler, WhatDoesNotExistAtAPointHasNoValue) {
   domain.is_active = [](const SearchPoint& point, std::size_t d) { return d == 0 || point[0] == 1.0; };
   const auto sampler =
       make_point_sampler(domain, 1, {{0.0, 0.5}, {1.0, std::nullopt}}, make_random_sampler(domain, 1));
-  const auto trials = trials_of(*sampler, 2);
+  const auto trials = first_trials(*sampler, 2);
   EXPECT_EQ(trials[0].point, (SearchPoint{0.0, std::nullopt}));
   EXPECT_THAT(trials[1].point[1], Optional(::testing::_));
 }
@@ -68,7 +68,7 @@ TEST(PointSampler, DrawsAllowedPointsOnly) {
   domain.is_allowed = [](const SearchPoint& point) { return *point[1] > 0.5; };
   const auto sampler = make_point_sampler(domain, 1, std::vector<SearchPoint>(20, {0.5, std::nullopt}),
                                           make_random_sampler(domain, 1));
-  for (const Observation& trial : trials_of(*sampler, 20)) {
+  for (const Observation& trial : first_trials(*sampler, 20)) {
     EXPECT_EQ(trial.point[0], 0.5);
     EXPECT_GT(*trial.point[1], 0.5);
   }
@@ -81,11 +81,11 @@ TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
   double without = 0, with = 0;
   for (std::uint64_t seed = 0; seed < 9; ++seed) {
     std::vector<Observation> learned;
-    for (Observation& trial : trials_of(*make_random_sampler(plane(), 100 + seed), 60))
+    for (Observation& trial : first_trials(*make_random_sampler(plane(), 100 + seed), 60))
       learned.push_back({.point = trial.point, .value = value(trial.point)});
-    for (const Observation& trial : trials_of(*make_tpe_sampler(plane(), seed), 8))
+    for (const Observation& trial : first_trials(*make_tpe_sampler(plane(), seed), 8))
       without += value(trial.point);
-    for (const Observation& trial : trials_of(*make_tpe_sampler(plane(), seed, learned), 8))
+    for (const Observation& trial : first_trials(*make_tpe_sampler(plane(), seed, learned), 8))
       with += value(trial.point);
   }
   EXPECT_LT(with, without / 2);
@@ -95,12 +95,12 @@ TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
 TEST(TpeSampler, AResultFromElsewhereIsNoTrial) {
   const SearchDomain domain{.dimensions = {{.kind = kChoice, .choices = 6}}};
   const std::vector<Observation> learned(20, {.point = {2.0}, .value = 0.0});
-  EXPECT_EQ(trials_of(*make_tpe_sampler(domain, 1, learned), 10).size(), 6U);
+  EXPECT_EQ(first_trials(*make_tpe_sampler(domain, 1, learned), 10).size(), 6U);
 }
 
 TEST(TpeSampler, AResultFromElsewhereMayLackDimensions) {
   const std::vector<Observation> learned(20, {.point = {0.1, std::nullopt}, .value = 0.0});
-  EXPECT_EQ(trials_of(*make_tpe_sampler(plane(), 1, learned), 10).size(), 10U);
+  EXPECT_EQ(first_trials(*make_tpe_sampler(plane(), 1, learned), 10).size(), 10U);
 }
 
 }  // namespace

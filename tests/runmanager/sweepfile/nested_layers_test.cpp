@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using testing::names_of;
 using testing::SweepFolder;
 
-constexpr const char* kNetwork = R"({"layers": [
+constexpr const char* kDeepNetwork = R"({"layers": [
   {"name": "stem", "type": "sequential", "layers": [
     {"name": "conv", "type": "conv2d", "out_channels": 4, "kernel_size": 3, "padding": 1}, {"type": "relu"}]},
   {"name": "block1", "type": "residual",
@@ -24,7 +24,7 @@ constexpr const char* kNetwork = R"({"layers": [
 
 class NestedLayers : public ::testing::Test {
  protected:
-  NestedLayers() { folder_.write("deep.json", kNetwork); }
+  NestedLayers() { folder_.write("deep.json", kDeepNetwork); }
 
   Sweep load(const std::vector<std::string>& overrides = {}, const std::string& more = "") const {
     return folder_.load(R"({"dataset": "mnist", "network": "deep.json")" + more + "}", overrides);
