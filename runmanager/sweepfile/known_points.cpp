@@ -184,15 +184,19 @@ void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const 
   }
   const JsonView sources = node.find("learn_from");
   if (!sources) return;
-  Json results = Json::array();
+  JsonDocument found(Json::array(), sources.place().whole());
+  const auto add = [&](Json result, JsonPlace place) {
+    found.set_place({std::to_string(found.json.size())}, std::move(place));
+    found.json.push_back(std::move(result));
+  };
   for (const JsonView& source : sources.children()) {
     if (!source->is_string()) {
-      results.push_back(*source);
+      add(*source, source.place());
       continue;
     }
-    for (Json& result : results_of(source, directory, search, problems)) results.push_back(std::move(result));
+    for (Json& result : results_of(source, directory, search, problems))
+      add(std::move(result), source.place().whole());
   }
-  const JsonDocument found(results, sources.place().whole());
   for (const JsonView& result : JsonView(found).children()) {
     if (std::optional<Observation> learned = reader.result(result))
       search.learned.push_back(*std::move(learned));
