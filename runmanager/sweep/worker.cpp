@@ -129,6 +129,7 @@ class ProgressSender final : public TrainingObserver {
     begin.set_trained_epochs(plan.trained_epochs);
     for (const EpochRecord& epoch : plan.finished_epochs)
       begin.add_finished(compact_json_text(to_json(epoch)));
+    epochs_ = plan.finished_epochs.size();
     socket_.send(message);
   }
 
@@ -159,8 +160,12 @@ class ProgressSender final : public TrainingObserver {
     if (epoch.epoch == epoch_) send_batches();
     proto::FromWorker message;
     message.set_epoch(compact_json_text(to_json(epoch)));
+    ++epochs_;
     socket_.send(message);
   }
+
+  /// How many epochs of the run were sent, with epoch 0.
+  std::size_t epochs() const { return epochs_; }
 
  private:
   bool is_due() {
@@ -188,6 +193,7 @@ class ProgressSender final : public TrainingObserver {
 
   MessageSocket& socket_;
   double next_ = 0;  // when the next message is due
+  std::size_t epochs_ = 0;
   int epoch_ = 0;
   bool is_new_ = true;       // no batch of epoch_ was sent yet
   std::size_t batches_ = 0;  // not sent yet, like totals_
@@ -272,8 +278,14 @@ class Worker {
                                      .owner = std::move(owner)});
     lock.reset();
     proto::FromWorker message;
-    trained.record.epochs.clear();
-    trained.record.untrained.reset();
+    // A program that reports many steps has some of them joined.
+    const bool has_epochs =
+        trained.record.epochs.size() + (trained.record.untrained ? 1 : 0) != progress.epochs();
+    if (!has_epochs) {
+      trained.record.epochs.clear();
+      trained.record.untrained.reset();
+    }
+    message.mutable_end()->set_has_epochs(has_epochs);
     message.mutable_end()->set_record(run_record_text(trained.record));
     message.mutable_end()->set_failure(wire_failure(trained.failure));
     socket_.send(message);

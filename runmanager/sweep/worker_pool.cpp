@@ -165,7 +165,10 @@ WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& mess
     case proto::FromWorker::kEnd: {
       TrainedRun trained{.record = parse_run_record(message.end().record(), kFromWorker),
                          .failure = failure_of(message.end().failure())};
-      for (EpochRecord& epoch : std::exchange(slot.epochs, {})) add_epoch(trained.record, std::move(epoch));
+      std::vector<EpochRecord> sent = std::exchange(slot.epochs, {});
+      if (!message.end().has_epochs()) {
+        for (EpochRecord& epoch : sent) add_epoch(trained.record, std::move(epoch));
+      }
       slot.run = nullptr;
       // The worker exits after a failure of its device; the next run gets a new one.
       if (trained.failure == RunFailure::kDevice || slot.is_killed) slot.worker.reset();
