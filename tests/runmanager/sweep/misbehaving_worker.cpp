@@ -52,7 +52,7 @@ class MisbehavingEngine final : public Engine {
   explicit MisbehavingEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
   void train(const Batch& batch, double learning_rate) override {
-    if (engine_->step_count() == kMisbehavesInStep - 2) wait_for_checkpoint();
+    if (learning_rate >= kCrashes && engine_->step_count() == kMisbehavesInStep - 2) wait_for_checkpoint();
     engine_->train(batch, learning_rate < kCrashes ? learning_rate : kGoodRate);
     if (engine_->step_count() == kMisbehavesInStep) misbehave(learning_rate);
   }
