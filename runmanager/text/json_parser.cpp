@@ -232,7 +232,8 @@ class JsonParser {
         fail(start, fmt::format("the key {} stands here twice; the first is at {}", in_quotes(path_.back()),
                                 line_and_column(text_, first->second)));
       parse_colon(bracket);
-      members.emplace_back(path_.back(), parse_value(start));
+      Json value = parse_value(start);  // moves path_
+      members.emplace_back(path_.back(), std::move(value));
       path_.pop_back();
     } while (another_follows(bracket));
     return members;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "hwy/targets.h"
+#include "core/kernels/cpu/simd/simd_target.h"
 
 namespace sweep::cpu {
 
@@ -24,8 +24,7 @@ class Kernel<Result(Args...)> {
       : versions_(versions), is_single_(kVersions == 1) {}
 
   Result operator()(Args... args) const {
-    const std::size_t target = is_single_ ? 0 : hwy::GetChosenTarget().GetIndex();
-    return versions_[target](std::forward<Args>(args)...);
+    return versions_[is_single_ ? 0 : simd_target_index()](std::forward<Args>(args)...);
   }
 
  private:

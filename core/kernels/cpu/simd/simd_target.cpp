@@ -15,6 +15,7 @@ HWY_AFTER_NAMESPACE();
 namespace sweep {
 HWY_EXPORT(target_name);
 std::string simd_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+std::size_t simd_target_index() { return hwy::GetChosenTarget().GetIndex(); }
 std::string simd_library_version() {
   return std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." + std::to_string(HWY_PATCH);
 }
