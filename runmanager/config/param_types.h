@@ -7,7 +7,7 @@
 
 namespace sweep {
 
-/// Gives each key one type in all `runs`: integers beside fractions become doubles, any other mix becomes
+/// Gives each key one type in all `runs`: integers next to fractions become doubles, any other mix becomes
 /// text.
 void unify_types(const std::vector<Params*>& runs);
 

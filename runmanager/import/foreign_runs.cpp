@@ -149,7 +149,7 @@ class RunMaker {
     }
   }
 
-  // Of W&B's objects, the "value" counts. Throws YAML::Exception.
+  // W&B writes objects, whose "value" counts. Throws YAML::Exception.
   void read_settings(const fs::path& file, std::vector<std::string>& remarks) {
     std::vector<std::string> nested;
     const YAML::Node settings = YAML::Load(read_file(file));

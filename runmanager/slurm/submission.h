@@ -23,7 +23,7 @@ struct SubmissionOptions {
   std::vector<std::string> options;  // of `sweep resume` for each task, such as "--retry", "2"
   int jobs = 1;                      // runs at once in a task
   int threads = 0;                   // of a run; 0: the cores of the task, divided over its runs
-  /// Of a search that tasks share: so many train whatever there is. 0: each run is in the list of one task.
+  /// How many tasks share the trials of a search. 0: each run is in the list of one task.
   std::size_t shared_tasks = 0;
 };
 

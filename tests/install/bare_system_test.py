@@ -79,7 +79,7 @@ def main():
         assert inside("command -v gcc c++ curl cmake || true") == "", "the system is not bare"
         before = inside("python3 -m venv env; find env -type f -not -path '*/__pycache__/*' | sort")
         inside(f"env/bin/pip install --quiet --no-index {wheel.name}")
-        # Of the processor: other tests run at the same time.
+        # Time of the processor, as other tests run at the same time.
         started = [inside("TIMEFORMAT='%3U %3S'; { time env/bin/sweep --version >&2; } 2>&1 | tail -n 1").split() for _ in range(5)]
         milliseconds = 1000 * min(float(user) + float(kernel) for user, kernel in started)
         assert milliseconds <= 20, f"sweep --version takes {milliseconds} ms"

@@ -16,7 +16,7 @@ import torture_sweep
 from join_chaos import may_unshare
 
 PATIENCE = 60
-SEARCHES = ("tpe", "hyperband")
+SEARCHES = ("tpe", "hyperband", "asha")
 
 
 class JoinTest:

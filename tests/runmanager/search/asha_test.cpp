@@ -30,7 +30,7 @@ class Results {
   std::map<std::pair<std::size_t, std::size_t>, Value> values_;
 };
 
-// Of trial t at every rung.
+// The result of trial t at every rung.
 double value_of(std::size_t trial) { return static_cast<double>(trial * 7919 % 1009); }
 
 Results all_results(std::size_t trials, std::size_t rungs) {

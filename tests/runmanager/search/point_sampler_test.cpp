@@ -91,7 +91,7 @@ TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
   EXPECT_LT(with, without / 2);
 }
 
-// Of a space with few points all are tried, also those that are known from elsewhere.
+// All points of a small space are tried, also those that are known from elsewhere.
 TEST(TpeSampler, AResultFromElsewhereIsNoTrial) {
   const SearchDomain domain{.dimensions = {{.kind = kChoice, .choices = 6}}};
   const std::vector<Observation> learned(20, {.point = {2.0}, .value = 0.0});

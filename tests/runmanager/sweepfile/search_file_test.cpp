@@ -127,7 +127,7 @@ std::string learning(const std::string& source) {
   return searching(R"({"method": "tpe", "trials": 9, "learn_from": [)" + source + "]}", kRates);
 }
 
-// Of another sweep: which of its runs count, with which values, and that the sweep keeps them.
+// Which runs of another sweep count, with which values, and that the sweep keeps them.
 TEST(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
   const SweepFolder folder;
   const auto run = [](const std::string& params, const std::string& status, double loss) {

@@ -10,7 +10,7 @@
 namespace sweep::test {
 namespace {
 
-// Of any test of this program: nothing is loaded or allocated while a device exchanges.
+// Checked after all tests of this program: nothing is loaded or allocated while a device exchanges.
 class NoMistakes final : public testing::Environment {
   void TearDown() override { EXPECT_THAT(cuda::cudart::mistakes(), testing::IsEmpty()); }
 };
