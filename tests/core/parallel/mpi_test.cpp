@@ -20,13 +20,14 @@ struct Ended {
 };
 
 // On one machine, as any user, with more ranks than cores, and without opening a port. Open MPI leaves memory
-// behind when it ends, which LeakSanitizer would count as ours.
+// behind when it ends, which LeakSanitizer would count as ours. When ranks end, mpirun continues those that are
+// stopped, and would give them a second (sigkill_timeout) in which they miss the others in turn.
 Ended run_ranks(int count, const std::string& task, const std::string& options = "",
                 const std::string& program = SWEEP_MPI_RANK) {
   const std::string command =
       "ASAN_OPTIONS=detect_leaks=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader "
       "OMPI_MCA_btl_vader_single_copy_mechanism=none "
-      "OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_oob_tcp_if_include=lo "
+      "OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_odls_base_sigkill_timeout=0 "
       "timeout -k 1 100 mpirun --allow-run-as-root --oversubscribe --bind-to none " +
       options + " -n " + std::to_string(count) + " " + program + " " + task + " 2>&1";
   Ended ended;
