@@ -37,10 +37,11 @@ struct Rows {
 };
 
 // sums[tap][channel] += Σ over the rows' positions of gradient[channel] · in[tap], for kTaps taps and
-// kChannels channels. sums are vectors; offsets [kTaps] are from compute_tap_offsets().
+// kChannels channels. sums are vectors; offsets [kTaps] are from compute_tap_offsets(). The geometry is a
+// copy: a store of a vector may alias anything, so that with a reference the sums would go through memory.
 template <int kChannels, int kTaps>
-void add_weight_tile(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
-                     const std::size_t* offsets, float* sums) {
+HWY_INLINE void add_weight_tile(ConvGeometry g, ConvGradient gradient, Rows rows, const std::size_t* offsets,
+                                float* sums) {
   const Lanes d;
   const std::size_t n = hn::Lanes(d);
   Vector acc[kTaps][kChannels];

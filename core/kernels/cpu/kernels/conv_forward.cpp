@@ -198,9 +198,9 @@ HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::siz
 // outside of the gradient's rows are left out. Of its columns, all 4 pixels sum over those that any of them
 // needs, and read zeros from the border for the others.
 template <int kChannels>
-void store_input_gradients(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
-                           const AxisTaps& rows, const AxisTaps& columns, std::size_t step, std::size_t count,
-                           std::size_t plane, float* grad_in) {
+HWY_INLINE void store_input_gradients(ConvGeometry g, ConvGradient gradient, const float* weights,
+                                      AxisTaps rows, AxisTaps columns, std::size_t step, std::size_t count,
+                                      std::size_t plane, float* grad_in) {
   const Lanes d;
   TapWindow window{g.out_channels,
                    rows.count,

@@ -27,7 +27,7 @@ HWY_INLINE std::size_t vectors_in(std::size_t floats) {
 // the last vector of a run is masked.
 struct AccumulateWeights {
   template <int kRuns, int kVectors>
-  static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* sums,
+  static void run(NonZeros nonzeros, float* images, std::size_t run_stride, float* sums,
                   std::size_t run_floats, std::size_t chunk_floats) {
     const Lanes d;
     const std::size_t n = hn::Lanes(d);
@@ -79,7 +79,7 @@ struct AccumulateWeights {
 // weights are zero, so whole vectors may be stored.
 struct ScatterInput {
   template <int kRuns, int kVectors>
-  static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* weights,
+  static void run(NonZeros nonzeros, float* images, std::size_t run_stride, float* weights,
                   std::size_t run_floats, std::size_t chunk_floats) {
     const Lanes d;
     const std::size_t n = hn::Lanes(d);
