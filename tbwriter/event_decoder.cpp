@@ -1,5 +1,6 @@
 #include "tbwriter/event_decoder.h"
 
+#include "tbwriter/proto_encoding.h"
 #include "tbwriter/wire_reader.h"
 
 namespace sweep::tbwriter {
@@ -18,7 +19,6 @@ std::optional<double> only_number(std::string_view bytes) {
 
 // The value of a tensor with one number, as TensorFlow 2 writes scalars; nothing for arrays and text.
 std::optional<double> decode_number(std::string_view tensor) {
-  constexpr std::int64_t kFloat = 1, kDouble = 2, kInt64 = 9;
   Field field;
   std::int64_t type = 0;
   std::string_view content;
@@ -36,9 +36,9 @@ std::optional<double> decode_number(std::string_view tensor) {
     }
   }
   if (number || content.empty()) return number;
-  if (type == kFloat) return only_number<float>(content);
-  if (type == kDouble) return only_number<double>(content);
-  if (type == kInt64) return only_number<std::int64_t>(content);
+  if (type == kDtFloat) return only_number<float>(content);
+  if (type == kDtDouble) return only_number<double>(content);
+  if (type == kDtInt64) return only_number<std::int64_t>(content);
   return {};
 }
 

@@ -13,7 +13,6 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::int64_t kFloat = 1;      // DataType
 constexpr std::int64_t kProducer = 22;  // GraphDef version, as PyTorch's writer sets it
 
 std::string shape_message(const GraphShape& shape) {
@@ -141,7 +140,7 @@ std::string encode_step_stats(std::span<const NodeProfile> nodes) {
     wire::always_bytes(stats, 6, memory);
     for (std::size_t slot = 0; slot < node.output_shapes.size(); ++slot) {
       std::string output, tensor;
-      wire::integer(tensor, 1, kFloat);
+      wire::integer(tensor, 1, kDtFloat);
       wire::always_bytes(tensor, 2, shape_message(node.output_shapes[slot]));
       wire::integer(output, 1, static_cast<std::int64_t>(slot));
       wire::always_bytes(output, 3, tensor);

@@ -11,8 +11,6 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::int64_t kFloat = 1, kString = 7;  // DataType
-
 std::string encode_shape(std::span<const std::int64_t> extents) {
   std::string shape;
   for (const std::int64_t extent : extents) {
@@ -72,7 +70,7 @@ std::string encode_image_message(const EncodedImage& image) {
 
 std::string encode_text_tensor(std::string_view text) {
   std::string tensor;
-  wire::integer(tensor, 1, kString);
+  wire::integer(tensor, 1, kDtString);
   wire::always_bytes(tensor, 2, "");  // rank 0
   wire::always_bytes(tensor, 8, text);
   return tensor;
@@ -81,13 +79,13 @@ std::string encode_text_tensor(std::string_view text) {
 std::string encode_strings_tensor(std::span<const std::string> strings) {
   std::string tensor;
   const std::int64_t shape[] = {static_cast<std::int64_t>(strings.size())};
-  wire::integer(tensor, 1, kString);
+  wire::integer(tensor, 1, kDtString);
   wire::always_bytes(tensor, 2, encode_shape(shape));
   for (const std::string& text : strings) wire::always_bytes(tensor, 8, text);
   return tensor;
 }
 
-std::string encode_tensor(int type, std::string_view bytes, std::span<const std::int64_t> shape) {
+std::string encode_tensor(DataType type, std::string_view bytes, std::span<const std::int64_t> shape) {
   std::string tensor;
   wire::integer(tensor, 1, type);
   wire::always_bytes(tensor, 2, encode_shape(shape));
@@ -96,7 +94,7 @@ std::string encode_tensor(int type, std::string_view bytes, std::span<const std:
 }
 
 std::string encode_float_tensor(std::span<const float> values, std::span<const std::int64_t> shape) {
-  return encode_tensor(kFloat, {reinterpret_cast<const char*>(values.data()), values.size_bytes()}, shape);
+  return encode_tensor(kDtFloat, {reinterpret_cast<const char*>(values.data()), values.size_bytes()}, shape);
 }
 
 std::string encode_audio_message(std::string_view wav, std::int64_t sample_rate, std::int64_t channels,

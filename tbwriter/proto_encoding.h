@@ -16,6 +16,9 @@
 
 namespace sweep::tbwriter {
 
+/// TensorFlow's DataType: of the numbers in a TensorProto, and of a node's output.
+enum DataType : int { kDtFloat = 1, kDtDouble = 2, kDtInt32 = 3, kDtUint8 = 4, kDtString = 7, kDtInt64 = 9 };
+
 /// SummaryMetadata.data_class.
 enum class DataClass { kScalar = 1, kTensor = 2, kBlobs = 3 };
 
@@ -27,8 +30,8 @@ std::string encode_histogram(const Histogram& histogram);                 // His
 std::string encode_image_message(const EncodedImage& image);              // Summary.Image
 std::string encode_text_tensor(std::string_view text);                    // TensorProto, DT_STRING, rank 0
 std::string encode_strings_tensor(std::span<const std::string> strings);  // TensorProto, DT_STRING, rank 1
-/// `type` is the DataType, `bytes` the values in row-major order.
-std::string encode_tensor(int type, std::string_view bytes,
+/// `bytes`: the values in row-major order.
+std::string encode_tensor(DataType type, std::string_view bytes,
                           std::span<const std::int64_t> shape);  // TensorProto
 std::string encode_float_tensor(std::span<const float> values,
                                 std::span<const std::int64_t> shape);  // TensorProto

@@ -230,10 +230,9 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
   check_mesh(mesh);
   if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
   constexpr int kVertex = 1, kFace = 2, kColor = 3;
-  constexpr int kInt32 = 3, kUint8 = 4, kFloat = 1;  // DataType
   const int components =
       1 << kVertex | (mesh.faces.empty() ? 0 : 1 << kFace) | (mesh.colors.empty() ? 0 : 1 << kColor);
-  const auto add = [&](const char* suffix, int content_type, int data_type, auto values) {
+  const auto add = [&](const char* suffix, int content_type, DataType data_type, auto values) {
     if (values.empty()) return;
     const std::int64_t shape[] = {mesh.batch, static_cast<std::int64_t>(values.size()) / 3 / mesh.batch, 3};
     const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -241,9 +240,9 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
                          encode_tensor(data_type, bytes, shape), step, details,
                          encode_mesh_content(valid_utf8(tag), content_type, shape, components, mesh.config));
   };
-  add("_VERTEX", kVertex, kFloat, mesh.vertices);
-  add("_FACE", kFace, kInt32, mesh.faces);
-  add("_COLOR", kColor, kUint8, mesh.colors);
+  add("_VERTEX", kVertex, kDtFloat, mesh.vertices);
+  add("_FACE", kFace, kDtInt32, mesh.faces);
+  add("_COLOR", kColor, kDtUint8, mesh.colors);
 }
 
 void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> points,
@@ -264,7 +263,7 @@ void SummaryWriter::add_tensor(std::string_view tag, Values values, std::span<co
   const auto bytes = values.bytes();
   const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   implementation_->add(tag, Kind::kTensor, field::kTensor,
-                       encode_tensor(static_cast<int>(values.type()), content, shape), step, details);
+                       encode_tensor(static_cast<DataType>(values.type()), content, shape), step, details);
 }
 
 void SummaryWriter::add_custom_scalars_layout(const CustomScalarsLayout& layout) {

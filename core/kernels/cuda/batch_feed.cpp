@@ -7,13 +7,13 @@
 
 #include "core/base/error.h"
 #include "core/base/mapped_file.h"
+#include "core/kernels/cuda/runtime/memory_plan.h"
 
 namespace sweep::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kMaxResidentSets = 3;  // training, validation and test may be sets of their step
-constexpr std::size_t kRowsOffset = (sizeof(StepInput) + kAlignment - 1) / kAlignment * kAlignment;
+constexpr std::size_t kRowsOffset = aligned(sizeof(StepInput));
 
 int steps_from_environment() {
   constexpr int kSteps = 16;
@@ -24,8 +24,6 @@ int steps_from_environment() {
   }
   throw ConfigError("SWEEP_CUDA_STEPS: got \"" + std::string(text) + "\", want 1, 2, 4, 8, 16, 32 or 64");
 }
-
-std::size_t align(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Lets the pointers for the types of `batch` point to device memory.
 void point_to(StepInput& input, const Batch& batch, const std::byte* samples, const std::byte* targets) {
@@ -55,8 +53,8 @@ BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placemen
     : max_steps_(steps_from_environment()),
       batch_size_(batch_size),
       sample_values_(sample_values),
-      numbers_offset_(kRowsOffset + align(batch_size * sizeof(std::uint32_t))),
-      stride_(numbers_offset_ + (augments ? align(batch_size * sizeof(std::uint32_t)) : 0)),
+      numbers_offset_(kRowsOffset + aligned(batch_size * sizeof(std::uint32_t))),
+      stride_(numbers_offset_ + (augments ? aligned(batch_size * sizeof(std::uint32_t)) : 0)),
       placement_(placement),
       fed_(fed),
       device_(static_cast<std::size_t>(max_steps_) * stride_, "the row numbers of batches") {
@@ -154,7 +152,7 @@ BatchFeed::RowBytes BatchFeed::row_bytes(const SampleSpan& samples, const Target
 }
 
 std::size_t BatchFeed::targets_offset(const RowBytes& bytes) const {
-  return align(batch_size_ * bytes.sample);
+  return aligned(batch_size_ * bytes.sample);
 }
 
 void BatchFeed::allocate_staging(Stream& stream, const TensorDataset& set) {

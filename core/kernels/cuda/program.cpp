@@ -74,8 +74,6 @@ struct AugmentLayout {
   std::size_t rows, targets, samples;
 };
 AugmentLayout augment_layout(int images, int targets) {
-  constexpr std::size_t kAlignment = 256;
-  const auto aligned = [](std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
   const auto count = static_cast<std::size_t>(images);
   const std::size_t rows = aligned(sizeof(StepInput));
   const std::size_t first_target = rows + aligned(count * sizeof(std::uint32_t));

@@ -1,15 +1,10 @@
 #include "core/kernels/cuda/ops/batch_norm_op.h"
 
 namespace sweep::cuda {
-namespace {
-
-int size(std::int64_t extent) { return static_cast<int>(extent); }
-
-}  // namespace
 
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
                          const OpSchedule& schedule, MemoryPlan& plan)
-    : shape_{size(layer.input[0]), size(layer.input[1] * layer.input[2]),
+    : shape_{static_cast<int>(layer.input[0]), static_cast<int>(layer.input[1] * layer.input[2]),
              static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
              static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
       offsets_(parameter_offsets(network, layer)),

@@ -5,16 +5,9 @@
 #include <numeric>
 
 namespace sweep::cuda {
-namespace {
-
-constexpr std::size_t kAlignment = 256;  // as cudaMalloc; libraries choose kernels by it
-
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-}  // namespace
 
 Slot MemoryPlan::add(std::size_t bytes, int first, int last) {
-  requests_.push_back({rounded(std::max<std::size_t>(bytes, 1)), first, last});
+  requests_.push_back({aligned(std::max<std::size_t>(bytes, 1)), first, last});
   return {static_cast<int>(requests_.size()) - 1};
 }
 

@@ -7,6 +7,13 @@
 
 namespace sweep::cuda {
 
+/// `bytes` rounded up to where the next array may begin: as cudaMalloc aligns, and libraries choose kernels
+/// by it.
+constexpr std::size_t aligned(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 /// An array of a MemoryPlan.
 struct Slot {
   int index = -1;  // -1: no array
