@@ -42,24 +42,26 @@ struct Picture {
       ink = turned;
       std::swap(across, down);
     }
+    std::vector<std::size_t> letters, others;  // pixels, counted from the corner of the text
+    for (std::size_t i = 0; i < ink.size(); ++i)
+      (ink[i] ? letters : others).push_back(i / across * width + i % across);
     for (std::size_t top = 0; top + down <= height; ++top) {
       for (std::size_t left = 0; left + across <= width; ++left) {
-        if (is_at(ink, across, left, top)) return true;
+        const std::uint8_t* corner = gray.data() + top * width + left;
+        if (corner[letters[0]] != corner[others[0]] && are_equal(corner, letters) &&
+            are_equal(corner, others))
+          return true;
       }
     }
     return false;
   }
 
  private:
-  bool is_at(const std::vector<bool>& ink, std::size_t across, std::size_t left, std::size_t top) const {
-    int on = -1, off = -1;
-    for (std::size_t i = 0; i < ink.size(); ++i) {
-      const int value = gray[(top + i / across) * width + left + i % across];
-      int& expected = ink[i] ? on : off;
-      if (expected == -1) expected = value;
-      if (value != expected) return false;
+  static bool are_equal(const std::uint8_t* corner, const std::vector<std::size_t>& pixels) {
+    for (const std::size_t pixel : pixels) {
+      if (corner[pixel] != corner[pixels[0]]) return false;
     }
-    return on != off;
+    return true;
   }
 };
 
