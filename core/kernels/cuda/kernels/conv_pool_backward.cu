@@ -20,7 +20,6 @@
 #include "core/kernels/cuda/kernels/conv_pool_input_gradient.h"
 #include "core/kernels/cuda/kernels/conv_pool_weight_gradient.h"
 #include "core/kernels/cuda/kernels/product.h"
-#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {
