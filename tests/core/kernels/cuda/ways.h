@@ -124,7 +124,7 @@ inline NetworkSpec long_shortcuts() {
 
 // Fused convolutions and a head that is cut; momentum and dropout; a shortcut past the cut; batch
 // normalization.
-inline const Training kCnn{deeplizard(), {1, 28, 28}, {"conv2", "fc2"}};
+inline const Training kCnn{deeplizard(), {1, 20, 20}, {"conv2", "fc2"}};
 inline Training small_mlp() {
   Training training{with_dropout(mlp()), {1, 7, 7}, {"fc1", "out"}};
   training.options.optimizer = SgdOptions{.momentum = 0.9};
