@@ -48,7 +48,7 @@ test::OwnedBatch batch_of(const Network& network) {
   return test::random_batch(24, element_count(network.input()), 10, 11);
 }
 
-// Whole batches, and one of fewer samples than there are parts.
+// Whole batches, and one of fewer samples than there are shares.
 void take_steps(Engine& engine, const Network& network) {
   constexpr std::size_t kSizes[] = {24, 24, 7, 24};
   engine.set_parameters(initial_parameters(network, 3));
@@ -80,7 +80,7 @@ std::vector<Stage> stages_of(const Network& network, const std::vector<std::stri
 
 TEST(StagesOnDevice, GiveTheBitsOfOneStage) {
   if (const auto reason = unavailable_reason(test::device())) GTEST_SKIP() << *reason;
-  // Libraries might choose other algorithms for parts.
+  // Libraries might choose other algorithms for shares.
   const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
   const std::pair<Network, std::vector<std::string>> trainings[] = {
       {fused(), {"conv2", "fc1", "out"}}, {normalized(), {"block1.conv2", "block2.conv1", "out"}}};

@@ -51,7 +51,7 @@ inline Training cut_before(Training training, std::vector<std::string> cuts) {
 
 inline Network network_of(const Training& training) { return {training.network, training.input}; }
 
-// Batches of which some have fewer samples than there are parts and turns.
+// Batches of which some have fewer samples than there are shares and turns.
 inline std::vector<std::size_t> sizes_of(const Way& way) {
   if (way.data * way.accumulate == 1) return {11, 4, 1, 11};
   return {26, 13, 3, 26, 1};
