@@ -91,7 +91,9 @@ def limit_lines(facts):
     return [f"Measured limits: {limits['fp32_flops'] / 1e12:.1f} TFLOP/s in fp32 multiply-adds, "
             f"{limits['copy_bytes_per_second'] / 1e9:.0f} GB/s read and written in a copy on the GPU, "
             f"{limits['upload_bytes_per_second'] / 1e9:.1f} GB/s to it and "
-            f"{limits['download_bytes_per_second'] / 1e9:.1f} GB/s from it (pinned memory)."]
+            f"{limits['download_bytes_per_second'] / 1e9:.1f} GB/s from it (pinned memory); "
+            f"{limits['kernel_gap_seconds'] * 1e6:.2f} µs from an empty kernel of a graph to the next, "
+            f"{limits['l2_latency_seconds'] * 1e9:.0f} ns for a read from the L2 cache."]
 
 
 def gpu_sentence(facts):

@@ -1,6 +1,7 @@
 // Measures the peak rates of a GPU: fp32 multiply-adds, copies within its memory, and copies to and from the
-// host. Prints them with the GPU's properties as one JSON object on standard output. Exit code 77, with the
-// reason, if there is no GPU.
+// host; and what a short step waits for: the start of a kernel, and a read that the L2 cache answers. Prints
+// them with the GPU's properties as one JSON object on standard output. Exit code 77, with the reason, if
+// there is no GPU.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -34,6 +35,15 @@ __global__ void multiply_add(float* out, float factor, float summand) {
   if (sum == 12345.678f) out[0] = sum;  // So that the compiler cannot drop the loop.
 }
 
+__global__ void nothing() {}
+
+// Follows a chain of `steps` indices, each read past the L1 cache. Grid and block: one thread.
+__global__ void follow(const unsigned* next, int steps, float* out) {
+  unsigned at = 0;
+  for (int step = 0; step < steps; ++step) at = __ldcg(next + at);
+  if (at == ~0u) out[0] = 1;  // So that the compiler cannot drop the loop.
+}
+
 // Median time of `work` on the default stream, in seconds, over 10 runs after 2 for warm-up.
 double seconds_of(const std::function<void()>& work) {
   cudaEvent_t begin, end;
@@ -51,6 +61,35 @@ double seconds_of(const std::function<void()>& work) {
   }
   std::sort(times.begin(), times.end());
   return times[times.size() / 2] / 1e3;
+}
+
+// From one kernel of a graph to the next, which waits for it.
+double kernel_gap() {
+  constexpr int kKernels = 1000;
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check(cudaStreamCreate(&stream), "making a stream");
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "starting a graph");
+  for (int i = 0; i < kKernels; ++i) nothing<<<1, kThreads, 0, stream>>>();
+  check(cudaStreamEndCapture(stream, &graph), "recording a graph");
+  check(cudaGraphInstantiate(&executable, graph, 0), "making a graph");
+  return seconds_of([&] { check(cudaGraphLaunch(executable, cudaStreamLegacy), "starting a graph"); }) /
+         kKernels;
+}
+
+// Of a chain through 1 MiB, more than an L1 cache and less than any L2 cache holds, a line per step.
+double l2_latency(unsigned* memory, float* out) {
+  constexpr unsigned kLine = 32, kLines = 8192,
+                     kStride = 4097;  // in words; in lines, coprime to their number
+  std::vector<unsigned> next(kLine * kLines);
+  for (unsigned line = 0; line < kLines; ++line) next[line * kLine] = (line + kStride) % kLines * kLine;
+  check(cudaMemcpy(memory, next.data(), next.size() * sizeof(unsigned), cudaMemcpyHostToDevice), "copying");
+  return seconds_of([&] {
+           follow<<<1, 1>>>(memory, kLines, out);
+           check(cudaGetLastError(), "starting a kernel");
+         }) /
+         kLines;
 }
 
 double copy_rate(void* to, const void* from, cudaMemcpyKind kind) {
@@ -87,10 +126,12 @@ int main() {
   std::printf(
       "{\"name\": \"%s\", \"multiprocessors\": %d, \"memory_bytes\": %zu, \"capability\": \"%d.%d\", "
       "\"driver_cuda\": %d, \"runtime_cuda\": %d, \"fp32_flops\": %.6g, \"copy_bytes_per_second\": %.6g, "
-      "\"upload_bytes_per_second\": %.6g, \"download_bytes_per_second\": %.6g}\n",
+      "\"upload_bytes_per_second\": %.6g, \"download_bytes_per_second\": %.6g, "
+      "\"kernel_gap_seconds\": %.4g, \"l2_latency_seconds\": %.4g}\n",
       properties.name, properties.multiProcessorCount, properties.totalGlobalMem, properties.major,
       properties.minor, driver, runtime, operations / seconds,
       2 * copy_rate(b, a, cudaMemcpyDeviceToDevice),  // read and written
-      copy_rate(a, host, cudaMemcpyHostToDevice), copy_rate(host, a, cudaMemcpyDeviceToHost));
+      copy_rate(a, host, cudaMemcpyHostToDevice), copy_rate(host, a, cudaMemcpyDeviceToHost), kernel_gap(),
+      l2_latency(reinterpret_cast<unsigned*>(a), out));
   return 0;
 }

@@ -12,7 +12,7 @@
 
 // Moments of a step, in which MemoryPlan counts. With n nodes:
 //   0 … n − 1     forward of node i at moment i
-//   n             the loss; the head's forward and backward
+//   n             the loss; the stack's forward and backward
 //   n + 1 … 2n    backward of node i at moment 2n − i
 //   2n + 1        the optimizer, which reads the partial gradients of all ops
 // An activation is alive from its producer's forward to its last use: the forward of its last consumer, or
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kMaxElements = std::size_t{1} << 30;  // kernels index with 32 bits
 
-// Layers of the head that one stage has: an op in front of others, or, of the last stage, the head itself.
-struct HeadPart {
+// Layers of the stack that one stage has: an op in front of others, or, of the last stage, the stack itself.
+struct StackSection {
   std::size_t node;  // the first
   std::vector<StackedLayers> layers;
 };
@@ -44,17 +44,17 @@ class Compiler {
   }
 
   CompiledNetwork compile() {
-    find_head();
+    find_stack();
     plan_memory();
     op_of_node_.resize(nodes_.size());
-    for (std::size_t n = 0; n < head_; ++n) {
+    for (std::size_t n = 0; n < stack_; ++n) {
       if (is_here(n)) {
         add_op(n, make_op(n));
       } else if (nodes_[n].layer->type == "dropout") {
         ++dropouts_;
       }
     }
-    make_head();
+    make_stack();
     std::reverse(compiled_.backward.begin(), compiled_.backward.end());
     list_shared_values();
     compiled_.memory_bytes = compiled_.plan.solve();
@@ -78,12 +78,12 @@ class Compiler {
     compiled_.ops.push_back(std::move(op));
   }
 
-  // The head: from the end of the network backwards, as many linear layers with their activations as one
+  // The stack: from the end of the network backwards, as many linear layers with their activations as one
   // kernel takes.
-  void find_head() {
-    head_ = nodes_.size();
+  void find_stack() {
+    stack_ = nodes_.size();
     std::vector<StackedLayers> layers;
-    for (std::size_t end = head_; end > 0; end = head_) {
+    for (std::size_t end = stack_; end > 0; end = stack_) {
       std::size_t n = end - 1;
       const bool active = activation_of(nodes_[n].layer->type).has_value();
       const Layer* activation = active ? nodes_[n].layer : nullptr;
@@ -97,12 +97,12 @@ class Compiler {
       layers.insert(layers.begin(), {node.layer, activation});
       if (!LinearStackOp::fits(layers)) return;
       stacked_ = layers;
-      if (head_parts_.empty() || nodes_[head_parts_.front().node].stage != node.stage)
-        head_parts_.insert(head_parts_.begin(), {n, {}});
-      HeadPart& part = head_parts_.front();
-      part.node = n;
-      part.layers.insert(part.layers.begin(), layers.front());
-      head_ = n;
+      if (sections_.empty() || nodes_[sections_.front().node].stage != node.stage)
+        sections_.insert(sections_.begin(), {n, {}});
+      StackSection& section = sections_.front();
+      section.node = n;
+      section.layers.insert(section.layers.begin(), layers.front());
+      stack_ = n;
     }
   }
 
@@ -112,28 +112,28 @@ class Compiler {
            values_[nodes_[n].output].consumers.size() == 1;
   }
 
-  void make_head() {
-    if (head_parts_.empty()) return;
-    const int gradient_parts = LinearStackOp::gradient_parts(stacked_, (images_));
-    for (const HeadPart& part : head_parts_) {
-      if (!is_here(part.node)) continue;
-      const bool is_last = &part == &head_parts_.back();
-      const Value& in = values_[nodes_[part.node].inputs[0]];
-      const Value& out = is_last ? values_[output_] : values_[nodes_[(&part + 1)->node].inputs[0]];
-      const int forward = is_last ? loss_time() : forward_time(part.node),
-                backward = is_last ? loss_time() : backward_time(part.node);
+  void make_stack() {
+    if (sections_.empty()) return;
+    const int gradient_slices = LinearStackOp::gradient_slices(stacked_, (images_));
+    for (const StackSection& section : sections_) {
+      if (!is_here(section.node)) continue;
+      const bool is_last = &section == &sections_.back();
+      const Value& in = values_[nodes_[section.node].inputs[0]];
+      const Value& out = is_last ? values_[output_] : values_[nodes_[(&section + 1)->node].inputs[0]];
+      const int forward = is_last ? loss_time() : forward_time(section.node),
+                backward = is_last ? loss_time() : backward_time(section.node);
       auto op = std::make_unique<LinearStackOp>(
-          network_, part.layers, gradient_parts, in.producer < 0 && reads_pixels(in.consumers),
-          OpSlots{in.slot, out.slot, is_last ? Slot() : out.gradient, in.gradient, adds(part.node, 0)},
+          network_, section.layers, gradient_slices, in.producer < 0 && reads_pixels(in.consumers),
+          OpSlots{in.slot, out.slot, is_last ? Slot() : out.gradient, in.gradient, adds(section.node, 0)},
           OpSchedule{forward, backward, end_time(), images_}, compiled_.plan);
-      op_of_node_[part.node] = compiled_.ops.size();
-      // The op in front of the head, if it is one of convolutions that only the head reads.
-      if (stage_.count() == 1 && head_ > 0 && only_feeds(head_ - 1, head_)) {
+      op_of_node_[section.node] = compiled_.ops.size();
+      // The op in front of the stack, if it is one of convolutions that only the stack reads.
+      if (stage_.count() == 1 && stack_ > 0 && only_feeds(stack_ - 1, stack_)) {
         if (auto* convolutions = dynamic_cast<ConvPoolOp*>(compiled_.ops.back().get()))
           op->join(*convolutions);
       }
       if (is_last) {
-        compiled_.head = std::move(op);
+        compiled_.stack = std::move(op);
       } else {
         compiled_.backward.push_back(compiled_.ops.size());
         compiled_.ops.push_back(std::move(op));
@@ -141,31 +141,31 @@ class Compiler {
     }
   }
 
-  // The part of the head that has node `n`; nullptr if it is not in the head.
-  const HeadPart* head_part_of(std::size_t n) const {
-    const HeadPart* found = nullptr;
-    for (const HeadPart& part : head_parts_) {
-      if (part.node <= n) found = &part;
+  // The section of the stack that has node `n`; nullptr if it is not in the stack.
+  const StackSection* section_of(std::size_t n) const {
+    const StackSection* found = nullptr;
+    for (const StackSection& section : sections_) {
+      if (section.node <= n) found = &section;
     }
     return found;
   }
 
   // The moments at which the op of node `n` goes forward and back.
   int op_forward_time(std::size_t n) const {
-    const HeadPart* part = head_part_of(n);
-    return forward_time(part == nullptr || part == &head_parts_.back() ? n : part->node);
+    const StackSection* section = section_of(n);
+    return forward_time(section == nullptr || section == &sections_.back() ? n : section->node);
   }
   int op_backward_time(std::size_t n) const {
-    const HeadPart* part = head_part_of(n);
-    if (part == nullptr) return backward_time(n);
-    return part == &head_parts_.back() ? loss_time() : backward_time(part->node);
+    const StackSection* section = section_of(n);
+    if (section == nullptr) return backward_time(n);
+    return section == &sections_.back() ? loss_time() : backward_time(section->node);
   }
 
-  // Whether the value is only in the shared memory of a head's kernel.
-  bool is_inside_head(const Value& value) const {
-    if (value.producer < static_cast<int>(head_) || &value == &values_[output_]) return false;
+  // Whether the value is only in the shared memory of a stack's kernel.
+  bool is_inside_stack(const Value& value) const {
+    if (value.producer < static_cast<int>(stack_) || &value == &values_[output_]) return false;
     const std::size_t consumer = value.consumers[0];
-    return head_part_of(consumer)->node != consumer;
+    return section_of(consumer)->node != consumer;
   }
 
   std::size_t stage_of(const Value& value) const {
@@ -194,7 +194,7 @@ class Compiler {
   void plan_memory() {
     for (Value& value : values_) {
       check_size(value);
-      if (!is_inside_head(value) && is_held_here(value)) plan_value(value);
+      if (!is_inside_stack(value) && is_held_here(value)) plan_value(value);
     }
     compiled_.input = values_[0].slot;
     compiled_.reads_input = stage_.index == 0 && !reads_pixels(values_[0].consumers);
@@ -217,9 +217,9 @@ class Compiler {
     if (value.saved_by_producer)
       last = std::max(last, backward_time(static_cast<std::size_t>(value.producer)));
     if (&value == &values_[output_]) last = std::max(last, loss_time());
-    // The head computes its weight gradients after its backward, from its input: keep that to the end.
-    const bool to_head = !value.consumers.empty() && value.consumers.back() >= head_;
-    if (to_head || goes) last = end_time();
+    // The stack computes its weight gradients after its backward, from its input: keep that to the end.
+    const bool to_stack = !value.consumers.empty() && value.consumers.back() >= stack_;
+    if (to_stack || goes) last = end_time();
     value.slot = compiled_.plan.add_rows(images, row_bytes, first, last);
     if (!value.needs_gradient || (&value == &values_[output_] && !stacked_.empty())) return;
     const int written = value.consumers.empty() ? loss_time() : op_backward_time(value.consumers.back());
@@ -245,8 +245,8 @@ class Compiler {
 
   // The op of a node of this stage.
   std::size_t op_of(std::size_t node) const {
-    const HeadPart* part = head_part_of(node);
-    return op_of_node_[part == nullptr ? node : part->node];
+    const StackSection* section = section_of(node);
+    return op_of_node_[section == nullptr ? node : section->node];
   }
 
   const Layer& layer_of(const Value& value) const {
@@ -271,7 +271,7 @@ class Compiler {
   // Whether the only consumer of the network's input reads the batch's bytes itself: then no op converts them
   // first.
   bool reads_pixels(const std::vector<std::size_t>& consumers) const {
-    return consumers.size() == 1 && (consumers[0] == head_ || !nodes_[consumers[0]].conv_pools.empty());
+    return consumers.size() == 1 && (consumers[0] == stack_ || !nodes_[consumers[0]].conv_pools.empty());
   }
 
   std::unique_ptr<Op> make_op(std::size_t n) {
@@ -317,9 +317,9 @@ class Compiler {
   std::vector<Node>& nodes_ = fused_.nodes;
   std::vector<Value>& values_ = fused_.values;
   const std::size_t output_ = fused_.output;
-  std::size_t head_ = 0;
-  std::vector<StackedLayers> stacked_;  // the layers of nodes head_ and later
-  std::vector<HeadPart> head_parts_;    // the same by stages, in order
+  std::size_t stack_ = 0;
+  std::vector<StackedLayers> stacked_;  // the layers of nodes stack_ and later
+  std::vector<StackSection> sections_;  // the same by stages, in order
   std::vector<std::size_t> op_of_node_;
   std::uint32_t dropouts_ = 0;
   CompiledNetwork compiled_;

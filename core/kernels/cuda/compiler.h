@@ -26,21 +26,21 @@ struct SharedValue {
 struct CompiledNetwork {
   std::vector<std::unique_ptr<Op>> ops;  // in the order of forward()
   std::vector<std::size_t> backward;     // which ops have gradients, in the order of backward()
-  std::vector<SharedValue> shared;       // with other stages; op number ops.size() stands for `head`
-  std::unique_ptr<LinearStackOp> head;   // the linear layers at the end, fused with the loss; may be nullptr
+  std::vector<SharedValue> shared;       // with other stages; op number ops.size() stands for `stack`
+  std::unique_ptr<LinearStackOp> stack;  // the linear layers at the end, fused with the loss; may be nullptr
   MemoryPlan plan;                       // solved
   std::size_t memory_bytes = 0;
   Slot input, output;
   bool reads_input = false;  // whether an op reads the input as floats
-  Slot output_gradient;      // empty if there is a head, which keeps its own, or nothing to learn
+  Slot output_gradient;      // empty if there is a stack, which keeps its own, or nothing to learn
   UsedLibraries libraries;   // of these ops
 };
 
 /// Compiles the layers of one stage of `network`, by default all, for passes over up to `images`. `seed`:
 /// dropout's. `joint`: see OpSchedule. Ops are fused as in the whole network, or in a way that gives the same
-/// bits, so that bits do not depend on the stages. Only the last stage has an output, and a head or an output
-/// gradient; only the first an input. Throws ConfigError for a layer type that the engine lacks, and for
-/// batches whose arrays have more than 2^30 elements.
+/// bits, so that bits do not depend on the stages. Only the last stage has an output, and a stack or an
+/// output gradient; only the first an input. Throws ConfigError for a layer type that the engine lacks, and
+/// for batches whose arrays have more than 2^30 elements.
 CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint, KernelRule& rule,
                         const StageLayers& stage = {});
 

@@ -1,10 +1,10 @@
 // One of several CUDA devices, or sets of them, that train a network together.
 //
-// A batch is cut into kGradientParts parts, and a rank computes some of them, on one device or on several
-// that have the network's layers between them. The ranks exchange the gradients of all parts, and before them
-// the sums that batch normalization needs of each; every rank adds them up in order and takes the whole step.
-// So the bits depend neither on the number of devices, nor on the way in which NCCL passes on what it never
-// adds up.
+// A batch is cut into kBatchShares shares, and a rank computes some of them, on one device or on several
+// that have the network's layers between them. The ranks exchange the gradients of all shares, and before
+// them the sums that batch normalization needs of each; every rank adds them up in order and takes the whole
+// step. So the bits depend neither on the number of devices, nor on the way in which NCCL passes on what it
+// never adds up.
 #include <algorithm>
 #include <chrono>
 #include <type_traits>
@@ -20,37 +20,37 @@
 namespace sweep {
 namespace {
 
+using cuda::BatchShares;
 using cuda::DeviceTotals;
-using cuda::GradientParts;
-using cuda::kGradientParts;
+using cuda::kBatchShares;
 using cuda::NetworkInStages;
 using cuda::SampleRange;
 
-static_assert(kMaxCudaReplicas == kGradientParts);
+static_assert(kMaxCudaReplicas == kBatchShares);
 
-// The same parts in every batch, so that sums over an epoch are the same ranks' too. Ranks behind the last
-// part have none, which no network is trained with.
-int first_part(int rank, int size) { return kGradientParts * rank / size; }
+// The same shares in every batch, so that sums over an epoch are the same ranks' too. Ranks behind the last
+// share have none, which no network is trained with.
+int first_share(int rank, int size) { return kBatchShares * rank / size; }
 
-GradientParts parts_of(const EngineOptions& options, const Communicator& group) {
+BatchShares shares_of(const EngineOptions& options, const Communicator& group) {
   return {.turns = cuda::turns_of(options),
-          .count = kGradientParts,
-          .first = first_part(group.rank(), group.size()),
-          .end = first_part(group.rank() + 1, group.size()),
-          .most = (kGradientParts + group.size() - 1) / group.size()};
+          .count = kBatchShares,
+          .first = first_share(group.rank(), group.size()),
+          .end = first_share(group.rank() + 1, group.size()),
+          .most = (kBatchShares + group.size() - 1) / group.size()};
 }
 
 // The max samples of a batch that a rank computes.
-std::size_t own_samples_of(const EngineOptions& options, const GradientParts& parts) {
-  return cuda::largest_part(options.batch_size, parts) *
-         static_cast<std::size_t>(parts.turns * std::max(1, parts.end - parts.first));
+std::size_t own_samples_of(const EngineOptions& options, const BatchShares& shares) {
+  return cuda::largest_share(options.batch_size, shares) *
+         static_cast<std::size_t>(shares.turns * std::max(1, shares.end - shares.first));
 }
 
 // And of the rank behind the last.
-std::vector<int> first_parts(int size) {
-  std::vector<int> parts;
-  for (int rank = 0; rank <= size; ++rank) parts.push_back(first_part(rank, size));
-  return parts;
+std::vector<int> first_shares(int size) {
+  std::vector<int> shares;
+  for (int rank = 0; rank <= size; ++rank) shares.push_back(first_share(rank, size));
+  return shares;
 }
 
 // With other libraries, ranks would not have the same bits.
@@ -85,25 +85,25 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
  public:
   CudaReplica(const Network& network, const EngineOptions& options, Communicator& group)
       : CudaReplica(network, options, group, cuda::stages_of_rank(network, options, group),
-                    parts_of(options, group)) {}
+                    shares_of(options, group)) {}
 
   Device device() const override { return device_; }
 
   const SampleShares& sample_shares(std::size_t samples, bool training) override {
-    shares_.ranks = static_cast<std::size_t>(group_.size());
-    shares_.begins.clear();
+    sample_shares_.ranks = static_cast<std::size_t>(group_.size());
+    sample_shares_.begins.clear();
     if (!training) {  // Rank 0 has all.
-      shares_.begins.assign(1, 0);
-      shares_.begins.resize(shares_.ranks + 1, samples);
-      return shares_;
+      sample_shares_.begins.assign(1, 0);
+      sample_shares_.begins.resize(sample_shares_.ranks + 1, samples);
+      return sample_shares_;
     }
-    for (int turn = 0; turn < parts_.turns; ++turn) {
+    for (int turn = 0; turn < shares_.turns; ++turn) {
       for (int rank = 0; rank <= group_.size(); ++rank) {
-        const int part = first_part(rank, group_.size());
-        shares_.begins.push_back(cuda::samples_of_parts(samples, parts_, turn, part, part).begin);
+        const int share = first_share(rank, group_.size());
+        sample_shares_.begins.push_back(cuda::samples_of_shares(samples, shares_, turn, share, share).begin);
       }
     }
-    return shares_;
+    return sample_shares_;
   }
 
   void abandon_group() noexcept override { trained_.abort(); }
@@ -125,12 +125,12 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
     return or_abort([&] {
       settle();
       const std::vector<DeviceTotals> own = trained_.take_totals();
-      const std::size_t of_a_part = own.size() / static_cast<std::size_t>(parts_.end - parts_.first);
-      std::vector<DeviceTotals> all(kGradientParts * of_a_part);
-      std::vector<std::size_t> begins;  // of the ranks' parts, in bytes
-      for (const int part : first_parts(group_.size()))
-        begins.push_back(static_cast<std::size_t>(part) * of_a_part * sizeof(DeviceTotals));
-      std::ranges::copy(own, all.begin() + parts_.first * static_cast<std::ptrdiff_t>(of_a_part));
+      const std::size_t of_a_share = own.size() / static_cast<std::size_t>(shares_.end - shares_.first);
+      std::vector<DeviceTotals> all(kBatchShares * of_a_share);
+      std::vector<std::size_t> begins;  // of the ranks' shares, in bytes
+      for (const int share : first_shares(group_.size()))
+        begins.push_back(static_cast<std::size_t>(share) * of_a_share * sizeof(DeviceTotals));
+      std::ranges::copy(own, all.begin() + shares_.first * static_cast<std::ptrdiff_t>(of_a_share));
       const SharedArray array{std::as_writable_bytes(std::span(all)).data(), begins};
       const auto begin = std::chrono::steady_clock::now();
       group_.all_gather({&array, 1});
@@ -148,13 +148,13 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
 
  private:
   CudaReplica(const Network& network, const EngineOptions& options, Communicator& group,
-              const std::vector<Stage>& stages, const GradientParts& parts)
-      : NetworkEngine(network, options, options, stages, parts, own_samples_of(options, parts)),
+              const std::vector<Stage>& stages, const BatchShares& shares)
+      : NetworkEngine(network, options, options, stages, shares, own_samples_of(options, shares)),
         group_(group),
         device_(stages.front().device),
-        parts_(parts) {
+        shares_(shares) {
     require_equal_kernels(group, kernels());
-    trained_.join(send_ids(group, trained_.device_count()), group.rank(), first_parts(group.size()),
+    trained_.join(send_ids(group, trained_.device_count()), group.rank(), first_shares(group.size()),
                   group.deadline());
   }
 
@@ -176,11 +176,11 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
   // The samples of a batch that this rank trains, turn by turn.
   Batch own_samples(const Batch& batch) {
     const auto own_of = [&](int turn) {
-      return cuda::samples_of_parts(batch.size(), parts_, turn, parts_.first, parts_.end);
+      return cuda::samples_of_shares(batch.size(), shares_, turn, shares_.first, shares_.end);
     };
-    if (parts_.turns == 1) return cuda::rows_of(batch, own_of(0).begin, own_of(0).end);
+    if (shares_.turns == 1) return cuda::rows_of(batch, own_of(0).begin, own_of(0).end);
     own_rows_.clear();
-    for (int turn = 0; turn < parts_.turns; ++turn) {
+    for (int turn = 0; turn < shares_.turns; ++turn) {
       const SampleRange own = own_of(turn);
       const auto rows = batch.indices.subspan(own.begin, own.size());
       own_rows_.insert(own_rows_.end(), rows.begin(), rows.end());
@@ -238,9 +238,9 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
 
   Communicator& group_;
   const Device device_;  // the first
-  const GradientParts parts_;
+  const BatchShares shares_;
   std::chrono::duration<double> gathering_{};  // of totals
-  SampleShares shares_;
+  SampleShares sample_shares_;
   std::vector<std::uint32_t> own_rows_;               // of the last batch
   std::shared_ptr<const TensorDataset> trained_set_;  // of the last batch
   bool is_resident_ = false;                          // whether it was when it came first

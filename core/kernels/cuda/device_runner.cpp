@@ -8,12 +8,12 @@
 
 namespace sweep::cuda {
 
-ProgramOptions program_options(const EngineOptions& options, int device, const GradientParts& parts) {
+ProgramOptions program_options(const EngineOptions& options, int device, const BatchShares& shares) {
   if (options.batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw ConfigError("batch_size " + std::to_string(options.batch_size) +
                       " is too large for the CUDA engine");
   }
-  return {.batch_size = static_cast<int>(largest_part(options.batch_size, parts)),
+  return {.batch_size = static_cast<int>(largest_share(options.batch_size, shares)),
           .optimizer = options.optimizer,
           .transform = options.transform,
           .loss = options.loss,
@@ -22,7 +22,7 @@ ProgramOptions program_options(const EngineOptions& options, int device, const G
           .device = device,
           .deterministic = options.deterministic,
           .augment = options.augment,
-          .parts = parts};
+          .shares = shares};
 }
 
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
@@ -50,7 +50,7 @@ DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program
       pass_size_(static_cast<std::size_t>(program.batch_size)),
       loss_(program.loss),
       optimizer_(program.optimizer),
-      parts_(program.parts),
+      shares_(program.shares),
       selection_(program.device),
       program_(stream_, network, program),
       feed_(fed_samples, element_count(network.input()), placement, !program.augment.steps.empty(), fed) {}
@@ -110,11 +110,11 @@ void DeviceRunner::upload(std::span<const float> values, const Array<float>& arr
 
 std::vector<DeviceTotals> DeviceRunner::take_totals() {
   flush();
-  DeviceTotals* totals = program_.totals_of_part(parts_.first);
-  const std::size_t count = static_cast<std::size_t>(program_.totals_of_part(parts_.end) - totals);
-  std::vector<DeviceTotals> parts = to_host(stream_, totals, count);
+  DeviceTotals* totals = program_.totals_of_share(shares_.first);
+  const std::size_t count = static_cast<std::size_t>(program_.totals_of_share(shares_.end) - totals);
+  std::vector<DeviceTotals> shares = to_host(stream_, totals, count);
   stream_.clear(totals, count * sizeof(DeviceTotals));
-  return parts;
+  return shares;
 }
 
 std::vector<OptimizerState> DeviceRunner::optimizer_state() {
@@ -130,17 +130,17 @@ void DeviceRunner::set_optimizer_state(std::span<const OptimizerState> state) {
     upload(state[i].values, program_.state()[i], "set_optimizer_state", "parameters");
 }
 
-Totals sum_of(std::span<const DeviceTotals> parts) {
+Totals sum_of(std::span<const DeviceTotals> shares) {
   Totals totals{};
-  for (const DeviceTotals& part : parts) {
-    totals += {.loss = part.loss,
-               .correct = part.correct,
-               .samples = part.samples,
-               .ranked = part.ranked,
-               .in_top = part.in_top,
-               .numbers = part.numbers,
-               .absolute_error = part.absolute_error,
-               .squared_error = part.squared_error};
+  for (const DeviceTotals& share : shares) {
+    totals += {.loss = share.loss,
+               .correct = share.correct,
+               .samples = share.samples,
+               .ranked = share.ranked,
+               .in_top = share.in_top,
+               .numbers = share.numbers,
+               .absolute_error = share.absolute_error,
+               .squared_error = share.squared_error};
   }
   return totals;
 }

@@ -13,9 +13,9 @@
 
 namespace sweep::cuda {
 
-/// The options of the program of a device of this index that computes `parts` of each batch. Throws
+/// The options of the program of a device of this index that computes `shares` of each batch. Throws
 /// ConfigError if options.batch_size is too large for the engine.
-ProgramOptions program_options(const EngineOptions& options, int device, const GradientParts& parts);
+ProgramOptions program_options(const EngineOptions& options, int device, const BatchShares& shares);
 
 /// Samples [begin, end) of `batch`.
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);
@@ -67,7 +67,7 @@ class DeviceRunner {
   void upload(std::span<const float> values, const Array<float>& array, const char* function,
               const char* contents);
 
-  /// The program's totals of the parts that this device computes, which are set to zero.
+  /// The program's totals of the shares that this device computes, which are set to zero.
   std::vector<DeviceTotals> take_totals();
 
   // The same as Engine's.
@@ -94,7 +94,7 @@ class DeviceRunner {
   const std::size_t pass_size_;
   const LossOptions loss_;
   const OptimizerOptions optimizer_;
-  const GradientParts parts_;
+  const BatchShares shares_;
   const Selection selection_;
   Stream stream_;
   Program program_;
@@ -104,7 +104,7 @@ class DeviceRunner {
   int images_ = 0;
 };
 
-/// The sum of `parts`, in their order.
-Totals sum_of(std::span<const DeviceTotals> parts);
+/// The sum of `shares`, in their order.
+Totals sum_of(std::span<const DeviceTotals> shares);
 
 }  // namespace sweep::cuda

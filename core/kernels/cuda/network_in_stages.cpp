@@ -65,25 +65,25 @@ std::size_t micro_batches_of(const EngineOptions& options) {
   return options.parallel.pipeline ? static_cast<std::size_t>(options.parallel.pipeline->micro_batches) : 1;
 }
 
-// A pipeline's parts are under way at the same time, and count as micro-batches; those that wait for each
+// A pipeline's shares are under way at the same time, and count as micro-batches; those that wait for each
 // other's sums have to be.
-RoundOptions round_options(const Network& network, const EngineOptions& options, const GradientParts& parts) {
+RoundOptions round_options(const Network& network, const EngineOptions& options, const BatchShares& shares) {
   const std::size_t micro_batches = micro_batches_of(options);
-  const auto most = static_cast<std::size_t>(std::max(1, parts.most));
+  const auto most = static_cast<std::size_t>(std::max(1, shares.most));
   const auto layers = network.layers();
   const bool normalizes = std::any_of(layers.begin(), layers.end(),
                                       [](const Layer& layer) { return layer.type == "batch_norm2d"; });
-  return {.parts = parts,
-          .together = parts.count > 1 && (micro_batches > 1 || normalizes),
+  return {.shares = shares,
+          .together = shares.count > 1 && (micro_batches > 1 || normalizes),
           .pieces = (micro_batches + most - 1) / most};
 }
 
 }  // namespace
 
 NetworkInStages::NetworkInStages(const Network& network, const EngineOptions& options,
-                                 const std::vector<Stage>& all, const GradientParts& parts,
+                                 const std::vector<Stage>& all, const BatchShares& shares,
                                  std::size_t fed_samples)
-    : network_(network), options_(options), rounds_of_(round_options(network, options, parts)) {
+    : network_(network), options_(options), rounds_of_(round_options(network, options, shares)) {
   if (options.parallel.pipeline) order_ = options.parallel.pipeline->schedule;
   const std::vector<Stage> stages = used_stages(network_, all);
   require_equal_devices(stages);
@@ -116,14 +116,14 @@ std::size_t NetworkInStages::device_count() const {
 
 // Stages on one device have one group: what several had under way could wait for each other.
 void NetworkInStages::join(std::span<const DeviceGroupId> groups, int rank,
-                           const std::vector<int>& first_parts, double deadline) {
+                           const std::vector<int>& first_shares, double deadline) {
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     stages_[s]->runner().select();
     const std::size_t device = devices_[s];
     if (device == groups_.size())
       groups_.push_back(std::make_unique<DeviceGroup>(groups[device], rank,
-                                                      static_cast<int>(first_parts.size()) - 1, deadline));
-    stages_[s]->join(*groups_[device], first_parts);
+                                                      static_cast<int>(first_shares.size()) - 1, deadline));
+    stages_[s]->join(*groups_[device], first_shares);
   }
 }
 
@@ -177,27 +177,27 @@ void NetworkInStages::run_and_download(Task task, const Batch& batch, std::span<
 }
 
 std::vector<float> NetworkInStages::parameters() {
-  return gathered(network_.parameter_count(), &Program::parameter_share, &Program::parameters);
+  return gathered(network_.parameter_count(), &Program::parameter_range, &Program::parameters);
 }
 
 void NetworkInStages::set_parameters(std::span<const float> values) {
   check_count(values.size(), network_.parameter_count(), "set_parameters", "parameters");
   for (const auto& stage : stages_)
-    stage->runner().set_parameters(share_of(values, stage->program().parameter_share()));
+    stage->runner().set_parameters(range_of(values, stage->program().parameter_range()));
 }
 
 std::vector<float> NetworkInStages::buffers() {
-  return gathered(network_.buffer_count(), &Program::buffer_share, &Program::buffers);
+  return gathered(network_.buffer_count(), &Program::buffer_range, &Program::buffers);
 }
 
 void NetworkInStages::set_buffers(std::span<const float> values) {
   check_count(values.size(), network_.buffer_count(), "set_buffers", "of running statistics");
   for (const auto& stage : stages_)
-    stage->runner().set_buffers(share_of(values, stage->program().buffer_share()));
+    stage->runner().set_buffers(range_of(values, stage->program().buffer_range()));
 }
 
 std::vector<float> NetworkInStages::gradients() {
-  return gathered(network_.parameter_count(), &Program::parameter_share, &Program::gradient);
+  return gathered(network_.parameter_count(), &Program::parameter_range, &Program::gradient);
 }
 
 std::vector<OptimizerState> NetworkInStages::optimizer_state() {
@@ -207,7 +207,7 @@ std::vector<OptimizerState> NetworkInStages::optimizer_state() {
   for (const auto& stage : stages_) {
     const std::vector<OptimizerState> own = stage->runner().optimizer_state();
     for (std::size_t i = 0; i < all.size(); ++i)
-      gather(own[i].values, stage->program().parameter_share(), all[i].values);
+      gather(own[i].values, stage->program().parameter_range(), all[i].values);
   }
   return all;
 }
@@ -219,7 +219,7 @@ void NetworkInStages::set_optimizer_state(std::span<const OptimizerState> state)
   for (const auto& stage : stages_) {
     std::vector<OptimizerState> own;
     for (const OptimizerState& array : state) {
-      const auto values = share_of(array.values, stage->program().parameter_share());
+      const auto values = range_of(array.values, stage->program().parameter_range());
       own.push_back({array.name, {values.begin(), values.end()}});
     }
     stage->runner().set_optimizer_state(own);
@@ -241,9 +241,9 @@ double NetworkInStages::take_exchange_seconds() {
 }
 
 void NetworkInStages::make_stages(const std::vector<Stage>& stages, std::size_t fed_samples) {
-  ProgramOptions program = program_options(options_, stages.front().device.index, rounds_of_.parts);
+  ProgramOptions program = program_options(options_, stages.front().device.index, rounds_of_.shares);
   program.augment = {};  // of batches that the host has changed
-  program.parts_together = rounds_of_.together;
+  program.shares_together = rounds_of_.together;
   use_device(program.device);
   program.stage.in_pieces = rounds_of_.pieces > 1;
   program.stage.first_layers.clear();
@@ -279,7 +279,7 @@ void NetworkInStages::evaluate(Task task, const Batch& piece, const StepInput& i
 
 void NetworkInStages::run(Task task, const StageRound& round, bool waits) {
   const bool training = task == Task::kTrain;
-  const bool waits_for_all = training && (round.pieces.size() > 1 || rounds_of_.parts.count > 1);
+  const bool waits_for_all = training && (round.pieces.size() > 1 || rounds_of_.shares.count > 1);
   Plan& plan = plans_[waits_for_all ? 1 : 0];
   for (const auto& stage : stages_) stage->begin(task, round, waits);
   const std::pair key(round.pieces.size(), training);
@@ -315,22 +315,22 @@ void NetworkInStages::leave() noexcept {
 }
 
 // What a stage's arrays hold of those of the whole network.
-std::span<const float> NetworkInStages::share_of(std::span<const float> all, const ArrayShare& share) {
-  return all.subspan(share.base, share.end - share.base);
+std::span<const float> NetworkInStages::range_of(std::span<const float> all, const ArrayRange& range) {
+  return all.subspan(range.base, range.end - range.base);
 }
 
-void NetworkInStages::gather(const std::vector<float>& own, const ArrayShare& share,
+void NetworkInStages::gather(const std::vector<float>& own, const ArrayRange& range,
                              std::vector<float>& all) {
-  std::copy(own.begin() + static_cast<std::ptrdiff_t>(share.first - share.base), own.end(),
-            all.begin() + static_cast<std::ptrdiff_t>(share.first));
+  std::copy(own.begin() + static_cast<std::ptrdiff_t>(range.first - range.base), own.end(),
+            all.begin() + static_cast<std::ptrdiff_t>(range.first));
 }
 
-std::vector<float> NetworkInStages::gathered(std::size_t count, const ArrayShare& (Program::*share)() const,
+std::vector<float> NetworkInStages::gathered(std::size_t count, const ArrayRange& (Program::*range)() const,
                                              const Array<float>& (Program::*array)() const) {
   std::vector<float> all(count);
   for (const auto& stage : stages_) {
     const Program& program = stage->program();
-    gather(stage->runner().download((program.*array)()), (program.*share)(), all);
+    gather(stage->runner().download((program.*array)()), (program.*range)(), all);
   }
   return all;
 }

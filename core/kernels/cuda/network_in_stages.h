@@ -24,18 +24,18 @@ namespace sweep::cuda {
 /// those of a network on one device, and so are the bits.
 ///
 /// The functions that are named as those of Engine do the same, but check nothing of batches. Other sets of
-/// devices may compute other parts of each batch: join() connects this one with them, whose rank r has the
-/// same parts, devices and order of calls. Then every function except abort() throws CommunicatorError if
+/// devices may compute other shares of each batch: join() connects this one with them, whose rank r has the
+/// same shares, devices and order of calls. Then every function except abort() throws CommunicatorError if
 /// another rank is lost, and of those that wait for the devices only wait() gives up at the deadline: it
 /// comes before them. Not thread-safe.
 class NetworkInStages {
  public:
-  /// `parts`: what is computed here of each batch; join() comes before train() if these are not all.
+  /// `shares`: what is computed here of each batch; join() comes before train() if these are not all.
   /// `fed_samples`: the max samples of a batch that are computed here. A stage without anything to compute is
   /// left out. options.parallel.pipeline says how the stages work on a batch. Throws as make_cuda_engine(),
   /// and DeviceError if the devices are different GPUs.
   NetworkInStages(const Network& network, const EngineOptions& options, const std::vector<Stage>& all,
-                  const GradientParts& parts, std::size_t fed_samples);
+                  const BatchShares& shares, std::size_t fed_samples);
 
   ~NetworkInStages();
   NetworkInStages(const NetworkInStages&) = delete;
@@ -46,7 +46,7 @@ class NetworkInStages {
 
   /// Joins each of its devices with that of the other ranks, through `groups`, [device_count()]. Waits for
   /// all ranks. `deadline`: in seconds, > 0.
-  void join(std::span<const DeviceGroupId> groups, int rank, const std::vector<int>& first_parts,
+  void join(std::span<const DeviceGroupId> groups, int rank, const std::vector<int>& first_shares,
             double deadline);
 
   /// Whether prepare() has done what is done once for a batch of so many samples.
@@ -67,7 +67,7 @@ class NetworkInStages {
 
   /// What all layers have used.
   const UsedLibraries& libraries() const { return libraries_; }
-  /// The sums of each part that is computed here, as many of each; they are set to zero.
+  /// The sums of each share that is computed here, as many of each; they are set to zero.
   std::vector<DeviceTotals> take_totals() { return stages_.back()->runner().take_totals(); }
 
   std::vector<float> parameters();
@@ -101,10 +101,10 @@ class NetworkInStages {
   void wait_for_streams() noexcept;
   void leave() noexcept;
 
-  static std::span<const float> share_of(std::span<const float> all, const ArrayShare& share);
-  static void gather(const std::vector<float>& own, const ArrayShare& share, std::vector<float>& all);
+  static std::span<const float> range_of(std::span<const float> all, const ArrayRange& range);
+  static void gather(const std::vector<float>& own, const ArrayRange& range, std::vector<float>& all);
 
-  std::vector<float> gathered(std::size_t count, const ArrayShare& (Program::*share)() const,
+  std::vector<float> gathered(std::size_t count, const ArrayRange& (Program::*range)() const,
                               const Array<float>& (Program::*array)() const);
 
   const Network network_;

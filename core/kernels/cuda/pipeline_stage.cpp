@@ -66,10 +66,10 @@ void PipelineStage::join_optimizers(std::vector<std::unique_ptr<PipelineStage>>&
   }
 }
 
-void PipelineStage::join(DeviceGroup& devices, std::vector<int> first_parts) {
+void PipelineStage::join(DeviceGroup& devices, std::vector<int> first_shares) {
   runner_.select();
   group_ = &devices;
-  first_parts_ = std::move(first_parts);
+  first_shares_ = std::move(first_shares);
 }
 
 void PipelineStage::prepare(const StageRound& round) {
@@ -79,7 +79,7 @@ void PipelineStage::prepare(const StageRound& round) {
     const Pass pass = program().make_pass(runner_.stream(), images, {});
     for (const auto& op : program().network().ops) op->prepare(pass);
   };
-  for (const StageRound::Part& part : round.parts) prepare_for(part.size());
+  for (const StageRound::Share& share : round.shares) prepare_for(share.size());
   for (const Piece& piece : round.pieces) prepare_for(piece.end - piece.begin);
 }
 
@@ -99,35 +99,35 @@ void PipelineStage::begin(Task task, const StageRound& round, bool waits) {
   prepare(round);
 }
 
-// The pieces of a task: with Segment::whole_batch all parts, each in one.
+// The pieces of a task: with Segment::whole_batch all shares, each in one.
 void PipelineStage::choose_pieces(const Segment& segment, std::size_t piece) {
   pieces_.clear();
   if (!segment.whole_batch) {
     pieces_.push_back(round_->pieces[piece]);
     return;
   }
-  for (std::size_t part = 0; part < round_->parts.size(); ++part) {
-    if (round_->parts[part].size() > 0) pieces_.push_back({part, 0, round_->parts[part].size()});
+  for (std::size_t share = 0; share < round_->shares.size(); ++share) {
+    if (round_->shares[share].size() > 0) pieces_.push_back({share, 0, round_->shares[share].size()});
   }
 }
 
 Pass PipelineStage::pass_of(const Piece& piece, bool training) {
-  const StageRound::Part& part = round_->parts[piece.part];
+  const StageRound::Share& share = round_->shares[piece.share];
   const auto begin = static_cast<std::size_t>(piece.begin), end = static_cast<std::size_t>(piece.end);
   const auto* rows = reinterpret_cast<const std::uint32_t*>(inputs_.first + inputs_.rows_offset);
-  const Program::Inputs inputs{reinterpret_cast<const StepInput*>(inputs_.first), rows + part.fed + begin,
+  const Program::Inputs inputs{reinterpret_cast<const StepInput*>(inputs_.first), rows + share.fed + begin,
                                nullptr};
-  const SampleRange samples{part.samples.begin + begin, part.samples.begin + end};
+  const SampleRange samples{share.samples.begin + begin, share.samples.begin + end};
   Pass pass = task_ == Task::kTrain
-                  ? program().training_pass(runner_.stream(), inputs, part.number, samples, joint_)
+                  ? program().training_pass(runner_.stream(), inputs, share.number, samples, joint_)
                   : program().make_pass(runner_.stream(), piece.end - piece.begin, inputs);
   pass.training = training;
   pass.first_row = piece.begin;
   return pass;
 }
 
-Pass PipelineStage::whole_pass(std::size_t part, bool training) {
-  return pass_of({part, 0, round_->parts[part].size()}, training);
+Pass PipelineStage::whole_pass(std::size_t share, bool training) {
+  return pass_of({share, 0, round_->shares[share].size()}, training);
 }
 
 Event& PipelineStage::mark(std::size_t segment, std::size_t piece, bool backward) {
@@ -143,13 +143,13 @@ const Event& PipelineStage::mark(const StageSchedule& schedule, std::size_t op, 
                                  bool whole) {
   const std::size_t segment = schedule.segment_of(program_options_.stage.index, op);
   const bool is_whole = schedule.segments()[segment].whole_batch;
-  return mark(segment, is_whole ? 0 : whole ? round_->pieces.size() - 1 : of.part, of.backward);
+  return mark(segment, is_whole ? 0 : whole ? round_->pieces.size() - 1 : of.piece, of.backward);
 }
 
 void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) {
   runner_.select();
   const Segment& segment = schedule.segments()[task.segment];
-  choose_pieces(segment, task.part);
+  choose_pieces(segment, task.piece);
   copy_values(schedule, task);
   if (segment.begin == 0 && !task.backward) {
     for (const Piece& piece : pieces_) program().load(pass_of(piece, task_ == Task::kTrain));
@@ -163,7 +163,7 @@ void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) 
       forward(segment, piece);
     }
   }
-  runner_.stream().record(mark(task.segment, task.part, task.backward));
+  runner_.stream().record(mark(task.segment, task.piece, task.backward));
 }
 
 void PipelineStage::copy_values(const StageSchedule& schedule, const SegmentTask& task) {
@@ -186,7 +186,7 @@ void PipelineStage::copy(const Link& link, const Piece& piece, bool gradient) {
                                 link.other->device_, count * link.here.row_bytes);
 }
 
-// Lets the op of the segment have what it needs of all parts, whoever computes them.
+// Lets the op of the segment have what it needs of all shares, whoever computes them.
 void PipelineStage::join_sums(const Segment& segment, Phase phase) {
   const CompiledNetwork& network = program().network();
   const Op& op = *network.ops[segment.begin];
@@ -194,19 +194,19 @@ void PipelineStage::join_sums(const Segment& segment, Phase phase) {
       std::find(network.backward.begin(), network.backward.end(), segment.begin) != network.backward.end();
   const std::size_t bytes = op.sum_bytes(phase);
   if (bytes == 0 || (phase == Phase::kBackward && !goes_back)) return;
-  for (std::size_t part = 0; part < round_->parts.size(); ++part)
-    program().leave_sums(op, phase, whole_pass(part, true));
+  for (std::size_t share = 0; share < round_->shares.size(); ++share)
+    program().leave_sums(op, phase, whole_pass(share, true));
   exchange(joint_.sums, bytes);
   op.join_sums(whole_pass(0, true), phase);
 }
 
-// Brings all parts of an array, of `bytes` each, to all sets of devices, before later work on the stream.
-void PipelineStage::exchange(std::byte* parts, std::size_t bytes) {
+// Brings all shares of an array, of `bytes` each, to all sets of devices, before later work on the stream.
+void PipelineStage::exchange(std::byte* shares, std::size_t bytes) {
   begins_.clear();
-  for (const int part : first_parts_) begins_.push_back(static_cast<std::size_t>(part) * bytes);
+  for (const int share : first_shares_) begins_.push_back(static_cast<std::size_t>(share) * bytes);
   if (exchanges_.is_full()) wait();
   exchanges_.start(runner_.stream());
-  group_->all_gather(runner_.stream(), parts, begins_);
+  group_->all_gather(runner_.stream(), shares, begins_);
   exchanges_.stop(runner_.stream());
   if (waits_) wait();
 }
@@ -218,23 +218,23 @@ void PipelineStage::forward(const Segment& segment, const Piece& piece) {
   if (segment.end > ops.size()) finish_forward(piece, pass);
 }
 
-// The loss of a piece, and sums over the whole part when all pieces are there.
+// The loss of a piece, and sums over the whole share when all pieces are there.
 void PipelineStage::finish_forward(const Piece& piece, const Pass& pass) {
   const bool compares = task_ != Task::kPredict;
-  DeviceTotals* const totals = program().totals_of_part(round_->parts[piece.part].number);
+  DeviceTotals* const totals = program().totals_of_share(round_->shares[piece.share].number);
   if (round_->is_whole(piece)) {
     program().run_loss(pass, compares, totals);
     return;
   }
   if (pass.training) program().run_loss(pass, true, unused_totals_.data());
-  if (round_->is_last(piece)) program().run_loss(whole_pass(piece.part, false), compares, totals);
+  if (round_->is_last(piece)) program().run_loss(whole_pass(piece.share, false), compares, totals);
 }
 
 void PipelineStage::backward(const Segment& segment, const Piece& piece) {
   const Pass pass = pass_of(piece, true);
   const CompiledNetwork& network = program().network();
   const bool is_whole = round_->is_whole(piece);
-  if (is_whole && segment.end > network.ops.size() && network.head) network.head->backward_weights(pass);
+  if (is_whole && segment.end > network.ops.size() && network.stack) network.stack->backward_weights(pass);
   for (const std::size_t op : network.backward) {
     if (op < segment.begin || op >= segment.end) continue;
     if (is_whole) {
@@ -248,11 +248,11 @@ void PipelineStage::backward(const Segment& segment, const Piece& piece) {
 void PipelineStage::finish_round() {
   runner_.select();
   const CompiledNetwork& network = program().network();
-  for (std::size_t part = 0; part < round_->parts.size(); ++part) {
-    const StageRound::Part& of = round_->parts[part];
+  for (std::size_t share = 0; share < round_->shares.size(); ++share) {
+    const StageRound::Share& of = round_->shares[share];
     if (of.pieces > 1) {
-      const Pass whole = whole_pass(part, true);
-      if (network.head) network.head->backward_weights(whole);
+      const Pass whole = whole_pass(share, true);
+      if (network.stack) network.stack->backward_weights(whole);
       for (const std::size_t op : network.backward) network.ops[op]->backward_weights(whole);
     }
     program().sum_gradient(runner_.stream(), of.number, of.size() > 0, round_->adds);
@@ -262,7 +262,7 @@ void PipelineStage::finish_round() {
 void PipelineStage::exchange_gradients() {
   if (group_ == nullptr || program().gradient_bytes() == 0) return;
   runner_.select();
-  exchange(program().part_gradients(), program().gradient_bytes());
+  exchange(program().share_gradients(), program().gradient_bytes());
 }
 
 void PipelineStage::sum_squares() {

@@ -4,11 +4,11 @@
 // gradients, it copies itself, on its stream, from their memory to its own. Events order the streams: a copy
 // waits for the segment that computes what is copied, and a stage's next round for all copies from it.
 //
-// A part of a batch may come in pieces. Then arrays hold the whole part, a piece is a range of their rows,
+// A share of a batch may come in pieces. Then arrays hold the whole share, a piece is a range of their rows,
 // and weight gradients are computed once for all pieces, when the last one has gone back. So the number of
 // pieces changes no sum, and no bit, unless NVIDIA's libraries choose other algorithms for fewer samples.
 //
-// Where other sets of devices compute other parts of the batch, the stage exchanges gradients, and before
+// Where other sets of devices compute other shares of the batch, the stage exchanges gradients, and before
 // them the sums that batch normalization needs, with the same stage of the others.
 #pragma once
 
@@ -42,9 +42,9 @@ class PipelineStage {
   /// Stages whose optimizers clip the gradient of all together exchange squares, too.
   static void join_optimizers(std::vector<std::unique_ptr<PipelineStage>>& stages);
   /// Connects this stage with that of the other sets of devices. `devices`: the stage's device and theirs,
-  /// which it outlives; other stages on the device may have the same. Set r computes parts [first_parts[r],
-  /// first_parts[r + 1]).
-  void join(DeviceGroup& devices, std::vector<int> first_parts);
+  /// which it outlives; other stages on the device may have the same. Set r computes shares [first_shares[r],
+  /// first_shares[r + 1]).
+  void join(DeviceGroup& devices, std::vector<int> first_shares);
 
   /// Prepares the ops for the passes of a round: may allocate, and load kernels.
   void prepare(const StageRound& round);
@@ -55,7 +55,7 @@ class PipelineStage {
   void begin(Task task, const StageRound& round, bool waits);
   /// Puts a task of the round on the stream. `schedule` is the same for all stages.
   void run(const StageSchedule& schedule, const SegmentTask& task);
-  /// The weight gradients, where pieces have left them to the end, and the sum of each part's.
+  /// The weight gradients, where pieces have left them to the end, and the sum of each share's.
   void finish_round();
 
   /// Behind all rounds of a batch, all stages one after another.
@@ -85,7 +85,7 @@ class PipelineStage {
   bool is_last() const { return program_options_.stage.index + 1 == program_options_.stage.count(); }
   void choose_pieces(const Segment& segment, std::size_t piece);
   Pass pass_of(const Piece& piece, bool training);
-  Pass whole_pass(std::size_t part, bool training);
+  Pass whole_pass(std::size_t share, bool training);
   void copy_values(const StageSchedule& schedule, const SegmentTask& task);
   void copy(const Link& link, const Piece& piece, bool gradient);
   void join_sums(const Segment& segment, Phase phase);
@@ -94,12 +94,12 @@ class PipelineStage {
   void forward(const Segment& segment, const Piece& piece);
   void backward(const Segment& segment, const Piece& piece);
   void finish_forward(const Piece& piece, const Pass& pass);
-  void exchange(std::byte* parts, std::size_t bytes);
+  void exchange(std::byte* shares, std::size_t bytes);
 
   const ProgramOptions program_options_;
   const int device_;
   DeviceRunner runner_;
-  Array<DeviceTotals> unused_totals_;  // of passes over pieces; the whole part is counted at once
+  Array<DeviceTotals> unused_totals_;  // of passes over pieces; the whole share is counted at once
   std::vector<Link> values_, gradients_;
   std::vector<PipelineStage*> readers_;  // that copy from this stage
   std::vector<PipelineStage*> clipped_;  // the other stages, if gradients are clipped
@@ -107,8 +107,8 @@ class PipelineStage {
   Event copied_;                         // the last copy from another stage
   Event squares_;                        // of this stage's gradients are there
   std::set<int> prepared_;               // numbers of samples that ops are prepared for
-  DeviceGroup* group_ = nullptr;         // nullptr: no other set of devices has parts
-  std::vector<int> first_parts_;
+  DeviceGroup* group_ = nullptr;         // nullptr: no other set of devices has shares
+  std::vector<int> first_shares_;
   std::vector<std::size_t> begins_;  // of exchange(), kept so that a step allocates nothing
   DeviceClock exchanges_;
   StepInputs inputs_{};

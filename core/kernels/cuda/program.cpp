@@ -23,30 +23,30 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
   KernelRule rule(options.device, options.deterministic);
-  return compile(network, options.batch_size, options.seed, options.parts.count > 1, rule, options.stage);
+  return compile(network, options.batch_size, options.seed, options.shares.count > 1, rule, options.stage);
 }
 
 // A stage's share of the parameters, or of the buffers, which are in the order of the layers.
-ArrayShare share_of(const Network& network, const StageLayers& stage, std::span<const Parameter> all,
+ArrayRange range_of(const Network& network, const StageLayers& stage, std::span<const Parameter> all,
                     std::vector<std::size_t> Layer::*numbers) {
   constexpr std::size_t kAlignedFloats = 64;
-  ArrayShare share;
+  ArrayRange range;
   const auto layers = network.layers();
   for (std::size_t layer = 0; layer < layers.size() && stage.of_layer(layer) <= stage.index; ++layer) {
     for (const std::size_t number : layers[layer].*numbers)
-      share.end = all[number].offset + all[number].count;
-    if (stage.of_layer(layer) < stage.index) share.first = share.end;
+      range.end = all[number].offset + all[number].count;
+    if (stage.of_layer(layer) < stage.index) range.first = range.end;
   }
-  share.base = share.first / kAlignedFloats * kAlignedFloats;
-  return share;
+  range.base = range.first / kAlignedFloats * kAlignedFloats;
+  return range;
 }
 
-std::size_t floats_of(const ArrayShare& share) { return share.end - share.base; }
+std::size_t floats_of(const ArrayRange& range) { return range.end - range.base; }
 
-std::vector<float> initial_buffers_of(const Network& network, const ArrayShare& share) {
+std::vector<float> initial_buffers_of(const Network& network, const ArrayRange& range) {
   const std::vector<float> all = initial_buffers(network);
-  return {all.begin() + static_cast<std::ptrdiff_t>(share.base),
-          all.begin() + static_cast<std::ptrdiff_t>(share.end)};
+  return {all.begin() + static_cast<std::ptrdiff_t>(range.base),
+          all.begin() + static_cast<std::ptrdiff_t>(range.end)};
 }
 
 int plane_of(const Shape& input) {
@@ -88,22 +88,23 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       channels_(static_cast<int>(network.input()[0])),
       plane_(plane_of(network.input())),
       outputs_(static_cast<int>(network.output()[0])),
-      parameter_share_(share_of(network, options.stage, network.parameters(), &Layer::parameters)),
-      buffer_share_(share_of(network, options.stage, network.buffers(), &Layer::buffers)),
+      parameter_range_(range_of(network, options.stage, network.parameters(), &Layer::parameters)),
+      buffer_range_(range_of(network, options.stage, network.buffers(), &Layer::buffers)),
       network_(compiled(network, options)),
-      sums_(largest_sums() * static_cast<std::size_t>(options.parts.count), "the sums of a batch's parts"),
+      sums_(largest_sums() * static_cast<std::size_t>(options.shares.count), "the sums of a batch's parts"),
       memory_(blocks() * network_.memory_bytes,
               "the activations and gradients of a batch of " +
                   std::to_string(blocks() * static_cast<std::size_t>(options.batch_size))),
-      parameters_(zeros(stream, floats_of(parameter_share_), "the parameters")),
-      gradient_(zeros(stream, floats_of(parameter_share_), "the gradient")),
-      buffers_(to_device(stream, initial_buffers_of(network, buffer_share_), "the running statistics")),
+      parameters_(zeros(stream, floats_of(parameter_range_), "the parameters")),
+      gradient_(zeros(stream, floats_of(parameter_range_), "the gradient")),
+      buffers_(to_device(stream, initial_buffers_of(network, buffer_range_), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
-      part_gradients_(options.parts.is_whole()
-                          ? Array<float>()
-                          : zeros(stream, static_cast<std::size_t>(options.parts.count) * parameters_.size(),
-                                  "the gradients of a batch's parts")),
+      share_gradients_(options.shares.is_whole()
+                           ? Array<float>()
+                           : zeros(stream,
+                                   static_cast<std::size_t>(options.shares.count) * parameters_.size(),
+                                   "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
       loss_{.kind = options.loss.kind,
             .smoothing = static_cast<float>(options.loss.label_smoothing),
@@ -111,14 +112,14 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
             .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr},
       augment_(augment_plan(network, options)),
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
-      state_(make_state(stream, options.optimizer, floats_of(parameter_share_))),
+      state_(make_state(stream, options.optimizer, floats_of(parameter_range_))),
       totals_(
-          static_cast<std::size_t>(options.parts.count *
-                                   (network_.head ? kStackTotals : loss_totals_count(options.batch_size))),
+          static_cast<std::size_t>(options.shares.count *
+                                   (network_.stack ? kStackTotals : loss_totals_count(options.batch_size))),
           "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
   augment_.steps = augment_steps_.data();
-  if (!options.parts.is_whole()) {
+  if (!options.shares.is_whole()) {
     for (std::size_t block = 0; block < blocks(); ++block)
       block_sums_.emplace_back(stream, gradient_sources(memory_.data() + block * network_.memory_bytes));
   }
@@ -145,47 +146,47 @@ AugmentedBatch Program::augmented_batch() const {
           .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
-// Bytes of the largest sums that parts leave for each other.
+// Bytes of the largest sums that shares leave for each other.
 std::size_t Program::largest_sums() const {
   std::size_t largest = 0;
-  if (options_.parts.count == 1) return largest;
+  if (options_.shares.count == 1) return largest;
   for (const auto& op : network_.ops)
     largest = std::max({largest, op->sum_bytes(Phase::kForward), op->sum_bytes(Phase::kBackward)});
   return largest;
 }
 
-// Parts whose activations are there at the same time.
+// Shares whose activations are there at the same time.
 std::size_t Program::blocks() const {
-  const int own = options_.parts.end - options_.parts.first;
-  const bool together = sums_.size() > 0 || options_.parts_together;
+  const int own = options_.shares.end - options_.shares.first;
+  const bool together = sums_.size() > 0 || options_.shares_together;
   return together ? static_cast<std::size_t>(std::max(1, own)) : 1;
 }
 
-std::size_t Program::block_of_part(int part) const {
-  return blocks() == 1 ? 0 : static_cast<std::size_t>(part - options_.parts.first);
+std::size_t Program::block_of_share(int share) const {
+  return blocks() == 1 ? 0 : static_cast<std::size_t>(share - options_.shares.first);
 }
 
 std::vector<GradientSource> Program::gradient_sources(const std::byte* block) const {
   std::vector<GradientSource> sources;
-  const auto add = [&](const std::vector<PartialGradient>& parts) {
-    for (const PartialGradient& part : parts) {
-      const auto* begin = reinterpret_cast<const float*>(block + network_.plan.offset(part.slot));
-      const int offset = part.offset - static_cast<int>(parameter_share_.base);
-      sources.push_back({begin, offset, part.count, part.parts, part.count});
+  const auto add = [&](const std::vector<PartialGradient>& partials) {
+    for (const PartialGradient& partial : partials) {
+      const auto* begin = reinterpret_cast<const float*>(block + network_.plan.offset(partial.slot));
+      const int offset = partial.offset - static_cast<int>(parameter_range_.base);
+      sources.push_back({begin, offset, partial.count, partial.slices, partial.count});
     }
   };
   for (const auto& op : network_.ops) add(op->gradients());
-  if (network_.head) add(network_.head->gradients());
+  if (network_.stack) add(network_.stack->gradients());
   return sources;
 }
 
 // Layer by layer as the above, so that the squares of a gradient are added up in the same order wherever the
 // network is cut into stages.
-std::vector<GradientSource> Program::part_gradient_sources() const {
+std::vector<GradientSource> Program::share_gradient_sources() const {
   std::vector<GradientSource> sources = gradient_sources(memory_.data());
   for (GradientSource& source : sources) {
-    source.parts_begin = part_gradients_.data() + source.offset;
-    source.parts = options_.parts.count;
+    source.slices_begin = share_gradients_.data() + source.offset;
+    source.slices = options_.shares.count;
     source.stride = static_cast<int>(parameters_.size());
   }
   return sources;
@@ -194,10 +195,10 @@ std::vector<GradientSource> Program::part_gradient_sources() const {
 Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
-  if (options_.parts.is_whole())
+  if (options_.shares.is_whole())
     return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()), arrays,
-                     network_.head ? network_.head->gradients().size() : 0);
-  return Optimizer(stream, options_.optimizer, options_.clip_norm, part_gradient_sources(), arrays);
+                     network_.stack ? network_.stack->gradients().size() : 0);
+  return Optimizer(stream, options_.optimizer, options_.clip_norm, share_gradient_sources(), arrays);
 }
 
 const float* Program::outputs() const {

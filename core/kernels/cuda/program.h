@@ -15,8 +15,8 @@
 
 #include "core/data/augment.h"
 #include "core/data/dataset.h"
+#include "core/kernels/cuda/batch_shares.h"
 #include "core/kernels/cuda/compiler.h"
-#include "core/kernels/cuda/gradient_parts.h"
 #include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
@@ -29,7 +29,7 @@ namespace sweep::cuda {
 enum class Task { kTrain, kAugmentAndTrain, kEvaluate, kPredict };
 
 struct ProgramOptions {
-  int batch_size;  // largest batch that is evaluated, and largest part of one that is trained
+  int batch_size;  // largest batch that is evaluated, and largest share of one that is trained
   OptimizerOptions optimizer;
   InputTransform transform;
   LossOptions loss;
@@ -38,10 +38,10 @@ struct ProgramOptions {
   int device;          // index of the current device
   bool deterministic;  // EngineOptions::deterministic
   AugmentOptions augment;
-  GradientParts parts = {};
-  // In a stage: whether all of `parts` are under way at the same time. Else they are where batch
+  BatchShares shares = {};
+  // In a stage: whether all of `shares` are under way at the same time. Else they are where batch
   // normalization lets them wait for each other.
-  bool parts_together = false;
+  bool shares_together = false;
   StageLayers stage = {};  // the layers that the program has
 };
 
@@ -55,19 +55,19 @@ struct StepInputs {
 
 /// The parameters, or buffers, of a stage: [first, end) of all. Its arrays begin a little before, at `base`,
 /// so that every layer's parameters are aligned as they are in the array of the whole network.
-struct ArrayShare {
+struct ArrayRange {
   std::size_t first = 0, end = 0, base = 0;
 };
 
 /// Parameters, buffers and the optimizer's arrays have the layout that Network describes; those of a stage
-/// are its share of it. Not thread-safe.
+/// are its range of it. Not thread-safe.
 class Program {
  public:
   Program(Stream& stream, const Network& network, const ProgramOptions& options);
 
   /// Puts `steps` steps of `images` samples on the stream, as one graph launch. The graph is captured the
   /// first time, so `inputs` has to be the same every time. In training `images` may be more than batch_size:
-  /// as many as options.parts.turns make of it. Not for options.parts of several devices, whose steps
+  /// as many as options.shares.turns make of it. Not for options.shares of several devices, whose steps
   /// NetworkInStages takes.
   void run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
@@ -82,32 +82,32 @@ class Program {
     const std::uint32_t* rows = nullptr;     // of this device's samples
     const std::uint32_t* numbers = nullptr;  // for kAugmentAndTrain
   };
-  /// A pass over all samples of `inputs`, in the memory of this device's first part; not of training.
+  /// A pass over all samples of `inputs`, in the memory of this device's first share; not of training.
   Pass make_pass(Stream& stream, int images, const Inputs& inputs) const;
-  /// A training pass over samples of a part, which are `samples` of the batch and all of `inputs`. `joint`
+  /// A training pass over samples of a share, which are `samples` of the batch and all of `inputs`. `joint`
   /// outlives the pass.
-  Pass training_pass(Stream& stream, const Inputs& inputs, int part, const SampleRange& samples,
+  Pass training_pass(Stream& stream, const Inputs& inputs, int share, const SampleRange& samples,
                      const JointPass& joint) const;
-  /// What the passes over parts of these sizes have in common.
-  JointPass joint_pass(const PartSizes& sizes) const { return {sums_.data(), memory_.data(), sizes}; }
-  /// Leaves what other parts need of this one, before `op` goes on; of a part without samples, zeros.
+  /// What the passes over shares of these sizes have in common.
+  JointPass joint_pass(const ShareSizes& sizes) const { return {sums_.data(), memory_.data(), sizes}; }
+  /// Leaves what other shares need of this one, before `op` goes on; of a share without samples, zeros.
   void leave_sums(const Op& op, Phase phase, const Pass& pass) const;
-  /// Adds up the gradient of a part, in its own place, to which it is added if `add`. Without samples it is
+  /// Adds up the gradient of a share, in its own place, to which it is added if `add`. Without samples it is
   /// zero. Nothing where batches are trained whole.
-  void sum_gradient(Stream& stream, int part, bool has_samples, bool add) const;
-  /// The gradients of all parts, and bytes of each; empty where batches are trained whole.
-  std::byte* part_gradients() const { return reinterpret_cast<std::byte*>(part_gradients_.data()); }
+  void sum_gradient(Stream& stream, int share, bool has_samples, bool add) const;
+  /// The gradients of all shares, and bytes of each; empty where batches are trained whole.
+  std::byte* share_gradients() const { return reinterpret_cast<std::byte*>(share_gradients_.data()); }
   std::size_t gradient_bytes() const { return parameters_.size() * sizeof(float); }
-  DeviceTotals* totals_of_part(int part) const;
+  DeviceTotals* totals_of_share(int share) const;
   /// The samples as floats, if an op reads them so.
   void load(const Pass& pass) const;
-  /// The loss, and the head, which is fused with it; in a training pass also the gradient of the outputs, or
-  /// of all activations of the head. `compares`: with the targets; else the outputs alone.
+  /// The loss, and the stack, which is fused with it; in a training pass also the gradient of the outputs, or
+  /// of all activations of the stack. `compares`: with the targets; else the outputs alone.
   void run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const;
   const CompiledNetwork& network() const { return network_; }
   Optimizer& optimizer() { return optimizer_; }
-  const ArrayShare& parameter_share() const { return parameter_share_; }
-  const ArrayShare& buffer_share() const { return buffer_share_; }
+  const ArrayRange& parameter_range() const { return parameter_range_; }
+  const ArrayRange& buffer_range() const { return buffer_range_; }
 
   /// Makes room for the batches of kAugmentAndTrain, whose samples have values of `value_bytes` bytes. To be
   /// called before such a run() or record(); waits for the stream if there was less room before.
@@ -117,7 +117,7 @@ class Program {
   const Array<float>& gradient() const { return gradient_; }
   const Array<float>& buffers() const { return buffers_; }
   const std::vector<Array<float>>& state() const { return state_; }
-  /// Totals per block since they were last cleared, to be added up. The arrays of options.parts.count parts
+  /// Totals per block since they were last cleared, to be added up. The arrays of options.shares.count shares
   /// follow each other; evaluation adds to the first of this device.
   const Array<DeviceTotals>& totals() const { return totals_; }
   const UsedLibraries& libraries() const { return network_.libraries; }
@@ -133,28 +133,28 @@ class Program {
   };
   std::size_t largest_sums() const;
   std::size_t blocks() const;
-  std::size_t block_of_part(int part) const;
+  std::size_t block_of_share(int share) const;
   const Graph& recording(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
   void evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void train(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void train_turn(const Pass& pass) const;
   Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
-  bool step_takes_head(int images) const;
+  bool step_takes_stack(int images) const;
   void take_step(Stream& stream, int images, const StepInput* input) const;
   AugmentedBatch augmented_batch() const;
   std::vector<GradientSource> gradient_sources(const std::byte* block) const;
-  std::vector<GradientSource> part_gradient_sources() const;
+  std::vector<GradientSource> share_gradient_sources() const;
   Optimizer make_optimizer(Stream& stream) const;
 
   const ProgramOptions options_;
   const int channels_, plane_, outputs_;
-  const ArrayShare parameter_share_, buffer_share_;
+  const ArrayRange parameter_range_, buffer_range_;
   CompiledNetwork network_;
   Array<std::byte> sums_;    // of JointPass; empty if there are none
   Array<std::byte> memory_;  // [blocks()][network_.memory_bytes]
   Array<float> parameters_, gradient_, buffers_, mean_, std_;
-  Array<float> part_gradients_;  // empty without options_.parts
-  Array<float> class_weights_;   // of the loss; empty without weights
+  Array<float> share_gradients_;  // empty without options_.shares
+  Array<float> class_weights_;    // of the loss; empty without weights
   LossParameters loss_;
   AugmentPlan augment_;
   Array<AugmentStep> augment_steps_;
@@ -162,7 +162,7 @@ class Program {
   std::vector<Array<float>> state_;
   Array<DeviceTotals> totals_;
   Optimizer optimizer_;
-  std::vector<GradientSum> block_sums_;  // of blocks() parts; empty if batches are trained whole
+  std::vector<GradientSum> block_sums_;  // of blocks() shares; empty if batches are trained whole
   std::map<Key, Graph> recordings_;
 };
 

@@ -11,12 +11,12 @@ namespace {
 bool is_training(Task task) { return task != Task::kEvaluate && task != Task::kPredict; }
 
 // The samples of the passes over a batch of `images`.
-std::set<int> pass_sizes(Task task, int images, const GradientParts& parts) {
+std::set<int> pass_sizes(Task task, int images, const BatchShares& shares) {
   if (!is_training(task)) return {images};
   std::set<int> sizes;
-  for (int turn = 0; turn < parts.turns; ++turn) {
-    const PartSizes of_turn = part_sizes(static_cast<std::size_t>(images), parts, turn);
-    for (int part = 0; part < of_turn.count; ++part) sizes.insert(of_turn.of(part));
+  for (int turn = 0; turn < shares.turns; ++turn) {
+    const ShareSizes of_turn = share_sizes(static_cast<std::size_t>(images), shares, turn);
+    for (int share = 0; share < of_turn.count; ++share) sizes.insert(of_turn.of(share));
   }
   sizes.erase(0);
   return sizes;
@@ -32,7 +32,7 @@ const Graph& Program::recording(Stream& stream, Task task, int steps, int images
   const Key key{task, steps, images};
   const auto found = recordings_.find(key);
   if (found != recordings_.end()) return found->second;
-  for (const int size : pass_sizes(task, images, options_.parts)) {
+  for (const int size : pass_sizes(task, images, options_.shares)) {
     const Pass pass = make_pass(stream, size, {});
     for (const auto& op : network_.ops) op->prepare(pass);
   }
@@ -52,9 +52,9 @@ const Graph& Program::recording(Stream& stream, Task task, int steps, int images
   return recordings_.emplace(key, std::move(graph)).first->second;
 }
 
-DeviceTotals* Program::totals_of_part(int part) const {
-  const auto parts = static_cast<std::size_t>(options_.parts.count);
-  return totals_.data() + totals_.size() / parts * static_cast<std::size_t>(part);
+DeviceTotals* Program::totals_of_share(int share) const {
+  const auto shares = static_cast<std::size_t>(options_.shares.count);
+  return totals_.data() + totals_.size() / shares * static_cast<std::size_t>(share);
 }
 
 Pass Program::make_pass(Stream& stream, int images, const Inputs& inputs) const {
@@ -65,8 +65,8 @@ Pass Program::make_pass(Stream& stream, int images, const Inputs& inputs) const 
       .rows = inputs.rows,
       .parameters = parameters_.data(),
       .buffers = buffers_.data(),
-      .first_parameter = static_cast<int>(parameter_share_.base),
-      .first_buffer = static_cast<int>(buffer_share_.base),
+      .first_parameter = static_cast<int>(parameter_range_.base),
+      .first_buffer = static_cast<int>(buffer_range_.base),
       .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
       .plan = network_.plan,
       .memory = memory_.data()};
@@ -76,7 +76,7 @@ void Program::evaluate(Stream& stream, Task task, int images, const Inputs& inpu
   const Pass pass = make_pass(stream, images, inputs);
   load(pass);
   for (const auto& op : network_.ops) op->forward(pass);
-  run_loss(pass, task == Task::kEvaluate, totals_of_part(options_.parts.first));
+  run_loss(pass, task == Task::kEvaluate, totals_of_share(options_.shares.first));
 }
 
 // Changes the samples of a turn, if the task does; else they are as they come.
@@ -90,8 +90,8 @@ Program::Inputs Program::augmented(Stream& stream, Task task, int images, const 
 // One turn after another; a batch may have fewer samples than there are turns.
 void Program::train(Stream& stream, Task task, int images, const Inputs& inputs) const {
   const auto samples = static_cast<std::size_t>(images);
-  for (int turn = 0; turn < options_.parts.turns; ++turn) {
-    const SampleRange range = samples_of_turn(samples, options_.parts, turn);
+  for (int turn = 0; turn < options_.shares.turns; ++turn) {
+    const SampleRange range = samples_of_turn(samples, options_.shares, turn);
     if (range.size() == 0) continue;
     const Inputs of_turn = augmented(stream, task, static_cast<int>(range.size()),
                                      {inputs.input, inputs.rows + range.begin, inputs.numbers + range.begin});
@@ -104,19 +104,19 @@ void Program::train(Stream& stream, Task task, int images, const Inputs& inputs)
 void Program::train_turn(const Pass& pass) const {
   load(pass);
   for (const auto& op : network_.ops) op->forward(pass);
-  run_loss(pass, true, totals_of_part(0));
-  if (network_.head && !step_takes_head(pass.images)) network_.head->backward_weights(pass);
+  run_loss(pass, true, totals_of_share(0));
+  if (network_.stack && !step_takes_stack(pass.images)) network_.stack->backward_weights(pass);
   for (const std::size_t op : network_.backward) network_.ops[op]->backward(pass);
 }
 
-Pass Program::training_pass(Stream& stream, const Inputs& inputs, int part, const SampleRange& samples,
+Pass Program::training_pass(Stream& stream, const Inputs& inputs, int share, const SampleRange& samples,
                             const JointPass& joint) const {
   Pass pass = make_pass(stream, static_cast<int>(samples.size()), inputs);
   pass.training = true;
   pass.first_image = static_cast<int>(samples.begin);
-  pass.memory = memory_.data() + block_of_part(part) * network_.memory_bytes;
-  pass.joint = options_.parts.count > 1 ? &joint : nullptr;
-  pass.part = part;
+  pass.memory = memory_.data() + block_of_share(share) * network_.memory_bytes;
+  pass.joint = options_.shares.count > 1 ? &joint : nullptr;
+  pass.share = share;
   return pass;
 }
 
@@ -126,32 +126,32 @@ void Program::leave_sums(const Op& op, Phase phase, const Pass& pass) const {
     op.leave_sums(pass, phase);
   } else {
     // Nobody reads them, but they are exchanged; and no graph is empty.
-    pass.stream.clear(sums_.data() + static_cast<std::size_t>(pass.part) * bytes, bytes);
+    pass.stream.clear(sums_.data() + static_cast<std::size_t>(pass.share) * bytes, bytes);
   }
 }
 
-void Program::sum_gradient(Stream& stream, int part, bool has_samples, bool add) const {
-  if (options_.parts.is_whole()) return;
-  float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
+void Program::sum_gradient(Stream& stream, int share, bool has_samples, bool add) const {
+  if (options_.shares.is_whole()) return;
+  float* gradient = share_gradients_.data() + static_cast<std::size_t>(share) * parameters_.size();
   if (has_samples) {
-    block_sums_[block_of_part(part)].run(stream, add, gradient);
+    block_sums_[block_of_share(share)].run(stream, add, gradient);
   } else if (!add) {
     stream.clear(gradient, parameters_.size() * sizeof(float));
   }
 }
 
-// Whether the optimizer's kernel computes the weight gradients of the head.
-bool Program::step_takes_head(int images) const {
-  return network_.head && options_.parts.is_whole() &&
-         optimizer_.takes_stack(images, network_.head->gradient_parts());
+// Whether the optimizer's kernel computes the weight gradients of the stack.
+bool Program::step_takes_stack(int images) const {
+  return network_.stack && options_.shares.is_whole() &&
+         optimizer_.takes_stack(images, network_.stack->gradient_slices());
 }
 
 void Program::take_step(Stream& stream, int images, const StepInput* input) const {
-  if (step_takes_head(images)) {
+  if (step_takes_stack(images)) {
     const Pass pass = make_pass(stream, images, {});
-    optimizer_.step_with_stack(stream, input, network_.head->weight_gradients(pass), images,
-                               network_.head->gradient_parts());
-  } else if (network_.head || network_.output_gradient) {
+    optimizer_.step_with_stack(stream, input, network_.stack->weight_gradients(pass), images,
+                               network_.stack->gradient_slices());
+  } else if (network_.stack || network_.output_gradient) {
     optimizer_.step(stream, input);
   }
 }
@@ -163,8 +163,8 @@ void Program::load(const Pass& pass) const {
 }
 
 void Program::run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const {
-  if (network_.head) {
-    network_.head->run(pass, compares ? &loss_ : nullptr, totals);
+  if (network_.stack) {
+    network_.stack->run(pass, compares ? &loss_ : nullptr, totals);
   } else if (compares) {
     float* gradient = pass.training ? pass.data(network_.output_gradient) : nullptr;
     loss(pass.stream, loss_, pass.input, pass.rows, pass.images, outputs_, pass.data(network_.output), totals,

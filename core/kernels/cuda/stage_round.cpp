@@ -5,36 +5,36 @@
 namespace sweep::cuda {
 namespace {
 
-// Cuts the part, which has samples, into pieces of nearly equal numbers of units.
-void append_part(StageRound& round, StageRound::Part part, const RoundOptions& options) {
-  const std::size_t size = part.samples.size(), units = (size + options.unit - 1) / options.unit;
-  part.pieces = std::min(units, std::max<std::size_t>(options.pieces, 1));
+// Cuts the share, which has samples, into pieces of nearly equal numbers of units.
+void append_share(StageRound& round, StageRound::Share share, const RoundOptions& options) {
+  const std::size_t size = share.samples.size(), units = (size + options.unit - 1) / options.unit;
+  share.pieces = std::min(units, std::max<std::size_t>(options.pieces, 1));
   const auto begin_of = [&](std::size_t piece) {
-    const std::size_t unit = run_begin(units, static_cast<int>(part.pieces), static_cast<int>(piece));
+    const std::size_t unit = run_begin(units, static_cast<int>(share.pieces), static_cast<int>(piece));
     return static_cast<int>(std::min(size, unit * options.unit));
   };
-  for (std::size_t piece = 0; piece < part.pieces; ++piece)
-    round.pieces.push_back({round.parts.size(), begin_of(piece), begin_of(piece + 1)});
-  round.parts.push_back(part);
+  for (std::size_t piece = 0; piece < share.pieces; ++piece)
+    round.pieces.push_back({round.shares.size(), begin_of(piece), begin_of(piece + 1)});
+  round.shares.push_back(share);
 }
 
 }  // namespace
 
 std::vector<StageRound> training_rounds(std::size_t samples, const RoundOptions& options) {
-  const GradientParts& parts = options.parts;
+  const BatchShares& shares = options.shares;
   std::vector<StageRound> rounds;
-  for (int turn = 0; turn < parts.turns; ++turn) {
-    const SampleRange all = samples_of_turn(samples, parts, turn);
+  for (int turn = 0; turn < shares.turns; ++turn) {
+    const SampleRange all = samples_of_turn(samples, shares, turn);
     if (all.size() == 0) continue;
-    const SampleRange own = samples_of_parts(samples, parts, turn, parts.first, parts.end);
-    const std::size_t fed = own_samples_before(samples, parts, turn);
+    const SampleRange own = samples_of_shares(samples, shares, turn, shares.first, shares.end);
+    const std::size_t fed = own_samples_before(samples, shares, turn);
     const StageRound empty{
-        .parts = {}, .pieces = {}, .sizes = part_sizes(samples, parts, turn), .adds = all.begin > 0};
+        .shares = {}, .pieces = {}, .sizes = share_sizes(samples, shares, turn), .adds = all.begin > 0};
     if (options.together) rounds.push_back(empty);
-    for (int number = parts.first; number < parts.end; ++number) {
+    for (int number = shares.first; number < shares.end; ++number) {
       if (!options.together) rounds.push_back(empty);
-      const SampleRange range = samples_of_parts(samples, parts, turn, number, number + 1);
-      append_part(rounds.back(), {number, range, fed + range.begin - own.begin}, options);
+      const SampleRange range = samples_of_shares(samples, shares, turn, number, number + 1);
+      append_share(rounds.back(), {number, range, fed + range.begin - own.begin}, options);
     }
   }
   return rounds;
@@ -42,7 +42,7 @@ std::vector<StageRound> training_rounds(std::size_t samples, const RoundOptions&
 
 StageRound evaluation_round(std::size_t samples, const RoundOptions& options) {
   StageRound round;
-  append_part(round, {options.parts.first, {0, samples}}, options);
+  append_share(round, {options.shares.first, {0, samples}}, options);
   return round;
 }
 

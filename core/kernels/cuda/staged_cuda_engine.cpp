@@ -9,8 +9,8 @@ namespace {
 class StagedCudaEngine final : public cuda::NetworkEngine<cuda::NetworkInStages> {
  public:
   StagedCudaEngine(const Network& network, const EngineOptions& options, const std::vector<Stage>& stages)
-      : NetworkEngine(network, options, options, stages,
-                      cuda::GradientParts{.turns = cuda::turns_of(options)}, options.batch_size) {}
+      : NetworkEngine(network, options, options, stages, cuda::BatchShares{.turns = cuda::turns_of(options)},
+                      options.batch_size) {}
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);

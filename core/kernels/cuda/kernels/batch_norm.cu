@@ -1,7 +1,7 @@
 // Statistics and gradients are sums over the images · plane values of a channel. Grid of the run kernels:
 // (channels, runs) blocks of 256 threads; a block reduces one run of values of one channel. Then one thread
 // per channel joins the runs in order. Their number depends on the shapes alone, so the bits do, too. Where
-// devices share a batch, one thread per channel then joins what each part of it has left.
+// devices share a batch, one thread per channel then joins what each share of it has left.
 #include "core/kernels/cuda/kernels/batch_norm.h"
 
 #include "core/kernels/cuda/kernels/sum_order.h"
@@ -104,25 +104,25 @@ __global__ void join_statistics_kernel(BatchNormShape s, int images, int runs, c
   });
 }
 
-// part: [channels] means, then [channels] sums of squared distances.
-__global__ void part_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
-                                       const float* squares, double* part) {
+// share: [channels] means, then [channels] sums of squared distances.
+__global__ void share_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
+                                        const float* squares, double* share) {
   for_each_index(s.channels, [=](int c) {
     const Moments moments = moments_of_runs(images * s.plane, runs, means + c * runs, squares + c * runs);
-    part[c] = moments.mean;
-    part[s.channels + c] = moments.square;
+    share[c] = moments.mean;
+    share[s.channels + c] = moments.square;
   });
 }
 
-// parts: [sizes.count] of what part_statistics_kernel() has written.
-__global__ void join_part_statistics_kernel(BatchNormShape s, PartSizes sizes, const double* parts,
-                                            StatisticsArrays to) {
+// shares: [sizes.count] of what share_statistics_kernel() has written.
+__global__ void join_share_statistics_kernel(BatchNormShape s, ShareSizes sizes, const double* shares,
+                                             StatisticsArrays to) {
   for_each_index(s.channels, [=](int c) {
     Moments moments;
-    for (int part = 0; part < sizes.count; ++part) {
-      const int images = sizes.of(part);
+    for (int share = 0; share < sizes.count; ++share) {
+      const int images = sizes.of(share);
       if (images == 0) continue;
-      const double* statistics = parts + static_cast<std::ptrdiff_t>(part) * 2 * s.channels;
+      const double* statistics = shares + static_cast<std::ptrdiff_t>(share) * 2 * s.channels;
       moments.add(statistics[c], statistics[s.channels + c], static_cast<double>(images) * s.plane);
     }
     write_statistics(s, c, moments, to);
@@ -179,12 +179,12 @@ __global__ void join_gradients_kernel(int channels, int runs, const float* sums,
   });
 }
 
-// parts: [sizes.count][count]; totals [count].
-__global__ void join_part_gradients_kernel(PartSizes sizes, int count, const float* parts, float* totals) {
+// shares: [sizes.count][count]; totals [count].
+__global__ void join_share_gradients_kernel(ShareSizes sizes, int count, const float* shares, float* totals) {
   for_each_index(count, [=](int i) {
     float total = 0.0f;
-    for (int part = 0; part < sizes.count; ++part) {
-      if (sizes.of(part) > 0) total += parts[static_cast<std::ptrdiff_t>(part) * count + i];
+    for (int share = 0; share < sizes.count; ++share) {
+      if (sizes.of(share) > 0) total += shares[static_cast<std::ptrdiff_t>(share) * count + i];
     }
     totals[i] = total;
   });
@@ -227,15 +227,15 @@ void batch_norm_statistics(Stream& stream, const BatchNormShape& s, int images, 
                   StatisticsArrays{mean, inverse, running_mean, running_var});
 }
 
-void batch_norm_part_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
-                                float* scratch, double* part) {
-  join_statistics(stream, part_statistics_kernel, s, images, in, scratch, part);
+void batch_norm_share_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
+                                 float* scratch, double* share) {
+  join_statistics(stream, share_statistics_kernel, s, images, in, scratch, share);
 }
 
-void batch_norm_join_statistics(Stream& stream, const BatchNormShape& s, const PartSizes& sizes,
-                                const double* parts, float* mean, float* inverse, float* running_mean,
+void batch_norm_join_statistics(Stream& stream, const BatchNormShape& s, const ShareSizes& sizes,
+                                const double* shares, float* mean, float* inverse, float* running_mean,
                                 float* running_var) {
-  launch(stream, join_part_statistics_kernel, blocks_for(s.channels), {kThreads}, s, sizes, parts,
+  launch(stream, join_share_statistics_kernel, blocks_for(s.channels), {kThreads}, s, sizes, shares,
          StatisticsArrays{mean, inverse, running_mean, running_var});
 }
 
@@ -264,10 +264,10 @@ void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& s, int image
          totals, grad_parameters);
 }
 
-void batch_norm_join_gradients(Stream& stream, const BatchNormShape& s, const PartSizes& sizes,
-                               const float* parts, float* totals) {
-  launch(stream, join_part_gradients_kernel, blocks_for(2 * s.channels), {kThreads}, sizes, 2 * s.channels,
-         parts, totals);
+void batch_norm_join_gradients(Stream& stream, const BatchNormShape& s, const ShareSizes& sizes,
+                               const float* shares, float* totals) {
+  launch(stream, join_share_gradients_kernel, blocks_for(2 * s.channels), {kThreads}, sizes, 2 * s.channels,
+         shares, totals);
 }
 
 void batch_norm_backward(Stream& stream, const BatchNormShape& s, int images, std::int64_t batch_images,

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/kernels/cuda/kernels/part_sizes.h"
+#include "core/kernels/cuda/kernels/share_sizes.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 
 namespace sweep::cuda {
@@ -22,13 +22,13 @@ void batch_norm_statistics(Stream& stream, const BatchNormShape& shape, int imag
                            float* scratch, float* mean, float* inverse, float* running_mean,
                            float* running_var);
 
-/// The same of a batch in parts. What a part leaves, with `images` > 0 of them: [channels] means, then
+/// The same of a batch in shares. What a share leaves, with `images` > 0 of them: [channels] means, then
 /// [channels] sums of squared distances.
-void batch_norm_part_statistics(Stream& stream, const BatchNormShape& shape, int images, const float* in,
-                                float* scratch, double* part);
-/// parts: [sizes.count] of the above, of which those of empty parts are not read.
-void batch_norm_join_statistics(Stream& stream, const BatchNormShape& shape, const PartSizes& sizes,
-                                const double* parts, float* mean, float* inverse, float* running_mean,
+void batch_norm_share_statistics(Stream& stream, const BatchNormShape& shape, int images, const float* in,
+                                 float* scratch, double* share);
+/// shares: [sizes.count] of the above, of which those of empty shares are not read.
+void batch_norm_join_statistics(Stream& stream, const BatchNormShape& shape, const ShareSizes& sizes,
+                                const double* shares, float* mean, float* inverse, float* running_mean,
                                 float* running_var);
 
 /// Evaluation: mean and inverse from the running statistics.
@@ -47,11 +47,11 @@ void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& shape, int i
                               const float* grad_out, const float* mean, const float* inverse, float* scratch,
                               float* totals, float* grad_parameters);
 
-/// Adds up those sums of a batch's parts, [sizes.count][2 · channels], but of empty ones.
-void batch_norm_join_gradients(Stream& stream, const BatchNormShape& shape, const PartSizes& sizes,
-                               const float* parts, float* totals);
+/// Adds up those sums of a batch's shares, [sizes.count][2 · channels], but of empty ones.
+void batch_norm_join_gradients(Stream& stream, const BatchNormShape& shape, const ShareSizes& sizes,
+                               const float* shares, float* totals);
 
-/// The gradient of the input, added to what is there if `add`. batch_images: of all parts of the batch, as
+/// The gradient of the input, added to what is there if `add`. batch_images: of all shares of the batch, as
 /// mean, inverse and totals are.
 void batch_norm_backward(Stream& stream, const BatchNormShape& shape, int images, std::int64_t batch_images,
                          const float* in, const float* grad_out, const float* mean, const float* inverse,

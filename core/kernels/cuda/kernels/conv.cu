@@ -87,7 +87,7 @@ struct Forward {
 };
 
 // C: [output channels of a group][taps, then one column for the bias, where B is 1], k: images and positions
-// of the output. Slices: [parts of the sums][groups]. A is grad_out.
+// of the output. Slices: [of the sums][groups]. A is grad_out.
 struct BackwardWeights {
   using Row = int;
   using Column = Position;
@@ -97,10 +97,10 @@ struct BackwardWeights {
   Indices indices;
   const float *in, *grad_out;
   float* gradient;
-  int rows, columns, slices, taps, positions, parts, weights, gradient_floats, in_plane, out_plane;
+  int rows, columns, slices, taps, positions, sum_slices, weights, gradient_floats, in_plane, out_plane;
 
   __device__ SumRange range(int slice) const {
-    return part_of(positions, parts, slice / indices.shape.groups);
+    return slice_of(positions, sum_slices, slice / indices.shape.groups);
   }
   __device__ Row row(int slice, int m) const { return (slice % indices.shape.groups * rows + m) * out_plane; }
   __device__ Column column(int slice, int n) const {
@@ -121,8 +121,8 @@ struct BackwardWeights {
   }
   __device__ void store(int slice, int m, int n, float sum) const {
     const int channel = slice % indices.shape.groups * rows + m;
-    float* part = gradient + static_cast<std::ptrdiff_t>(slice / indices.shape.groups) * gradient_floats;
-    part[n == taps ? weights + channel : channel * taps + n] = sum;
+    float* to = gradient + static_cast<std::ptrdiff_t>(slice / indices.shape.groups) * gradient_floats;
+    to[n == taps ? weights + channel : channel * taps + n] = sum;
   }
 };
 
@@ -188,12 +188,12 @@ void conv_forward(Stream& stream, const ConvShape& s, int images, const float* i
                                  .in_plane = s.in_height * s.in_width});
 }
 
-int conv_gradient_parts(const ConvShape& s, int images) {
-  return sum_parts(s.out_channels, s.taps() + (s.bias ? 1 : 0),
-                   static_cast<std::int64_t>(images) * s.out_height * s.out_width);
+int conv_gradient_slices(const ConvShape& s, int images) {
+  return sum_slices(s.out_channels, s.taps() + (s.bias ? 1 : 0),
+                    static_cast<std::int64_t>(images) * s.out_height * s.out_width);
 }
 
-void conv_backward_weights(Stream& stream, const ConvShape& s, int images, int parts, const float* in,
+void conv_backward_weights(Stream& stream, const ConvShape& s, int images, int slices, const float* in,
                            const float* grad_out, float* gradient) {
   launch_product(stream, BackwardWeights{.indices = Indices(s),
                                          .in = in,
@@ -201,10 +201,10 @@ void conv_backward_weights(Stream& stream, const ConvShape& s, int images, int p
                                          .gradient = gradient,
                                          .rows = s.group_out(),
                                          .columns = s.taps() + (s.bias ? 1 : 0),
-                                         .slices = parts * s.groups,
+                                         .slices = slices * s.groups,
                                          .taps = s.taps(),
                                          .positions = images * s.out_height * s.out_width,
-                                         .parts = parts,
+                                         .sum_slices = slices,
                                          .weights = s.weights(),
                                          .gradient_floats = s.gradient_floats(),
                                          .in_plane = s.in_height * s.in_width,

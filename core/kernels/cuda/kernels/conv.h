@@ -26,12 +26,12 @@ struct ConvShape {
 void conv_forward(Stream& stream, const ConvShape& shape, int images, const float* in, const float* weight,
                   const float* bias, bool relu, float* out);
 
-/// `parts` for conv_backward_weights() with batches of up to `images`.
-int conv_gradient_parts(const ConvShape& shape, int images);
+/// `slices` for conv_backward_weights() with batches of up to `images`.
+int conv_gradient_slices(const ConvShape& shape, int images);
 
-/// Writes `gradient` [parts][gradient_floats()]: sums over a part of the images and positions each, to be
+/// Writes `gradient` [slices][gradient_floats()]: sums over a part of the images and positions each, to be
 /// added up.
-void conv_backward_weights(Stream& stream, const ConvShape& shape, int images, int parts, const float* in,
+void conv_backward_weights(Stream& stream, const ConvShape& shape, int images, int slices, const float* in,
                            const float* grad_out, float* gradient);
 
 /// The gradient of the input, added to what grad_in holds if `add`.

@@ -64,7 +64,7 @@ struct ConvPoolArrays {
   float* out = nullptr;  // [images][outputs()]: pool(relu(conv)); forward: nullptr if nobody reads it
   std::uint8_t* argmax =
       nullptr;  // [images][argmax_bytes()]: 0 … 3, the window's maximum, or kDeadRelu; as `out`
-  float* gradient = nullptr;  // [parts][gradient_floats()], to be added up over the parts
+  float* gradient = nullptr;  // [slices][gradient_floats()], to be added up over the slices
 };
 /// Marks an output that is 0 because the relu has cut off the maximum: no gradient passes.
 inline constexpr std::uint8_t kDeadRelu = 4;
@@ -73,13 +73,13 @@ inline constexpr std::uint8_t kDeadRelu = 4;
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
                        const ConvPoolArrays* arrays);
 
-/// Parts that conv_pool_backward() writes for batches of up to `images`.
-int conv_pool_gradient_parts(int images);
+/// Slices that conv_pool_backward() writes for batches of up to `images`.
+int conv_pool_gradient_slices(int images);
 
 /// Reads the `out` and `argmax` that forward has written. grad_out [images][outputs() of the last]. grad_in
 /// [images][channels][height][width] of the first, added to what is there if `add`; nullptr if nobody needs
 /// it.
-void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
+void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int slices,
                         const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out,
                         bool add, float* grad_in);
 

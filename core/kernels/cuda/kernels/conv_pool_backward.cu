@@ -1,6 +1,6 @@
 // The backward kernel of conv_pool.h: gradients of the weights and, where needed, of the input.
 //
-// Grid: one block of 384 threads per part of the weight gradients, kResidentConvBlocks at most. A block takes
+// Grid: a block of 384 threads per slice of the weight gradients, kResidentConvBlocks at most. A block takes
 // a fixed range of consecutive images, one after the other, so the order of every sum depends on batch size
 // and shapes only. For each image it goes through the convolutions from last to first: the weight gradient
 // (conv_pool_weight_gradient.h), which stays in registers until the last image, and the gradient of the input
@@ -20,7 +20,6 @@
 #include "core/kernels/cuda/kernels/conv_pool_input_gradient.h"
 #include "core/kernels/cuda/kernels/conv_pool_weight_gradient.h"
 #include "core/kernels/cuda/kernels/product.h"
-#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {
@@ -53,7 +52,7 @@ struct Layout {
   int weights[kMaxConvPools], all_windows[kMaxConvPools];
   int grad_out;  // [outputs()] of the last convolution
   int zeros;     // a FloatPair
-  int sums;      // InputGradientSums; in the end the parts of the weight gradient
+  int sums;      // InputGradientSums; in the end the slices of the weight gradient
   int floats;
 };
 
@@ -107,7 +106,7 @@ struct BackwardKernel {
 
   // The block's images.
   __device__ SumRange image_range() const {
-    return part_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
+    return slice_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
   }
 
   __device__ void load_early() const {
@@ -241,7 +240,7 @@ struct BackwardKernel {
     }
   }
 
-  // Writes the block's part of convolution l's gradient.
+  // Writes the block's slice of convolution l's gradient.
   __device__ void write_gradient(float* shared, int l, const RowGradient& gradient) const {
     const Convolution& c = convolutions[l];
     gradient.write(c.shape, c.weight_threads, shared + layout.sums,
@@ -250,7 +249,7 @@ struct BackwardKernel {
 };
 
 template <int kCount, int kKernel, int kThreadCount>
-void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
+void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int slices,
                      const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out, bool add,
                      float* grad_in) {
   BackwardKernel<kCount, kKernel, kThreadCount> kernel{
@@ -265,7 +264,7 @@ void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int
     kernel.convolutions[l] = Convolution(chain.shapes[l]);
     kernel.arrays[l] = arrays[l];
   }
-  launch_functor(stream, kernel, {static_cast<unsigned>(parts)},
+  launch_functor(stream, kernel, {static_cast<unsigned>(slices)},
                  {{kThreadCount}, conv_pool_backward_bytes(chain, grad_in != nullptr)});
 }
 
@@ -285,11 +284,11 @@ std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_grad
   return static_cast<std::size_t>(layout_of(chain, input_gradient).floats) * sizeof(float);
 }
 
-int conv_pool_gradient_parts(int images) {
+int conv_pool_gradient_slices(int images) {
   return images < kResidentConvBlocks ? images : kResidentConvBlocks;
 }
 
-void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
+void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int slices,
                         const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out,
                         bool add, float* grad_in) {
   int threads = kConvBackwardThreads;
@@ -301,7 +300,7 @@ void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, 
   const bool wide = chain.shapes[0].kernel_width == 5;
   const auto launch = threads > kFew ? (wide ? launch_for<5, kMany> : launch_for<3, kMany>)
                                      : (wide ? launch_for<5, kFew> : launch_for<3, kFew>);
-  launch(chain.count)(stream, chain, images, parts, in, arrays, grad_out, add, grad_in);
+  launch(chain.count)(stream, chain, images, slices, in, arrays, grad_out, add, grad_in);
 }
 
 }  // namespace sweep::cuda

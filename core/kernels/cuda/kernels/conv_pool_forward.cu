@@ -1,7 +1,5 @@
 #include "core/kernels/cuda/kernels/conv_pool_forward.h"
 
-#include "core/kernels/cuda/kernels/sum_order.h"
-
 namespace sweep::cuda {
 namespace {
 

@@ -4,12 +4,12 @@
 // block, in registers. For each pooled output of the channel it reads the gradient and where the maximum's
 // input window begins, then the row's inputs: per output 2 + kernel_width words of shared memory and
 // kernel_width multiplications. If there are several times as many threads as rows, each part of the threads
-// has a part of the pooled positions, and the sums of all parts are added up in order at the end.
+// has a part of the pooled positions, and the sums of all slices are added up in order at the end.
 //
 // Banks: kernel row r of an output channel, over all input channels, reads at row_stride · r + const from one
 // image row on, because planes are kernel_height rows apart modulo the banks (weight_gradient_image()).
 // Strides are odd, so the 32 rows of a warp are in 32 banks, as long as their maxima are at the same
-// position. The threads of an output channel therefore fill whole warps where that costs no part.
+// position. The threads of an output channel therefore fill whole warps where that costs no slice.
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
@@ -32,7 +32,7 @@ inline PaddedImage weight_gradient_image(const ConvPoolShape& s) {
   return {s, row_stride, plane + missing};
 }
 
-/// How the threads divide the kernel rows: [parts][out_channels][channel_threads], of which the first
+/// How the threads divide the kernel rows: [slices][out_channels][channel_threads], of which the first
 /// channel_rows of each channel have one.
 struct WeightGradientThreads {
   WeightGradientThreads() = default;
@@ -41,28 +41,28 @@ struct WeightGradientThreads {
     const int all_rows = s.out_channels * channel_rows;
     threads = all_rows <= kConvBackwardThreads ? kConvBackwardThreads : kWideConvBackwardThreads;
     const int positions = s.pool_height * s.pool_width;
-    const int dense_parts = threads / round_up(all_rows, kWarpThreads);
-    if (threads / (s.out_channels * channel_threads) < dense_parts) channel_threads = channel_rows;
-    part_threads = round_up(s.out_channels * channel_threads, kWarpThreads);
-    part_positions = round_up(ceil_div(positions, dense_parts), kWindowsAtOnce);
-    parts = ceil_div(positions, part_positions);
-    window_stride = parts * part_positions | 1;
+    const int dense_slices = threads / round_up(all_rows, kWarpThreads);
+    if (threads / (s.out_channels * channel_threads) < dense_slices) channel_threads = channel_rows;
+    slice_threads = round_up(s.out_channels * channel_threads, kWarpThreads);
+    slice_positions = round_up(ceil_div(positions, dense_slices), kWindowsAtOnce);
+    slices = ceil_div(positions, slice_positions);
+    window_stride = slices * slice_positions | 1;
   }
 
   int channel_rows, channel_threads;
-  int threads;       // of the block, at least
-  int part_threads;  // whole warps, so that a warp works at one pooled position
-  int parts;
+  int threads;        // of the block, at least
+  int slice_threads;  // whole warps, so that a warp works at one pooled position
+  int slices;
 
-  int part_positions;  // pooled positions of a part, a multiple of kWindowsAtOnce; some of the last may not
-                       // exist
+  int slice_positions;  // pooled positions of a slice, a multiple of kWindowsAtOnce; some of the last may not
+                        // exist
   // WindowGradients from an output channel to the next, zeros at the end. Odd, so that threads of different
   // channels read different banks.
   int window_stride;
 
   constexpr int window_floats(const ConvPoolShape& s) const { return 2 * s.out_channels * window_stride; }
-  /// Floats of the sums that parts leave to each other in shared memory.
-  int sum_floats(const ConvPoolShape& s) const { return parts > 1 ? parts * s.gradient_floats() : 0; }
+  /// Floats of the sums that slices leave to each other in shared memory.
+  int sum_floats(const ConvPoolShape& s) const { return slices > 1 ? slices * s.gradient_floats() : 0; }
 };
 
 /// One thread's kernel row. kKernel: the kernel's width, so that loops are unrolled.
@@ -77,20 +77,20 @@ class KernelRowGradient {
     // Threads without a row add up the last one of their channel once more: they read what others read.
     Row row(s, threads);
     const auto at_most = [](int& number, int count) { number = number < count ? number : count - 1; };
-    at_most(row.part, threads.parts);
+    at_most(row.slice, threads.slices);
     at_most(row.channel, s.out_channels);
     at_most(row.number, threads.channel_rows);
     const int in_channel = row.number / s.kernel_height, ky = row.number - in_channel * s.kernel_height;
     inputs_ = image + in_channel * layout.plane_stride + ky * layout.row_stride;
-    windows_ = windows + 2 * (row.channel * threads.window_stride + row.part * threads.part_positions);
+    windows_ = windows + 2 * (row.channel * threads.window_stride + row.slice * threads.slice_positions);
   }
 
   /// Adds the image that lies in shared memory.
   __device__ void add_image(const WeightGradientThreads& threads, const float* shared) {
-    if (static_cast<int>(threadIdx.x) >= threads.parts * threads.part_threads) return;
+    if (static_cast<int>(threadIdx.x) >= threads.slices * threads.slice_threads) return;
     const float* row = shared + inputs_;
     const auto* windows = reinterpret_cast<const WindowGradient*>(shared + windows_);
-    for (int left = threads.part_positions; left > 0; left -= kWindowsAtOnce, windows += kWindowsAtOnce) {
+    for (int left = threads.slice_positions; left > 0; left -= kWindowsAtOnce, windows += kWindowsAtOnce) {
       for (int n = 0; n < kWindowsAtOnce; ++n) add_window(row, windows[n]);
     }
   }
@@ -103,17 +103,17 @@ class KernelRowGradient {
     const int floats = s.gradient_floats();
     __syncthreads();
     if (row.exists) {
-      float* to = threads.parts > 1 ? sums + row.part * floats : gradient;
+      float* to = threads.slices > 1 ? sums + row.slice * floats : gradient;
       for (int kx = 0; kx < kKernel; ++kx)
         to[(row.channel * threads.channel_rows + row.number) * kKernel + kx] = weights_[kx];
       // Every row of an output channel has added up the channel's bias gradient.
       if (s.bias && row.number == 0) to[s.weights() + row.channel] = bias_;
     }
-    if (threads.parts == 1) return;
+    if (threads.slices == 1) return;
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < floats; i += static_cast<int>(blockDim.x)) {
       float sum = sums[i];
-      for (int part = 1; part < threads.parts; ++part) sum += sums[part * floats + i];
+      for (int slice = 1; slice < threads.slices; ++slice) sum += sums[slice * floats + i];
       gradient[i] = sum;
     }
   }
@@ -122,13 +122,13 @@ class KernelRowGradient {
   // Which row the thread has.
   struct Row {
     __device__ Row(const ConvPoolShape& s, const WeightGradientThreads& threads)
-        : part(static_cast<int>(threadIdx.x) / threads.part_threads) {
-      const int thread = static_cast<int>(threadIdx.x) - part * threads.part_threads;
+        : slice(static_cast<int>(threadIdx.x) / threads.slice_threads) {
+      const int thread = static_cast<int>(threadIdx.x) - slice * threads.slice_threads;
       channel = thread / threads.channel_threads;
       number = thread - channel * threads.channel_threads;
-      exists = part < threads.parts && channel < s.out_channels && number < threads.channel_rows;
+      exists = slice < threads.slices && channel < s.out_channels && number < threads.channel_rows;
     }
-    int part, channel, number;
+    int slice, channel, number;
     bool exists;
   };
 
@@ -140,7 +140,7 @@ class KernelRowGradient {
     bias_ += gradient.value;
   }
 
-  // Where the row's inputs and the part's WindowGradients begin, in floats of shared memory.
+  // Where the row's inputs and the slice's WindowGradients begin, in floats of shared memory.
   int inputs_, windows_;
 };
 

@@ -36,7 +36,7 @@ struct Forward {
 };
 
 // gradient = grad_outᵀ · in. C: [outputs][inputs, then one column for the bias, where B is 1], k: images.
-// Slices are parts of the sums.
+// Slices share out each sum.
 struct BackwardWeights {
   using Row = Offset;
   using Column = Offset;
@@ -46,7 +46,7 @@ struct BackwardWeights {
   float* gradient;
   int rows, columns, slices, images, in_features, weights, gradient_floats;
 
-  __device__ SumRange range(int slice) const { return part_of(images, slices, slice); }
+  __device__ SumRange range(int slice) const { return slice_of(images, slices, slice); }
   __device__ Row row(int /*slice*/, int m) const { return m; }
   __device__ Column column(int /*slice*/, int n) const { return n; }
   __device__ Depth a_depth(int k) const { return k * rows; }
@@ -54,8 +54,8 @@ struct BackwardWeights {
   __device__ float a(Row m, Depth k) const { return grad_out[k + m]; }
   __device__ float b(Depth k, Column n) const { return n == in_features ? 1.0f : in[k + n]; }
   __device__ void store(int slice, int m, int n, float sum) const {
-    float* part = gradient + static_cast<std::ptrdiff_t>(slice) * gradient_floats;
-    part[n == in_features ? weights + m : m * in_features + n] = sum;
+    float* to = gradient + static_cast<std::ptrdiff_t>(slice) * gradient_floats;
+    to[n == in_features ? weights + m : m * in_features + n] = sum;
   }
 };
 
@@ -86,14 +86,14 @@ struct BackwardInput {
 // 12.6 KiB for 128 threads.
 using GradientTile = Tile<64, 32, 16, 4, 4>;
 
-BackwardWeights backward_weights(const LinearGradient& layer, int images, int parts) {
+BackwardWeights backward_weights(const LinearGradient& layer, int images, int slices) {
   const LinearShape& s = layer.shape;
   return {.in = layer.in,
           .grad_out = layer.grad_out,
           .gradient = layer.gradient,
           .rows = s.out_features,
           .columns = s.in_features + (s.bias ? 1 : 0),
-          .slices = parts,
+          .slices = slices,
           .images = images,
           .in_features = s.in_features,
           .weights = s.weights(),
@@ -115,20 +115,20 @@ void linear_forward(Stream& stream, const LinearShape& s, int images, const floa
                                  .in_features = s.in_features});
 }
 
-int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
+int linear_gradient_slices(std::span<const LinearShape> shapes, int images) {
   std::int64_t tiles = 0;
   for (const LinearShape& s : shapes)
     tiles += static_cast<std::int64_t>(ceil_div(s.out_features, GradientTile::kRows)) *
              ceil_div(s.in_features + (s.bias ? 1 : 0), GradientTile::kColumns);
-  const int most = ceil_div(images, static_cast<int>(kLeastProductsPerPart)),
+  const int most = ceil_div(images, static_cast<int>(kLeastProductsPerSlice)),
             wanted = static_cast<int>((kLinearGradientBlocks + tiles - 1) / tiles);
   return most < 1 ? 1 : most < wanted ? most : wanted;
 }
 
-void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts) {
+void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int slices) {
   using Products = ProductsKernel<GradientTile, BackwardWeights, kMaxGradients>;
   Products products;
-  for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, parts));
+  for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, slices));
   launch_functor(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMaxThreads}});
 }
 

@@ -22,20 +22,20 @@ void linear_forward(Stream& stream, const LinearShape& shape, int images, const 
                     const float* weight, const float* bias, bool relu, float* out);
 
 /// The arrays of one layer: in [images][in_features], grad_out [images][out_features], gradient
-/// [parts][gradient_floats()].
+/// [slices][gradient_floats()].
 struct LinearGradient {
   LinearShape shape;
   const float *in, *grad_out;
   float* gradient;
 };
 
-/// `parts` for linear_backward_weights() of these layers, with batches of up to `images`.
-int linear_gradient_parts(std::span<const LinearShape> shapes, int images);
+/// `slices` for linear_backward_weights() of these layers, with batches of up to `images`.
+int linear_gradient_slices(std::span<const LinearShape> shapes, int images);
 
 /// Writes the gradients of up to kMaxGradients layers with one kernel: sums over a part of the images each,
 /// to be added up.
 inline constexpr int kMaxGradients = 6;
-void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts);
+void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int slices);
 
 /// grad_in = grad_out · weight, added to what is there if `add`.
 void linear_backward_input(Stream& stream, const LinearShape& shape, int images, const float* grad_out,

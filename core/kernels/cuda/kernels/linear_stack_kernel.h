@@ -1,8 +1,8 @@
 // What a block does with its samples in the kernel of linear_stack.h, and in others that do the same.
 //
 // A thread computes one output feature of a group of kSamples samples at once: each weight that it reads from
-// shared memory is used for all of them. Sums are divided into kSumParts parts, each for another thread, and
-// joined in order. So the bits of a sum depend only on its length.
+// shared memory is used for all of them. Sums are divided into kSumSlices slices, each for another thread,
+// and joined in order. So the bits of a sum depend only on its length.
 #pragma once
 
 #include <bit>
@@ -185,24 +185,24 @@ struct StackTiles {
     }
   }
 
-  // Joins the parts of sum `i` of `count`, in order.
-  static __device__ Values join_parts(const Values* partials, int count, int i) {
+  // Joins the slices of sum `i` of `count`, in order.
+  static __device__ Values join_slices(const Values* partials, int count, int i) {
     Values total = Values::read(partials + i);
-    for (int part = 1; part < kSumParts; ++part)
-      total.add_product(1.0f, Values::read(partials + part * count + i));
+    for (int slice = 1; slice < kSumSlices; ++slice)
+      total.add_product(1.0f, Values::read(partials + slice * count + i));
     return total;
   }
 
-  // Leaves kSumParts parts of `count` sums over `length` values in layout.partials: a thread adds up some
-  // parts, of `per_part` values, by add(group, feature, begin, end). Ends with a barrier.
+  // Leaves kSumSlices slices of `count` sums over `length` values in layout.partials: a thread adds up some
+  // slices, of `per_slice` values, by add(group, feature, begin, end). Ends with a barrier.
   template <class Add>
-  __device__ void add_parts(float* shared, const Divisor& by_feature, int count, int length, int per_part,
-                            const Add& add) const {
+  __device__ void add_slices(float* shared, const Divisor& by_feature, int count, int length, int per_slice,
+                             const Add& add) const {
     Values* partials = values_at(shared, layout.partials);
-    for (int i = thread_index(); i < kSumParts * count; i += kStackThreads) {
-      const auto [part_and_group, feature] = by_feature.divide(i);
-      const int part = part_and_group >> group_bits, group = part_and_group & (groups - 1);
-      const int begin = part * per_part, end = begin + per_part < length ? begin + per_part : length;
+    for (int i = thread_index(); i < kSumSlices * count; i += kStackThreads) {
+      const auto [slice_and_group, feature] = by_feature.divide(i);
+      const int slice = slice_and_group >> group_bits, group = slice_and_group & (groups - 1);
+      const int begin = slice * per_slice, end = begin + per_slice < length ? begin + per_slice : length;
       add(group, feature, begin, end).write(partials + i);
     }
     __syncthreads();
@@ -214,7 +214,7 @@ struct StackTiles {
     const int inputs = layer.inputs, outputs = layer.outputs, row = layout.rows[l], count = outputs * groups;
     const float* weights = shared + layout.weights[l];
     const Values *in = values_at(shared, layout.values[l]), *partials = values_at(shared, layout.partials);
-    const int per_part = ceil_div(ceil_div(inputs, kQuad), kSumParts) * kQuad;
+    const int per_slice = ceil_div(ceil_div(inputs, kQuad), kSumSlices) * kQuad;
     const auto add = [&](int group, int n, int begin, int end) {
       const float* weight_row = weights + n * row;
       const Values* values = in + group * inputs;
@@ -238,13 +238,13 @@ struct StackTiles {
       for (; k < end; ++k) sum.add_product(weight_row[k], Values::read(values + k));
       return sum;
     };
-    add_parts(shared, by_features[l + 1], count, inputs, per_part, add);
+    add_slices(shared, by_features[l + 1], count, inputs, per_slice, add);
     Values* out = values_at(shared, layout.values[l + 1]);
     Values* before = values_at(shared, layout.grads[l]);
     for (int i = thread_index(); i < count; i += kStackThreads) {
       const auto [group, n] = by_features[l + 1].divide(i);
       const float bias = weights[outputs * row + n];
-      Values value = join_parts(partials, count, i);
+      Values value = join_slices(partials, count, i);
       for (float& x : value.of) x += bias;
       if (layer.active) {
         value.write(before + i);
@@ -359,17 +359,17 @@ struct StackTiles {
     const int inputs = shape.layers[l].inputs, outputs = shape.layers[l].outputs, row = layout.rows[l];
     const float* weights = shared + layout.weights[l];
     const Values *grads = values_at(shared, layout.grads[l]), *partials = values_at(shared, layout.partials);
-    const int per_part = ceil_div(outputs, kSumParts), count = inputs * groups;
+    const int per_slice = ceil_div(outputs, kSumSlices), count = inputs * groups;
     const auto add = [&](int group, int k, int begin, int end) {
       const Values* of_group = grads + group * outputs;
       Values sum{};
       for (int n = begin; n < end; ++n) sum.add_product(weights[n * row + k], Values::read(of_group + n));
       return sum;
     };
-    add_parts(shared, by_features[l], count, outputs, per_part, add);
+    add_slices(shared, by_features[l], count, outputs, per_slice, add);
     for (int i = thread_index(); i < count; i += kStackThreads) {
       const auto [group, k] = by_features[l].divide(i);
-      Values g = join_parts(partials, count, i);
+      Values g = join_slices(partials, count, i);
       if (l == 0) {
         write_input_gradient(first, group, k, g);
         continue;

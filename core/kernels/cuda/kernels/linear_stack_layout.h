@@ -8,9 +8,9 @@ namespace sweep::cuda {
 
 inline constexpr int kStackThreads = 512;
 inline constexpr int kQuad = 4;  // floats of a float4, and samples per thread where there are many
-// Parts of each sum: a layer of 10 outputs has too few sums for 512 threads, and a long sum is a chain of
+// Slices of each sum: a layer of 10 outputs has too few sums for 512 threads, and a long sum is a chain of
 // dependent adds.
-inline constexpr int kSumParts = 4;
+inline constexpr int kSumSlices = 4;
 inline constexpr int kMaxTile = 16;
 
 /// A feature of each sample of a group. In memory those of four samples are read and written as a float4.
@@ -50,7 +50,7 @@ struct StackLayout {
   int rows[kMaxStackLayers];        // floats per output, with padding
   int values[kMaxStackLayers + 1];  // [0]: inputs of the stack; [l + 1]: outputs of layer l
   int grads[kMaxStackLayers];       // forward: outputs before the activation; backward: their gradients
-  int partials;                     // [kSumParts][features][tile], for the widest layer
+  int partials;                     // [kSumSlices][features][tile], for the widest layer
   int samples;                      // [tile] each: largest outputs, sums of exponentials, labels
   int sums;                         // [tile] doubles: what sum_over_groups() adds up
   int floats;
@@ -73,7 +73,7 @@ inline StackLayout stack_layout_of(const LinearStackShape& shape, int tile) {
     widest = layer.inputs > widest ? layer.inputs : widest;
     widest = layer.outputs > widest ? layer.outputs : widest;
   }
-  layout.partials = reserve(kSumParts * tile * widest);
+  layout.partials = reserve(kSumSlices * tile * widest);
   layout.samples = reserve(3 * tile);
   layout.sums = reserve(2 * tile);
   return layout;

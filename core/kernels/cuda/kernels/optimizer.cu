@@ -65,16 +65,16 @@ struct OptimizerKernels {
   }
 
   // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. Where there are many
-  // parts, groups of the block's threads share them out: one thread alone would wait for one after the other.
-  static __device__ float sum_of_parts(const GradientSource& source, const Work& work) {
+  // slices, groups of the block's threads share them out: one thread would wait for one after the other.
+  static __device__ float sum_of_slices(const GradientSource& source, const Work& work) {
     __shared__ float sums[kThreads];
     const int thread = static_cast<int>(threadIdx.x), width = work.width;
     const int group = thread / width, groups = static_cast<int>(kThreads) / width;
     const int i = work.first + thread - group * width;
     float sum = 0.0f;
     if (i < source.count) {
-      for (int part = group; part < source.parts; part += groups)
-        sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.stride + i];
+      for (int slice = group; slice < source.slices; slice += groups)
+        sum += source.slices_begin[static_cast<std::ptrdiff_t>(slice) * source.stride + i];
     }
     if (groups == 1) return sum;
     sums[thread] = sum;
@@ -90,11 +90,11 @@ struct OptimizerKernels {
     return thread < work.width && i < source.count ? i : -1;
   }
 
-  // Parameters per block: a power of two, so that a thread adds up some eight parts.
-  static int block_width(int parts) {
-    constexpr int kPartsPerThread = 8, kLeast = 8;  // eight floats are the least that memory gives at once
+  // Parameters per block: a power of two, so that a thread adds up some eight slices.
+  static int block_width(int slices) {
+    constexpr int kSlicesPerThread = 8, kLeast = 8;  // eight floats are the least that memory gives at once
     int width = static_cast<int>(kThreads);
-    while (width > kLeast && parts * width > kPartsPerThread * static_cast<int>(kThreads)) width /= 2;
+    while (width > kLeast && slices * width > kSlicesPerThread * static_cast<int>(kThreads)) width /= 2;
     return width;
   }
 };
@@ -163,12 +163,12 @@ struct StepArguments {
     values.store(arrays, i);
   }
 
-  // Adds up the parts of the block's work, and updates its parameters.
+  // Adds up the slices of the block's work, and updates its parameters.
   __device__ void step() const {
     const auto& early = *dynamic_shared<EarlyLoads>();
     wait_for_copies();
     __syncthreads();
-    const float g = OptimizerKernels::sum_of_parts(early.source, early.work);
+    const float g = OptimizerKernels::sum_of_slices(early.source, early.work);
     const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
     if (owned < 0) return;
     const int i = early.source.offset + owned;
@@ -219,7 +219,7 @@ struct StackStepKernel {
 __global__ void sum_kernel(const GradientSource* sources, const Work* works, bool add, float* gradient) {
   const Work work = works[blockIdx.x];
   const GradientSource source = sources[work.source];
-  const float g = OptimizerKernels::sum_of_parts(source, work);
+  const float g = OptimizerKernels::sum_of_slices(source, work);
   const int i = OptimizerKernels::owned_parameter(source, work);
   if (i < 0) return;
   float& to = gradient[source.offset + i];
@@ -237,7 +237,7 @@ struct SquaresKernel {
   __device__ void operator()() const {
     const Work work = works[blockIdx.x];
     const GradientSource source = sources[work.source];
-    const float g = OptimizerKernels::sum_of_parts(source, work);
+    const float g = OptimizerKernels::sum_of_slices(source, work);
     const int i = OptimizerKernels::owned_parameter(source, work);
     double square = 0;
     if (i >= 0) {
@@ -292,7 +292,7 @@ StepFactors step_factors(const OptimizerOptions& options, double learning_rate, 
 GradientTable::GradientTable(Stream& stream, const std::vector<GradientSource>& sources) {
   std::vector<Work> works;
   for (std::size_t s = 0; s < sources.size(); ++s) {
-    const int width = OptimizerKernels::block_width(sources[s].parts);
+    const int width = OptimizerKernels::block_width(sources[s].slices);
     for (int first = 0; first < sources[s].count; first += width)
       works.push_back({static_cast<int>(s), first, width});
   }
@@ -359,15 +359,15 @@ void Optimizer::step(Stream& stream, const StepInput* input) const {
   update(stream, input);
 }
 
-bool Optimizer::takes_stack(int images, int parts) const {
-  return !stack_offsets_.empty() && !clips() && StackGradientTiles::fits(images, parts);
+bool Optimizer::takes_stack(int images, int slices) const {
+  return !stack_offsets_.empty() && !clips() && StackGradientTiles::fits(images, slices);
 }
 
 void Optimizer::step_with_stack(Stream& stream, const StepInput* input,
-                                std::span<const LinearGradient> layers, int images, int parts) const {
+                                std::span<const LinearGradient> layers, int images, int slices) const {
   const StackStepKernel kernel{
       step_arguments(stream, OptimizerKernels::make_rule(options_), input, rest_, arrays_),
-      StackGradientTiles(layers, stack_offsets_, images, parts)};
+      StackGradientTiles(layers, stack_offsets_, images, slices)};
   const std::size_t tile_bytes = static_cast<std::size_t>(kernel.tiles.shared_floats()) * sizeof(float);
   launch_functor(stream, kernel, {static_cast<unsigned>(kernel.tiles.blocks) + rest_.blocks()},
                  {{kThreads}, sizeof(EarlyLoads) + tile_bytes}, Changes::kParameters);

@@ -1,4 +1,4 @@
-// Adds up the parts of the gradients and updates all parameters, in one launch for the whole network.
+// Adds up the slices of the gradients and updates all parameters, in one launch for the whole network.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace sweep::cuda {
 /// The factors of step number `step`, from 1.
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step);
 
-/// Where one layer leaves the gradients of parameters offset … offset + count − 1: `parts` arrays, to be
+/// Where one layer leaves the gradients of parameters offset … offset + count − 1: `slices` arrays, to be
 /// added up, each `stride` floats behind the one before it.
 struct GradientSource {
-  const float* parts_begin;
-  int offset, count, parts, stride;
+  const float* slices_begin;
+  int offset, count, slices, stride;
 };
 
 /// The optimizer's arrays of one network. All arrays are in the layout of Network::parameters().
@@ -30,7 +30,7 @@ struct OptimizerArrays {
   float* state[kMaxOptimizerStates];  // in the order of state_names(); nullptr behind the last
 };
 
-/// What the blocks of a kernel that adds up parts work on. On the device.
+/// What the blocks of a kernel that adds up slices work on. On the device.
 class GradientTable {
  public:
   // A block's work: parameters first … first + width − 1 of a source, as far as it has them.
@@ -50,13 +50,13 @@ class GradientTable {
   Array<Work> works_;
 };
 
-/// Adds up the parts and leaves the rest to somebody else: for a gradient that is itself a part of a batch's.
+/// Adds up the slices and leaves the rest to somebody else: for the gradient of a share of a batch.
 class GradientSum {
  public:
   /// `sources` cover all parameters.
   GradientSum(Stream& stream, const std::vector<GradientSource>& sources) : table_(stream, sources) {}
 
-  /// gradient[i] becomes the sum of the parts, in the layout of Network::parameters(), or has it added.
+  /// gradient[i] becomes the sum of the slices, in the layout of Network::parameters(), or has it added.
   void run(Stream& stream, bool add, float* gradient) const;
 
  private:
@@ -71,17 +71,17 @@ class Optimizer {
             const std::vector<GradientSource>& sources, const OptimizerArrays& arrays,
             std::size_t stack_layers = 0);
 
-  /// One step. gradient[i] becomes the sum of the parts, clipped; parameters and state change as PyTorch's
+  /// One step. gradient[i] becomes the sum of the slices, clipped; parameters and state change as PyTorch's
   /// do.
   void step(Stream& stream, const StepInput* input) const;
 
   /// Whether step_with_stack() is possible for a batch of `images`, the sums of whose weight gradients have
-  /// `parts` parts: there is a stack, nothing is clipped, and the batch is small.
-  bool takes_stack(int images, int parts) const;
+  /// `slices` slices: there is a stack, nothing is clipped, and the batch is small.
+  bool takes_stack(int images, int slices) const;
   /// linear_backward_weights() for the stack's layers and step() in one kernel, with the same bits. `layers`
   /// as there, but for their `gradient`, which stays as it is.
   void step_with_stack(Stream& stream, const StepInput* input, std::span<const LinearGradient> layers,
-                       int images, int parts) const;
+                       int images, int slices) const;
 
   /// For optimizers that have the parameters of one network between them, which is clipped as a whole. With
   /// clipping step() is sum_squares() and update(); the squares of all are exchanged between the two.

@@ -37,7 +37,7 @@ using FlatTile = Tile<16, 128, 16, 4, 4>;
 using SmallTile = Tile<16, 32, 32, 2, 2>;
 
 // A Problem has
-//   int rows, columns, slices              of C, and the number of C: groups, or parts of the sums over k
+//   int rows, columns, slices              of C, and the number of C: groups, or slices of the sums over k
 //   SumRange range(slice)                  the slice's part of k
 //   Row row(slice, m), Column column(slice, n), Depth a_depth(k), b_depth(k)
 //                                          what can be worked out once per index and used for many elements
@@ -193,21 +193,21 @@ void launch_product(Stream& stream, const Problem& problem) {
   }
 }
 
-/// Into how many parts the sums of a weight gradient are divided (split-K). C is small there, `rows` ×
+/// Into how many slices the sums of a weight gradient are divided (split-K). C is small there, `rows` ×
 /// `columns`, and each sum long, `products` products. Depends on the shapes alone, because the bits of the
 /// gradient depend on it.
-inline int sum_parts(int rows, int columns, std::int64_t products) {
+inline int sum_slices(int rows, int columns, std::int64_t products) {
   const std::int64_t tiles =
       static_cast<std::int64_t>(ceil_div(rows, SmallTile::kRows)) * ceil_div(columns, SmallTile::kColumns);
-  const std::int64_t most = (products + kLeastProductsPerPart - 1) / kLeastProductsPerPart,
+  const std::int64_t most = (products + kLeastProductsPerSlice - 1) / kLeastProductsPerSlice,
                      wanted = (kConvGradientBlocks + tiles - 1) / tiles;
   return static_cast<int>(most < wanted ? (most > 0 ? most : 1) : wanted);
 }
 
-/// Part number `part` of the range 0 … count − 1, divided into `parts` parts of equal size; the last may be
-/// shorter.
-inline __host__ __device__ SumRange part_of(int count, int parts, int part) {
-  const int size = ceil_div(count, parts), begin = size * part;
+/// Slice number `slice` of the range 0 … count − 1, divided into `slices` slices of equal size; the last may
+/// be shorter.
+inline __host__ __device__ SumRange slice_of(int count, int slices, int slice) {
+  const int size = ceil_div(count, slices), begin = size * slice;
   return {begin < count ? begin : count, begin + size < count ? begin + size : count};
 }
 

@@ -1,9 +1,9 @@
 // Weight gradients of several linear layers, for batches that are so small that all images of a tile fit into
-// shared memory at once: one wait for device memory, and one block adds up all parts of its sums.
+// shared memory at once: one wait for device memory, and one block adds up all slices of its sums.
 //
 // A block computes a tile of the gradient of one layer, kSide outputs × kSide inputs. Each group of
-// kGroupThreads threads has a part of the images, a thread four sums; then each thread adds up the parts of
-// one sum, in order. The bits are those of linear_backward_weights() and the sum of its parts.
+// kGroupThreads threads has a part of the images, a thread four sums; then each thread adds up the slices of
+// one sum, in order. The bits are those of linear_backward_weights() and the sum of its slices.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct StackGradientTiles {
   static constexpr int kTileThreads = kSide * kSide;  // one for each sum, in the end
   static constexpr int kThreadsAcross = kSide / kThreadSide;
   static constexpr int kGroupThreads = kThreadsAcross * kThreadsAcross;
-  static constexpr int kMaxParts = kTileThreads / kGroupThreads;
+  static constexpr int kMaxSlices = kTileThreads / kGroupThreads;
   static constexpr int kMaxImages = 256;
 
   struct Layer {
@@ -30,15 +30,15 @@ struct StackGradientTiles {
     int first_block, tiles_across;
   };
 
-  int count = 0, blocks = 0, images = 0, parts = 1;
+  int count = 0, blocks = 0, images = 0, slices = 1;
   Layer layers[kMaxGradients];
 
-  /// Whether it can do a batch of `images`, whose sums have `parts` parts.
-  static bool fits(int images, int parts) { return images <= kMaxImages && parts <= kMaxParts; }
+  /// Whether it can do a batch of `images`, whose sums have `slices` slices.
+  static bool fits(int images, int slices) { return images <= kMaxImages && slices <= kMaxSlices; }
 
   StackGradientTiles(std::span<const LinearGradient> gradients, std::span<const int> offsets, int images_,
-                     int parts_)
-      : images(images_), parts(parts_) {
+                     int slices_)
+      : images(images_), slices(slices_) {
     for (const LinearGradient& gradient : gradients) {
       const LinearShape& s = gradient.shape;
       Layer& layer = layers[count];
@@ -57,7 +57,7 @@ struct StackGradientTiles {
   }
 
   /// Floats of shared memory that gradient() needs.
-  int shared_floats() const { return 2 * images * kSide + parts * kTileThreads; }
+  int shared_floats() const { return 2 * images * kSide + slices * kTileThreads; }
 
   /// The block's tile, and the thread's element of it.
   struct Tile {
@@ -100,24 +100,24 @@ struct StackGradientTiles {
     }
     wait_for_copies();
     __syncthreads();
-    const int part = thread / kGroupThreads, place = thread % kGroupThreads;
-    if (part < parts) {
+    const int slice = thread / kGroupThreads, place = thread % kGroupThreads;
+    if (slice < slices) {
       const int row = place / kThreadsAcross * kThreadSide, column = place % kThreadsAcross * kThreadSide;
       float products[kThreadSide][kThreadSide] = {};
-      const SumRange range = part_of(images, parts, part);
+      const SumRange range = slice_of(images, slices, slice);
       for (int k = range.begin; k < range.end; ++k) {
         const Pair a = *reinterpret_cast<const Pair*>(rows + k * kSide + row),
                    b = *reinterpret_cast<const Pair*>(columns + k * kSide + column);
         for (int r = 0; r < kThreadSide; ++r)
           for (int c = 0; c < kThreadSide; ++c) products[r][c] += a.of[r] * b.of[c];
       }
-      float* to = sums + part * kTileThreads + row * kSide + column;
+      float* to = sums + slice * kTileThreads + row * kSide + column;
       for (int r = 0; r < kThreadSide; ++r)
         for (int c = 0; c < kThreadSide; ++c) to[r * kSide + c] = products[r][c];
     }
     __syncthreads();
     float sum = 0.0f;
-    for (int p = 0; p < parts; ++p) sum += sums[p * kTileThreads + thread];
+    for (int p = 0; p < slices; ++p) sum += sums[p * kTileThreads + thread];
     return sum;
   }
 

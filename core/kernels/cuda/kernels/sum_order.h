@@ -1,4 +1,4 @@
-// The sizes that decide into which parts sums are divided, and so the bits of results. They are those of one
+// The sizes that decide into which slices sums are divided, and so the bits of results. They are those of one
 // GPU, an H100 or H200, and never of the GPU at hand: every GPU with room for the same kernels gives the same
 // bits. To change one changes the bits of what is trained from then on.
 #pragma once
@@ -10,7 +10,7 @@ namespace sweep::cuda {
 /// Multiprocessors of the GPU that the others are made for.
 inline constexpr int kMultiprocessors = 132;
 
-/// Most blocks of the fused convolutions' backward kernel, and so parts of their weight gradients: two for
+/// Most blocks of the fused convolutions' backward kernel, and so slices of their weight gradients: two for
 /// each multiprocessor, as many as are resident.
 inline constexpr int kResidentConvBlocks = 2 * kMultiprocessors;
 
@@ -37,15 +37,15 @@ inline constexpr std::int64_t kSmallTileBlocks = 4 * kMultiprocessors;
 inline constexpr std::int64_t kConvGradientBlocks = 2 * kMultiprocessors;
 inline constexpr std::int64_t kLinearGradientBlocks = 8 * kMultiprocessors;
 
-/// Parts of a batch that several GPUs share, whichever share it; and so the most GPUs that can.
-inline constexpr int kGradientParts = 8;
+/// Shares of a batch that several GPUs share, however many do; and so the most GPUs that can.
+inline constexpr int kBatchShares = 8;
 
 /// Runs that a channel's values are divided into for the sums of batch normalization: of so many values each,
 /// but at most so many runs, which one thread joins.
 inline constexpr int kValuesPerNormRun = 2048;
 inline constexpr int kMaxNormRuns = 64;
 
-/// Fewest products of one part of a weight gradient's sum.
-inline constexpr std::int64_t kLeastProductsPerPart = 64;
+/// Fewest products of one slice of a weight gradient's sum.
+inline constexpr std::int64_t kLeastProductsPerSlice = 64;
 
 }  // namespace sweep::cuda

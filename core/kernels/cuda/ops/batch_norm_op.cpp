@@ -12,10 +12,10 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
       running_var_(static_cast<int>(network.buffers()[layer.buffers[1]].offset)),
       slots_(slots) {
   const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
-  // A smaller batch has at most as many parts, so the scratch of the full batch is enough.
+  // A smaller batch has at most as many shares, so the scratch of the full batch is enough.
   const std::size_t scratch =
       static_cast<std::size_t>(batch_norm_scratch_floats(shape_, schedule.images)) * sizeof(float);
-  // What all parts of a joint pass read is there until the last of them has, when the first has gone on.
+  // What all shares of a joint pass read is there until the last of them has, when the first has gone on.
   const int end = schedule.joint ? schedule.end : schedule.backward;
   mean_ = plan.add(channels, schedule.forward, end);
   inverse_ = plan.add(channels, schedule.forward, end);
@@ -33,8 +33,8 @@ std::size_t BatchNormOp::sum_bytes(Phase phase) const {
 
 void BatchNormOp::leave_sums(const Pass& pass, Phase phase) const {
   if (phase == Phase::kForward) {
-    batch_norm_part_statistics(pass.stream, shape_, pass.images, pass.data(slots_.in),
-                               pass.data(forward_scratch_), pass.sums<double>(sum_bytes(phase)));
+    batch_norm_share_statistics(pass.stream, shape_, pass.images, pass.data(slots_.in),
+                                pass.data(forward_scratch_), pass.sums<double>(sum_bytes(phase)));
   } else {
     sum_gradients(pass, pass.sums<float>(sum_bytes(phase)));
   }

@@ -57,20 +57,19 @@ ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>
                        const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan)
     : chain_(chain_of(layers)),
       reads_pixels_(reads_pixels),
-      gradient_parts_(conv_pool_gradient_parts(schedule.images)),
+      slices_(conv_pool_gradient_slices(schedule.images)),
       slots_(slots) {
   const auto images = static_cast<std::size_t>(schedule.images);
   for (const auto& [conv, shape] : layers) {
     const auto outputs = static_cast<std::size_t>(shape.outputs()),
-               floats = static_cast<std::size_t>(gradient_parts_) *
-                        static_cast<std::size_t>(shape.gradient_floats());
-    Part part{shape, parameter_offsets(network, *conv), slots.out, {}, {}};
-    if (parts_.size() + 1 < layers.size())
-      part.out = plan.add_rows(images, outputs * sizeof(float), schedule.forward, schedule.backward);
-    part.argmax = plan.add_rows(images, static_cast<std::size_t>(shape.argmax_bytes()), schedule.forward,
-                                schedule.backward);
-    part.partials = plan.add(floats * sizeof(float), schedule.backward, schedule.end);
-    parts_.push_back(part);
+               floats = static_cast<std::size_t>(slices_) * static_cast<std::size_t>(shape.gradient_floats());
+    FusedLayer fused{shape, parameter_offsets(network, *conv), slots.out, {}, {}};
+    if (fused_.size() + 1 < layers.size())
+      fused.out = plan.add_rows(images, outputs * sizeof(float), schedule.forward, schedule.backward);
+    fused.argmax = plan.add_rows(images, static_cast<std::size_t>(shape.argmax_bytes()), schedule.forward,
+                                 schedule.backward);
+    fused.partials = plan.add(floats * sizeof(float), schedule.backward, schedule.end);
+    fused_.push_back(fused);
   }
 }
 
@@ -81,8 +80,8 @@ ConvPoolInput ConvPoolOp::input(const Pass& pass) const {
 
 std::vector<ConvPoolArrays> ConvPoolOp::arrays(const Pass& pass) const {
   std::vector<ConvPoolArrays> arrays;
-  for (const auto& [shape, offsets, out, argmax, partials] : parts_) {
-    const bool kept = pass.training || arrays.size() + 1 == parts_.size();
+  for (const auto& [shape, offsets, out, argmax, partials] : fused_) {
+    const bool kept = pass.training || arrays.size() + 1 == fused_.size();
     arrays.push_back({.weight = parameter_at(pass, offsets.weight),
                       .bias = parameter_at(pass, offsets.bias),
                       .out = kept ? pass.data(out) : nullptr,
@@ -107,14 +106,14 @@ void ConvPoolOp::backward_input(const Pass& pass) const {
 void ConvPoolOp::backward_weights(const Pass& pass) const { run_backward(pass, nullptr); }
 
 void ConvPoolOp::run_backward(const Pass& pass, float* grad_in) const {
-  conv_pool_backward(pass.stream, chain_, pass.images, gradient_parts_, input(pass), arrays(pass).data(),
+  conv_pool_backward(pass.stream, chain_, pass.images, slices_, input(pass), arrays(pass).data(),
                      pass.data(slots_.grad_out), slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> ConvPoolOp::gradients() const {
   std::vector<PartialGradient> gradients;
-  for (const Part& part : parts_)
-    gradients.push_back({part.partials, part.offsets.weight, part.shape.gradient_floats(), gradient_parts_});
+  for (const FusedLayer& fused : fused_)
+    gradients.push_back({fused.partials, fused.offsets.weight, fused.shape.gradient_floats(), slices_});
   return gradients;
 }
 

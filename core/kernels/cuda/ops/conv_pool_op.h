@@ -42,7 +42,7 @@ class ConvPoolOp final : public Op {
   std::vector<ConvPoolArrays> arrays(const Pass& pass) const;
 
  private:
-  struct Part {
+  struct FusedLayer {
     ConvPoolShape shape;
     ParameterOffsets offsets;
     Slot out, argmax, partials;
@@ -51,10 +51,10 @@ class ConvPoolOp final : public Op {
 
   ConvPoolChain chain_;
   bool reads_pixels_;
-  int gradient_parts_;
+  int slices_;
   int most_left_ = 0;
   OpSlots slots_;
-  std::vector<Part> parts_;
+  std::vector<FusedLayer> fused_;
 };
 
 }  // namespace sweep::cuda

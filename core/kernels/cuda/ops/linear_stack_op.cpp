@@ -42,37 +42,37 @@ bool LinearStackOp::fits(const std::vector<StackedLayers>& layers) {
          linear_stack_fits(shape_of(layers), shared_bytes_limit());
 }
 
-int LinearStackOp::gradient_parts(const std::vector<StackedLayers>& layers, int images) {
-  return linear_gradient_parts(linear_shapes(layers), images);
+int LinearStackOp::gradient_slices(const std::vector<StackedLayers>& layers, int images) {
+  return linear_gradient_slices(linear_shapes(layers), images);
 }
 
 LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers,
-                             int gradient_parts, bool reads_pixels, const OpSlots& slots,
+                             int gradient_slices, bool reads_pixels, const OpSlots& slots,
                              const OpSchedule& schedule, MemoryPlan& plan)
     : shape_(shape_of(layers)),
       reads_pixels_(reads_pixels),
       plane_(static_cast<int>(element_count(network.input()) / static_cast<std::size_t>(network.input()[0]))),
-      gradient_parts_(gradient_parts),
+      slices_(gradient_slices),
       slots_(slots) {
   const std::vector<LinearShape> shapes = linear_shapes(layers);
   const auto images = static_cast<std::size_t>(schedule.images);
   for (std::size_t l = 0; l < shapes.size(); ++l) {
-    Part part{parameter_offsets(network, *layers[l].linear), shapes[l], {}, {}, {}};
+    FusedLayer fused{parameter_offsets(network, *layers[l].linear), shapes[l], {}, {}, {}};
     const std::size_t row = static_cast<std::size_t>(shapes[l].out_features) * sizeof(float);
     const std::size_t gradient = static_cast<std::size_t>(shapes[l].gradient_floats()) * sizeof(float);
-    part.out = l + 1 < shapes.size() ? plan.add_rows(images, row, schedule.forward, schedule.end) : slots.out;
-    part.grad = plan.add_rows(images, row, schedule.forward, schedule.end);
-    part.partials =
-        plan.add(static_cast<std::size_t>(gradient_parts_) * gradient, schedule.forward, schedule.end);
-    parts_.push_back(part);
+    fused.out =
+        l + 1 < shapes.size() ? plan.add_rows(images, row, schedule.forward, schedule.end) : slots.out;
+    fused.grad = plan.add_rows(images, row, schedule.forward, schedule.end);
+    fused.partials = plan.add(static_cast<std::size_t>(slices_) * gradient, schedule.forward, schedule.end);
+    fused_.push_back(fused);
   }
 }
 
 LinearStackArrays LinearStackOp::arrays(const Pass& pass) const {
   LinearStackArrays arrays;
-  for (std::size_t l = 0; l < parts_.size(); ++l) {
-    const auto& [offsets, shape, out, grad, partials] = parts_[l];
-    const bool is_last = l + 1 == parts_.size();
+  for (std::size_t l = 0; l < fused_.size(); ++l) {
+    const auto& [offsets, shape, out, grad, partials] = fused_[l];
+    const bool is_last = l + 1 == fused_.size();
     const bool kept = is_last ? slots_.grad_out || !pass.training : pass.training;
     arrays.layers[l] = {.weight = parameter_at(pass, offsets.weight),
                         .bias = parameter_at(pass, offsets.bias),
@@ -133,23 +133,23 @@ void LinearStackOp::backward(const Pass& pass) const {
 }
 
 void LinearStackOp::backward_weights(const Pass& pass) const {
-  linear_backward_weights(pass.stream, weight_gradients(pass), pass.images, gradient_parts_);
+  linear_backward_weights(pass.stream, weight_gradients(pass), pass.images, slices_);
 }
 
 std::vector<LinearGradient> LinearStackOp::weight_gradients(const Pass& pass) const {
   std::vector<LinearGradient> layers;
   const float* in = pass.data(slots_.in);
-  for (const Part& part : parts_) {
-    layers.push_back({part.shape, in, pass.data(part.grad), pass.data(part.partials)});
-    in = pass.data(part.out);
+  for (const FusedLayer& fused : fused_) {
+    layers.push_back({fused.shape, in, pass.data(fused.grad), pass.data(fused.partials)});
+    in = pass.data(fused.out);
   }
   return layers;
 }
 
 std::vector<PartialGradient> LinearStackOp::gradients() const {
   std::vector<PartialGradient> gradients;
-  for (const Part& part : parts_)
-    gradients.push_back({part.partials, part.offsets.weight, part.shape.gradient_floats(), gradient_parts_});
+  for (const FusedLayer& fused : fused_)
+    gradients.push_back({fused.partials, fused.offsets.weight, fused.shape.gradient_floats(), slices_});
   return gradients;
 }
 

@@ -1,4 +1,4 @@
-// The fully connected layers at the end of a network, fused with the loss: the head.
+// The fully connected layers at the end of a network, fused with the loss.
 #pragma once
 
 #include <vector>
@@ -22,14 +22,14 @@ class LinearStackOp final : public Op {
  public:
   /// Whether one kernel can do `layers` on the current device.
   static bool fits(const std::vector<StackedLayers>& layers);
-  /// Parts of the weight gradients of `layers`, for batches of up to `images`. Layers that several devices
+  /// Slices of the weight gradients of `layers`, for batches of up to `images`. Layers that several devices
   /// have between them are given those of all together.
-  static int gradient_parts(const std::vector<StackedLayers>& layers, int images);
+  static int gradient_slices(const std::vector<StackedLayers>& layers, int images);
 
   /// `reads_pixels`: the first layer is the network's first and reads the batch's bytes itself; in training
   /// it also writes them to slots.in as floats, for backward_weights(). slots.grad_out is empty if the loss
   /// follows; then run() is used instead of forward() and backward_input(), and at schedule.forward.
-  LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, int gradient_parts,
+  LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, int gradient_slices,
                 bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
 
   /// Computes `convolutions`, whose output the layers read and nobody else, in the same kernel: in run(), for
@@ -45,12 +45,12 @@ class LinearStackOp final : public Op {
   /// The weight gradients, after run() of a training pass. Only the optimizer reads them.
   void backward_weights(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
-  /// What backward_weights() computes, layer by layer in the order of gradients(), and in how many parts.
+  /// What backward_weights() computes, layer by layer in the order of gradients(), and in how many slices.
   std::vector<LinearGradient> weight_gradients(const Pass& pass) const;
-  int gradient_parts() const { return gradient_parts_; }
+  int gradient_slices() const { return slices_; }
 
  private:
-  struct Part {
+  struct FusedLayer {
     ParameterOffsets offsets;
     LinearShape shape;
     Slot out, grad, partials;
@@ -62,9 +62,9 @@ class LinearStackOp final : public Op {
   void launch(const Pass& pass, const LossParameters* loss, bool backward, DeviceTotals* totals) const;
 
   LinearStackShape shape_;
-  std::vector<Part> parts_;
+  std::vector<FusedLayer> fused_;
   bool reads_pixels_;
-  int plane_, gradient_parts_;
+  int plane_, slices_;
   OpSlots slots_;
   const ConvPoolOp* convolutions_ = nullptr;  // that join() was called for
 };

@@ -4,29 +4,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/kernels/cuda/kernels/part_sizes.h"
 #include "core/kernels/cuda/kernels/pixels.h"
+#include "core/kernels/cuda/kernels/share_sizes.h"
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/memory_plan.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 
 namespace sweep::cuda {
 
-/// What the passes over the parts of a batch have in common, where ops look at all parts, which several
+/// What the passes over the shares of a batch have in common, where ops look at all shares, which several
 /// devices may compute: an op leaves sums of each, all devices get those of all, and join them. Every pointer
 /// is device memory.
 struct JointPass {
   std::byte* sums = nullptr;    // [sizes.count][Op::sum_bytes()]
-  std::byte* memory = nullptr;  // Pass::memory of the device's first part, for what its parts have in common
-  PartSizes sizes = {};
+  std::byte* memory = nullptr;  // Pass::memory of the first share here, for what all have in common
+  ShareSizes sizes = {};
 };
 
-/// One pass over a batch, or a part of it. Every pointer is device memory.
+/// One pass over a batch, or a share of it. Every pointer is device memory.
 struct Pass {
   Stream& stream;
   int images = 0;         // at most the batch size that the network was compiled for
   bool training = false;  // whether backward() and the optimizer follow
-  int first_image = 0;    // place of the first sample in the batch, of which a pass may have a part only
+  int first_image = 0;    // place of the first sample in the batch, of which a pass may have a share only
   int first_row = 0;      // where the first sample is in the arrays that have a row per sample
   const StepInput* input = nullptr;
   const std::uint32_t* rows = nullptr;  // [images]: row of each sample and its target in `input`
@@ -36,9 +36,9 @@ struct Pass {
   Normalisation normalisation = {};
   const MemoryPlan& plan;
   std::byte* memory = nullptr;  // the block that `plan` lays out
-  // Of a training pass over a part of a batch, next to others; nullptr: it has all that ops look at.
+  // Of a training pass over a share of a batch, next to others; nullptr: it has all that ops look at.
   const JointPass* joint = nullptr;
-  int part = 0;
+  int share = 0;
 
   /// The array that the plan has put into `slot`, from row first_row on if it has rows; nullptr for an empty
   /// slot.
@@ -48,16 +48,16 @@ struct Pass {
     return reinterpret_cast<T*>(memory + plan.offset(slot) +
                                 static_cast<std::size_t>(first_row) * plan.row_bytes(slot));
   }
-  /// The same of the array that all parts of a joint pass use.
+  /// The same of the array that all shares of a joint pass use.
   template <class T = float>
   T* common_data(Slot slot) const {
     return slot ? reinterpret_cast<T*>((joint != nullptr ? joint->memory : memory) + plan.offset(slot))
                 : nullptr;
   }
-  /// What the part `part` leaves for the others.
+  /// What the share `share` leaves for the others.
   template <class T>
   T* sums(std::size_t bytes) const {
-    return reinterpret_cast<T*>(joint->sums + static_cast<std::size_t>(part) * bytes);
+    return reinterpret_cast<T*>(joint->sums + static_cast<std::size_t>(share) * bytes);
   }
 };
 
@@ -69,13 +69,13 @@ struct OpSlots {
   bool add = false;  // another consumer of `in` has written grad_in before: add to it
 };
 
-/// Where an op leaves the gradients of parameters offset … offset + count − 1: `parts` arrays of `count`
-/// floats, which the optimizer adds up in order. Layers sum over the batch in parts because one block per
+/// Where an op leaves the gradients of parameters offset … offset + count − 1: `slices` arrays of `count`
+/// floats, which the optimizer adds up in order. Layers sum over the batch in slices because one block per
 /// weight would leave most of the GPU idle, and float atomics would make the order of the sum, and so its
 /// bits, a matter of luck.
 struct PartialGradient {
   Slot slot;
-  int offset, count, parts;
+  int offset, count, slices;
 };
 
 enum class Phase { kForward, kBackward };
@@ -96,17 +96,17 @@ class Op {
   virtual void forward(const Pass& pass) const = 0;
   /// After forward() of a training pass.
   virtual void backward(const Pass& pass) const = 0;
-  /// backward() for a batch whose samples come in parts: first the gradient of the input, part by part, then
-  /// those of the weights, for all parts at once, so that their sums are those of backward().
+  /// backward() for a batch whose samples come in shares: first the gradient of the input, part by part, then
+  /// those of the weights, for all shares at once, so that their sums are those of backward().
   virtual void backward_input(const Pass& pass) const { backward(pass); }
   virtual void backward_weights(const Pass& /*pass*/) const {}
   virtual std::vector<PartialGradient> gradients() const { return {}; }
 
-  /// For a pass with `joint`: bytes that the op needs of each part before forward() or backward(); mostly 0.
+  /// For a pass with `joint`: bytes that the op needs of each share before forward() or backward(); mostly 0.
   virtual std::size_t sum_bytes(Phase /*phase*/) const { return 0; }
-  /// Leaves the sums of a part that has images.
+  /// Leaves the sums of a share that has images.
   virtual void leave_sums(const Pass& /*pass*/, Phase /*phase*/) const {}
-  /// Once on each device when all sums are there, with the pass of some part of it, of any size.
+  /// Once on each device when all sums are there, with the pass of some share of it, of any size.
   virtual void join_sums(const Pass& /*pass*/, Phase /*phase*/) const {}
 };
 

@@ -42,7 +42,7 @@ struct BuiltIn<ConvShape> {
             .bias = layer.parameters.size() > 1};
   }
   static constexpr auto forward = &conv_forward;
-  static constexpr auto gradient_parts = &conv_gradient_parts;
+  static constexpr auto gradient_slices = &conv_gradient_slices;
   static constexpr auto backward_weights = &conv_backward_weights;
   static constexpr auto backward_input = &conv_backward_input;
 };
@@ -53,19 +53,19 @@ struct BuiltIn<LinearShape> {
     return {size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1};
   }
   static constexpr auto forward = &linear_forward;
-  static int gradient_parts(const LinearShape& shape, int images) {
-    return linear_gradient_parts({&shape, 1}, images);
+  static int gradient_slices(const LinearShape& shape, int images) {
+    return linear_gradient_slices({&shape, 1}, images);
   }
-  static void backward_weights(Stream& stream, const LinearShape& shape, int images, int parts,
+  static void backward_weights(Stream& stream, const LinearShape& shape, int images, int slices,
                                const float* in, const float* grad_out, float* gradient) {
     const LinearGradient layer{shape, in, grad_out, gradient};
-    linear_backward_weights(stream, {&layer, 1}, images, parts);
+    linear_backward_weights(stream, {&layer, 1}, images, slices);
   }
   static constexpr auto backward_input = &linear_backward_input;
 };
 
-Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int parts, int floats) {
-  return plan.add(static_cast<std::size_t>(parts) * static_cast<std::size_t>(floats) * sizeof(float),
+Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int slices, int floats) {
+  return plan.add(static_cast<std::size_t>(slices) * static_cast<std::size_t>(floats) * sizeof(float),
                   schedule.backward, schedule.end);
 }
 
@@ -97,10 +97,10 @@ WeightOp<Shape>::WeightOp(const Network& network, const Layer& layer, bool relu,
       outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
       slots_(slots),
       library_(rule.choose(shape_, tasks_of(offsets_, relu, slots, schedule)), shape_, schedule, plan),
-      parts_(library_.has(Direction::kBackwardWeights)
-                 ? 1
-                 : BuiltIn<Shape>::gradient_parts(shape_, schedule.images)),
-      partials_(partials_slot(plan, schedule, parts_, shape_.gradient_floats())) {}
+      slices_(library_.has(Direction::kBackwardWeights)
+                  ? 1
+                  : BuiltIn<Shape>::gradient_slices(shape_, schedule.images)),
+      partials_(partials_slot(plan, schedule, slices_, shape_.gradient_floats())) {}
 
 template <class Shape>
 void WeightOp<Shape>::prepare(const Pass& pass) {
@@ -147,7 +147,7 @@ void WeightOp<Shape>::backward_weights(const Pass& pass) const {
   const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
   float* gradient = pass.data(partials_);
   if (!library_.run(pass, Direction::kBackwardWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
-    BuiltIn<Shape>::backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
+    BuiltIn<Shape>::backward_weights(pass.stream, shape_, pass.images, slices_, in, grad_out, gradient);
 }
 
 template <class Shape>
@@ -162,7 +162,7 @@ void WeightOp<Shape>::write_input_gradient(const Pass& pass) const {
 
 template <class Shape>
 std::vector<PartialGradient> WeightOp<Shape>::gradients() const {
-  return {{partials_, offsets_.weight, shape_.gradient_floats(), parts_}};
+  return {{partials_, offsets_.weight, shape_.gradient_floats(), slices_}};
 }
 
 template class WeightOp<ConvShape>;

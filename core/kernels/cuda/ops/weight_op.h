@@ -34,7 +34,7 @@ class WeightOp final : public Op {
   int outputs_;  // floats of one image
   OpSlots slots_;
   LibraryPlans<Shape> library_;
-  int parts_;
+  int slices_;
   Slot partials_;
 };
 

@@ -52,8 +52,8 @@ TEST(CudaKernels, AreFewInAStep) {
 TEST(StackStep, IsForSmallBatchesWithoutClipping) {
   Stream stream;
   const std::vector<GradientSource> sources{{nullptr, 0, 1, 1, 1}};
-  const auto takes = [&](double clip_norm, std::size_t stack_layers, int images, int parts) {
-    return Optimizer(stream, SgdOptions{}, clip_norm, sources, {}, stack_layers).takes_stack(images, parts);
+  const auto takes = [&](double clip_norm, std::size_t stack_layers, int images, int slices) {
+    return Optimizer(stream, SgdOptions{}, clip_norm, sources, {}, stack_layers).takes_stack(images, slices);
   };
   EXPECT_TRUE(takes(0, 1, 256, 4));
   EXPECT_FALSE(takes(0, 1, 257, 4));

@@ -63,7 +63,7 @@ std::vector<Training> trainings() {
        {1, 28, 28},
        {.optimizer = SgdOptions{.momentum = 0.9}, .loss = smoothed}},
       {"Residual", test::small_residual(), {2, 9, 8}, {.optimizer = RmspropOptions{.centered = true}}},
-      {"WideConvolutions", test::wide_convolutions(), {3, 12, 10}},
+      {"WideConvolutions", test::wide_convolutions(), {3, 8, 6}},
       {"WideLinearLayers",
        {"n",
         {flatten("f"), linear("wide", 700), relu("r1"), layer("dropout", "dropout", {{"p", 0.3}}),

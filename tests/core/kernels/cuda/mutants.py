@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks kernels in 24 places, one at a time, and runs the host's tests that have to find it.
+"""Breaks kernels in 28 places, one at a time, and runs the host's tests that have to find it.
 
   mutants.py SOURCE BUILD [NUMBER…]     all, or some of them; cuda_host_layer_tests and cuda_on_host_tests are built in BUILD
   mutants.py SOURCE                     only whether the places are still in the sources
@@ -44,6 +44,10 @@ MUTANTS = [
     ("optimizer_rule.h", "state[0] + factors.take * g", "state[0] - factors.take * g", (ENGINE, "All/OptimizerParity.*"), ["optimizer"]),
     ("pixels.cu", "value(i % values,", "value((i + 1) % values,", PARITY),
     ("pool.cu", "argmax[i] = best;", "argmax[i] = rows.begin;", PARITY),
+    ("product.h", "next_b.store(thread, b[1 - at]);\n    __syncthreads();", "next_b.store(thread, b[1 - at]);", STACK_STEP, ["linear"]),
+    ("product.h", "next_a.store(thread, a[1 - at]);", "next_a.store(thread, a[at]);", STACK_STEP, ["linear"]),
+    ("product.h", "n = first_column + thread_column + c * Tile::kThreadsAcross;", "n = first_column + thread_column + c;", STACK_STEP, ["linear"]),
+    ("product.h", "problem.columns && k < range.end", "problem.columns", STACK_STEP, ["linear"]),
     ("stack_gradient_tiles.h", "    wait_for_copies();\n    __syncthreads();", "    wait_for_copies();", STACK_STEP, ["optimizer"]),
     ("value_counter.cu", "  __syncthreads();\n  const Chunk", "  const Chunk", (LAYERS, "ValueCounter.*")),
 ]

@@ -22,12 +22,12 @@ using test::EngineOutcome;
   if (const auto reason = device_group_unavailable_reason(test::device(), count)) \
   GTEST_SKIP() << "needs " << (count) << " of the devices: " << *reason
 
-Network fused() { return {test::deeplizard(), {1, 28, 28}}; }
+Network fused() { return {test::deeplizard(), {1, 20, 20}}; }
 Network normalized() { return {test::small_residual(), {3, 8, 8}}; }
 
 EngineOptions options_of(int accumulation_steps = 1, int micro_batches = 0,
                          PipelineSchedule schedule = PipelineSchedule::kGpipe) {
-  EngineOptions options{.device = test::device(), .batch_size = 40};
+  EngineOptions options{.device = test::device(), .batch_size = 24};
   options.optimizer = AdamOptions{};
   options.clip_norm = 0.5;
   options.accumulation_steps = accumulation_steps;
@@ -45,12 +45,12 @@ EngineOptions weighted_options() {
 }
 
 test::OwnedBatch batch_of(const Network& network) {
-  return test::random_batch(40, element_count(network.input()), 10, 11);
+  return test::random_batch(24, element_count(network.input()), 10, 11);
 }
 
-// Whole batches, and one of fewer samples than there are parts.
+// Whole batches, and one of fewer samples than there are shares.
 void take_steps(Engine& engine, const Network& network) {
-  constexpr std::size_t kSizes[] = {40, 40, 7, 40};
+  constexpr std::size_t kSizes[] = {24, 24, 7, 24};
   engine.set_parameters(initial_parameters(network, 3));
   test::train_steps(engine, batch_of(network).view(), kSizes);
 }
@@ -80,7 +80,7 @@ std::vector<Stage> stages_of(const Network& network, const std::vector<std::stri
 
 TEST(StagesOnDevice, GiveTheBitsOfOneStage) {
   if (const auto reason = unavailable_reason(test::device())) GTEST_SKIP() << *reason;
-  // Libraries might choose other algorithms for parts.
+  // Libraries might choose other algorithms for shares.
   const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
   const std::pair<Network, std::vector<std::string>> trainings[] = {
       {fused(), {"conv2", "fc1", "out"}}, {normalized(), {"block1.conv2", "block2.conv1", "out"}}};
@@ -108,7 +108,7 @@ TEST(GroupOnDevice, TrainsAloneAsOneDeviceThatCutsNoBatch) {
                                                          {normalized(), weighted_options()}};
   for (const auto& [network, options] : trainings) {
     const EngineOutcome group = train_as_a_group_of_one(network, options);
-    EXPECT_EQ(group.trained.samples, 127);
+    EXPECT_EQ(group.trained.samples, 79);
     EXPECT_TRUE(test::same_bits(group, train_as_a_group_of_one(network, options))) << "once more";
     // In another order of additions.
     const EngineOutcome one = train(*make_engine(network, options), network);

@@ -16,7 +16,7 @@ std::vector<int> begins_of_pieces(std::size_t samples, std::size_t pieces, std::
     if (begins.empty()) begins.push_back(piece.begin);
     begins.push_back(piece.end);
   }
-  EXPECT_EQ(round.parts.at(0).pieces, round.pieces.size());
+  EXPECT_EQ(round.shares.at(0).pieces, round.pieces.size());
   return begins;
 }
 
@@ -37,38 +37,38 @@ TEST(StageRound, OfAWholeBatchIsOne) {
   EXPECT_FALSE(rounds[0].is_whole(rounds[0].pieces[1]));
 }
 
-// Two turns of 8 parts, of which the set computes the third to the fifth.
-TEST(StageRound, IsATurnIfItsPartsAreTogetherAndElseAPart) {
-  const GradientParts parts{.turns = 2, .count = 8, .first = 2, .end = 5, .most = 3};
-  const std::vector<StageRound> together = training_rounds(33, {.parts = parts, .together = true}),
-                                apart = training_rounds(33, {.parts = parts});
+// Two turns of 8 shares, of which the set computes the third to the fifth.
+TEST(StageRound, IsATurnIfItsSharesAreTogetherAndElseAPart) {
+  const BatchShares shares{.turns = 2, .count = 8, .first = 2, .end = 5, .most = 3};
+  const std::vector<StageRound> together = training_rounds(33, {.shares = shares, .together = true}),
+                                apart = training_rounds(33, {.shares = shares});
   ASSERT_EQ(together.size(), 2U);
   ASSERT_EQ(apart.size(), 6U);
   std::size_t fed = 0;
   for (std::size_t turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(together[turn].adds, turn > 0);
     EXPECT_EQ(together[turn].sizes.images, turn == 0 ? 16 : 17);
-    ASSERT_EQ(together[turn].parts.size(), 3U);
-    for (std::size_t part = 0; part < 3; ++part) {
-      const StageRound::Part& one = together[turn].parts[part];
-      EXPECT_EQ(one.number, static_cast<int>(part) + 2);
+    ASSERT_EQ(together[turn].shares.size(), 3U);
+    for (std::size_t share = 0; share < 3; ++share) {
+      const StageRound::Share& one = together[turn].shares[share];
+      EXPECT_EQ(one.number, static_cast<int>(share) + 2);
       EXPECT_EQ(one.fed, fed);
-      EXPECT_EQ(one.samples.begin, (turn == 0 ? 0U : 16U) + (turn == 0 ? 16U : 17U) * (part + 2) / 8);
+      EXPECT_EQ(one.samples.begin, (turn == 0 ? 0U : 16U) + (turn == 0 ? 16U : 17U) * (share + 2) / 8);
       fed += one.samples.size();
-      ASSERT_EQ(apart[3 * turn + part].parts.size(), 1U);
-      EXPECT_EQ(apart[3 * turn + part].parts[0].fed, one.fed);
-      EXPECT_EQ(apart[3 * turn + part].adds, turn > 0);
+      ASSERT_EQ(apart[3 * turn + share].shares.size(), 1U);
+      EXPECT_EQ(apart[3 * turn + share].shares[0].fed, one.fed);
+      EXPECT_EQ(apart[3 * turn + share].adds, turn > 0);
     }
   }
 }
 
-// Turns that are left out are no first turns; parts without samples have a gradient of zeros.
+// Turns that are left out are no first turns; shares without samples have a gradient of zeros.
 TEST(StageRound, MayHaveNoSamples) {
-  const GradientParts parts{.turns = 3, .count = 8, .first = 0, .end = 4, .most = 4};
-  const std::vector<StageRound> rounds = training_rounds(1, {.parts = parts, .together = true});
+  const BatchShares shares{.turns = 3, .count = 8, .first = 0, .end = 4, .most = 4};
+  const std::vector<StageRound> rounds = training_rounds(1, {.shares = shares, .together = true});
   ASSERT_EQ(rounds.size(), 1U);
   EXPECT_FALSE(rounds[0].adds);
-  EXPECT_EQ(rounds[0].parts.size(), 4U);
+  EXPECT_EQ(rounds[0].shares.size(), 4U);
   EXPECT_TRUE(rounds[0].pieces.empty());
 }
 

@@ -51,7 +51,7 @@ inline Training cut_before(Training training, std::vector<std::string> cuts) {
 
 inline Network network_of(const Training& training) { return {training.network, training.input}; }
 
-// Batches of which some have fewer samples than there are parts and turns.
+// Batches of which some have fewer samples than there are shares and turns.
 inline std::vector<std::size_t> sizes_of(const Way& way) {
   if (way.data * way.accumulate == 1) return {11, 4, 1, 11};
   return {26, 13, 3, 26, 1};
@@ -124,7 +124,7 @@ inline NetworkSpec long_shortcuts() {
 
 // Fused convolutions and a head that is cut; momentum and dropout; a shortcut past the cut; batch
 // normalization.
-inline const Training kCnn{deeplizard(), {1, 28, 28}, {"conv2", "fc2"}};
+inline const Training kCnn{deeplizard(), {1, 20, 20}, {"conv2", "fc2"}};
 inline Training small_mlp() {
   Training training{with_dropout(mlp()), {1, 7, 7}, {"fc1", "out"}};
   training.options.optimizer = SgdOptions{.momentum = 0.9};

@@ -40,7 +40,7 @@ Floats random_floats(std::size_t count, unsigned seed) {
 struct Result {
   std::vector<Floats> outputs;                    // of each convolution
   std::vector<std::vector<std::uint8_t>> argmax;  // without the bytes between images
-  std::vector<Floats> gradients;                  // of each convolution's parameters, added up over the parts
+  std::vector<Floats> gradients;  // of each convolution's parameters, added up over the slices
   Floats grad_in;
 };
 
@@ -58,9 +58,9 @@ std::vector<Parameters> random_parameters(const std::vector<ConvPoolShape>& shap
   return parameters;
 }
 
-// Runs a chain forward and backward. parts: of the weight gradients.
+// Runs a chain forward and backward. slices: of the weight gradients.
 Result run(const Convolutions& convolutions, const std::vector<Parameters>& parameters, const Floats& in,
-           const Floats& grad_out, int images, int parts) {
+           const Floats& grad_out, int images, int slices) {
   const std::vector<ConvPoolShape>& shapes = convolutions.shapes;
   Stream stream;
   ConvPoolChain chain;
@@ -75,7 +75,7 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
     const float* weight = constants.emplace_back(to_device(stream, parameters[l].weight, "a test")).data();
     const float* bias = constants.emplace_back(to_device(stream, parameters[l].bias, "a test")).data();
     const auto gradient_floats =
-        static_cast<std::size_t>(parts) * static_cast<std::size_t>(s.gradient_floats());
+        static_cast<std::size_t>(slices) * static_cast<std::size_t>(s.gradient_floats());
     arrays.push_back(
         {.weight = weight,
          .bias = s.bias ? bias : nullptr,
@@ -90,7 +90,7 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   float* grad_in = convolutions.input_gradient ? memory.data() : nullptr;
   const ConvPoolInput input{.floats = device_in.data()};
   conv_pool_forward(stream, chain, images, input, arrays.data());
-  conv_pool_backward(stream, chain, images, parts, input, arrays.data(), device_grad_out.data(), false,
+  conv_pool_backward(stream, chain, images, slices, input, arrays.data(), device_grad_out.data(), false,
                      grad_in);
   Result result;
   for (std::size_t l = 0; l < shapes.size(); ++l) {
@@ -103,14 +103,14 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
       kept.insert(kept.end(), bytes.begin() + image * s.argmax_bytes(),
                   bytes.begin() + image * s.argmax_bytes() + s.outputs());
     const auto floats = static_cast<std::size_t>(s.gradient_floats());
-    const Floats of_parts = to_host(stream, gradients[l].data(), static_cast<std::size_t>(parts) * floats);
+    const Floats of_slices = to_host(stream, gradients[l].data(), static_cast<std::size_t>(slices) * floats);
     Floats& sum = result.gradients.emplace_back(floats);
-    for (std::size_t i = 0; i < of_parts.size(); ++i) sum[i % floats] += of_parts[i];
+    for (std::size_t i = 0; i < of_slices.size(); ++i) sum[i % floats] += of_slices[i];
   }
   if (!convolutions.input_gradient) return result;
   result.grad_in = to_host(stream, memory.data(), in.size());
   // What is there is added to, with the same weight gradients.
-  conv_pool_backward(stream, chain, images, parts, input, arrays.data(), device_grad_out.data(), true,
+  conv_pool_backward(stream, chain, images, slices, input, arrays.data(), device_grad_out.data(), true,
                      grad_in);
   const Floats twice = to_host(stream, memory.data(), in.size());
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(twice[i], 2 * result.grad_in[i]);
@@ -216,7 +216,7 @@ TEST_P(ConvPool, AgreesWithASimpleImplementation) {
   const int images = 3;
   const Floats in = input(images);
   Floats gradient = output_gradient(images);
-  // One part has two images, two have none.
+  // One slice has two images, two have none.
   const Result result = run(GetParam(), parameters_, in, gradient, images, images + 1);
   for (std::size_t l = shapes_.size(); l-- > 0;)
     gradient = check_convolution(shapes_[l], parameters_[l], result, l, l > 0 ? result.outputs[l - 1] : in,
@@ -293,7 +293,7 @@ TEST(ConvPoolOfManyImages, GivesTheLastTheBitsThatItHasAlone) {
   const std::vector<Parameters> parameters = random_parameters({s});
   constexpr int kImages = 1100;
   const Floats in = random_floats(kImages * 16, 1), gradient = random_floats(kImages * 2, 2);
-  const Result all = run({"", {s}}, parameters, in, gradient, kImages, conv_pool_gradient_parts(kImages));
+  const Result all = run({"", {s}}, parameters, in, gradient, kImages, conv_pool_gradient_slices(kImages));
   const Result last =
       run({"", {s}}, parameters, {in.end() - 16, in.end()}, {gradient.end() - 2, gradient.end()}, 1, 1);
   EXPECT_EQ(Floats(all.outputs[0].end() - 2, all.outputs[0].end()), last.outputs[0]);

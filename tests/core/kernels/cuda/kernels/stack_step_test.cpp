@@ -38,7 +38,7 @@ constexpr int kOthers = 37;
 Outcome outcome_of(const Step& step, bool together) {
   Stream stream;
   const auto images = static_cast<std::size_t>(step.images);
-  const int parts = linear_gradient_parts(step.shapes, step.images);
+  const int slices = linear_gradient_slices(step.shapes, step.images);
   std::vector<Array<float>> arrays;
   const auto random_array = [&](std::size_t count) {
     arrays.push_back(to_device(stream, random_values(count, arrays.size()), "a test"));
@@ -51,9 +51,9 @@ Outcome outcome_of(const Step& step, bool together) {
     const auto floats = static_cast<std::size_t>(shape.gradient_floats());
     layers.push_back({shape, random_array(images * static_cast<std::size_t>(shape.in_features)),
                       random_array(images * static_cast<std::size_t>(shape.out_features)),
-                      random_array(static_cast<std::size_t>(parts) * floats)});
+                      random_array(static_cast<std::size_t>(slices) * floats)});
     sources.push_back(
-        {layers.back().gradient, parameters, shape.gradient_floats(), parts, shape.gradient_floats()});
+        {layers.back().gradient, parameters, shape.gradient_floats(), slices, shape.gradient_floats()});
     parameters += shape.gradient_floats();
   }
   const auto count = static_cast<std::size_t>(parameters);
@@ -67,12 +67,12 @@ Outcome outcome_of(const Step& step, bool together) {
   const Array<StepInput> input =
       to_device(stream, std::vector{StepInput{.factors = step_factors(step.optimizer, 0.1, 3)}}, "a test");
   const Optimizer optimizer(stream, step.optimizer, 0, sources, with_state, step.shapes.size());
-  EXPECT_TRUE(optimizer.takes_stack(step.images, parts));
+  EXPECT_TRUE(optimizer.takes_stack(step.images, slices));
   const test::KernelCount kernels;
   if (together) {
-    optimizer.step_with_stack(stream, input.data(), layers, step.images, parts);
+    optimizer.step_with_stack(stream, input.data(), layers, step.images, slices);
   } else {
-    linear_backward_weights(stream, layers, step.images, parts);
+    linear_backward_weights(stream, layers, step.images, slices);
     optimizer.step(stream, input.data());
   }
   Outcome outcome{to_host(stream, all.parameters, count), to_host(stream, all.gradient, count), {}};

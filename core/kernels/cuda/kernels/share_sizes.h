@@ -1,4 +1,4 @@
-// The parts of a batch that are computed apart, next to each other.
+// The shares of a batch that are computed apart, next to each other.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ constexpr std::size_t run_begin(std::size_t samples, int count, int run) {
   return samples * static_cast<std::size_t>(run) / static_cast<std::size_t>(count);
 }
 
-struct PartSizes {
-  int count = 1;            // of parts
+struct ShareSizes {
+  int count = 1;            // of shares
   std::int64_t images = 0;  // of all of them
 
-  /// Images of a part; 0 of an empty one.
-  constexpr int of(int part) const {
+  /// Images of a share; 0 of an empty one.
+  constexpr int of(int share) const {
     const auto all = static_cast<std::size_t>(images);
-    return static_cast<int>(run_begin(all, count, part + 1) - run_begin(all, count, part));
+    return static_cast<int>(run_begin(all, count, share + 1) - run_begin(all, count, share));
   }
 };
 
