@@ -274,7 +274,8 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
     return true;
   }
   // A power cut has cost its last checkpoint, so it is trained to this epoch once more.
-  std::filesystem::remove(from / kRunRecordFile);
+  std::error_code ignored;
+  std::filesystem::remove(from / kRunRecordFile, ignored);
   RunRecord record = recorder.record(parent);
   record.epochs.clear();
   recorder.update(parent, std::move(record));

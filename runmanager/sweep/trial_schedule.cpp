@@ -143,7 +143,8 @@ void TrialSchedule::decide_asha(std::span<const TrialResult> trials, bool more,
 
 PopulationState TrialSchedule::play_population(std::span<const TrialResult> trials) const {
   const auto result = [&](std::size_t i, int epoch) -> KnownResult {
-    if (!trials[i].ended && !has_epoch(trials[i], epoch)) return {};
+    // One that has ended before has no state of this epoch that could be copied.
+    if (!has_epoch(trials[i], epoch)) return {.is_known = trials[i].ended};
     return {.is_known = true, .value = value_at(trials[i], epoch)};
   };
   return population_->play(trials.size(), result, [this](double value) { return reaches_target(value); });

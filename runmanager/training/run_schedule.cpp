@@ -1,6 +1,6 @@
 #include "runmanager/training/run_schedule.h"
 
-#include <variant>
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 

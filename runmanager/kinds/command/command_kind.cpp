@@ -176,7 +176,7 @@ std::optional<RunRecord> CommandKind::start_of(const fs::path& run) const {
 }
 
 void CommandKind::keep_start(const fs::path& parent, const fs::path& run) const try {
-  check_is_own_directory(run);
+  prepare_run_directory(run);
   const fs::path start = run / kStartFolder, part = start.string() + ".part";
   fs::remove_all(part);
   fs::create_directories(part);

@@ -120,8 +120,7 @@ std::optional<RunRecord> NetworkKind::start_of(const std::filesystem::path& run)
 }
 
 void NetworkKind::keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const {
-  check_is_own_directory(run);
-  std::filesystem::create_directories(run);
+  prepare_run_directory(run);
   // Its content first: a name of half a file would be taken for a start.
   const std::filesystem::path checkpoint = parent / kCheckpointFile;
   sync_files({&checkpoint, 1});

@@ -52,8 +52,8 @@ TEST(OpenTrials, CountThoseThatFailedWhereTheyAreTriedAgain) {
 
 TEST(OpenTrials, OfAPopulationAreItsMembersAndTheNextCopy) {
   Sweep sweep = search_of(SearchMethod::kPopulation, 3);
-  sweep.search->interval = 3;
-  const RunRecord paused = record(RunStatus::kInterrupted, 3), pruned = record(RunStatus::kPruned, 3, 2);
+  sweep.search->interval = 5;
+  const RunRecord paused = record(RunStatus::kInterrupted, 5), pruned = record(RunStatus::kPruned, 5, 2);
   EXPECT_EQ(open_trials(sweep, std::vector{paused, RunRecord{}, RunRecord{}}, true), 2u);
   EXPECT_EQ(open_trials(sweep, std::vector{paused, pruned, paused}, true), 1u);
   EXPECT_EQ(open_trials(sweep, std::vector{paused, pruned, paused, RunRecord{}}, true), 3u);

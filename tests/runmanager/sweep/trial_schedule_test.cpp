@@ -145,6 +145,18 @@ TEST(TrialSchedule, AMemberOfAPopulationGoesOnOnceTheCopyOfAnotherIsThere) {
   EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kEnded, kTrains, kEnded));
 }
 
+TEST(TrialSchedule, AMemberOfAPopulationThatEndsBeforeItsGenerationIsTheWorst) {
+  SearchSpec search;
+  search.method = SearchMethod::kPopulation;
+  search.trials = 3;
+  search.interval = 2;
+  const TrialSchedule schedule(search, 3, 4);
+  const std::vector<TrialResult> trials = {after({0.1}, true), after({2, 2}), after({3, 3})};
+  ASSERT_TRUE(schedule.next_copy(trials));
+  EXPECT_EQ(schedule.next_copy(trials)->parent, 1U);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kWaits, kWaits));
+}
+
 // The values that are known, none where none is.
 std::vector<std::optional<double>> known(const TrialSchedule& schedule,
                                          const std::vector<TrialResult>& trials) {
