@@ -3,7 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "runmanager/search/population.h"
+
 namespace sweep {
+
+Population population_of(const SearchSpec& search, std::size_t members, int epochs) {
+  return {members, search.interval, epochs, search.reduction};
+}
 
 std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::size_t trials, int epochs) {
   if (search.method == SearchMethod::kHyperband) {
@@ -15,6 +21,7 @@ std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::siz
 }
 
 std::size_t points_at_start(const SearchSpec& search, int epochs) {
+  if (search.method == SearchMethod::kPopulation) return search.trials;
   const std::size_t total = total_trials(search, epochs);
   if (!chooses_points(search)) return total;
   const std::vector<HyperbandBracket> brackets = search_brackets(search, total, epochs);
@@ -23,6 +30,7 @@ std::size_t points_at_start(const SearchSpec& search, int epochs) {
 }
 
 std::size_t total_trials(const SearchSpec& search, int epochs) {
+  if (search.method == SearchMethod::kPopulation) return population_of(search, search.trials, epochs).total();
   if (search.method != SearchMethod::kHyperband) return search.trials;
   const HyperbandBracket last = search_brackets(search, 0, epochs).back();
   return last.first_trial + last.halving.rungs()[0].trials;

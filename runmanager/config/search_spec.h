@@ -16,14 +16,20 @@
 namespace sweep {
 
 struct RunConfig;
+class Population;
+
+/// The key of a run's complete settings that has the runs of a population whose training it continues, see
+/// recorded_config.h. No other runs have it.
+inline constexpr const char* kLineageKey = "lineage";
 
 enum class SearchMethod {
-  kGrid,       // every combination, to its last epoch
-  kRandom,     // random points of the space
-  kTpe,        // points that earlier results make likely to be good
-  kHalving,    // every combination, or random points; the worse part is ended early
-  kHyperband,  // several such halvings, of many short and of few long trials
-  kAsha,       // halving that promotes a trial as soon as it is among the best so far
+  kGrid,        // every combination, to its last epoch
+  kRandom,      // random points of the space
+  kTpe,         // points that earlier results make likely to be good
+  kHalving,     // every combination, or random points; the worse part is ended early
+  kHyperband,   // several such halvings, of many short and of few long trials
+  kAsha,        // halving that promotes a trial as soon as it is among the best so far
+  kPopulation,  // the worse ones are replaced by changed copies of the better ones, again and again
 };
 
 struct SearchSpec {
@@ -39,7 +45,8 @@ struct SearchSpec {
   /// trials do not depend on how many run at once.
   std::size_t at_once = 4;
   int min_epochs = 1;                // of methods with rungs: the shortest training
-  int reduction = 3;                 // one trial in this many goes on
+  int reduction = 3;                 // one trial in this many goes on; of a population is replaced
+  int interval = 1;                  // of a population: epochs between replacements
   std::optional<double> target;      // no trial begins once this is reached
   std::optional<double> seconds;     // nor once the times of those before add up to this
   std::vector<SearchPoint> points;   // the first trials; dimensions without a value are drawn
@@ -53,10 +60,18 @@ inline bool has_rungs(SearchMethod method) {
          method == SearchMethod::kAsha;
 }
 
-/// Whether results choose the points of later trials, so that trials are added while others are trained.
+/// Whether a sampler chooses the points of later trials from results.
 inline bool chooses_points(const SearchSpec& search) {
   return search.method == SearchMethod::kTpe || search.samples_tpe;
 }
+
+/// Whether trials are added while others are trained.
+inline bool adds_trials(const SearchSpec& search) {
+  return chooses_points(search) || search.method == SearchMethod::kPopulation;
+}
+
+/// The population of `members` trials of `epochs` epochs.
+Population population_of(const SearchSpec& search, std::size_t members, int epochs);
 
 /// The halvings of halving and hyperband that begin with `trials` trials of `epochs` epochs; else none.
 /// Hyperband has as many trials as it says itself. Throws ConfigError for numbers that go not together.

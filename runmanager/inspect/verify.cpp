@@ -187,6 +187,11 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   sweep.runs = {config_without_logs(record)};
   for (const auto& [key, value] : record.params) sweep.keys.push_back(key);
   sweep.resolved = {{"name", "verify"}};
+  if (continues(sweep.runs[0])) {
+    fs::create_directories(scratch.path() / sweep.name / record.name);
+    fs::copy_file(options.directory / record.name / kStartFile,
+                  scratch.path() / sweep.name / record.name / kStartFile);
+  }
   const SweepOutcome outcome = run_sweep(
       sweep, {.logdir = scratch.path(), .threads = options.threads, .strict = true, .quiet = true}, silent);
   VerifiedRun run{.name = record.name};

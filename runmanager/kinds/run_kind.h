@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,15 @@ class RunKind {
   virtual bool needs_workers() const { return false; }
   /// Seconds in which a run must stop when it is asked to.
   virtual double stop_seconds(const RunConfig& config) const = 0;
+
+  /// The record that belongs to the state in the directory of a paused run; nothing if there is none, or if
+  /// it is damaged. Throws ReadError if it cannot be read.
+  virtual std::optional<RunRecord> state_of(const std::filesystem::path& run) const = 0;
+  /// The same of the state that a run has which continues another one: that of the other run.
+  virtual std::optional<RunRecord> start_of(const std::filesystem::path& run) const = 0;
+  /// Copies the state of `parent` to be the start of `run`. After a power cut it is there as a whole or not
+  /// at all. Throws IoError.
+  virtual void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const = 0;
 
   /// What all workers map into their memory. After this call, prepare() returns runs without it. Throws
   /// IoError if there is not enough memory.

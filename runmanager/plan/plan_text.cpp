@@ -93,7 +93,7 @@ std::string fates_text(const SweepPlan& plan) {
 std::string search_text(const Sweep& sweep) {
   if (!sweep.search || sweep.runs.empty()) return "";
   const SearchSpec& search = *sweep.search;
-  if (chooses_points(search)) {
+  if (adds_trials(search)) {
     return fmt::format("search: the first {} of at most {} trials; results choose the others\n",
                        sweep.runs.size(), total_trials(search, sweep.runs.front().epochs));
   }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
 #include "core/base/error.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -17,9 +19,11 @@ using Json = nlohmann::ordered_json;
 RunConfig recorded_config(const RunRecord& record) {
   try {
     Json settings = record.config;
-    // The only setting that is not a key of the sweep file, which has "repeats".
+    // The settings that are no keys of the sweep file, which has "repeats".
     const auto repeat = settings.at("repeat").get<std::uint32_t>();
     settings.erase("repeat");
+    const Json lineage = settings.value(kLineageKey, Json());
+    settings.erase(kLineageKey);
     Problems problems;
     // The record names the device; whether it is here was checked when the run was prepared.
     const char* data = std::getenv("SWEEP_DATA");
@@ -33,6 +37,7 @@ RunConfig recorded_config(const RunRecord& record) {
     config.name = record.name;
     config.params = record.params;
     config.resolved["repeat"] = repeat;
+    if (!lineage.is_null()) config.resolved[kLineageKey] = lineage;
     return config;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: its configuration is not complete: {}", record.name, error.what()));
@@ -45,6 +50,35 @@ void resolve_paths(RunConfig& config, const RunRecord& record) {
   const std::filesystem::path directory = record.provenance.value("directory", "");
   if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
   if (!config.init.empty()) config.init = directory / config.init;
+}
+
+bool continues(const RunConfig& config) {
+  const auto lineage = config.resolved.find(kLineageKey);
+  return lineage != nullptr && !lineage->empty();
+}
+
+Json to_json(const Lineage& lineage) {
+  Json list = Json::array();
+  for (const Ancestor& ancestor : lineage)
+    list.push_back({{"run", ancestor.run}, {"epoch", ancestor.until}, {"params", to_json(ancestor.params)}});
+  return list;
+}
+
+Lineage lineage_of(const Json& config) {
+  Lineage lineage;
+  if (!config.is_object() || !config.contains(kLineageKey)) return lineage;
+  for (const Json& ancestor : config.at(kLineageKey)) {
+    lineage.push_back({.run = ancestor.at("run"),
+                       .until = ancestor.at("epoch"),
+                       .params = params_from_json(ancestor.at("params"))});
+  }
+  return lineage;
+}
+
+const Params& params_at(const Lineage& lineage, const Params& params, int epoch) {
+  const auto found =
+      std::ranges::find_if(lineage, [epoch](const Ancestor& ancestor) { return epoch <= ancestor.until; });
+  return found == lineage.end() ? params : found->params;
 }
 
 }  // namespace sweep

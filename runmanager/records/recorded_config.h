@@ -1,6 +1,11 @@
 // Rebuilds a run's configuration from its record: for worker processes and commands without a sweep file.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/params.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/results.h"
 
@@ -14,5 +19,27 @@ RunConfig recorded_config(const RunRecord& record);
 /// Makes the paths of `config`, that of `record`, absolute: relative to the directory where the sweep was
 /// started.
 void resolve_paths(RunConfig& config, const RunRecord& record);
+
+/// A run that another continues, after the epoch `until`.
+struct Ancestor {
+  std::string run;
+  int until = 0;
+  Params params;
+};
+
+/// The oldest one first, with rising epochs.
+using Lineage = std::vector<Ancestor>;
+
+/// Whether a run continues another one.
+bool continues(const RunConfig& config);
+
+nlohmann::ordered_json to_json(const Lineage& lineage);
+
+/// The lineage in a run's configuration; empty for a run that begins from new weights. Throws
+/// nlohmann::json::exception if it is damaged.
+Lineage lineage_of(const nlohmann::ordered_json& config);
+
+/// The parameters with which `epoch` was trained of a run that has `params` now.
+const Params& params_at(const Lineage& lineage, const Params& params, int epoch);
 
 }  // namespace sweep

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
@@ -240,20 +242,20 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
   if (shared) header.emplace_back("jobs");
   std::string csv = csv_row(header);
   for (const RunRecord& run : runs) {
-    Row params = params_row(run.params, keys);
-    if (shared) params.push_back(std::to_string(run.jobs));
-    const auto add_row = [&](const std::string& epoch, const auto& value_of) {
+    const Lineage lineage = lineage_of(run.config);
+    const auto add_row = [&](const std::string& epoch, const Params& params, const auto& value_of) {
       Row cells = {run.name, std::string(to_string(run.status)), epoch};
       for (const Metric* metric : columns) cells.push_back(csv_cell(*metric, value_of(*metric)));
-      cells.insert(cells.end(), params.begin(), params.end());
+      std::ranges::move(params_row(params, keys), std::back_inserter(cells));
+      if (shared) cells.push_back(std::to_string(run.jobs));
       csv += csv_row(cells);
     };
     for_each_epoch(run, [&](const EpochRecord& epoch) {
-      add_row(std::to_string(epoch.epoch),
+      add_row(std::to_string(epoch.epoch), params_at(lineage, run.params, epoch.epoch),
               [&](const Metric& metric) { return value_at(metric, run, epoch); });
     });
     if (run.epochs.empty() && !run.untrained) {
-      add_row("", [&run](const Metric& metric) {
+      add_row("", run.params, [&run](const Metric& metric) {
         return metric.key == "run_seconds" ? run.run_seconds : std::nullopt;
       });
     }
@@ -279,6 +281,8 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
                     {"error", run.error ? Json(*run.error) : Json(nullptr)}});
     if (run.setup_seconds) list.back()["setup_seconds"] = json_number(*run.setup_seconds);
     if (run.jobs > 1) list.back()["jobs"] = run.jobs;
+    if (run.config.is_object() && run.config.contains(kLineageKey))
+      list.back()[kLineageKey] = run.config[kLineageKey];
   }
   Json json = {{"sweep", sweep}, {"runs", std::move(list)}};
   const std::vector<Combination> repeated = repeated_combinations(runs);

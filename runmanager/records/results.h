@@ -107,7 +107,8 @@ struct RunProgress {
   RunPosition position;
 };
 
-/// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
+/// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key, of a population
+/// with what trained the epoch. A run without a
 /// finished epoch has one row with empty cells. Metrics of the whole run, test_loss and test_accuracy, stand
 /// at its last epoch. After all runs come, for each combination with two completed repeats or more, a row
 /// with the status "mean" and one with "std" per epoch that all of them have. After the columns that every

@@ -15,6 +15,8 @@ inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 inline constexpr const char* kPreviousCheckpointFile = "checkpoint.previous.safetensors";
 /// The checkpoint of the best epoch: a second name of the one that was written after it.
 inline constexpr const char* kBestFile = "best.safetensors";
+/// The checkpoint of another run that this one continues: a second name of it.
+inline constexpr const char* kStartFile = "start.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
 
 /// In a sweep's directory: see SweepDirectory. In a run's: see RunLock.

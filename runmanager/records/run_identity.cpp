@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "runmanager/config/search_spec.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -88,7 +89,7 @@ std::string spanning_schedule(const Json& schedule) {
 Json without_names(const Json& config, RunIdentity& identity) {
   if (config.contains("command")) {
     Json settings = Json::object();
-    for (const char* key : {"command", "shell", "params", "repeat"}) {
+    for (const char* key : {"command", "shell", "params", "repeat", kLineageKey}) {
       if (config.contains(key)) settings[key] = config[key];
     }
     return settings;
@@ -127,6 +128,8 @@ RunIdentity identity_of(const Json& config, const std::string& device, const Jso
   RunIdentity identity;
   if (!config.is_object()) return identity;
   Json settings = without_names(config, identity);
+  // The first members of a population are runs as others are.
+  if (settings.contains(kLineageKey) && settings[kLineageKey].empty()) settings.erase(kLineageKey);
   settings["device"] = device;
   for (const char* key : {"numerics", "init_sha256"}) {
     if (provenance.is_object() && provenance.contains(key)) settings[key] = provenance[key];

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/read_error.h"
 #include "core/json/json_text.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/crc32c.h"
@@ -276,6 +277,17 @@ RunPosition run_position_from_json(const Json& json, std::int64_t first_step) {
 
 RunRecord read_run_record(const std::filesystem::path& path) {
   return parse_run_record(read_file(path), path.string());
+}
+
+std::optional<RunRecord> whole_record(RunRecord (*read)(const std::filesystem::path&),
+                                      const std::filesystem::path& path) {
+  try {
+    return read(path);
+  } catch (const ReadError&) {
+    throw;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace sweep

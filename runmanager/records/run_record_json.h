@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::stri
 bool add_epochs(std::span<const nlohmann::ordered_json> epochs, RunRecord& run);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
+/// read(path); nothing if the file is missing or damaged. Throws ReadError if it cannot be read.
+std::optional<RunRecord> whole_record(RunRecord (*read)(const std::filesystem::path&),
+                                      const std::filesystem::path& path);
 
 nlohmann::ordered_json to_json(const ParamValue& value);
 /// {"lr": 0.01, "device": "cpu"}, in the order given.

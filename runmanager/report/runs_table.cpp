@@ -1,11 +1,14 @@
 #include "runmanager/report/runs_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 
 #include "runmanager/config/params.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_metric.h"
 
 namespace sweep {
@@ -49,6 +52,13 @@ RunsTable runs_table(const ReportData& data) {
     add(key, "setting", [&data, key](std::size_t run) { return setting_cell(data.runs[run], key); });
   if (keys.empty()) add("run", "setting", [&](std::size_t run) { return Json(data.records[run].name); });
   add("status", "text", [&](std::size_t run) { return Json(to_string(data.records[run].status)); });
+  const auto parent = [&data](std::size_t run) {
+    const Lineage lineage = lineage_of(data.records[run].config);
+    return lineage.empty() ? Json()
+                           : Json(fmt::format("{} after {}", lineage.back().run, lineage.back().until));
+  };
+  if (std::ranges::any_of(data.records, [](const RunRecord& run) { return !lineage_of(run.config).empty(); }))
+    add("continues", "text", parent);
   add("epochs", "number", [&](std::size_t run) {
     const std::size_t epochs = data.records[run].epochs.size();
     return epochs == 0 ? Json() : Json::array({epochs, std::to_string(epochs)});

@@ -10,7 +10,7 @@
 namespace sweep {
 
 /// What a trial's random numbers are for, so that each use has its own.
-enum class SearchDraw : std::uint32_t { kStart, kPoint, kCandidate };
+enum class SearchDraw : std::uint32_t { kStart, kPoint, kCandidate, kCopy };
 
 /// The numbers of (seed, trial, use). Not thread-safe.
 class UnitRandom {

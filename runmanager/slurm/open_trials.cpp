@@ -19,12 +19,15 @@ std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, 
   const TrialSchedule schedule(search, sweep.runs.size(), epochs);
   const std::size_t total = total_trials(search, epochs);
   const bool has_more =
-      chooses_points(search) &&
-      results.size() < std::min(total, number_of_points(sweep.trials->domain).value_or(total));
+      adds_trials(search) &&
+      results.size() < (chooses_points(search)
+                            ? std::min(total, number_of_points(sweep.trials->domain).value_or(total))
+                            : total);
   const std::vector<TrialDecision> decisions = schedule.decide(results, has_more);
   const auto open =
       static_cast<std::size_t>(std::ranges::count(decisions, TrialFate::kTrains, &TrialDecision::fate));
   if (open > 0 || !has_more) return open;
+  if (!chooses_points(search)) return schedule.next_copy(results) ? 1 : 0;
   return schedule.known_to_next(results) ? 1 : 0;
 }
 

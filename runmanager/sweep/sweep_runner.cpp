@@ -82,7 +82,7 @@ void SweepRunner::set_up() {
 }
 
 std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
-  if (!sweep.search || !chooses_points(*sweep.search)) return std::nullopt;
+  if (!sweep.search || !adds_trials(*sweep.search)) return std::nullopt;
   std::optional<Sweep> copy = sweep;
   copy->runs.reserve(std::max(sweep.runs.size(), total_trials(*sweep.search, sweep.runs.front().epochs)));
   return copy;

@@ -92,6 +92,10 @@ class SweepRunner {
   std::size_t most_trials_at_once(std::size_t runs) const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
+  // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
+  const ExistingRun& make_room_for(const RunConfig& config);
+  // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
+  bool keep_start(std::size_t parent, int epoch, const RunConfig& copy, SweepRecorder& recorder);
   void train_here(RunSource& source, SweepRecorder& recorder);
   void train_in_workers(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
                         SweepRecorder& recorder);

@@ -163,11 +163,15 @@ TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
       recorder.prune_run(run, description, reason, /*shared=*/true);
     return true;
   };
-  return {.add = add, .prune = prune};
+  const auto keep_start = [this, &recorder](std::size_t parent, int epoch, const RunConfig& copy) {
+    return this->keep_start(parent, epoch, copy, recorder);
+  };
+  return {.add = add, .prune = prune, .keep_start = keep_start};
 }
 
 std::size_t SweepRunner::most_trials_at_once(std::size_t runs) const {
   if (!growing_) return runs;
+  if (sweep_.search->method == SearchMethod::kPopulation) return sweep_.search->trials;
   return std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
 }
 
@@ -198,12 +202,17 @@ void SweepRunner::write_trials() {
   });
 }
 
-std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
-  const RunConfig& added = growing_->runs.emplace_back(std::move(config));
-  const RequestedRun request = kind_->request(added);
+const ExistingRun& SweepRunner::make_room_for(const RunConfig& config) {
+  const RequestedRun request = kind_->request(config);
   existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
-  make_room(directory_->path(), {&added, 1}, existing_);
+  make_room(directory_->path(), {&config, 1}, existing_);
+  return existing_[0];
+}
+
+std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
+  const RunConfig& added = growing_->runs.emplace_back(std::move(config));
+  make_room_for(added);
   RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
   if (existing_[0].fate == RunFate::kKept) {
     recorder.add_run(std::move(record));
@@ -230,6 +239,47 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
     if (lock) lock->note_failure(directory_->start());
   }
   return std::nullopt;
+}
+
+// Another process that shares the sweep may do the same. It trains the parent on, for which it holds the
+// lock, only once the start is kept.
+bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& copy, SweepRecorder& recorder) {
+  const std::filesystem::path from = directory_->path() / sweep_.runs[parent].name,
+                              to = directory_->path() / copy.name;
+  const RunFate fate = make_room_for(copy).fate;
+  if (fate == RunFate::kKept || (fate == RunFate::kContinued && kind_->state_of(to))) return true;
+  const RunIdentity identity = kind_->request(sweep_.runs[parent]).identity;
+  const auto is_kept = [&] {
+    const std::optional<RunRecord> start = kind_->start_of(to);
+    return start && static_cast<int>(start->epochs.size()) == epoch &&
+           differences(identity_of(start->config, start->device, start->provenance), identity).empty();
+  };
+  std::optional<RunLock> lock;
+  while (options_.join && !lock && !is_kept()) {
+    if (auto free = RunLock::try_lock(from))
+      lock.emplace(*std::move(free));
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (is_kept()) return true;
+  const std::optional<RunRecord> state = kind_->state_of(from);
+  const int epochs = state ? static_cast<int>(state->epochs.size()) : 0;
+  if (epochs > epoch)
+    throw DataError(fmt::format(
+        "{}: continues {} after epoch {}, whose state is gone: it was trained on, to epoch {}. --fresh "
+        "starts the search anew, in another directory",
+        to.string(), sweep_.runs[parent].name, epoch, epochs));
+  if (epochs == epoch) {
+    kind_->keep_start(from, to);
+    return true;
+  }
+  // A power cut has cost its last checkpoint, so it is trained to this epoch once more.
+  std::error_code ignored;
+  std::filesystem::remove(from / kRunRecordFile, ignored);
+  RunRecord record = recorder.record(parent);
+  record.epochs.clear();
+  recorder.update(parent, std::move(record));
+  return false;
 }
 
 void SweepRunner::train_here(RunSource& source, SweepRecorder& recorder) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
@@ -23,8 +24,8 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
       schedule_(search_, sweep.runs.size(), epochs_of(sweep)),
       total_(total_trials(search_, epochs_of(sweep))) {
   for (ScheduledRun& run : runs_) waiting_[run.run] = &run;
-  if (!chooses_points(search_)) return;
-  sampler_ = make_sampler(search_, sweep.trials->domain);
+  if (!adds_trials(search_)) return;
+  if (chooses_points(search_)) sampler_ = make_sampler(search_, sweep.trials->domain);
   for (const SearchPoint& point : sweep.trials->points) observations_.push_back({.point = point});
 }
 
@@ -74,6 +75,7 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
 bool TrialRuns::add_trial() {
   const std::size_t trial = results_.size();
   if (!has_more() || !has_time()) return false;
+  if (!sampler_) return add_copy();
   const std::optional<std::vector<KnownResult>> known = schedule_.known_to_next(results_);
   if (!known) return false;
   for (std::size_t i = 0; i < trial; ++i) {
@@ -83,10 +85,34 @@ bool TrialRuns::add_trial() {
   std::optional<SearchPoint> point = sampler_->suggest(trial, std::span(observations_).first(trial));
   is_exhausted_ = !point;
   if (!point) return false;
-  std::optional<ScheduledRun> run = options_.add(sweep_.trials->make_run(trial, *point));
-  observations_.push_back({.point = *std::move(point)});
-  if (run) waiting_[trial] = &runs_.emplace_back(*std::move(run));
+  add(sweep_.trials->make_run(trial, *point), *point);
   return true;
+}
+
+bool TrialRuns::add_copy() {
+  const std::size_t trial = results_.size();
+  const std::optional<PopulationCopy> copy = schedule_.next_copy(results_);
+  if (!copy || active_.contains(copy->parent)) return false;
+  UnitRandom random(search_.seed, trial, SearchDraw::kCopy);
+  SearchPoint point = explored_point(sweep_.trials->domain, observations_[copy->parent].point, random);
+  RunConfig config = sweep_.trials->make_run(trial, point);
+  const RunConfig& parent = sweep_.runs[copy->parent];
+  Lineage lineage = lineage_of(parent.resolved);
+  lineage.push_back({.run = parent.name, .until = copy->epoch, .params = parent.params});
+  config.resolved[kLineageKey] = to_json(lineage);
+  if (!options_.keep_start(copy->parent, copy->epoch, config)) {
+    results_[copy->parent] = trial_result(recorder_.record(copy->parent), search_, false);
+    return false;
+  }
+  add(std::move(config), std::move(point));
+  return true;
+}
+
+void TrialRuns::add(RunConfig config, SearchPoint point) {
+  const std::size_t trial = results_.size();
+  std::optional<ScheduledRun> run = options_.add(std::move(config));
+  observations_.push_back({.point = std::move(point)});
+  if (run) waiting_[trial] = &runs_.emplace_back(*std::move(run));
 }
 
 SearchEnd TrialRuns::outcome() {

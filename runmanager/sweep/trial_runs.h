@@ -26,6 +26,9 @@ struct TrialRunsOptions {
   /// Ends a run that has paused, or was left by an earlier start, as pruned. Returns false if that cannot be
   /// done now.
   std::function<bool(std::size_t run, const std::string& reason)> prune;
+  /// Keeps the state of trial `parent` after `epoch`, its last one so far, for a copy of it. Returns false if
+  /// that state is lost; the parent's record then has fewer epochs.
+  std::function<bool(std::size_t parent, int epoch, const RunConfig& copy)> keep_start;
 };
 
 /// What a search has come to.
@@ -36,8 +39,8 @@ struct SearchEnd {
 
 class TrialRuns final : public RunSource {
  public:
-  /// `sweep.search` is set, and the sampler if trials are chosen while others are trained. `runs`: those of
-  /// the sweep's trials that have to be trained. References must outlive the object.
+  /// `sweep.search` is set, and the source of trials if some are added while others are trained. `runs`:
+  /// those of the sweep's trials that have to be trained. References must outlive the object.
   TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const SweepRecorder& recorder,
             TrialRunsOptions options);
 
@@ -49,10 +52,13 @@ class TrialRuns final : public RunSource {
  private:
   void read_results();
   /// Whether further trials may be chosen.
-  bool has_more() const { return sampler_ && !is_exhausted_ && results_.size() < total_; }
+  bool has_more() const { return adds_trials(search_) && !is_exhausted_ && results_.size() < total_; }
   bool has_time() const;
   /// Chooses the next trial if that can be done now; returns whether there is one more.
   bool add_trial();
+  /// The same of a population.
+  bool add_copy();
+  void add(RunConfig config, SearchPoint point);
 
   const Sweep& sweep_;
   const SearchSpec& search_;

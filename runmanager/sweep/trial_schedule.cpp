@@ -62,6 +62,10 @@ TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int e
     asha_.emplace(std::move(rungs), search.reduction, search.at_once);
     total_epochs_ = static_cast<double>(
         Halving(std::max<std::size_t>(all, 1), search.min_epochs, epochs, search.reduction).total_epochs());
+  } else if (search.method == SearchMethod::kPopulation) {
+    members_ = std::min(trials, search.trials);
+    population_ = population_of(search, members_, epochs);
+    total_epochs_ = static_cast<double>(members_) * static_cast<double>(epochs);
   } else if (brackets_.empty())
     total_epochs_ = static_cast<double>(std::max(trials, search.trials)) * static_cast<double>(epochs);
 }
@@ -94,6 +98,8 @@ std::vector<TrialDecision> TrialSchedule::decide(std::span<const TrialResult> tr
   std::vector<TrialDecision> decisions(trials.size());
   if (asha_) {
     decide_asha(trials, more, decisions);
+  } else if (population_) {
+    decide_population(trials, decisions);
   } else if (brackets_.empty()) {
     for (std::size_t i = 0; i < trials.size(); ++i) {
       if (trials[i].ended)
@@ -133,6 +139,37 @@ void TrialSchedule::decide_asha(std::span<const TrialResult> trials, bool more,
       decisions[i].fate = TrialFate::kTrains;
     }
   }
+}
+
+PopulationState TrialSchedule::play_population(std::span<const TrialResult> trials) const {
+  const auto result = [&](std::size_t i, int epoch) -> KnownResult {
+    // One that has ended before has no state of this epoch that could be copied.
+    if (!has_epoch(trials[i], epoch)) return {.is_known = trials[i].ended};
+    return {.is_known = true, .value = value_at(trials[i], epoch)};
+  };
+  return population_->play(trials.size(), result, [this](double value) { return reaches_target(value); });
+}
+
+void TrialSchedule::decide_population(std::span<const TrialResult> trials,
+                                      std::vector<TrialDecision>& decisions) const {
+  const PopulationState state = play_population(trials);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const int until = decisions[i].until_epoch = state.until[i];
+    if (trials[i].ended) {
+      decisions[i].fate = TrialFate::kEnded;
+    } else if (state.ended[i]) {
+      decisions[i].fate = TrialFate::kPruned;
+      decisions[i].reason = fmt::format("among the worst of {} after epoch {}", members_, until);
+    } else if (until > 0 && (!has_epoch(trials[i], until) || until == epochs_)) {
+      decisions[i].fate = TrialFate::kTrains;
+    }
+  }
+}
+
+std::optional<PopulationCopy> TrialSchedule::next_copy(std::span<const TrialResult> trials) const {
+  const PopulationState state = play_population(trials);
+  const std::size_t next = trials.size() - members_;
+  return next < state.copies.size() ? std::optional(state.copies[next]) : std::nullopt;
 }
 
 // Until which epoch each trial is known when the next one is chosen.

@@ -12,13 +12,14 @@
 #include "runmanager/records/results.h"
 #include "runmanager/search/asha.h"
 #include "runmanager/search/hyperband.h"
+#include "runmanager/search/population.h"
 #include "runmanager/search/sampler.h"
 
 namespace sweep {
 
 /// Whether a trial waits for the results of others: when it begins, what it is, or how far it is trained.
 inline bool waits_for_results(const SearchSpec& search) {
-  return has_rungs(search.method) || chooses_points(search) || search.target || search.seconds;
+  return has_rungs(search.method) || adds_trials(search) || search.target || search.seconds;
 }
 
 /// What is known of a trial.
@@ -62,6 +63,9 @@ class TrialSchedule {
   /// yet. With rungs they are those of the highest rung that has kTpeStartTrials of them, as in BOHB.
   std::optional<std::vector<KnownResult>> known_to_next(std::span<const TrialResult> trials) const;
 
+  /// Of a population: what the trial after `trials` is a copy of; nothing if that is not known yet.
+  std::optional<PopulationCopy> next_copy(std::span<const TrialResult> trials) const;
+
   /// The first trial that has reached the target; nothing if none has, or there is no target.
   std::optional<std::size_t> winner(std::span<const TrialResult> trials) const;
 
@@ -75,6 +79,8 @@ class TrialSchedule {
   AshaState play(std::span<const TrialResult> trials, bool more) const;
   void decide_asha(std::span<const TrialResult> trials, bool more,
                    std::vector<TrialDecision>& decisions) const;
+  PopulationState play_population(std::span<const TrialResult> trials) const;
+  void decide_population(std::span<const TrialResult> trials, std::vector<TrialDecision>& decisions) const;
   void decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials, bool more,
               std::vector<TrialDecision>& decisions) const;
   std::optional<std::vector<int>> known_epochs(std::span<const TrialResult> trials) const;
@@ -84,6 +90,8 @@ class TrialSchedule {
   int epochs_;
   std::vector<HyperbandBracket> brackets_;  // of halving and hyperband
   std::optional<Asha> asha_;
+  std::optional<Population> population_;
+  std::size_t members_ = 0;  // of it
   double total_epochs_ = 0;
 };
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "runmanager/config/metrics.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -34,9 +36,46 @@ SearchSpec search_of(const nlohmann::ordered_json& json) {
   search.at_once = json.at("at_once");
   search.min_epochs = json.at("min_epochs");
   search.reduction = json.at("reduction");
+  search.interval = json.at("interval");
   if (json.contains("target")) search.target = json.at("target");
   if (json.contains("seconds")) search.seconds = json.at("seconds");
   return search;
+}
+
+// Whether a network whose training has begun can go on with another value.
+bool can_change(const KeyPath& path) {
+  static const std::set<std::string> fixed = {"name", "nesterov", "centered"};
+  if (path[0] == "optimizer" || path[0] == "loss") return path.size() == 2 && !fixed.contains(path[1]);
+  if (path[0] == "network") return path.back() == "p";
+  return path == KeyPath{"lr"} || path == KeyPath{"clip_norm"};
+}
+
+// 0 is no momentum, for which nothing is kept.
+bool has_momentum_zero(const Axis& axis) {
+  if (axis.path != KeyPath{"optimizer", "momentum"}) return false;
+  return axis.range ? axis.range->low == 0
+                    : std::ranges::any_of(axis.values.json, [](const auto& value) { return value == 0; });
+}
+
+void check_population(const JsonView& root, const JsonView& node, const SearchSpec& search,
+                      const SearchSpace& space, Problems& problems) {
+  if (search.trials == 1)
+    problems.add(node.find("trials"), "\"population\" compares its members, want at least 2");
+  if (const JsonView stop = root.find("stop"))
+    problems.add(stop, "\"population\" trains its members equally long, want no \"stop\"");
+  if (const JsonView checkpoint = root.find("checkpoint"); checkpoint && *checkpoint != kKeepLast)
+    problems.add(checkpoint, "\"population\" copies the weights of the last epoch, want last");
+  if (is_command_file(root)) return;
+  for (const Axis& axis : space.grids.at(0).axes) {
+    if (!can_change(axis.path))
+      problems.add(
+          axis.place,
+          "cannot change while a network is trained, as \"population\" does; want lr, clip_norm, p of "
+          "a dropout, or an argument of the optimizer (momentum, weight_decay, …) or of the loss");
+    else if (has_momentum_zero(axis))
+      problems.add(axis.place,
+                   "\"population\" cannot add a momentum while a network is trained, want values > 0");
+  }
 }
 
 // What does not go together: where, and what is wrong.
@@ -57,7 +96,8 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
   }
   const bool draws = draws_points(search, space);
   if (search.trials == 0 &&
-      (search.method == SearchMethod::kTpe || (draws && search.method != SearchMethod::kHyperband)))
+      (search.method == SearchMethod::kTpe || search.method == SearchMethod::kPopulation ||
+       (draws && search.method != SearchMethod::kHyperband)))
     problems.add(node, fmt::format("\"{}\" has to know how many, want \"trials\"", method));
   for (const char* key : {"grids", "zip"}) {
     const JsonView member = root.find(key);
@@ -70,7 +110,7 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     problems.add(
         root.find("repeats"),
         fmt::format("\"{}\" compares single trainings, want 1, or the method grid or random", method));
-  if (has_rungs(search.method)) {
+  if (has_rungs(search.method) || search.method == SearchMethod::kPopulation) {
     if (const Axis* epochs = find_axis(space, [](const Axis& axis) { return axis.path[0] == "epochs"; }))
       problems.add(epochs->place, fmt::format("\"{}\" decides how long each trial is trained, want one "
                                               "number of epochs for all",
@@ -87,6 +127,7 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
           fmt::format("\"tpe\" trains on one data set, want another {}, or a sweep for each data set",
                       search.samples_tpe ? "sampler" : "method"));
   }
+  if (search.method == SearchMethod::kPopulation) check_population(root, node, search, space, problems);
   if (std::ranges::all_of(space.grids, [](const Grid& grid) { return grid.axes.empty(); }))
     problems.add(node, "there is nothing to search, want \"params\"");
 }
@@ -100,13 +141,15 @@ bool has_range(const SearchSpace& space) {
 }
 
 std::span<const std::string> search_method_names() {
-  static const std::vector<std::string> names = {"grid", "random", "tpe", "halving", "hyperband", "asha"};
+  static const std::vector<std::string> names = {"grid",      "random", "tpe",       "halving",
+                                                 "hyperband", "asha",   "population"};
   return names;
 }
 
 bool draws_points(const SearchSpec& search, const SearchSpace& space) {
   if (search.method == SearchMethod::kGrid) return false;
-  const bool takes_all = search.trials == 0 && search.method != SearchMethod::kHyperband;
+  const bool takes_all = search.trials == 0 && search.method != SearchMethod::kHyperband &&
+                         search.method != SearchMethod::kPopulation;
   return has_range(space) || !takes_all;
 }
 
@@ -127,9 +170,10 @@ std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& s
   }
   if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {
     if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))
-      problems.add(range->place,
-                   "a range of numbers has no combinations to try, want a list of values, linspace or "
-                   "logspace; or \"search\" with the method random, tpe, halving, hyperband or asha");
+      problems.add(
+          range->place,
+          "a range of numbers has no combinations to try, want a list of values, linspace or "
+          "logspace; or \"search\" with the method random, tpe, halving, hyperband, asha or population");
   }
   const bool is_plain =
       search && search->method == SearchMethod::kGrid && !search->target && !search->seconds;

@@ -182,6 +182,9 @@ int epochs_of(const JsonView& base) {
 
 // Trials that are ended early have to have epochs left.
 void check_epochs(const SearchSpec& search, const JsonView& base, Problems& problems) {
+  if (search.method == SearchMethod::kPopulation && search.interval >= epochs_of(base))
+    problems.add_message(fmt::format("{}: interval is {}, want less than {}, the epochs of a whole training",
+                                     search.origin, search.interval, epochs_of(base)));
   if (!has_rungs(search.method) || search.min_epochs <= epochs_of(base)) return;
   problems.add_message(fmt::format("{}: min_epochs is {}, want at most {}, the epochs of a whole training",
                                    search.origin, search.min_epochs, epochs_of(base)));

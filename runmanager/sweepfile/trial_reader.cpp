@@ -76,7 +76,8 @@ RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
   config.index = index;
   config.params = std::move(params[0]);
   config.name = run_name(config.params);
-  if (!names_.insert(lower_case(config.name)).second) config.name += fmt::format("~{}", index + 1);
+  if (trials_.try_emplace(lower_case(config.name), index).first->second != index)
+    config.name += fmt::format("~{}", index + 1);
   return config;
 }
 
@@ -84,15 +85,18 @@ void draw_trials(const std::shared_ptr<TrialReader>& reader, const SearchSpec& s
                  Sweep& sweep) {
   auto source = std::make_shared<TrialSource>();
   source->domain = reader->domain();
-  source->make_run = [reader](std::size_t index, const SearchPoint& point) {
-    return reader->read(index, point);
+  const bool is_population = search.method == SearchMethod::kPopulation;
+  source->make_run = [reader, is_population](std::size_t index, const SearchPoint& point) {
+    RunConfig config = reader->read(index, point);
+    if (is_population) config.resolved[kLineageKey] = nlohmann::ordered_json::array();
+    return config;
   };
   const std::unique_ptr<Sampler> sampler = make_sampler(search, source->domain);
   std::vector<Observation> earlier;
   for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
     std::optional<SearchPoint> point = sampler->suggest(i, earlier);
     if (!point) break;  // There are no more.
-    sweep.runs.push_back(reader->read(i, *point));
+    sweep.runs.push_back(source->make_run(i, *point));
     earlier.push_back({.point = *point});
     source->points.push_back(*std::move(point));
   }

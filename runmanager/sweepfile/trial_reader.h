@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +31,7 @@ class TrialReader {
   std::vector<std::string> keys() const;
 
   /// The run of trial `index` at `point`. Has to be called for one trial after the other, as names depend on
-  /// those before. Throws ConfigError with every mistake.
+  /// those before; for the last one it may be called again. Throws ConfigError with every mistake.
   RunConfig read(std::size_t index, const SearchPoint& point);
 
  private:
@@ -42,7 +42,7 @@ class TrialReader {
   std::shared_ptr<CombinationReader> reader_;
   std::vector<ExcludedRun> choices_;  // a run for each value of a list, by which names and types are chosen
   std::vector<Combination> choice_combinations_;
-  std::set<std::string> names_;  // of earlier trials, in lower case
+  std::map<std::string, std::size_t> trials_;  // by their names in lower case
 };
 
 /// Draws the points that can be chosen without results, and reads their runs into `sweep`, with its keys and

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 
 #include "core/base/error.h"
 #include "core/data/shuffled_order.h"
@@ -27,6 +28,11 @@ tbwriter::WriterOptions writer_options(bool locks, std::int64_t first_step = 0) 
   options.purge_step = first_step;
   options.end_session_on_close = false;  // close() writes the end, with the run's status.
   return options;
+}
+
+std::optional<Lineage> lineage_in(const Run& run) {
+  if (!run.config.is_object() || !run.config.contains(kLineageKey)) return std::nullopt;
+  return lineage_of(run.config);
 }
 
 tbwriter::SessionStatus session_status(RunStatus status) {
@@ -166,6 +172,8 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
     : options_(run.log),
       device_(run.device),
       loss_(run.loss),
+      params_(run.params),
+      lineage_(lineage_in(run)),
       writer_(directory, writer_options(locks, purge_step)) {
   if (options_.hparams && !run.params.empty()) {
     writer_.add_hparams_start(to_hparams(run.params));
@@ -196,6 +204,8 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
 RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step, bool locks)
     : options_(run.log),
       device_(run.device),
+      params_(run.params),
+      lineage_(lineage_in(run)),
       session_(options_.hparams && !run.params.empty()),
       writer_(directory, writer_options(locks, first_step)) {}
 
@@ -247,6 +257,11 @@ void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("ima
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
   std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
+  std::deque<std::string> tags;  // A point refers to its tag.
+  for (const auto& [key, value] : lineage_ ? params_at(*lineage_, params_, record.epoch) : Params()) {
+    if (const nlohmann::ordered_json number = to_json(value); number.is_number())
+      points.push_back({tags.emplace_back("Parameters/" + key), number.get<double>()});
+  }
   writer_.add_scalar_batch(points, step);
 }
 

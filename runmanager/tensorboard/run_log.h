@@ -15,6 +15,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
 #include "tbwriter/layout.h"
@@ -87,7 +88,8 @@ class RunLog {
   void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
                std::int64_t step);
 
-  /// One point of every per-epoch chart. `step`: of the epoch, here and below.
+  /// One point of every per-epoch chart, of a run of a population also Parameters/<key> for each parameter
+  /// that is a number. `step`: of the epoch, here and below.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
   /// Writes weights/<parameter> and gradients/<parameter>. `gradients` may be empty.
   void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
@@ -124,6 +126,8 @@ class RunLog {
   LogOptions options_;
   std::string device_;
   LossSpec loss_;
+  Params params_;
+  std::optional<Lineage> lineage_;  // of a run of a population
   bool session_ = false;
   tbwriter::SummaryWriter writer_;
 };

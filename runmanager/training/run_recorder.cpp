@@ -148,6 +148,18 @@ std::size_t RunRecorder::restore_events(const std::function<std::optional<double
   return lost.size();
 }
 
+int RunRecorder::inherit(const RunRecord& parent,
+                         const std::function<std::optional<double>(int)>& learning_rate) {
+  record_.untrained = parent.untrained;
+  record_.epochs = parent.epochs;
+  record_.setup_seconds = parent.setup_seconds;
+  if (!parent.epochs.empty()) run_begin_ -= parent.epochs.back()["run_seconds"].value_or(0);
+  lost_beginning_ = true;
+  lost_epochs_.resize(parent.epochs.size());
+  std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
+  return static_cast<int>(restore_events(learning_rate));
+}
+
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();

@@ -84,6 +84,11 @@ class RunRecorder {
   /// epochs were written. Does nothing for a run that was not resumed.
   std::size_t restore_events(const std::function<std::optional<double>(int)>& learning_rate);
 
+  /// Before the first epoch of a run that continues another: takes over what that one has recorded, and
+  /// writes the points of its epochs. `learning_rate`: as of restore_events(). Returns how many epochs these
+  /// are.
+  int inherit(const RunRecord& parent, const std::function<std::optional<double>(int)>& learning_rate);
+
   /// Counts time that the caller spent on the run's files as logging.
   void add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
 

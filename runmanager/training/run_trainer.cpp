@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/read_error.h"
 #include "runmanager/records/checkpoint_writer.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/divergence.h"
@@ -20,6 +21,7 @@
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
+#include "runmanager/training/run_schedule.h"
 #include "runmanager/training/run_takeover.h"
 #include "runmanager/training/stop_signals.h"
 
@@ -139,6 +141,13 @@ class RunTrainer {
       if (watch_) watch_->resume(record_.epochs);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
+    } else if (continues(config_)) {
+      Checkpoint start = read_checkpoint(recorder_->directory() / kStartFile, *run_.network);
+      epoch_ = recorder_->inherit(start.progress.record, schedule_);
+      steps_ = start.progress.position.batches;
+      resumed_ = std::move(start.state);
+      resumed_->kernels.clear();  // As with other initial weights, any will do.
+      log_->info("continues {} after epoch {}", start.progress.record.name, epoch_);
     } else {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
       log_->info("{}", begin_text(run_, loader_.batch_count()));
@@ -157,8 +166,7 @@ class RunTrainer {
 
   // Writes the points of epochs whose events a power cut has cost.
   void restore_events() {
-    const std::size_t restored =
-        recorder_->restore_events([this](int epoch) { return step_values(epoch, 0).learning_rate; });
+    const std::size_t restored = recorder_->restore_events(schedule_);
     if (restored > 0) log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
   }
 
@@ -189,7 +197,7 @@ class RunTrainer {
     if (!engine_) engine_ = make_engine();
     if (const std::string kernels = engine_->kernels(); !kernels.empty()) log_->info("kernels: {}", kernels);
     if (resumed_) {
-      if (engine_->kernels() != resumed_->kernels)
+      if (!resumed_->kernels.empty() && engine_->kernels() != resumed_->kernels)
         throw DeviceError(fmt::format("{}: the kernels of the checkpoint could not be had, start again",
                                       run_.device.name()));
       restore_state(*engine_, *resumed_);
@@ -262,11 +270,11 @@ class RunTrainer {
     engine_->take_device_seconds();
     engine_->take_communication_seconds();
     recorder_->begin_epoch();
-    recorder_->track_learning_rate(step_values(epoch_, 0).learning_rate);
+    recorder_->track_learning_rate(schedule_.at(epoch_, 0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
-      const StepValues values = step_values(epoch_, batch);
+      const StepValues values = schedule_.at(epoch_, batch);
       if (values.momentum) engine_->set_momentum(*values.momentum);
       const bool logged = config_.log.batches > 0 && steps_ % config_.log.batches == 0;
       if (logged) track_totals(batch);  // so that the next totals are of this batch alone
@@ -326,14 +334,6 @@ class RunTrainer {
     return {.epoch = epoch_ + 1, .begin = begin, .end = end, .lr = config_.lr};
   }
 
-  StepValues step_values(int epoch, std::int64_t batch) const {
-    return values_at(schedule_, config_.lr,
-                     {.epoch = epoch,
-                      .step = batch,
-                      .epochs = config_.epochs,
-                      .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
-  }
-
   // Waits for the last checkpoint first: it decides which epochs are finished, and its thread flushes events.
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
@@ -373,8 +373,8 @@ class RunTrainer {
   const RunConfig& config_;
   TrainingObserver& observer_;
   const TrainerOptions& options_;
-  const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
+  const RunSchedule schedule_{config_, static_cast<std::int64_t>(loader_.batch_count())};
   std::optional<EpochWatch> watch_ = make_epoch_watch(config_, run_.data->validation.count > 0);
   RunRecord record_;
   std::optional<RunRecorder> recorder_;      // refers to loader_ and record_

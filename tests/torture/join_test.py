@@ -16,7 +16,7 @@ import torture_sweep
 from join_chaos import may_unshare
 
 PATIENCE = 60
-SEARCHES = ("tpe", "hyperband", "asha")
+SEARCHES = ("tpe", "hyperband", "asha", "population")
 
 
 class JoinTest:
@@ -219,6 +219,8 @@ class JoinTest:
             for process in others[1:]:
                 self.end(process, f"{method} with others", 0)
             searched = self.directory / "searched" / method
+            for left in searched.glob("sweep.json.*.tmp"):  # of the killed one; the next start that is alone removes it
+                left.unlink()
             for problem in torture_sweep.problems_of_end(self.program, searched, wanted):
                 self.expect(f"{method}: {problem}", False)
             trials = [[run["name"] for run in json.loads((self.directory / logdir / method / "results.json").read_text())["runs"]]

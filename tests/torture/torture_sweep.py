@@ -57,8 +57,10 @@ def write_data(directory, small):
 def search_sweep(sweep, method):
     """`sweep` as a search by `method`, whose trials wait for the results of others."""
     search = {"tpe": {"trials": 12, "at_once": 3}, "halving": {"trials": 9}, "hyperband": {},
-              "asha": {"trials": 9, "at_once": 3, "sampler": "tpe"}}[method]
-    kept = {key: value for key, value in sweep.items() if key not in ("params", "stop")}
+              "asha": {"trials": 9, "at_once": 3, "sampler": "tpe"},
+              "population": {"trials": 5, "interval": 2, "reduction": 2}}[method]
+    left_out = ("params", "stop", "checkpoint") if method == "population" else ("params", "stop")
+    kept = {key: value for key, value in sweep.items() if key not in left_out}
     return kept | {"name": method, "epochs": 3 if method == "tpe" else 9, "batch_size": 4,
                    "params": {"lr": {"log_uniform": [0.001, 0.1]}},
                    "search": {"method": method, "metric": "Loss/validation", "mode": "min", "seed": 5} | search}

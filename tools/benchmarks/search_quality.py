@@ -3,9 +3,11 @@
 
   search_quality.py --program SEARCH_BENCHMARK [--venv FOLDER] [--trials N] [--seeds N] [--seed FIRST] [--results PATH]
                     [--commit NAME]
+  search_quality.py --sweep SWEEP [--seeds N] [--seed FIRST] [--results PATH] [--commit NAME]
 
 PATH.md and PATH.json are written; without --results the table is printed only. Optuna is installed into FOLDER, by default
-build/optuna, if it is not there.
+build/optuna, if it is not there. The second form compares populations with random searches that train as many epochs, on
+Fashion-MNIST.
 """
 import argparse
 import json
@@ -14,6 +16,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from pathlib import Path
@@ -29,6 +32,24 @@ SAMPLERS = {
     "Optuna, independent": {"multivariate": False},
     "Optuna, groups": {"multivariate": True, "group": True},
 }
+
+MEMBERS, EPOCHS, INTERVAL, REDUCTION = 8, 20, 2, 4
+SMALL = {"name": "fashion-mnist", "limit": 4000, "validation": 2000}
+DENSE = {"name": "mlp", "layers": [
+    {"name": "flatten", "type": "flatten"}, {"name": "fc1", "type": "linear", "out_features": 64},
+    {"name": "relu1", "type": "relu"}, {"name": "drop", "type": "dropout", "p": 0.5},
+    {"name": "out", "type": "linear", "out_features": 10}]}
+# Trainings that are better with a schedule than with the best constant.
+TASKS = {
+    "CNN, sgd: lr, momentum": {
+        "dataset": SMALL, "network": str(ROOT / "sweeps/networks/fashion-cnn.json"), "optimizer": "sgd", "batch_size": 20,
+        "params": {"lr": {"log_uniform": [0.001, 1]}, "momentum": {"uniform": [0.1, 0.99]}}},
+    "MLP, adamw: lr, weight_decay, dropout": {
+        "dataset": SMALL, "network": DENSE, "optimizer": "adamw", "batch_size": 20,
+        "params": {"lr": {"log_uniform": [0.0001, 0.1]}, "weight_decay": {"log_uniform": [0.001, 1]},
+                   "network.layers.drop.p": {"uniform": [0, 0.8]}}},
+}
+METHODS = {"population": {"interval": INTERVAL, "reduction": REDUCTION}, "random": {}}
 
 
 class OptunaAsk:
@@ -134,6 +155,44 @@ def table(columns):
                                            for result in columns.values()) + " |"
 
 
+def final_results(program, task, method, seed):
+    """The best validation loss after the last epoch, and the test accuracy of that run."""
+    with tempfile.TemporaryDirectory() as folder:
+        search = {"method": method, "trials": MEMBERS, "seed": seed, **METHODS[method]}
+        sweep = {**TASKS[task], "name": "s", "epochs": EPOCHS, "seed": seed, "device": "cpu", "search": search,
+                 "log": {"histograms": False, "images": False, "graph": False, "predictions": False}}
+        (Path(folder) / "s.json").write_text(json.dumps(sweep))
+        subprocess.run([program, "s.json", "--quiet"], cwd=folder, stdout=subprocess.DEVNULL, check=False)
+        runs = [run for run in machine.run_records(Path(folder) / "runs/s") if run["status"] == "completed"]
+        best = min(runs, key=lambda run: run["epochs"][-1]["validation_loss"])
+        return {"seed": seed, "loss": best["epochs"][-1]["validation_loss"], "accuracy": best["metrics"]["test_accuracy"],
+                "lineage": best["config"].get("lineage", []), "params": best["params"]}
+
+
+def compare_populations(arguments):
+    about, seeds = machine.describe(), range(arguments.seed, arguments.seed + arguments.seeds)
+    results = {task: {method: [final_results(arguments.sweep, task, method, seed) for seed in seeds] for method in METHODS}
+               for task in TASKS}
+    rows = ["| | best validation loss: population | random | better in | test accuracy: population | random |",
+            "|---|---|---|---|---|---|"]
+    for task, methods in results.items():
+        loss, accuracy = ([statistics.median(run[key] for run in methods[method]) for method in METHODS]
+                          for key in ("loss", "accuracy"))
+        better = sum(ours["loss"] < theirs["loss"] for ours, theirs in zip(*methods.values(), strict=True))
+        rows.append(f"| {task} | {loss[0]:.4f} | {loss[1]:.4f} | {better} of {len(seeds)} | {accuracy[0]:.2%} | {accuracy[1]:.2%} |")
+    text = "\n".join([
+        f"# Populations beside random searches, {machine.now():%Y-%m-%d}", "",
+        f"{machine.sentence(about)}; sweep {arguments.commit}. {MEMBERS} runs of {EPOCHS} epochs on {SMALL['limit']:,} samples of "
+        f"Fashion-MNIST, validated with {SMALL['validation']:,} others; the population replaces one in {REDUCTION} after every "
+        f"{INTERVAL} epochs, and begins with the points of the random search. Medians over seeds {seeds[0]} to {seeds[-1]}.", "",
+        *rows, ""])
+    print(text)
+    if arguments.results:
+        machine.write_results(arguments.results, text, {
+            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
+            "tasks": results})
+
+
 def compare(arguments):
     about = machine.describe()
     python = optuna_python(arguments.venv)
@@ -162,6 +221,7 @@ def compare(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=Path)
+    parser.add_argument("--sweep", type=Path)
     parser.add_argument("--venv", type=Path, default=ROOT / "build/optuna")
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=20)
@@ -172,6 +232,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.optuna:
         print(json.dumps(optuna_runs(arguments.seed, arguments.seeds, arguments.trials, SAMPLERS[arguments.optuna])))
+    elif arguments.sweep is not None:
+        compare_populations(arguments)
     elif arguments.program is None:
         parser.error("--program is missing")
     else:

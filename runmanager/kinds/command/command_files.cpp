@@ -13,6 +13,7 @@
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_record_json.h"
@@ -64,6 +65,16 @@ void CommandFiles::open() {
     prepare_run_directory(directory_, [this] { check_owner(); });
     std::error_code ignored;
     for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(directory_ / name, ignored);
+  }
+  if (continues(task_.config)) {
+    const fs::path start = directory_ / kStartFolder;
+    if (!fs::exists(directory_ / kMetricsFile))
+      write_file_atomically(directory_ / kMetricsFile, read_file(start / kMetricsFile), Survives::kKill);
+    if (record_.epochs.empty()) {
+      const RunRecord parent = read_run_record(start / kRunRecordFile);
+      record_.epochs = parent.epochs;
+      earlier_seconds_ = parent.run_seconds.value_or(0);
+    }
   }
   remove_temporaries(directory_);
   std::error_code error;

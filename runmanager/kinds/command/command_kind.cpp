@@ -10,9 +10,12 @@
 
 #include "core/base/command.h"
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 namespace {
@@ -162,6 +165,38 @@ PreparedRun CommandKind::prepare(const RunConfig& config) {
 GpuPool CommandKind::gpus(const Sweep& sweep) const {
   const CommandSpec& spec = *sweep.runs.front().command;
   return {gpus_, {.per_run = spec.gpus, .runs_per_gpu = spec.runs_per_gpu}};
+}
+
+std::optional<RunRecord> CommandKind::state_of(const fs::path& run) const {
+  return whole_record(read_run_record, run / kRunRecordFile);
+}
+
+std::optional<RunRecord> CommandKind::start_of(const fs::path& run) const {
+  return whole_record(read_run_record, run / kStartFolder / kRunRecordFile);
+}
+
+void CommandKind::keep_start(const fs::path& parent, const fs::path& run) const try {
+  prepare_run_directory(run);
+  const fs::path start = run / kStartFolder, part = start.string() + ".part";
+  fs::remove_all(part);
+  fs::create_directories(part);
+  for (const char* name : {kCheckpointFolder, kMetricsFile, kRunRecordFile})
+    fs::copy(parent / name, part / name, fs::copy_options::recursive);
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(part)) {
+    if (entry.is_directory())
+      sync_directory(entry.path());
+    else if (entry.is_regular_file())
+      files.push_back(entry.path());
+  }
+  sync_files(files);
+  fs::remove_all(start);
+  fs::rename(part, start);
+  sync_directory(run);
+  sync_directory(run.parent_path());
+} catch (const fs::filesystem_error& error) {
+  throw IoError(fmt::format("{}: cannot copy the checkpoint of {}: {}", run.string(), parent.string(),
+                            error.code().message()));
 }
 
 double CommandKind::stop_seconds(const RunConfig& config) const {

@@ -151,6 +151,9 @@ std::vector<std::string> command_environment(const CommandStart& start) {
   const std::string device = param_text(start.params, "device");
   if (device == "cpu") own["CUDA_VISIBLE_DEVICES"] = "";
   if (!start.gpus.empty()) own["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(start.gpus, ","));
+  if (start.continues)
+    own["SWEEP_RESUME_FROM"] = (start.run_directory / kStartFolder / kCheckpointFolder).string();
+  if (start.until > 0) own["SWEEP_UNTIL"] = std::to_string(start.until);
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;

@@ -19,12 +19,16 @@ struct CommandStart {
   int attempt = 1;
   int threads = 1;                     // its share of the cores
   std::vector<std::string> gpus = {};  // that it has for itself; see CommandSpec::gpus
+  bool continues = false;              // another run, see kStartFolder
+  int until = 0;                       // reports after which it is to end by itself; 0: as it likes
 };
 
 inline constexpr const char* kParamsFile = "params.json";
 /// Reports as JSON lines: the program appends to it, and so does the worker, for reports of other sources.
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kCheckpointFolder = "checkpoint";
+/// What a run starts from that continues another: that one's kCheckpointFolder, kMetricsFile and run.json.
+inline constexpr const char* kStartFolder = "start";
 
 /// The program and its arguments, with every substitution made; of a shell, the shell and its text. A word
 /// with a parameter that the run does not have is left out.

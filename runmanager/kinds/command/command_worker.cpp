@@ -21,6 +21,7 @@
 #include "runmanager/kinds/command/output_log.h"
 #include "runmanager/kinds/command/program.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/log_file.h"
@@ -85,12 +86,29 @@ class CommandRun {
       end = run_once();
     }
     if (end && !reason_) await_stop(*end);
+    if (end && !reason_ && is_through_interval(*end)) reason_ = waits();
     return conclude(end);
   }
 
  private:
   static bool wants_again(const ProgramEnd& end) {
     return end.kind == ProgramEnd::Kind::kExit && end.value == kRunAgain;
+  }
+
+  // The reports after which a program of a population saves its state and ends by itself; 0: of another.
+  int until_in_population() const {
+    if (!task_.config.resolved.contains(kLineageKey)) return 0;
+    return task_.until_epoch > 0 ? task_.until_epoch : task_.config.epochs;
+  }
+
+  bool is_through_interval(const ProgramEnd& end) const {
+    return task_.until_epoch > 0 && until_in_population() > 0 && end.kind == ProgramEnd::Kind::kExit &&
+           end.value == 0 && history_.size() >= static_cast<std::size_t>(task_.until_epoch);
+  }
+
+  Reason waits() const {
+    return {.status = RunStatus::kInterrupted,
+            .text = fmt::format("waits after epoch {}", task_.until_epoch)};
   }
 
   // A signal to all processes of a job may end the program before this worker is asked to stop.
@@ -115,6 +133,11 @@ class CommandRun {
     });
     events_.poll(add);
     history_.close();
+    if (const Lineage lineage = lineage_of(task_.config.resolved);
+        !lineage.empty() && history_.size() < static_cast<std::size_t>(lineage.back().until))
+      reason_ = Reason{.text = fmt::format("{}, which it continues, has not written its metrics to "
+                                           "$SWEEP_METRICS or its output, as a population needs",
+                                           lineage.back().run)};
     begin_live();
   }
 
@@ -142,7 +165,9 @@ class CommandRun {
                              .repeat = task_.config.repeat,
                              .attempt = ++attempt_,
                              .threads = options_.threads(),
-                             .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>())};
+                             .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>()),
+                             .continues = continues(task_.config),
+                             .until = until_in_population()};
     write_file_atomically(files_.directory() / kParamsFile, params_text(start.params), Survives::kKill);
     metrics_.append_attempt(start.attempt);
     history_.begin_attempt();
@@ -231,9 +256,9 @@ class CommandRun {
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {
-    files_.write_events(step, history_.not_in_events(values));
     EpochRecord epoch = values;
     epoch.epoch = static_cast<int>(++closed_);
+    files_.write_events(step, history_.not_in_events(epoch));
     if (watch_) watch_->add(epoch);
     if (!is_live_ || !history_.keeps_last()) return;
     epoch.epoch = static_cast<int>(history_.size());
@@ -262,8 +287,7 @@ class CommandRun {
   std::optional<Reason> reason_to_end(double now) const {
     if (auto stopped = stop_reason()) return stopped;
     if (task_.until_epoch > 0 && history_.complete() >= static_cast<std::size_t>(task_.until_epoch))
-      return Reason{.status = RunStatus::kInterrupted,
-                    .text = fmt::format("waits after epoch {}", task_.until_epoch)};
+      return waits();
     if (watch_ && watch_->has_ended())
       return Reason{.status = RunStatus::kCompleted, .text = watch_->reason(), .stops_early = true};
     if (spec_.timeout > 0 && now - begin_ > spec_.timeout)

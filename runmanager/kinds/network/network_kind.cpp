@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/file.h"
 #include "core/data/dataset_remarks.h"
 #include "core/data/sample_format.h"
 #include "core/engine/stages.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 
@@ -107,6 +110,24 @@ nlohmann::ordered_json NetworkKind::input_files(const RunConfig& config) {
 
 // A batch may be running; its checkpoint is that of the epoch before it.
 double NetworkKind::stop_seconds(const RunConfig&) const { return 4; }
+
+std::optional<RunRecord> NetworkKind::state_of(const std::filesystem::path& run) const {
+  return whole_record(read_checkpoint_record, run / kCheckpointFile);
+}
+
+std::optional<RunRecord> NetworkKind::start_of(const std::filesystem::path& run) const {
+  return whole_record(read_checkpoint_record, run / kStartFile);
+}
+
+void NetworkKind::keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const {
+  prepare_run_directory(run);
+  // Its content first: a name of half a file would be taken for a start.
+  const std::filesystem::path checkpoint = parent / kCheckpointFile;
+  sync_files({&checkpoint, 1});
+  link_file_atomically(checkpoint, run / kStartFile);
+  sync_directory(run);
+  sync_directory(run.parent_path());
+}
 
 std::size_t NetworkKind::dataset_position(const RunConfig& config) {
   return static_cast<std::size_t>(&get(config.dataset) - data_.data());

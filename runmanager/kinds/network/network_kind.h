@@ -45,6 +45,9 @@ class NetworkKind final : public RunKind {
     return static_cast<double>(get(config.dataset).sizes.train);
   }
   double stop_seconds(const RunConfig&) const override;
+  std::optional<RunRecord> state_of(const std::filesystem::path& run) const override;
+  std::optional<RunRecord> start_of(const std::filesystem::path& run) const override;
+  void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const override;
   std::vector<SharedDataset> share_datasets() override;
   std::size_t dataset_position(const RunConfig& config) override;
 

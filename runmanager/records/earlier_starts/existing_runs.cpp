@@ -41,13 +41,8 @@ std::optional<RunRecord> read_record(const fs::path& run_directory) {
                                                          {kPreviousCheckpointFile, read_checkpoint_record}};
   for (const auto& [name, read] : sources) {
     if (!is_there(run_directory / name)) continue;
-    try {
-      return read(run_directory / name);
-    } catch (const ReadError&) {
-      throw;  // A finished run may be there.
-    } catch (const DataError&) {
-      // Damaged: the next one may be whole.
-    }
+    // One that cannot be read may be a finished run; of damaged ones the next may be whole.
+    if (auto record = whole_record(read, run_directory / name)) return record;
   }
   return std::nullopt;
 }

@@ -86,8 +86,9 @@ std::span<const Setting> command_settings() {
         choice("flags", {"dashes", "underscores"}, "dashes",
                "how {flags} writes batch_size: --batch-size or "
                "--batch_size"),
-        integer("reports", 1, kMaxCount, 1,
-                "steps that a whole run reports: for the display, halving and hyperband"),
+        integer(
+            "reports", 1, kMaxCount, 1,
+            "steps that a whole run reports: for the display, and for searches that compare unfinished runs"),
         integer("gpus", 0, kMaxGpus, 0,
                 "GPUs that each run has for itself, by CUDA_VISIBLE_DEVICES; 0: it sees all"),
         integer("runs_per_gpu", 1, kMaxGpus, 1, "runs that may share a GPU"),

@@ -137,9 +137,10 @@ std::span<const Setting> search_settings() {
           "method", {search_method_names().begin(), search_method_names().end()}, "grid",
           "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
           "the worse ones are ended early; hyperband: several halvings; asha: halving that does not wait for "
-          "all results of a rung"),
+          "all results of a rung; population: the worse ones go on as changed copies of the better ones"),
       integer("trials", 0, kMaxTrials, 0,
-              "how many points are drawn; 0: every combination, of hyperband one round of its brackets"),
+              "how many points are drawn; 0: every combination, of hyperband one round of its brackets; of a "
+              "population its members"),
       choice("metric", watchable_tags(), "Loss/validation",
              "what is best, at the last epoch of a trial; at its best epoch where that is kept"),
       choice("mode", {"min", "max"}, std::nullopt,
@@ -156,7 +157,9 @@ std::span<const Setting> search_settings() {
       integer("min_epochs", 1, kMaxCount, SearchSpec().min_epochs,
               "of halving, hyperband and asha: epochs before the first trials are ended"),
       integer("reduction", 2, 100, SearchSpec().reduction,
-              "of halving, hyperband and asha: one in so many goes on"),
+              "of halving, hyperband and asha: one in so many goes on; of population: is replaced"),
+      integer("interval", 1, kMaxCount, SearchSpec().interval,
+              "of population: epochs after which the worst are replaced, again and again"),
       any_number("target", "once a trial has this value of the metric, no other is begun"),
       number("seconds", std::nullopt, true,
              "no other trial is begun once the trials have taken so long, the sum of their times"),

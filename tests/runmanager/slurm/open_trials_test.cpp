@@ -50,6 +50,16 @@ TEST(OpenTrials, CountThoseThatFailedWhereTheyAreTriedAgain) {
   EXPECT_EQ(open_trials(sweep, records, false), 0u);
 }
 
+TEST(OpenTrials, OfAPopulationAreItsMembersAndTheNextCopy) {
+  Sweep sweep = search_of(SearchMethod::kPopulation, 3);
+  sweep.search->interval = 5;
+  const RunRecord paused = record(RunStatus::kInterrupted, 5), pruned = record(RunStatus::kPruned, 5, 2);
+  EXPECT_EQ(open_trials(sweep, std::vector{paused, RunRecord{}, RunRecord{}}, true), 2u);
+  EXPECT_EQ(open_trials(sweep, std::vector{paused, pruned, paused}, true), 1u);
+  EXPECT_EQ(open_trials(sweep, std::vector{paused, pruned, paused, RunRecord{}}, true), 3u);
+  EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, pruned, kCompleted, kCompleted}, true), 0u);
+}
+
 TEST(OpenTrials, OfHalvingAreThoseThatItsRungsAskFor) {
   const Sweep sweep = search_of(SearchMethod::kHalving, 3);
   const RunRecord paused = record(RunStatus::kInterrupted, 3, 2);

@@ -124,6 +124,39 @@ TEST(TrialSchedule, ASpaceWithFewerPointsThanBracketsHavePlacesIsSearchedWhole) 
               ElementsAre(kTrains, kTrains, kTrains, kTrains, kTrains));
 }
 
+TEST(TrialSchedule, AMemberOfAPopulationGoesOnOnceTheCopyOfAnotherIsThere) {
+  SearchSpec search;
+  search.method = SearchMethod::kPopulation;
+  search.trials = 3;
+  search.interval = 1;
+  const TrialSchedule schedule(search, 3, 2);
+  EXPECT_EQ(schedule.total_epochs(), 6);
+  EXPECT_FALSE(schedule.next_copy(std::vector<TrialResult>{after({3}), {}, after({2})}));
+  std::vector<TrialResult> trials = {after({3}), after({1}), after({2})};
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kWaits, kWaits));
+  EXPECT_EQ(schedule.decide(trials)[0].reason, "among the worst of 3 after epoch 1");
+  ASSERT_TRUE(schedule.next_copy(trials));
+  EXPECT_EQ(schedule.next_copy(trials)->parent, 1U);
+  trials.push_back(after({1}));
+  EXPECT_FALSE(schedule.next_copy(trials));
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kTrains, kTrains, kTrains));
+  // A failed one holds nobody up, and has failed even where it would be ended.
+  trials = {failed(), after({1, 1}, true), after({2}), after({1, 0.5}, true)};
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kEnded, kTrains, kEnded));
+}
+
+TEST(TrialSchedule, AMemberOfAPopulationThatEndsBeforeItsGenerationIsTheWorst) {
+  SearchSpec search;
+  search.method = SearchMethod::kPopulation;
+  search.trials = 3;
+  search.interval = 2;
+  const TrialSchedule schedule(search, 3, 4);
+  const std::vector<TrialResult> trials = {after({0.1}, true), after({2, 2}), after({3, 3})};
+  ASSERT_TRUE(schedule.next_copy(trials));
+  EXPECT_EQ(schedule.next_copy(trials)->parent, 1U);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kWaits, kWaits));
+}
+
 // The values that are known, none where none is.
 std::vector<std::optional<double>> known(const TrialSchedule& schedule,
                                          const std::vector<TrialResult>& trials) {

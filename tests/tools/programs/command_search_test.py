@@ -5,14 +5,36 @@
 
 PROGRAM is the sweep program.
 """
+import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import time
 import unittest
 
 from program_runs import ProgramRuns
+
+# Walks to the minimum of x² in steps that are noisy in proportion to their length, and ends where it is told to.
+WALK = """
+import json, os, random, sys, time
+rate, own, start = float(sys.argv[1]), os.environ["SWEEP_CHECKPOINT_DIR"], os.environ.get("SWEEP_RESUME_FROM")
+state = {"step": 0, "x": 1.0, "rates": []}
+for folder in (start, own):
+    if folder and os.path.exists(f"{folder}/state"):
+        state = json.load(open(f"{folder}/state"))
+while state["step"] < int(os.environ["SWEEP_UNTIL"]):
+    time.sleep(0.02)
+    state["step"] += 1
+    state["x"] -= rate * (state["x"] + random.Random(state["step"]).gauss(0, 1))
+    state["rates"].append(rate)
+    with open(os.environ["SWEEP_METRICS"], "a") as metrics:
+        metrics.write(json.dumps({"step": state["step"], "loss": state["x"] ** 2}) + "\\n")
+    with open(f"{own}/state.new", "w") as file:
+        json.dump(state, file)
+    os.replace(f"{own}/state.new", f"{own}/state")
+"""
 
 
 class CommandSearchTest(ProgramRuns):
@@ -50,6 +72,54 @@ class CommandSearchTest(ProgramRuns):
             process.wait()
         self.sweep(file, "--jobs", "3")
         self.assertEqual(set(self.runs("killed")), set(self.runs("one")))
+
+    def population(self, name, **keys):
+        (self.folder / "walk.py").write_text(WALK)
+        search = {"method": "population", "trials": 4, "interval": 3, "reduction": 4, "metric": "loss", "seed": 2}
+        return self.file(name, **{"command": ["python3", "walk.py", "{rate}"], "search": search, "reports": 9,
+                                  "params": {"rate": {"log_uniform": [0.01, 1]}}, **keys})
+
+    def members(self, name):
+        """What must be the same of each run: its end, its losses, and the state of the program."""
+        return {run: (record["status"], [epoch["loss"] for epoch in record["epochs"]], record["config"]["lineage"],
+                      json.loads((self.folder / "runs" / name / run / "checkpoint/state").read_text()))
+                for run, record in self.runs(name).items()}
+
+    def test_a_copy_in_a_population_continues_from_the_checkpoint_of_its_parent(self):
+        self.sweep(self.population("one"))
+        members = self.members("one")
+        self.assertEqual(sorted(status for status, *_ in members.values()), ["completed"] * 4 + ["pruned"] * 2)
+        copies = 0
+        for run, (_, losses, lineage, state) in members.items():
+            if not lineage:
+                continue
+            copies += 1
+            begin, parent = lineage[-1]["epoch"], members[lineage[-1]["run"]]
+            self.assertEqual(losses[:begin], parent[1][:begin])
+            self.assertEqual(len(losses), state["step"])
+            rates = [float(run.split("=")[1])] * len(losses)
+            for ancestor in reversed(lineage):
+                rates[:ancestor["epoch"]] = [ancestor["params"]["rate"]] * ancestor["epoch"]
+            self.assertEqual(state["rates"], rates)
+        self.assertEqual(copies, 2)
+        scalars = self.sweep("export", "runs/one", "--format", "csv").stdout
+        for run, (_, losses, _, state) in members.items():
+            points = [line.split(",") for line in scalars.splitlines() if line.startswith(f"{run},Parameters/rate,")]
+            self.assertEqual([float(point[4]) for point in points], [struct.unpack("f", struct.pack("f", rate))[0]
+                                                                     for rate in state["rates"]], (run, points))
+
+    def test_a_population_has_the_same_members_however_many_run_at_once_and_after_kills(self):
+        self.sweep(self.population("one"))
+        self.sweep(self.population("three"), "--jobs", "3")
+        self.assertEqual(self.members("three"), self.members("one"))
+        file = self.population("killed")
+        for _ in range(6):
+            process = subprocess.Popen([self.program, file, "--jobs", "3", "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
+            time.sleep(random.uniform(0.1, 0.9))
+            process.kill()
+            process.wait()
+        self.sweep(file, "--jobs", "3")
+        self.assertEqual(self.members("killed"), self.members("one"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,96 @@
+#include "runmanager/search/population.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "runmanager/search/unit_scale.h"
+
+namespace sweep {
+namespace {
+
+constexpr double kResampled = 0.25, kSmaller = 0.8, kLarger = 1.2;
+constexpr int kDrawsOfCopy = 100;  // before a copy has its parent's point, as all others are left out
+
+double explored(const Dimension& dimension, double value, UnitRandom& random) {
+  const bool is_resampled = random.unit() < kResampled, grows = random.unit() < 0.5;
+  const bool has_order = dimension.kind != DimensionKind::kChoice || dimension.ordered;
+  if (is_resampled || !has_order) return UnitScale(dimension).value(random.unit());
+  const double step = grows ? 1 : -1;
+  if (dimension.kind == DimensionKind::kChoice) return rounded(dimension, value + step);
+  const double other = rounded(dimension, value * (grows ? kLarger : kSmaller));
+  return has_integers(dimension.kind) && other == value ? rounded(dimension, value + step) : other;
+}
+
+}  // namespace
+
+Population::Population(std::size_t members, int interval, int epochs, int reduction)
+    : members_(members),
+      interval_(interval),
+      epochs_(epochs),
+      reduction_(static_cast<std::size_t>(reduction)) {}
+
+std::size_t Population::replaced() const {
+  return members_ < 2 ? 0 : std::max<std::size_t>(members_ / reduction_, 1);
+}
+
+std::size_t Population::total() const {
+  return members_ + replaced() * static_cast<std::size_t>((epochs_ - 1) / interval_);
+}
+
+PopulationState Population::play(std::size_t trials, const Result& result,
+                                 const std::function<bool(double)>& reaches_target) const {
+  PopulationState state{.until = std::vector<int>(trials), .ended = std::vector<bool>(trials), .copies = {}};
+  std::vector<std::size_t> members(members_);
+  std::iota(members.begin(), members.end(), std::size_t{0});
+  for (int epoch = std::min(interval_, epochs_);; epoch = std::min(epoch + interval_, epochs_)) {
+    if (std::ranges::any_of(members, [trials](std::size_t member) { return member >= trials; })) return state;
+    for (const std::size_t member : members) state.until[member] = epoch;
+    if (epoch == epochs_) return state;
+    std::vector<std::pair<double, std::size_t>> ranks;  // value and place in `members`, the best one first
+    for (std::size_t place = 0; place < members.size(); ++place) {
+      const KnownResult known = result(members[place], epoch);
+      if (!known.is_known) return state;
+      const bool is_good = known.value && std::isfinite(*known.value);
+      ranks.emplace_back(is_good ? *known.value : std::numeric_limits<double>::infinity(), place);
+    }
+    std::ranges::sort(ranks);
+    if (reaches_target(ranks[0].first)) {
+      for (const auto& [value, place] : ranks) {
+        if (reaches_target(value))
+          state.until[members[place]] = epochs_;
+        else
+          state.ended[members[place]] = true;
+      }
+      return state;
+    }
+    const auto good = static_cast<std::size_t>(
+        std::ranges::count_if(ranks, [](const auto& rank) { return std::isfinite(rank.first); }));
+    // At most half are replaced, so that no parent is.
+    for (std::size_t i = 0; good > 0 && i < replaced(); ++i) {
+      std::size_t& last = members[ranks[ranks.size() - 1 - i].second];
+      state.ended[last] = true;
+      state.copies.push_back({.parent = members[ranks[i % good].second], .epoch = epoch});
+      last = members_ + state.copies.size() - 1;
+    }
+  }
+}
+
+SearchPoint explored_point(const SearchDomain& domain, const SearchPoint& parent, UnitRandom& random) {
+  for (int draw = 0; draw < kDrawsOfCopy; ++draw) {
+    SearchPoint point = parent;
+    for (std::size_t d = 0; d < point.size(); ++d) {
+      const Dimension& dimension = domain.dimensions[d];
+      // One that does not exist in the parent may exist in the copy.
+      point[d] =
+          point[d] ? explored(dimension, *point[d], random) : UnitScale(dimension).value(random.unit());
+    }
+    point = without_inactive(domain, std::move(point));
+    if (!domain.is_allowed || domain.is_allowed(point)) return point;
+  }
+  return parent;
+}
+
+}  // namespace sweep

@@ -1,0 +1,263 @@
+// Populations: copies go on from the states of others, with the same members and bits whatever interrupts.
+#include "tests/runmanager/sweep/search_fixture.h"
+
+#include <set>
+
+#include "runmanager/inspect/verify.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/recorded_config.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using test::never;
+using test::Outcome;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+const Json kWithDropout = Json::parse(R"({"name": "net", "layers": [
+  {"name": "flatten", "type": "flatten"}, {"name": "drop", "type": "dropout", "p": 0.2},
+  {"name": "out", "type": "linear", "out_features": 4}]})");
+
+class PopulationSearch : public test::Search {
+ protected:
+  // 4 members, of which one is replaced after epochs 2 and 4.
+  void write_population(const Json& search = Json::object(), const Json& more = Json::object()) {
+    Json all = {{"method", "population"}, {"trials", 4}, {"interval", 2}, {"reduction", 4}, {"seed", 5}};
+    all.update(search);
+    Json file = {{"epochs", 6}, {"optimizer", "sgd"}};
+    file.update(more);
+    write(all,
+          {{"lr", {{"log_uniform", {0.001, 0.5}}}},
+           {"momentum", {{"uniform", {0.1, 0.95}}}},
+           {"weight_decay", {{"log_uniform", {1e-5, 0.01}}}}},
+          file);
+  }
+
+  // An interruption when all of the first generation have paused, before its copies are made.
+  SweepOutcome run_to_first_generation(const std::string& logdir) {
+    return run(logdir, [this, logdir] {
+      std::size_t waiting = 0;
+      std::error_code error;
+      for (const auto& entry : fs::directory_iterator(directory_ / logdir / "quarters", error)) {
+        if (!fs::exists(entry.path() / "run.json")) continue;
+        waiting += read_run_record(entry.path() / "run.json").error == "waits after epoch 2";
+      }
+      return waiting == 4 ? 2 : 0;
+    });
+  }
+};
+
+std::vector<std::string> lines_of(const std::string& csv) {
+  std::vector<std::string> lines;
+  std::istringstream text(csv);
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(PopulationSearch, CopiesContinueTheBestMembersInThePlaceOfTheWorst) {
+  write_population();
+  const SweepOutcome sweep = run("runs");
+  ASSERT_EQ(sweep.exit_code, 0);
+  ASSERT_EQ(sweep.runs.size(), 6U);
+  EXPECT_EQ(count(sweep, RunStatus::kCompleted), 4U);
+  EXPECT_EQ(count(sweep, RunStatus::kPruned), 2U);
+  EXPECT_THAT(told_, HasSubstr("6 trials, 4 of them to the end; best: Loss/validation"));
+  std::map<std::string, const RunRecord*> by_name;
+  for (const RunRecord& run : sweep.runs) by_name[run.name] = &run;
+  for (std::size_t i = 0; i < 6; ++i) {
+    const RunRecord& run = sweep.runs[i];
+    const Lineage lineage = lineage_of(run.config);
+    ASSERT_EQ(lineage.empty(), i < 4);
+    if (i < 4) continue;
+    const Ancestor& parent = lineage.back();
+    EXPECT_EQ(parent.until, i == 4 ? 2 : 4);
+    EXPECT_EQ(lineage.size(), lineage_of(by_name.at(parent.run)->config).size() + 1);
+    EXPECT_EQ(parent.params, by_name.at(parent.run)->params);
+    EXPECT_NE(run.params, parent.params);
+    ASSERT_GE(run.epochs.size(), static_cast<std::size_t>(parent.until));
+    // The best of its generation.
+    const auto loss = [&](const RunRecord& record) {
+      return *record.epochs[static_cast<std::size_t>(parent.until) - 1]["validation_loss"];
+    };
+    for (std::size_t other = 0; other < i; ++other) {
+      if (sweep.runs[other].epochs.size() < static_cast<std::size_t>(parent.until)) continue;
+      EXPECT_LE(loss(run), loss(sweep.runs[other]));
+    }
+    for (std::size_t epoch = 0; epoch < static_cast<std::size_t>(parent.until); ++epoch)
+      EXPECT_EQ(run.epochs[epoch].values, by_name.at(parent.run)->epochs[epoch].values);
+  }
+  for (const RunRecord& run : sweep.runs) {
+    const bool is_pruned = run.status == RunStatus::kPruned;
+    EXPECT_EQ(run.epochs.size() < 6, is_pruned);
+    EXPECT_THAT(run.error.value_or(""), HasSubstr(is_pruned ? "among the worst of 4 after epoch " : ""));
+  }
+}
+
+TEST_F(PopulationSearch, HistoriesAreInTensorBoardAndResults) {
+  write_population();
+  const SweepOutcome sweep = run("runs");
+  const RunRecord& copy = sweep.runs[4];
+  const Lineage lineage = lineage_of(copy.config);
+  const auto events = tbwriter::read_run(sweep.directory / copy.name);
+  for (const char* tag :
+       {"Optimizer/lr", "Parameters/lr", "Parameters/momentum", "Parameters/weight_decay"}) {
+    const auto values = tbwriter::values_of(events, tag);
+    ASSERT_EQ(values.size(), copy.epochs.size()) << tag;
+    const std::string key = std::string(tag).substr(std::string(tag).find('/') + 1);
+    for (std::size_t epoch = 0; epoch < values.size(); ++epoch) {
+      const Params& then = epoch < 2 ? lineage[0].params : copy.params;
+      EXPECT_EQ(values[epoch].simple_value(), static_cast<float>(std::get<double>(*find_param(then, key))))
+          << tag << epoch;
+    }
+  }
+  EXPECT_EQ(tbwriter::values_of(events, "Loss/train").size(), copy.epochs.size());
+  const Json results = Json::parse(read_file(sweep.directory / "results.json"));
+  EXPECT_EQ(results.at("runs")[0].at("lineage"), Json::array());
+  const Json expected = {{{"run", lineage[0].run}, {"epoch", 2}, {"params", to_json(lineage[0].params)}}};
+  EXPECT_EQ(results.at("runs")[4].at("lineage"), expected);
+  // A row has what trained its epoch.
+  const std::string csv = read_file(sweep.directory / "results.csv");
+  std::size_t found = 0;
+  for (const std::string& line : lines_of(csv)) {
+    const auto begins = [&](int epoch) {
+      return line.find(copy.name + "\"," + std::string(to_string(copy.status)) + "," +
+                       std::to_string(epoch)) != std::string::npos;
+    };
+    for (const int epoch : {2, 3}) {
+      if (!begins(epoch)) continue;
+      const Params& then = epoch == 2 ? lineage[0].params : copy.params;
+      EXPECT_THAT(line,
+                  AllOf(HasSubstr("," + param_text(then, "lr") + "," + param_text(then, "momentum") + ",")));
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 2U) << csv;
+}
+
+TEST_F(PopulationSearch, EndsWithTheSameMembersAndBitsHoweverOftenInterrupted) {
+  write_population();
+  expect_same_when_interrupted(6);
+}
+
+TEST_F(PopulationSearch, HasTheSameMembersHoweverManyAreTrainedAtOnce) {
+  write_population();
+  const Outcome expected = outcome_of(run("here"));
+  for (const int workers : {1, 3})
+    expect_same(outcome_of(run(fmt::format("runs-{}", workers), never, {}, workers)), expected);
+}
+
+// An oracle for the state that is copied: with the parent's values a copy trains as the parent does.
+TEST_F(PopulationSearch, ACopyWithTheSameValuesHasTheBitsOfItsParent) {
+  bool found = false;
+  for (int seed = 0; seed < 20 && !found; ++seed) {
+    // Of the two learning rates only the first one learns; a copy has it in five of eight cases.
+    write({{"method", "population"}, {"trials", 2}, {"interval", 2}, {"seed", seed}}, {{"lr", {0.01, 1e-9}}},
+          {{"epochs", 3}, {"network", kWithDropout}});
+    const std::string logdir = fmt::format("runs{}", seed);
+    const SweepOutcome sweep = run(logdir);
+    ASSERT_EQ(sweep.runs.size(), 3U);
+    const Outcome outcome = outcome_of(sweep);
+    const std::string parent = lineage_of(sweep.runs[2].config).at(0).run, copy = sweep.runs[2].name;
+    ASSERT_EQ(parent, "lr=0.01");
+    const bool is_same = param_text(sweep.runs[2].params, "lr") == "0.01";
+    EXPECT_EQ(test::same_bytes(outcome.weights.at(copy), outcome.weights.at(parent)), is_same);
+    EXPECT_EQ(outcome.ends.at(copy) == outcome.ends.at(parent), is_same);
+    found = is_same;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(PopulationSearch, TrainsAMemberAgainWhoseLastStateAPowerCutHasCost) {
+  write_population();
+  const Outcome expected = outcome_of(run("whole"));
+  const SweepOutcome first = run_to_first_generation("runs");
+  ASSERT_EQ(first.exit_code, 130);
+  ASSERT_EQ(first.runs.size(), 4U);
+  const RunRecord copy = read_run_record(directory_ / "whole/quarters" / expected.names[4] / "run.json");
+  const fs::path parent = first.directory / lineage_of(copy.config)[0].run;
+  fs::resize_file(parent / "checkpoint.safetensors", 100);
+  const SweepOutcome sweep = run("runs");
+  EXPECT_THAT(read_file(parent / "log.txt"), HasSubstr("not resumed but trained from the start"));
+  EXPECT_EQ(sweep.exit_code, 0);
+  expect_same(outcome_of(sweep), expected);
+}
+
+TEST_F(PopulationSearch, MakesCopiesAgainThatWereLostBeforeTheirFirstEpoch) {
+  write_population();
+  const Outcome expected = outcome_of(run("whole"));
+  const SweepOutcome first = run_to_first_generation("runs");
+  // Left by another search, say.
+  const fs::path copy = first.directory / expected.names[4];
+  fs::create_directory(copy);
+  fs::copy_file(first.directory / expected.names[0] / "checkpoint.safetensors", copy / "start.safetensors");
+  expect_same(outcome_of(run("runs")), expected);
+}
+
+TEST_F(PopulationSearch, SaysThatTheStateOfACopyIsGone) {
+  write_population();
+  const SweepOutcome sweep = run("runs");
+  const std::string parent = lineage_of(sweep.runs[5].config).back().run;
+  fs::remove_all(sweep.directory / sweep.runs[5].name);
+  EXPECT_THAT(
+      test::message_of<DataError>([this] { run("runs"); }),
+      AllOf(HasSubstr(fmt::format("continues {} after epoch 4, whose state is gone: it was trained on, to "
+                                  "epoch 6",
+                                  parent)),
+            HasSubstr("--fresh")));
+}
+
+TEST_F(PopulationSearch, ACopyThatLostItsStartGoesOnFromItsOwnCheckpoint) {
+  write_population();
+  const Outcome expected = outcome_of(run("whole"));
+  SweepOutcome sweep = run("runs", never, {"epochs=5"});
+  ASSERT_EQ(sweep.exit_code, 0);
+  for (const RunRecord& run : sweep.runs) fs::remove(sweep.directory / run.name / "start.safetensors");
+  expect_same(outcome_of(run("runs")), expected);
+}
+
+TEST_F(PopulationSearch, OtherCopiesAreRefused) {
+  write_population();
+  run("runs");
+  // The same first members, which are kept; then others.
+  write_population({{"points", Json::array()}, {"reduction", 2}});
+  EXPECT_THROW(run("runs"), Error);
+}
+
+TEST_F(PopulationSearch, MoreEpochsContinueIt) {
+  write_population();
+  const Outcome expected = outcome_of(run("whole"));
+  EXPECT_EQ(run("runs", never, {"epochs=4"}).exit_code, 0);
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.exit_code, 0);
+  expect_same(outcome_of(sweep), expected);
+}
+
+TEST_F(PopulationSearch, ATargetEndsIt) {
+  write_population({{"target", 100.0}});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.runs.size(), 4U);
+  EXPECT_EQ(count(sweep, RunStatus::kCompleted), 4U);
+  EXPECT_EQ(sweep.exit_code, 0);
+}
+
+TEST_F(PopulationSearch, CopiesAreVerified) {
+  write_population();
+  const SweepOutcome sweep = run("runs");
+  VerifyOptions options;
+  options.directory = sweep.directory;
+  options.threads = 1;
+  SweepEnvironment environment;
+  environment.stop_requested = never;
+  const VerifyReport verified = verify_sweep(options, environment);
+  EXPECT_EQ(verified.runs.size(), 4U);
+  for (const VerifiedRun& run : verified.runs) {
+    EXPECT_TRUE(run.differences.empty()) << run.name << run.differences[0];
+    EXPECT_EQ(run.not_compared, "") << run.name;
+  }
+}
+
+}  // namespace
+}  // namespace sweep
