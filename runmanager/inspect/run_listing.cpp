@@ -89,6 +89,15 @@ Goal goal_of_sweep(const fs::path& directory, const std::vector<RunRecord>& runs
   return default_goal(runs);
 }
 
+bool is_search(const fs::path& directory) {
+  const fs::path file = directory / kSweepFile;
+  std::error_code error;
+  if (!fs::exists(file, error)) return false;
+  const Json sweep = read_json_file(file.string());
+  const Json search = sweep.is_object() ? sweep.value("search", Json()) : Json();
+  return search.is_object() && search.value("method", Json("grid")) != "grid";
+}
+
 RunRecord with_current_status(RunRecord run, const fs::path& sweep) {
   if (run.status != RunStatus::kRunning || !fs::exists(sweep / kSweepFile) || SweepDirectory::is_held(sweep))
     return run;

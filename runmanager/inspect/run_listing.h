@@ -27,6 +27,10 @@ std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& dire
 /// Throws DataError if its sweep.json cannot be read.
 Goal goal_of_sweep(const std::filesystem::path& directory, const std::vector<RunRecord>& runs);
 
+/// Whether the sweep in `directory` is a search, which draws points or ends trials early, so that its results
+/// are not those of a complete grid. Throws DataError if its sweep.json cannot be read.
+bool is_search(const std::filesystem::path& directory);
+
 /// `run` with the status that it has now. run.json of a killed sweep still says "running"; the lock of the
 /// sweep's directory tells whether it is. Other programs with runs have no lock, so for theirs nothing better
 /// is known.

@@ -12,6 +12,7 @@
 #include "runmanager/report/coordinates_table.h"
 #include "runmanager/report/curves_table.h"
 #include "runmanager/report/embedded_file.h"
+#include "runmanager/report/search_tables.h"
 #include "runmanager/report/time_split.h"
 
 namespace sweep {
@@ -40,6 +41,7 @@ Json spec_of(const std::string& kind, const Json& signals = Json::object()) {
 
 // The setting that changes most, or the first one.
 std::string colour_key(const ReportData& data) {
+  if (data.importances) return data.importances->settings.front().key;
   if (!data.effects) return data.keys.empty() ? "" : data.keys.front();
   const Effect* most = &data.effects->effects.front();  // settings come before pairs
   for (const Effect& effect : data.effects->effects) {
@@ -92,6 +94,53 @@ void add_curves(const ReportData& data, Charts& charts) {
         fmt::format("Curves show {} of up to {} epochs, evenly spaced.", curves.shown, curves.epochs));
   charts.tables["series"] = series_table(data, series, colour_key(data));
   charts.tables["points"] = std::move(curves.points);
+}
+
+// What a search has besides: how far it came, and what matters.
+void add_search(const ReportData& data, Charts& charts) {
+  Trials trials = trials_of(data);
+  if (trials.rows.rows.size() < 2) return;
+  const std::string metric = metric_title(data.metric);
+  Json signals = {{"axisFormat", axis_format(data.metric)}};
+  if (trials.worst_shown) {
+    signals[data.goal.largest_is_best ? "lowest" : "highest"] = *trials.worst_shown;
+    charts.remarks.push_back(fmt::format("Trials {} {:.4g} are shown at the edge of their charts.",
+                                         data.goal.largest_is_best ? "below" : "above", *trials.worst_shown));
+  }
+  const auto add = [&](const std::string& id, const char* kind, const std::string& title,
+                       const std::string& summary, Json spec) {
+    charts.charts.push_back({id, kind, kind, title, summary, std::move(spec), {{"trials", "trials"}}});
+  };
+  add("progress", "progress", "",
+      fmt::format("{} of {} trials, and the best so far", metric, trials.rows.rows.size()),
+      spec_of("progress", signals));
+  ChartTable importances = importances_rows(data);
+  if (!importances.rows.empty()) {
+    charts.charts.push_back({"importances",
+                             "importances",
+                             "importances",
+                             "",
+                             "importance of each setting",
+                             spec_of("importances"),
+                             {{"settings", "importances"}}});
+    charts.tables["importances"] = std::move(importances);
+  }
+  for (std::size_t i = 0; i < trials.axes.size(); ++i) {
+    const ChartAxis& axis = trials.axes[i];
+    signals["field"] = fmt::format("axis{}", i);
+    Json spec = spec_of("slice", signals);
+    Json& scale = named(spec.at("scales"), "x");
+    scale["type"] = axis.scale;
+    scale["domain"]["field"] = signals["field"];
+    if (axis.scale == "point")
+      scale["domain"]["sort"] = !axis.format.empty();
+    else
+      scale.update({{"zero", false}, {"padding", 8}});
+    if (!axis.format.empty()) spec.at("axes")[0]["format"] = axis.format;
+    add(fmt::format("slice-{}", i), "slice", axis.title, fmt::format("{} by {}", metric, axis.title),
+        std::move(spec));
+  }
+  charts.tables["trials"] = std::move(trials.rows);
 }
 
 void add_coordinates(const ReportData& data, Charts& charts) {
@@ -175,6 +224,7 @@ void add_times(const ReportData& data, Charts& charts) {
 Charts charts_of(const ReportData& data) {
   Charts charts;
   add_curves(data, charts);
+  add_search(data, charts);
   add_coordinates(data, charts);
   add_answers(data, charts);
   add_times(data, charts);

@@ -25,34 +25,9 @@ std::optional<double> number_in(const std::string& text) {
   return value;
 }
 
-// The values of an axis, one per run, and how Vega shows them.
-struct Axis {
-  std::string title, scale;
-  std::vector<Json> values;
-  std::string format = ",~r";  // "" for texts
-  bool is_down = false;        // the smallest value is at the top
-};
-
-Axis setting_axis(const ReportData& data, const std::string& key, const std::vector<std::size_t>& runs) {
-  std::vector<Json> texts, numbers;
-  std::set<double> different;
-  for (const std::size_t run : runs) {
-    const std::string text = setting_text(data.runs[run], key);
-    texts.emplace_back(text);
-    if (const auto number = number_in(text)) {
-      numbers.emplace_back(*number);
-      different.insert(*number);
-    }
-  }
-  if (numbers.size() < texts.size()) return {key, "point", std::move(texts), ""};
-  if (different.size() <= kMaxPlaces) return {key, "point", std::move(numbers), "~g"};
-  const bool by_log = *different.begin() > 0 && *different.rbegin() / *different.begin() >= 100;
-  if (by_log) return {key, "log", std::move(numbers), "~g"};
-  return {key, "linear", std::move(numbers)};
-}
-
-Axis metric_axis(const ReportData& data, const std::string& metric, const std::vector<std::size_t>& runs) {
-  Axis axis{metric_title(metric) + (is_time(metric) ? ", s" : ""), "linear", {}};
+ChartAxis metric_axis(const ReportData& data, const std::string& metric,
+                      const std::vector<std::size_t>& runs) {
+  ChartAxis axis{metric_title(metric) + (is_time(metric) ? ", s" : ""), "linear", {}};
   if (metric.ends_with("accuracy")) axis.format = ".3~%";
   axis.is_down = !larger_is_better(metric);
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));
@@ -65,6 +40,28 @@ bool has_number(const RunRecord& run, const std::string& metric) {
 }
 
 }  // namespace
+
+ChartAxis setting_axis(const ReportData& data, const std::string& key, const std::vector<std::size_t>& runs) {
+  std::vector<Json> texts, numbers;
+  std::set<double> different;
+  bool are_numbers = true;
+  for (const std::size_t run : runs) {
+    const std::string text = setting_text(data.runs[run], key);
+    const std::optional<double> number = number_in(text);
+    texts.emplace_back(text);
+    numbers.push_back(chart_number(number));
+    if (number) different.insert(*number);
+    are_numbers = are_numbers && (number || text.empty());
+  }
+  if (!are_numbers || different.empty()) return {key, "point", std::move(texts), ""};
+  if (different.size() <= kMaxPlaces) return {key, "point", std::move(numbers), "~g"};
+  const auto range = data.by_logarithm.find(key);
+  const bool by_log = range != data.by_logarithm.end()
+                          ? range->second
+                          : *different.begin() > 0 && *different.rbegin() / *different.begin() >= 100;
+  if (by_log) return {key, "log", std::move(numbers), "~g"};
+  return {key, "linear", std::move(numbers)};
+}
 
 Coordinates coordinates_of(const ReportData& data) {
   Coordinates result{.axes = {{"axis", "title", "test"}},
@@ -82,11 +79,11 @@ Coordinates coordinates_of(const ReportData& data) {
     const std::optional<double> value = run_metric(data.records[run], data.metric);
     result.runs.rows.push_back({run, run_label(data, run, true), metric_text(value, data.metric), *value});
   }
-  std::vector<Axis> axes;
+  std::vector<ChartAxis> axes;
   for (const std::string& key : data.keys) axes.push_back(setting_axis(data, key, runs));
   if (data.metric != time) axes.push_back(metric_axis(data, time, runs));
   axes.push_back(metric_axis(data, data.metric, runs));
-  for (Axis& axis : axes) {
+  for (ChartAxis& axis : axes) {
     const std::string name = fmt::format("axis{}", result.scales.size());
     result.axes.rows.push_back({name, axis.title, axis.scale == "point" ? "E" : "R"});
     result.runs.columns.push_back(name);

@@ -8,6 +8,19 @@
 
 namespace sweep {
 
+/// The values of an axis, one per run, and how Vega shows them.
+struct ChartAxis {
+  std::string title, scale;  // of Vega: "point", "linear" or "log"
+  std::vector<nlohmann::ordered_json> values;
+  std::string format = ",~r";  // "" for texts
+  bool is_down = false;        // the smallest value is at the top
+};
+
+/// A setting of `runs`. Many numbers are shown by value or by their logarithm: as the search draws them, or
+/// else over two powers of ten or more; few, and texts, each have their place. The value of a run without the
+/// setting is "", among numbers null.
+ChartAxis setting_axis(const ReportData& data, const std::string& key, const std::vector<std::size_t>& runs);
+
 struct Coordinates {
   ChartTable axes;  // axis (a column of `runs`, and the name of its scale), title, test
   ChartTable runs;  // run, label, result, value (of the metric), and a column per axis

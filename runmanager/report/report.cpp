@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/report/answer_tables.h"
@@ -18,6 +20,7 @@
 #include "runmanager/report/run_notes.h"
 #include "runmanager/report/run_pictures.h"
 #include "runmanager/report/runs_table.h"
+#include "runmanager/report/search_tables.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -99,12 +102,14 @@ Json report_model(const ReportData& data, const std::string& date) {
           {"date", date},
           {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
           {"vega", has_vega()},
-          {"answer", {{"best", answer.best}, {"more", answer.more}}},
+          {"answer", {{"best", answer.best}, {"more", answer.more}, {"command", best_command(data)}}},
           {"judged_by", goal_text(data.goal)},
           {"metric", metric_title(data.metric)},
           {"keys", data.keys},
           {"best", data.best ? Json(*data.best) : Json()},
           {"labels", std::move(labels)},
+          {"ended",
+           std::ranges::count_if(data.records, [](const RunRecord& run) { return has_ended(run.status); })},
           {"series_runs", std::move(series)},
           {"columns", table_json(runs.columns)},
           {"runs", table_json(runs.cells)},

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
@@ -53,6 +54,20 @@ std::vector<SourceRun> runs_in(const fs::path& directory) {
   return runs;
 }
 
+// Which axes of a sweep file are ranges, and whether of logarithms.
+std::map<std::string, bool> ranges_of(const fs::path& directory) {
+  std::map<std::string, bool> ranges;
+  const fs::path file = directory / kSweepFile;
+  if (!fs::exists(file)) return ranges;
+  const nlohmann::ordered_json sweep = read_json_file(file.string());
+  const auto params = sweep.find("params");
+  if (params == sweep.end()) return ranges;
+  for (const auto& [key, axis] : params->items()) {
+    if (axis.is_object() && !axis.empty()) ranges[key] = axis.begin().key().starts_with("log_");
+  }
+  return ranges;
+}
+
 // In the order of the sweep file, and the device also where it came from elsewhere.
 std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs) {
   std::vector<std::string> keys;
@@ -90,7 +105,10 @@ void answer(ReportData& data) {
   }
   try {
     if (sources.size() > 1) throw ConfigError("effects are those of one sweep");
-    data.effects = effects_of(data.records, data.metric);
+    if (data.is_search)
+      data.importances = importances_of(data.records, data.goal);
+    else
+      data.effects = effects_of(data.records, data.metric);
   } catch (const ConfigError& error) {
     data.no_effects = error.what();
   }
@@ -113,8 +131,9 @@ std::string short_number(const std::string& text) {
 
 }  // namespace
 
-ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal) {
+ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal, bool is_search) {
   ReportData data;
+  data.is_search = is_search;
   data.runs = std::move(runs);
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
   data.title = title_of(data.runs);
@@ -142,8 +161,10 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
     }
     goal = of_sweep;
   }
-  ReportData data = report_data_of(std::move(runs), goal);
+  ReportData data =
+      report_data_of(std::move(runs), goal, directories.size() == 1 && is_search(directories.front()));
   data.directories = directories;
+  if (data.is_search) data.by_logarithm = ranges_of(directories.front());
   return data;
 }
 

@@ -11,6 +11,7 @@
 
 #include "runmanager/answers/comparison.h"
 #include "runmanager/answers/effects.h"
+#include "runmanager/answers/importances.h"
 #include "runmanager/answers/run_pairs.h"
 #include "runmanager/records/judge.h"
 
@@ -27,14 +28,18 @@ struct ReportData {
   std::optional<std::size_t> best;  // of `runs`
   std::optional<Effects> effects;   // of all runs of one sweep; none if they cannot be told
   std::string no_effects;           // why not; "" if there are
-  std::optional<Comparison> compared;  // in the seconds of an epoch: devices, else sweeps
+  bool is_search = false;           // one sweep, whose trials are no complete grid: then there are no effects
+  std::map<std::string, bool> by_logarithm;  // keys that are ranges of the search: whether of logarithms
+  std::optional<Importances> importances;    // of a search, once enough trials have ended
+  std::optional<Comparison> compared;        // in the seconds of an epoch: devices, else sweeps
 };
 
 /// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.
 ReportData read_report_data(const std::vector<std::filesystem::path>& directories);
 
-/// The same for runs that have been read. `goal`: of their search; none: default_goal().
-ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal = {});
+/// The same for runs that have been read. `goal`: of their search; none: default_goal(). `is_search`: of one
+/// sweep.
+ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal = {}, bool is_search = false);
 
 /// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
 std::string metric_title(std::string_view metric);

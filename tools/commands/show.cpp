@@ -10,6 +10,7 @@
 #include "core/base/printable.h"
 #include "core/engine/numbered_name.h"
 #include "runmanager/answers/effects_report.h"
+#include "runmanager/answers/importances_report.h"
 #include "runmanager/answers/run_order.h"
 #include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
@@ -101,6 +102,21 @@ void print_run_directory(const fs::path& directory, TableFormat format) {
   }
 }
 
+// Of a search, whose trials are no grid.
+void print_importances(const std::vector<RunRecord>& runs, Goal goal, const ShowOptions& options) {
+  if (!options.metric.empty())
+    goal = {.metric = &metric_named(options.metric), .largest_is_best = larger_is_better(options.metric)};
+  const Importances importances = importances_of(runs, goal);
+  if (options.format == TableFormat::kJson) {
+    print_json(importances_json(importances));
+  } else if (options.format == TableFormat::kText) {
+    std::cout << importances_text(importances, stdout_unicode());
+  } else {
+    std::cout << formatted_table(importances_table(importances, options.format), options.format,
+                                 stdout_unicode());
+  }
+}
+
 void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
   const bool asked = options.metric.empty() && goal.is_asked;
   const Effects effects = effects_of(runs, asked ? std::string(goal.metric->key) : options.metric);
@@ -126,7 +142,8 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   const Goal goal = goal_of_sweep(directory, runs);
-  if (options.effects) return print_effects(runs, goal, options);
+  if (options.effects)
+    return is_search(directory) ? print_importances(runs, goal, options) : print_effects(runs, goal, options);
   if (!options.sort.empty()) sort_runs(runs, options.sort, goal);
   const std::vector<std::string> keys = param_keys(runs);
   const TableOptions table = {.color = stdout_color(),
@@ -215,7 +232,8 @@ Command show_command() {
                                         "of one run: name, shape, device and size of each of its weights");
         auto* effects = app.add_flag("--effects", options->effects,
                                      "what each setting changes, alone and in pairs, by analysis of "
-                                     "variance; and the runs that none beats in both time and metric");
+                                     "variance; and the runs that none beats in both time and metric. Of a "
+                                     "search: how important each setting is, by PED-ANOVA");
         app.add_option(
                "--sort", options->sort,
                "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")

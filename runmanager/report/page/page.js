@@ -11,6 +11,8 @@
     byId("best").textContent = model.answer.best;
     byId("more").append(...model.answer.more.map((text) => element("li", text)));
     byId("notes").append(...model.notes.map((text) => element("li", text)));
+    byId("command").hidden = !model.answer.command;
+    byId("command").querySelector("pre").textContent = model.answer.command;
     byId("made").textContent = `Made by ${model.program}, ${model.date.replace("T", " ").replace("Z", " UTC")}.` +
         (model.vega ? " Charts by Vega; its licences are in this page's source." : "");
   }
@@ -41,7 +43,8 @@
     const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
     box.id = `chart-${chart.id}`;
     figure.append(box);
-    const shownTables = {curves: "points", coordinates: "lines", effects: "levels", comparison: "pairs", times: "parts"};
+    const shownTables = {curves: "points", coordinates: "lines", effects: "levels", comparison: "pairs", times: "parts",
+                         progress: "trials", slice: "trials", importances: "importances"};
     figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.kind])));
     section.querySelector(".charts").append(figure);
     let width = 0;
@@ -81,6 +84,14 @@
     if (chart.kind === "effects")
       return Tables.simple(["setting", "value", "mean", "95 % from", "to"], tables.levels.filter((row) => row.level)
           .map((row) => [row.setting, row.value, row.text, row.low, row.high]));
+    if (chart.kind === "importances")
+      return Tables.simple(["setting", "importance", "best trials have"], tables[name].map((row) => [row.setting, row.text, row.best]));
+    if (chart.kind === "progress")
+      return Tables.simple(["trial", "settings", "result", "ended"], tables[name].map((row) => [row.trial, row.label, row.text, row.ended]));
+    if (chart.kind === "slice") {
+      const field = signal(chart, "field").value;
+      return Tables.simple([chart.title, "result", "trial"], tables[name].map((row) => [row[field], row.text, row.trial]));
+    }
     if (chart.kind === "comparison")
       return Tables.simple(["runs", "on", "per epoch"], tables[name].map((row) => [row.label, row.side, row.text]));
     return Tables.simple(["run", "part", "time", "of"], tables[name].map((row) => [row.label, row.part, row.text, row.total]));
@@ -94,7 +105,7 @@
   function applyFocus(chart, view) {
     const focus = Selection.focus();
     const ids = focus && (chart.kind === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
-    if (!["curves", "coordinates", "times"].includes(chart.kind)) return;
+    if (!["curves", "coordinates", "times", "progress", "slice"].includes(chart.kind)) return;
     view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
   }
 
@@ -110,9 +121,10 @@
         if (runs) runs.length === 1 ? pick(runs[0]) : Selection.choose("picked", new Set(runs));
       });
       paintLegend();
+    } else if (signal(chart, "picked")) {
+      view.addSignalListener("picked", (_, run) => pick(run));
     }
     if (chart.kind !== "coordinates") return;
-    view.addSignalListener("picked", (_, run) => pick(run));
     view.data("brush", brush.map((part) => ({...part})));
     view.addDataListener("runs", (_, rows) => {
       // Kept for when the chart is drawn again.
@@ -324,23 +336,46 @@
     box.replaceChildren("Colour: worse ", line, ` better ${model.metric}`);
   }
 
+  let askedTheme = null, setTheme = null;
   function setUpTheme() {
     const button = byId("theme"), dark = matchMedia("(prefers-color-scheme: dark)");
-    let asked = null;
     const set = () => {
-      const isDark = asked ?? dark.matches;
+      const isDark = askedTheme ?? dark.matches;
       document.documentElement.dataset.theme = isDark ? "dark" : "light";
       button.textContent = isDark ? "Light theme" : "Dark theme";
       paintRamp();
       for (const redraw of drawn.values()) redraw();
     };
-    button.addEventListener("click", () => { asked = !(asked ?? dark.matches); set(); });
+    setTheme = (isDark) => { askedTheme = isDark; set(); };
+    button.addEventListener("click", () => setTheme(!(askedTheme ?? dark.matches)));
     dark.addEventListener("change", set);
     set();
   }
 
+  // ---- a sweep that is followed
+  // The page is written again and again; this loads it again, and keeps the place and the theme. Not while runs
+  // are in focus or tables are open, which would be lost.
+  function followSweep() {
+    const kept = history.state ?? {};
+    if (kept.theme !== undefined) setTheme(kept.theme);
+    for (const [id, height] of Object.entries(kept.heights ?? {})) if (byId(id)) byId(id).style.minHeight = `${height}px`;
+    if (kept.top !== undefined) scrollTo({top: kept.top, behavior: "instant"});
+    history.replaceState(null, "");
+    history.scrollRestoration = "auto";
+    if (!model.reload_seconds) return;
+    byId("live").textContent = ` – live, ${model.ended} of ${model.labels.length} runs have ended`;
+    setInterval(() => {
+      if (document.hidden || Selection.focus() !== null || document.querySelector("main details[open]")) return;
+      const heights = Object.fromEntries([...document.querySelectorAll(".canvas")].map((box) => [box.id, box.offsetHeight]));
+      history.replaceState({top: scrollY, heights, theme: askedTheme}, "");
+      history.scrollRestoration = "manual";
+      location.reload();
+    }, 1000 * model.reload_seconds);
+  }
+
   setUpTheme();
   showAnswer();
+  for (const id of ["progress", "slice"]) byId(id).querySelector(".hint").prepend(`Vertical: ${model.metric}. `);
   if (model.compared) byId("comparison-title").textContent = model.compared;
   if (model.vega) {
     model.charts.forEach(addChart);
@@ -352,5 +387,6 @@
   showProvenance();
   listenToFocus();
   showContents();
+  followSweep();
   document.documentElement.dataset.ready = "true";
 })();

@@ -39,12 +39,12 @@ def run(name, params, made_epochs, **more):
                            "dataset": {"name": "made", "files": [{"path": "/data/made.bin", "sha256": "00" * 32}]}}, **more}
 
 
-def write(directory, name, runs):
+def write(directory, name, runs, **more):
     directory = Path(directory) / name
     for record in runs:
         folder = directory / record["name"]
         folder.mkdir(parents=True)
         (folder / "run.json").write_text(json.dumps(record))
     (directory / "sweep.json").write_text(json.dumps(
-        {"name": name, "params": {}, "runs": [record["name"] for record in runs]}))
+        {"name": name, "params": {}, "runs": [record["name"] for record in runs], **more}))
     return directory

@@ -1,0 +1,105 @@
+#include "runmanager/report/search_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "runmanager/answers/statistics_text.h"
+#include "runmanager/config/params.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/run_metric.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/sweepfile/key_path.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// A few trials far from all others would press those into a line.
+std::optional<double> worst_shown(std::vector<double> values, const Goal& goal) {
+  if (values.size() < 20) return {};
+  std::ranges::sort(values, [&](double a, double b) { return goal.is_better(a, b); });
+  const double best = values.front(), most = values[values.size() * 9 / 10];
+  const bool is_far = std::abs(values.back() - best) > 4 * std::abs(most - best) && most != best;
+  return is_far ? std::optional(best + 1.2 * (most - best)) : std::nullopt;
+}
+
+// The value of a parameter as the run had it: a path may be cut in its parameters, and a network is named
+// there.
+Json value_of(const RunRecord& run, const std::string& key) {
+  const JsonDocument config = document_of(run.config, run.name);
+  Problems ignored;
+  const std::optional<KeyPath> path = is_command_file(config)
+                                          ? KeyPath{"params", key}
+                                          : resolve_key(key, JsonView(config).place(), false, ignored);
+  return path ? *find_path(config, *path) : Json();
+}
+
+// "lr=0.01"; a text that would be read as something else is in quotes.
+std::string override_text(const std::string& key, const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  const bool is_plain =
+      !text.empty() && !Json::accept(text) && text.find_first_of(",[]{}\"") == std::string::npos;
+  return fmt::format("{}={}", key, is_plain ? text : value.dump());
+}
+
+}  // namespace
+
+Trials trials_of(const ReportData& data) {
+  Trials trials{.rows = {{"trial", "run", "label", "value", "text", "best", "ended", "is_best"}}, .axes = {}};
+  if (!data.is_search) return trials;
+  std::vector<std::size_t> runs;
+  std::vector<double> values;
+  std::optional<double> best;
+  for (std::size_t run = 0; run < data.runs.size(); ++run) {
+    const RunRecord& record = data.records[run];
+    const std::optional<double> value = run_metric(record, data.metric);
+    const bool has_ended = record.status == RunStatus::kCompleted || record.status == RunStatus::kPruned ||
+                           record.status == RunStatus::kFailed;
+    if (!has_ended || !value || !std::isfinite(*value)) continue;
+    if (record.status == RunStatus::kCompleted && (!best || data.goal.is_better(*value, *best))) best = value;
+    trials.rows.rows.push_back({run + 1, run, run_label(data, run, true), *value,
+                                metric_text(value, data.metric), chart_number(best), to_string(record.status),
+                                data.best == run});
+    runs.push_back(run);
+    values.push_back(*value);
+  }
+  trials.worst_shown = worst_shown(std::move(values), data.goal);
+  for (const std::string& key : data.keys) {
+    trials.rows.columns.push_back(fmt::format("axis{}", trials.axes.size()));
+    ChartAxis axis = setting_axis(data, key, runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) trials.rows.rows[i].push_back(std::move(axis.values[i]));
+    trials.axes.push_back(std::move(axis));
+  }
+  return trials;
+}
+
+ChartTable importances_rows(const ReportData& data) {
+  ChartTable table{{"row", "setting", "share", "text", "best", "may_be_chance"}};
+  if (!data.importances) return table;
+  for (const Importance& setting : data.importances->settings)
+    table.rows.push_back({table.rows.size(), setting.key, setting.share, share_text(setting.share),
+                          setting.best, setting.may_be_chance});
+  return table;
+}
+
+std::string best_command(const ReportData& data) {
+  if (!data.is_search || !data.best || data.directories.size() != 1) return "";
+  const RunRecord& run = data.records[*data.best];
+  std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
+  for (const auto& [key, value] : run.params) {
+    if (key == kRepeatKey) continue;
+    const Json complete = value_of(run, key);
+    words.push_back(override_text(key, complete.is_null() ? to_json(value) : complete));
+  }
+  words.push_back("search.trials=1");
+  words.push_back(fmt::format("name={}-best", data.title));
+  return shell_command(words);
+}
+
+}  // namespace sweep

@@ -1,0 +1,101 @@
+#include "runmanager/report/search_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runmanager/report/chart_specs.h"
+#include "tests/runmanager/answers/made_runs.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::made_run;
+using Json = nlohmann::ordered_json;
+
+const Goal kLowestLoss = {.metric = &metric_named("loss"), .largest_is_best = false, .is_asked = true};
+
+ReportData searched(const std::vector<double>& losses) {
+  std::vector<SourceRun> runs;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    Params params = {{"lr", 0.001 * static_cast<double>(i + 1)}};
+    if (i % 2 == 1) params.emplace_back("momentum", 0.1 * static_cast<double>(i));
+    runs.push_back(made_run(std::move(params), "cpu", 1, {losses[i]}));
+  }
+  return report_data_of(std::move(runs), kLowestLoss, true);
+}
+
+std::vector<Json> column(const ChartTable& table, const std::string& name) {
+  const auto at = std::ranges::find(table.columns, name) - table.columns.begin();
+  std::vector<Json> values;
+  for (const auto& row : table.rows) values.push_back(row[static_cast<std::size_t>(at)]);
+  return values;
+}
+
+TEST(SearchTables, HaveTheBestSoFarOfWholeTrials) {
+  ReportData data = searched({5, 3, 4, 1, 2});
+  data.records[3].status = RunStatus::kPruned;
+  data.records[4].status = RunStatus::kRunning;
+  const Trials trials = trials_of(data);
+  EXPECT_THAT(column(trials.rows, "trial"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(column(trials.rows, "best"), ElementsAre(5, 3, 3, 3));
+  EXPECT_THAT(column(trials.rows, "ended"), ElementsAre("completed", "completed", "completed", "pruned"));
+  ASSERT_EQ(trials.axes.size(), 2u);
+  EXPECT_EQ(trials.axes[1].title, "momentum");
+  EXPECT_THAT(column(trials.rows, "axis1"), ElementsAre(Json(), 0.1, Json(), 0.1 * 3));
+}
+
+TEST(SearchTables, AreOfSearchesAlone) {
+  ReportData grid = report_data_of({made_run({{"lr", 0.1}}, "cpu", 1), made_run({{"lr", 0.2}}, "cpu", 1)});
+  EXPECT_THAT(trials_of(grid).rows.rows, IsEmpty());
+  EXPECT_THAT(importances_rows(grid).rows, IsEmpty());
+  EXPECT_EQ(best_command(grid), "");
+}
+
+TEST(SearchTables, CutChartsThatAFewTrialsWouldStretch) {
+  std::vector<double> losses(30);
+  for (std::size_t i = 0; i < losses.size(); ++i) losses[i] = 1 + 0.01 * static_cast<double>(i);
+  EXPECT_FALSE(trials_of(searched(losses)).worst_shown.has_value());
+  losses[7] = 1e9;
+  EXPECT_NEAR(trials_of(searched(losses)).worst_shown.value(), 1 + 1.2 * 0.28, 1e-9);
+}
+
+TEST(SearchTables, HaveAChartPerSetting) {
+  std::vector<std::string> ids;
+  for (const Chart& chart : charts_of(searched({5, 3, 4, 1, 2})).charts) ids.push_back(chart.id);
+  EXPECT_THAT(ids, ElementsAre("curves-loss", "curves-accuracy", "progress", "importances", "slice-0",
+                               "slice-1", "coordinates"));
+}
+
+TEST(BestCommand, HasTheValuesThatTheRunHad) {
+  SourceRun run =
+      made_run({{"lr", 0.5}, {"momentum", 0.9}, {"optimizer", "sgd"}, {"network", "mlp"}}, "cpu", 1);
+  run.record.config = {{"lr", 0.5},
+                       {"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}},
+                       {"network", {{"name", "mlp"}, {"layers", Json::array()}}}};
+  ReportData data = report_data_of({run}, kLowestLoss, true);
+  data.directories = {"runs/a b"};
+  data.title = "a b";
+  EXPECT_EQ(best_command(data),
+            "sweep 'runs/a b/sweep.json' lr=0.5 momentum=0.9 "
+            R"('optimizer={"name":"sgd","momentum":0.9}' 'network={"name":"mlp","layers":[]}' )"
+            "search.trials=1 'name=a b-best'");
+}
+
+TEST(BestCommand, KeepsTextsOfProgramsTexts) {
+  SourceRun run =
+      made_run({{"x.y", 0.5}, {"mode", "fast"}, {"id", "007"}, {"flag", "true"}, {"list", "a,b"}}, "cpu", 1);
+  run.record.config = {
+      {"command", {"true"}},
+      {"params", {{"x.y", 0.5}, {"mode", "fast"}, {"id", "007"}, {"flag", "true"}, {"list", "a,b"}}}};
+  ReportData data = report_data_of({run}, kLowestLoss, true);
+  data.directories = {"runs/p"};
+  data.title = "p";
+  EXPECT_EQ(best_command(data),
+            "sweep runs/p/sweep.json x.y=0.5 mode=fast id=007 'flag=\"true\"' 'list=\"a,b\"' search.trials=1 "
+            "name=p-best");
+}
+
+}  // namespace
+}  // namespace sweep
