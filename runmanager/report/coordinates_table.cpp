@@ -52,7 +52,7 @@ Axis setting_axis(const ReportData& data, const std::string& key, const std::vec
 }
 
 Axis metric_axis(const ReportData& data, const std::string& metric, const std::vector<std::size_t>& runs) {
-  Axis axis{metric_title(metric) + (is_time(metric) ? ", s" : ""), "linear", {}};
+  Axis axis{metric_axis_title(metric), "linear", {}};
   if (metric.ends_with("accuracy")) axis.format = ".3~%";
   axis.is_down = !larger_is_better(metric);
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));

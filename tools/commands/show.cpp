@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "core/base/error.h"
@@ -101,15 +102,40 @@ void print_run_directory(const fs::path& directory, TableFormat format) {
   }
 }
 
+// The runs of several goals that no other one beats, with nothing but settings and goals.
+std::string front_text(std::vector<RunRecord> runs, const Goal& goal) {
+  put_front_first(runs, goal);
+  runs.resize(front_runs(runs, goal).size());
+  if (runs.empty()) return "";
+  TableOptions options = {.unicode = stdout_unicode(), .columns = param_keys(runs)};
+  for (const Goal& one : all_goals(goal)) options.columns.emplace_back(one.metric->key);
+  options.goal = goal;
+  return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goal),
+                     formatted_results(runs, param_keys(runs), TableFormat::kText, options));
+}
+
 void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  const bool asked = options.metric.empty() && goal.is_asked;
-  const Effects effects = effects_of(runs, asked ? std::string(goal.metric->key) : options.metric);
-  if (options.format == TableFormat::kJson) {
-    print_json(effects_json(effects));
-  } else if (options.format == TableFormat::kText) {
-    std::cout << effects_text(effects, stdout_unicode());
+  std::vector<Effects> effects;
+  if (options.metric.empty() && goal.is_asked) {
+    for (const Goal& one : all_goals(goal)) effects.push_back(effects_of(runs, std::string(one.metric->key)));
   } else {
-    const std::vector<TextTable> tables = effects_tables(effects, options.format, stdout_unicode());
+    effects.push_back(effects_of(runs, options.metric));
+  }
+  const bool has_several = effects.size() > 1;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::vector<TextTable> tables;
+  for (Effects& one : effects) {
+    if (has_several) one.front.clear();  // that of all goals follows
+    if (options.format == TableFormat::kText)
+      std::cout << (&one == effects.data() ? "" : "\n") << effects_text(one, stdout_unicode());
+    list.push_back(effects_json(one));
+    std::ranges::move(effects_tables(one, options.format, stdout_unicode()), std::back_inserter(tables));
+  }
+  if (options.format == TableFormat::kJson) {
+    print_json(has_several ? nlohmann::ordered_json{{"goals", std::move(list)}} : list[0]);
+  } else if (options.format == TableFormat::kText) {
+    if (has_several) std::cout << front_text(runs, goal);
+  } else {
     std::cout << formatted_tables(tables, options.format, stdout_unicode());
   }
 }
@@ -127,7 +153,10 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   const Goal goal = goal_of_sweep(directory, runs);
   if (options.effects) return print_effects(runs, goal, options);
-  if (!options.sort.empty()) sort_runs(runs, options.sort, goal);
+  if (!options.sort.empty())
+    sort_runs(runs, options.sort, goal);
+  else
+    put_front_first(runs, goal);
   const std::vector<std::string> keys = param_keys(runs);
   const TableOptions table = {.color = stdout_color(),
                               .unicode = stdout_unicode(),

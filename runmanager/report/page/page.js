@@ -41,7 +41,7 @@
     const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
     box.id = `chart-${chart.id}`;
     figure.append(box);
-    const shownTables = {curves: "points", coordinates: "lines", effects: "levels", comparison: "pairs", times: "parts"};
+    const shownTables = {curves: "points", coordinates: "lines", goals: "goals", effects: "levels", comparison: "pairs", times: "parts"};
     figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.kind])));
     section.querySelector(".charts").append(figure);
     let width = 0;
@@ -81,6 +81,9 @@
     if (chart.kind === "effects")
       return Tables.simple(["setting", "value", "mean", "95 % from", "to"], tables.levels.filter((row) => row.level)
           .map((row) => [row.setting, row.value, row.text, row.low, row.high]));
+    if (chart.kind === "goals")
+      return Tables.simple(["run", signal(chart, "xTitle").value, signal(chart, "yTitle").value, "front"],
+                           tables[name].map((row) => [row.label, row.xText, row.yText, row.front ? "◆" : ""]));
     if (chart.kind === "comparison")
       return Tables.simple(["runs", "on", "per epoch"], tables[name].map((row) => [row.label, row.side, row.text]));
     return Tables.simple(["run", "part", "time", "of"], tables[name].map((row) => [row.label, row.part, row.text, row.total]));
@@ -94,7 +97,7 @@
   function applyFocus(chart, view) {
     const focus = Selection.focus();
     const ids = focus && (chart.kind === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
-    if (!["curves", "coordinates", "times"].includes(chart.kind)) return;
+    if (!["curves", "coordinates", "goals", "times"].includes(chart.kind)) return;
     view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
   }
 
@@ -111,8 +114,8 @@
       });
       paintLegend();
     }
+    if (chart.kind === "coordinates" || chart.kind === "goals") view.addSignalListener("picked", (_, run) => pick(run));
     if (chart.kind !== "coordinates") return;
-    view.addSignalListener("picked", (_, run) => pick(run));
     view.data("brush", brush.map((part) => ({...part})));
     view.addDataListener("runs", (_, rows) => {
       // Kept for when the chart is drawn again.
