@@ -144,7 +144,7 @@ bool has_metric(const Metric& metric, const RunConfig& run, const DataSizes& siz
 // What is wrong with a metric that this data does not give, and which it gives; "" if it does.
 std::string metric_problem(const std::string& metric, bool given, const RunConfig& run,
                            const DataSizes& sizes) {
-  const Metric& wanted = *metric_tagged(metric);
+  const Metric& wanted = metric_called(metric);
   if (has_metric(wanted, run, sizes)) return "";
   std::vector<std::string> allowed;
   for (const Metric* candidate : watchable_metrics()) {
@@ -258,8 +258,12 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
 }
 
 void DataCheck::search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes) {
-  const std::string problem = metric_problem(search.metric, search.metric_given, run, sizes);
-  if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
+  std::vector<std::string> metrics = {search.metric};
+  for (const SearchGoal& other : search.others) metrics.push_back(other.metric);
+  for (const std::string& metric : metrics) {
+    const std::string problem = metric_problem(metric, search.metric_given, run, sizes);
+    if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
+  }
 }
 
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {

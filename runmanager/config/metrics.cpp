@@ -93,6 +93,7 @@ const Metric& metric_named(std::string_view key) {
     // As far as a name tells.
     metric.larger_is_better = key.ends_with("accuracy") || key.ends_with("r2");
     if (key.ends_with("accuracy")) metric.unit = kShare;
+    if (key == kParameters) metric.unit = kRate;  // "101k"
   }
   return found->second;
 }
@@ -134,6 +135,15 @@ std::vector<const Metric*> watchable_metrics() {
 std::vector<std::string> watchable_tags() {
   std::vector<std::string> tags;
   for (const Metric* metric : watchable_metrics()) tags.emplace_back(metric->tag);
+  return tags;
+}
+
+std::vector<std::string> goal_tags() {
+  std::vector<std::string> tags = watchable_tags();
+  for (const Metric& metric : kMetrics) {
+    if (metric.part == kTime && !metric.tag.empty()) tags.emplace_back(metric.tag);
+  }
+  tags.emplace_back(kParameters);
   return tags;
 }
 

@@ -58,6 +58,10 @@ bool is_quality(const Metric& metric);
 /// What a search or early stopping may watch: those of training with a tag, then those of validation.
 std::vector<const Metric*> watchable_metrics();
 std::vector<std::string> watchable_tags();
+/// Tags that may be one of several goals of a search: those, times of epochs, and kParameters.
+std::vector<std::string> goal_tags();
+/// The number of a network's parameters.
+inline constexpr std::string_view kParameters = "parameters";
 
 /// A value as people read it: "12.34%", "0.1234", "1.4 s", "12.3k"; `none` for no value. A NaN is "nan",
 /// whatever its sign.

@@ -28,7 +28,10 @@ std::optional<double> run_metric(const RunRecord& run, const Metric& metric) {
     if (const auto value = (*epoch)[metric]) return value;
   }
   const auto found = run.metrics.find(std::string(metric.key));
-  return found == run.metrics.end() ? std::nullopt : std::optional(found->second);
+  if (found != run.metrics.end()) return found->second;
+  if (metric.key == kParameters && run.provenance.contains(kParameters))
+    return run.provenance.at(std::string(kParameters)).get<double>();
+  return std::nullopt;
 }
 
 std::optional<double> run_metric(const RunRecord& run, std::string_view key) {

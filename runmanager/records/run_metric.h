@@ -20,7 +20,8 @@ const EpochRecord* result_epoch(const RunRecord& run);
 /// The metric of `run`. Times and rates of epochs are medians over those after the first, which also fills
 /// caches, or of the only one. "run_seconds" and "setup_seconds" are of the whole run.
 /// Those of training and validation are of result_epoch(); everything else is an entry of
-/// RunRecord::metrics, such as "test_accuracy". None where the run has no such value.
+/// RunRecord::metrics, such as "test_accuracy", or kParameters of its provenance. None where the run has no
+/// such value.
 std::optional<double> run_metric(const RunRecord& run, const Metric& metric);
 /// The same by its key.
 std::optional<double> run_metric(const RunRecord& run, std::string_view key);

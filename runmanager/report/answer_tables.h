@@ -24,6 +24,10 @@ ChartTable interactions_table(const ReportData& data);
 /// is 14.2 times as fast"). At most `most` pairs.
 ChartTable comparison_table(const ReportData& data, std::size_t most = 24);
 
+/// A row per completed run that has all of several goals: run, label, x (the second goal), y (the first one),
+/// their texts, and whether it is one of front_runs(). No rows for a single goal.
+ChartTable goals_table(const ReportData& data);
+
 /// The combinations that no other one beats in both time and metric, best metric last: settings, metric,
 /// time.
 ChartTable front_table(const ReportData& data);

@@ -171,6 +171,25 @@ void add_coordinates(const ReportData& data, Charts& charts) {
   charts.tables["lines"] = std::move(coordinates.runs);
 }
 
+// The first two goals of several.
+void add_goals(const ReportData& data, Charts& charts) {
+  ChartTable goals = goals_table(data);
+  if (goals.rows.size() < 2) return;
+  const std::string y(data.goal.metric->key), x(data.goal.others[0].metric->key);
+  charts.charts.push_back(
+      {"goals",
+       "goals",
+       "goals",
+       "",
+       fmt::format("{} against {} of {} runs", metric_title(y), metric_title(x), goals.rows.size()),
+       spec_of("goals", {{"xTitle", metric_axis_title(x)},
+                         {"yTitle", metric_axis_title(y)},
+                         {"xFormat", axis_format(x)},
+                         {"yFormat", axis_format(y)}}),
+       {{"goals", "goals"}}});
+  charts.tables["goals"] = std::move(goals);
+}
+
 void add_answers(const ReportData& data, Charts& charts) {
   ChartTable levels = levels_table(data);
   if (!levels.rows.empty()) {
@@ -226,6 +245,7 @@ Charts charts_of(const ReportData& data) {
   add_curves(data, charts);
   add_search(data, charts);
   add_coordinates(data, charts);
+  add_goals(data, charts);
   add_answers(data, charts);
   add_times(data, charts);
   return charts;

@@ -27,7 +27,7 @@ std::optional<double> number_in(const std::string& text) {
 
 ChartAxis metric_axis(const ReportData& data, const std::string& metric,
                       const std::vector<std::size_t>& runs) {
-  ChartAxis axis{metric_title(metric) + (is_time(metric) ? ", s" : ""), "linear", {}};
+  ChartAxis axis{metric_axis_title(metric), "linear", {}};
   if (metric.ends_with("accuracy")) axis.format = ".3~%";
   axis.is_down = !larger_is_better(metric);
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));

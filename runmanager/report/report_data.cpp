@@ -13,6 +13,7 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_metric.h"
 
 namespace sweep {
 namespace {
@@ -155,7 +156,7 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
   std::optional<Goal> goal;
   for (const fs::path& directory : directories) {
     const Goal of_sweep = goal_of_sweep(directory, {});
-    if (!of_sweep.is_asked || (goal && goal->metric != of_sweep.metric)) {
+    if (!of_sweep.is_asked || (goal && goal_names(*goal) != goal_names(of_sweep))) {
       goal.reset();
       break;
     }
@@ -169,6 +170,10 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
 }
 
 std::string metric_title(std::string_view metric) { return std::string(metric_named(metric).name); }
+
+std::string metric_axis_title(std::string_view metric) {
+  return metric_title(metric) + (is_time(metric) ? ", s" : "");
+}
 
 std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   std::vector<std::string> parts;

@@ -43,6 +43,8 @@ ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal 
 
 /// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
 std::string metric_title(std::string_view metric);
+/// The same with its unit: "time per epoch, s".
+std::string metric_axis_title(std::string_view metric);
 
 /// "lr=0.01, batch_size=100": what tells runs[run] from the others; its name if nothing does. `repeats`: also
 /// the number of the repeat.

@@ -17,6 +17,7 @@ struct Observation {
   SearchPoint point;              // as suggest() returned it, or any other with as many dimensions
   std::optional<double> value{};  // what is minimised; none: not known yet. Not finite: as if it had failed
   bool failed = false;            // it has no value and never will; counts as worse than every value
+  std::vector<double> others{};   // of several goals, beside `value`: those of the other ones
 };
 
 /// Proposes points. suggest() is a pure function of what the sampler was made of, the trial's number and the
@@ -45,8 +46,9 @@ inline constexpr std::size_t kTpeStartTrials = 10;
 /// Tree-structured Parzen estimator: proposes what is likely among the best and unlikely among the other
 /// earlier points. Trials without a value yet count among the others, so that no two look at one place at
 /// once, as do those that failed. The first kTpeStartTrials, and all while fewer have ended, are spread
-/// evenly. `learned`: results from elsewhere, which count like those of ended trials, except that their
-/// points may be proposed; they may lack dimensions. Throws what check_domain() throws.
+/// evenly. With several goals the best are those of best_of_fronts(). `learned`: results from elsewhere,
+/// which count like those of ended trials, except that their points may be proposed; they may lack
+/// dimensions. Throws what check_domain() throws.
 std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed,
                                           std::vector<Observation> learned = {});
 

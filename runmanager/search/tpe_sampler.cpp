@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runmanager/search/pareto.h"
 #include "runmanager/search/parzen_estimator.h"
 #include "runmanager/search/point_source.h"
 #include "runmanager/search/sampler.h"
@@ -14,8 +15,8 @@
 namespace sweep {
 namespace {
 
-constexpr double kGoodPart = 0.15;    // of the trials that ended, rounded up
-constexpr std::size_t kMaxGood = 25;  // also for many trials
+constexpr double kGoodPart = 0.15, kGoodPartOfSeveralGoals = 0.1;  // of the trials that ended, rounded up
+constexpr std::size_t kMaxGood = 25;                               // also for many trials
 // The newest ones: they lie where candidates do, and the cost is bounded.
 constexpr std::size_t kMaxOthers = 1000;
 constexpr std::size_t kCandidates = 24;  // of which the best one is proposed
@@ -37,11 +38,9 @@ class TpeSampler final : public Sampler {
       if (has_value(*all[i])) good.push_back(i);
     }
     if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
-    const auto part = static_cast<std::size_t>(std::ceil(kGoodPart * static_cast<double>(ended)));
-    const auto end = good.begin() + static_cast<std::ptrdiff_t>(std::min({good.size(), part, kMaxGood}));
-    std::ranges::partial_sort(good, end, {}, [&](std::size_t i) { return std::pair(*all[i]->value, i); });
-    good.erase(end, good.end());
-
+    const double good_part = all[good[0]]->others.empty() ? kGoodPart : kGoodPartOfSeveralGoals;
+    const auto part = static_cast<std::size_t>(std::ceil(good_part * static_cast<double>(ended)));
+    good = best_of(good, all, std::min({good.size(), part, kMaxGood}));
     const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
     return best_candidate(trial, earlier, ParzenEstimator(points_.scales(), good_points),
                           ParzenEstimator(points_.scales(), bad_points));
@@ -49,7 +48,27 @@ class TpeSampler final : public Sampler {
 
  private:
   static bool has_value(const Observation& trial) {
-    return !trial.failed && trial.value && std::isfinite(*trial.value);
+    return !trial.failed && trial.value && std::isfinite(*trial.value) &&
+           std::ranges::all_of(trial.others, [](double value) { return std::isfinite(value); });
+  }
+
+  // Returns the best `count` of `trials`, the best one first.
+  static std::vector<std::size_t> best_of(std::vector<std::size_t> trials,
+                                          std::span<const Observation* const> all, std::size_t count) {
+    const auto end = trials.begin() + static_cast<std::ptrdiff_t>(count);
+    if (all[trials[0]]->others.empty()) {
+      std::ranges::partial_sort(trials, end, {}, [&](std::size_t i) { return std::pair(*all[i]->value, i); });
+      trials.erase(end, trials.end());
+      return trials;
+    }
+    std::vector<GoalValues> values;
+    for (const std::size_t i : trials) {
+      values.push_back({*all[i]->value});
+      values.back().insert(values.back().end(), all[i]->others.begin(), all[i]->others.end());
+    }
+    std::vector<std::size_t> best = best_of_fronts(values, count);
+    for (std::size_t& place : best) place = trials[place];
+    return best;
   }
 
   // A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many

@@ -46,6 +46,9 @@ std::string search_text(const SweepSummary& summary, const std::vector<RunRecord
     text += fmt::format("; best: {} {:.6g}, {}", search.metric, *run_metric(runs[*best], *goal.metric),
                         runs[*best].name);
   }
+  if (const std::size_t front = front_runs(runs, goal).size(); front > 0)
+    text +=
+        fmt::format("\n{} of them {} not beaten in {}", front, front == 1 ? "is" : "are", goal_names(goal));
   if (!summary.search->reason.empty()) text += "\nNo more trials: " + summary.search->reason;
   return text;
 }
@@ -56,11 +59,14 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goal& 
   for (const RunRecord& run : runs) {
     if (run.status == RunStatus::kCompleted) completed.push_back(&run);
   }
-  const bool has_value = std::ranges::any_of(
-      completed, [&goal](const RunRecord* run) { return run_metric(*run, *goal.metric).has_value(); });
-  if (completed.empty() || has_value) return "";
-  return fmt::format("No run has reported {}, by which runs are judged; there are: {}", goal.metric->key,
-                     fmt::join(metric_names(completed), ", "));
+  for (const Goal& one : all_goals(goal)) {
+    const bool has_value = std::ranges::any_of(
+        completed, [&one](const RunRecord* run) { return run_metric(*run, *one.metric).has_value(); });
+    if (!completed.empty() && !has_value)
+      return fmt::format("No run has reported {}, by which runs are judged; there are: {}", one.metric->key,
+                         fmt::join(metric_names(completed), ", "));
+  }
+  return "";
 }
 
 }  // namespace
@@ -68,15 +74,16 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goal& 
 void print_summary(const SweepSummary& summary, const RunnerOptions& options,
                    const SweepEnvironment& environment) {
   const std::vector<RunRecord> runs(summary.runs.begin(), summary.runs.end());
+  const std::optional<Goal> goal = goal_of(summary.sweep);
   std::ostream& out = *environment.out;
   if (options.json) {
     out << json_text(results_json(runs, summary.directory.filename().string()));
   } else {
-    out << results_table(runs, summary.sweep.keys,
-                         {.color = stdout_color(),
-                          .unicode = stdout_unicode(),
-                          .width = stdout_width(),
-                          .goal = goal_of(summary.sweep)});
+    std::vector<RunRecord> sorted = runs;
+    if (goal) put_front_first(sorted, *goal);
+    out << results_table(
+        sorted, summary.sweep.keys,
+        {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width(), .goal = goal});
   }
   out.flush();
   // Lines with their ends, perhaps an empty one before them.
@@ -87,7 +94,7 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     environment.terminal.write(json_message(text));
   };
   if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
-  if (const auto goal = goal_of(summary.sweep)) {
+  if (goal) {
     if (const std::string text = missing_metric_text(runs, *goal); !text.empty()) say("\n" + text + "\n");
   }
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");

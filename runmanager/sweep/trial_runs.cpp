@@ -81,6 +81,7 @@ bool TrialRuns::add_trial() {
   for (std::size_t i = 0; i < trial; ++i) {
     observations_[i].value = (*known)[i].value;
     observations_[i].failed = (*known)[i].is_known && !(*known)[i].value;
+    if ((*known)[i].value) observations_[i].others = results_[i].others;
   }
   std::optional<SearchPoint> point = sampler_->suggest(trial, std::span(observations_).first(trial));
   is_exhausted_ = !point;

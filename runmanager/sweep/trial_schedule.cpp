@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runmanager/config/metrics.h"
+#include "runmanager/records/judge.h"
 
 namespace sweep {
 namespace {
@@ -37,6 +38,11 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool be
     std::optional<double> value = value_of(epoch, search);
     if (value && (!best || *value < *best)) best = value;
     trial.values.push_back(best_counts ? best : value);
+  }
+  if (!search.others.empty()) {
+    const std::optional<GoalValues> values = goal_values(run, goal_of(search));
+    trial.values = {values ? std::optional(values->front()) : std::nullopt};
+    if (values) trial.others.assign(values->begin() + 1, values->end());
   }
   trial.failed = run.status == RunStatus::kFailed || run.status == RunStatus::kSkipped;
   trial.ended = trial.failed || run.status == RunStatus::kCompleted;

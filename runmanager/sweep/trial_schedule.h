@@ -28,9 +28,12 @@ struct TrialResult {
   std::vector<std::optional<double>> values;
   bool ended = false;   // no further epoch will be trained
   bool failed = false;  // ended without a result
+  /// With several goals, beside the last of `values`: of the other ones.
+  std::vector<double> others = {};
 };
 
-/// The result of a run as it is now. Where `best_counts`, a value is that of the best epoch so far.
+/// The result of a run as it is now. Where `best_counts`, a value is that of the best epoch so far. With
+/// several goals it has one value: that of the run, see goal_values().
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts);
 
 /// The value of a trial that has ended; none if it failed.

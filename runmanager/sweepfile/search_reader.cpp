@@ -29,8 +29,13 @@ SearchSpec search_of(const nlohmann::ordered_json& json) {
   search.method = static_cast<SearchMethod>(std::ranges::find(search_method_names(), method) -
                                             search_method_names().begin());
   search.trials = json.at("trials");
-  search.metric = json.at("metric");
-  search.largest_is_best = json.at("mode") == "max";
+  const auto &metric = json.at("metric"), &mode = json.at("mode");
+  const auto goal_at = [&](std::size_t i) -> SearchGoal {
+    return metric.is_array() ? SearchGoal{metric[i], mode[i] == "max"} : SearchGoal{metric, mode == "max"};
+  };
+  search.metric = goal_at(0).metric;
+  search.largest_is_best = goal_at(0).largest_is_best;
+  for (std::size_t i = 1; i < metric.size(); ++i) search.others.push_back(goal_at(i));
   search.seed = json.at("seed");
   search.samples_tpe = json.value("sampler", "") == "tpe";
   search.at_once = json.at("at_once");
@@ -85,6 +90,18 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
   if (node.find("points") && !draws_points(search, space))
     problems.add(node.find("points"),
                  fmt::format("\"{}\" has every combination, want a method that draws points", method));
+  if (!search.others.empty()) {
+    if (has_rungs(search.method))
+      problems.add(node.find("metric"),
+                   fmt::format("\"{}\" compares trials by one number, want one metric, or the method grid, "
+                               "random or tpe",
+                               method));
+    for (const char* key : {"target", "learn_from"}) {
+      if (const JsonView member = node.find(key))
+        problems.add(member,
+                     fmt::format("\"{}\" is of one metric, but there are {}", key, search.others.size() + 1));
+    }
+  }
   if (node.find("learn_from") && !chooses_points(search))
     problems.add(node.find("learn_from"),
                  fmt::format("\"{}\" does not learn, want the method or \"sampler\" tpe", method));

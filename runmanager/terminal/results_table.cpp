@@ -74,11 +74,14 @@ ResultColumn metric_column(const Metric& metric, bool is_plain) {
 }
 
 // Those that tables show, of the program's own and of a person's: how good the runs are, then their times.
-std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs) {
+std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs,
+                                         const std::optional<Goal>& goal) {
   std::vector<const Metric*> list;
-  const auto add_own = [&list](const Metric& metric) {
-    if (find_metric(metric.key) == nullptr && std::ranges::find(list, &metric) == list.end())
-      list.push_back(&metric);
+  const auto add = [&list](const Metric& metric) {
+    if (std::ranges::find(list, &metric) == list.end()) list.push_back(&metric);
+  };
+  const auto add_own = [&add](const Metric& metric) {
+    if (find_metric(metric.key) == nullptr) add(metric);
   };
   for (const bool times : {false, true}) {
     for (const Metric& metric : metrics()) {
@@ -91,11 +94,13 @@ std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs) {
       for (const auto& [metric, value] : run.epochs.back().values) add_own(*metric);
     }
   }
+  if (goal && !goal->others.empty())
+    for (const Goal& one : all_goals(*goal)) add(*one.metric);
   return list;
 }
 
 ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          bool is_plain) {
+                          bool is_plain, const std::optional<Goal>& goal) {
   ResultColumns columns;
   for (const std::string& key : keys) columns.push_back(param_column(key, runs, is_plain));
   const auto add_text = [&columns](const char* title, auto text) {
@@ -104,7 +109,7 @@ ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<
   if (keys.empty() || is_plain) add_text("run", [](const RunRecord& run) { return run.name; });
   add_text("status", [](const RunRecord& run) { return std::string(to_string(run.status)); });
   columns.push_back({{.title = "epochs", .importance = 200, .key = "epochs"}, epochs_text});
-  for (const Metric* metric : shown_metrics(runs)) columns.push_back(metric_column(*metric, is_plain));
+  for (const Metric* metric : shown_metrics(runs, goal)) columns.push_back(metric_column(*metric, is_plain));
   return columns;
 }
 
@@ -129,7 +134,7 @@ ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std
 
 TextTable table_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys, bool is_plain,
                    const TableOptions& options) {
-  ResultColumns columns = all_columns(runs, keys, is_plain);
+  ResultColumns columns = all_columns(runs, keys, is_plain, options.goal);
   if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
   TextTable table;
   for (const ResultColumn& column : columns) table.columns.push_back(column.column);
@@ -299,6 +304,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
                           const TableOptions& options) {
   const Goal goal = options.goal ? *options.goal : default_goal(all);
   const std::optional<std::size_t> best = best_run(all, goal);
+  const std::vector<std::size_t> front = front_runs(all, goal);
   std::vector<RunRecord> first;
   const std::vector<RunRecord>& runs = first_runs(all, options.top, first);
   TextTable table = table_of(runs, keys, false, options);
@@ -325,9 +331,11 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
       continue;
     }
     std::string line = lines.rows[i];
-    if (best == i) line.replace(0, kTableGap, options.unicode ? "★ " : "* ");
+    const bool is_in_front = std::ranges::find(front, i) != front.end();
+    if (best == i || is_in_front)
+      line.replace(0, kTableGap, best != i ? (options.unicode ? "◆ " : "+ ") : options.unicode ? "★ " : "* ");
     if (options.width > 0 && runs[i].error) line = fit_width(line, options.width, options.unicode);
-    const std::string_view color = best == i ? kGreen : status_color(runs[i].status);
+    const std::string_view color = best == i || is_in_front ? kGreen : status_color(runs[i].status);
     text += (color.empty() ? line : painted(terminal, color, line)) + "\n";
   }
   Notes notes(options, terminal);
@@ -336,6 +344,10 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   if (pending > 0) notes.add(runs_text(pending) + " not started", kDim);
   if (best && all.size() > 1)
     notes.add(best_note(all[*best], goal, *best < runs.size(), options.unicode), kDim);
+  if (!front.empty())
+    notes.add(fmt::format("{} no run is better in {}: {}", options.unicode ? "◆" : "+", goal_names(goal),
+                          runs_text(front.size())),
+              kDim);
   if (any_shared(runs)) notes.add("~ timed while runs shared the machine", kDim);
   notes.add_left_out(left_out);
   return text + notes.lines() + repeats_table(runs, keys, options.unicode, options.width);
@@ -350,7 +362,7 @@ std::string formatted_results(const std::vector<RunRecord>& all, const std::vect
 
 std::vector<std::string> metric_columns() {
   std::vector<std::string> names;
-  for (const Metric* metric : shown_metrics({})) names.emplace_back(metric->key);
+  for (const Metric* metric : shown_metrics({}, {})) names.emplace_back(metric->key);
   return names;
 }
 

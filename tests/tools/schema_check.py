@@ -62,6 +62,8 @@ accepted = [
     {"command": ["true"], "search": {"method": "asha", "trials": 4, "sampler": "tpe", "points": [{"a": 0.5}], "learn_from": [{"params": {"a": 1}, "value": 2}]}, "reports": 3, "params": {"a": {"uniform": [0, 1]}}},
     changed(search={"method": "population", "trials": 4, "interval": 2, "metric": "Loss/train"}, epochs=3, params={"lr": {"uniform": [0.1, 1]}}),
     {"command": ["true"], "search": {"method": "tpe", "trials": 2, "metric": "own"}, "params": {"a": {"uniform": [0, 1]}}},
+    {"command": ["true"], "search": {"method": "tpe", "trials": 2, "metric": ["own", "seconds"], "mode": ["max", "min"]}, "params": {"a": [0, 1]}},
+    changed(search={"metric": ["Accuracy/train", "Duration/epoch_seconds", "parameters"]}),
     changed(schedule="step", params={"schedule.step_size": [1, 2]}), changed(schedule="one_cycle"), changed(schedule={"name": "one_cycle", "anneal_strategy": "linear", "three_phase": True}),
     changed(params={"schedule": ["constant", "cosine", {"name": "step", "step_size": 2}]}), changed(schedule={}),
     changed(schedule={"name": "warmup", "total_iters": 2, "then": "cosine"}), changed(params={"schedule.eta_min": [0]}, schedule="cosine"),

@@ -22,15 +22,17 @@ using namespace sweep;
 using Json = nlohmann::ordered_json;
 
 constexpr char kUsage[] =
-    "usage: search_benchmark [--method random|tpe] [--trials N] [--seed FIRST] [--seeds N] [--after N]\n"
-    "Prints the least value of each seed and function, the point, and the processor's milliseconds per "
-    "suggestion of the "
-    "second\n"
-    "half of the trials; with --after also those after N observations of random points. JSON.\n";
+    "usage: search_benchmark [--method random|tpe] [--trials N] [--seed FIRST] [--seeds N] [--after N] "
+    "[--table FILE]\n"
+    "Prints the least value of each seed and function and the point, or of two goals the values of all "
+    "trials,\n"
+    "and the processor's milliseconds per suggestion of the second half of the trials; with --after also "
+    "those\n"
+    "after N observations of random points. JSON.\n";
 constexpr int kTimed = 50;  // suggestions, with --after
 
 struct Options {
-  std::string method = "tpe";
+  std::string method = "tpe", table;
   std::size_t trials = 100, seed = 0, seeds = 20, after = 0;
 };
 
@@ -45,6 +47,8 @@ Options parse(int argc, char** argv) {
     if (i + 1 == argc) throw std::invalid_argument(name + " needs a value");
     if (name == "--method") {
       options.method = argv[i + 1];
+    } else if (name == "--table") {
+      options.table = argv[i + 1];
     } else if (const auto number = numbers.find(name); number != numbers.end()) {
       *number->second = std::stoul(argv[i + 1]);
     } else {
@@ -78,6 +82,13 @@ class Stopwatch {
   std::clock_t start_ = std::clock();
 };
 
+Observation observed(const SearchFunction& function, SearchPoint point) {
+  Observation trial{.point = std::move(point)};
+  trial.value = function.value(trial.point);
+  if (function.second) trial.others = {function.second(trial.point)};
+  return trial;
+}
+
 Json search(const Options& options, const SearchFunction& function, std::uint64_t seed) {
   const auto sampler = make_sampler(options.method, function, seed);
   std::vector<Observation> trials;
@@ -88,15 +99,19 @@ Json search(const Options& options, const SearchFunction& function, std::uint64_
     std::optional<SearchPoint> point = sampler->suggest(trial, trials);
     if (trial >= untimed) milliseconds += watch.milliseconds();
     if (!point) throw std::runtime_error("the space is exhausted");
-    const double value = function.value(*point);
-    trials.push_back({.point = *std::move(point), .value = value});
+    trials.push_back(observed(function, *std::move(point)));
+  }
+  Json result = {{"seed", seed}, {"ms", milliseconds / static_cast<double>(options.trials - untimed)}};
+  if (function.second) {
+    for (const Observation& trial : trials) result["values"].push_back({*trial.value, trial.others[0]});
+    result["point"] = point_json(trials.back().point);
+    return result;
   }
   const auto best =
       std::ranges::min_element(trials, {}, [](const Observation& trial) { return *trial.value; });
-  return {{"seed", seed},
-          {"best", *best->value},
-          {"point", point_json(best->point)},
-          {"ms", milliseconds / static_cast<double>(options.trials - untimed)}};
+  result["best"] = *best->value;
+  result["point"] = point_json(best->point);
+  return result;
 }
 
 // Milliseconds per suggestion after `after` observations of random points.
@@ -106,8 +121,7 @@ double time_after(const Options& options, const SearchFunction& function) {
   while (trials.size() < options.after) {
     std::optional<SearchPoint> point = random->suggest(trials.size(), trials);
     if (!point) throw std::runtime_error("the space is exhausted");
-    const double value = function.value(*point);
-    trials.push_back({.point = *std::move(point), .value = value});
+    trials.push_back(observed(function, *std::move(point)));
   }
   const auto sampler = make_sampler(options.method, function, options.seed);
   const Stopwatch watch;
@@ -119,7 +133,9 @@ double time_after(const Options& options, const SearchFunction& function) {
 
 int run(const Options& options) {
   Json functions = Json::array();
-  for (const SearchFunction& function : search_functions()) {
+  std::vector<SearchFunction> all(search_functions().begin(), search_functions().end());
+  if (!options.table.empty()) all.push_back(measured_function(options.table));
+  for (const SearchFunction& function : all) {
     Json entry{{"name", function.name}, {"minimum", function.minimum}, {"runs", Json::array()}};
     for (std::size_t i = 0; i < options.seeds; ++i)
       entry["runs"].push_back(search(options, function, options.seed + i));

@@ -2,8 +2,12 @@
 
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numbers>
 #include <vector>
+
+#include "core/base/file.h"
+#include "core/json/json_text.h"
 
 namespace sweep {
 namespace {
@@ -107,10 +111,22 @@ SearchDomain conditional_domain() {
   return domain;
 }
 
+// Zitzler, Deb and Thiele, "Comparison of Multiobjective Evolutionary Algorithms" (2000): the first goal is
+// the first of 30 numbers, and the second g h(f, g).
+SearchFunction zdt(const char* name, double (*h)(double f, double ratio)) {
+  const auto second = [h](const SearchPoint& point) {
+    double sum = 0;
+    for (const std::optional<double>& x : point) sum += *x;
+    const double f = *point[0], g = 1 + 9 * (sum - f) / static_cast<double>(point.size() - 1);
+    return g * h(f, f / g);
+  };
+  return {name, cube(30, 0, 1), 0, [](const SearchPoint& point) { return *point[0]; }, second};
+}
+
 }  // namespace
 
 std::span<const SearchFunction> search_functions() {
-  static const std::array<SearchFunction, 6> functions{{
+  static const std::array<SearchFunction, 9> functions{{
       {"Branin",
        {.dimensions = {{.kind = kUniform, .low = -5, .high = 10}, {.kind = kUniform, .low = 0, .high = 15}}},
        0.39788735772973816,
@@ -120,8 +136,33 @@ std::span<const SearchFunction> search_functions() {
       {"Ackley 5", cube(5, -32.768, 32.768), 0, ackley},
       {"mixed", mixed_domain(), 0, mixed},
       {"conditional", conditional_domain(), 0, conditional},
+      zdt("ZDT 1", [](double, double ratio) { return 1 - std::sqrt(ratio); }),
+      zdt("ZDT 2", [](double, double ratio) { return 1 - square(ratio); }),
+      zdt("ZDT 3",
+          [](double f, double ratio) {
+            return 1 - std::sqrt(ratio) - ratio * std::sin(10 * std::numbers::pi * f);
+          }),
   }};
   return functions;
+}
+
+SearchFunction measured_function(const std::string& path) {
+  const nlohmann::ordered_json table = parse_json_text(read_file(path), path);
+  const std::vector<std::size_t> sizes = table.at("sizes");
+  SearchDomain domain;
+  for (const std::size_t size : sizes)
+    domain.dimensions.push_back({.kind = kChoice, .choices = size, .ordered = true});
+  const auto goal = [&](std::size_t number) {
+    std::vector<double> values;
+    for (const auto& pair : table.at("values")) values.push_back(pair.at(number));
+    return [sizes, values](const SearchPoint& point) {
+      std::size_t place = 0;
+      for (std::size_t d = 0; d < point.size(); ++d)
+        place = place * sizes[d] + static_cast<std::size_t>(*point[d]);
+      return values.at(place);
+    };
+  };
+  return {table.at("name"), domain, 0, goal(0), goal(1)};
 }
 
 }  // namespace sweep

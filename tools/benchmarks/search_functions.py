@@ -1,8 +1,10 @@
-"""The functions of search_functions.cpp, for Optuna.
+"""The functions of search_functions.cpp, for Optuna, and what a front of two goals is worth.
 
 Each of FUNCTIONS is (name, minimum, evaluate): evaluate(ask) asks for its values one after the other by
-ask.real(name, low, high, log=False), ask.integer(...) and ask.choice(name, values), and returns its own.
+ask.real(name, low, high, log=False), ask.integer(...) and ask.choice(name, values), and returns its own. Those of
+TWO_GOALS have two values, and in place of the minimum the largest hypervolume.
 """
+import json
 import math
 
 HARTMANN_SCALE = (1.0, 1.2, 3.0, 3.2)
@@ -71,4 +73,50 @@ FUNCTIONS = (
     ("Ackley 5", 0, ackley),
     ("mixed", 0, mixed),
     ("conditional", 0, conditional),
+)
+
+
+def hypervolume(values, corner):
+    """The area below `corner` that is not better than all of `values`, pairs of which less is better."""
+    area, low = 0, corner[1]
+    for x, y in sorted(values):
+        if x < corner[0] and y < low:
+            area += (corner[0] - x) * (low - y)
+            low = y
+    return area
+
+
+class Zdt:
+    corner = (1.1, 11)  # g is at most 10
+
+    def __init__(self, h):
+        self.h = h
+        steps = 100_000
+        self.largest = hypervolume([(f / steps, h(f / steps, f / steps)) for f in range(steps + 1)], self.corner)
+
+    def __call__(self, ask):
+        first, *others = cube(ask, 30, 0, 1)
+        g = 1 + 9 * sum(others) / len(others)
+        return first, g * self.h(first, first / g)
+
+
+class Table:
+    """Measured values of all points of a grid: {"name", "sizes": [of each dimension], "values": [[…, …], …], "corner"}, the last
+    dimension fastest."""
+
+    def __init__(self, path):
+        self.__dict__.update(json.loads(path.read_text()))
+        self.largest = hypervolume(self.values, self.corner)
+
+    def __call__(self, ask):
+        place = 0
+        for dimension, size in enumerate(self.sizes):
+            place = place * size + ask.integer(f"x{dimension}", 0, size - 1)
+        return tuple(self.values[place])
+
+
+TWO_GOALS = (
+    ("ZDT 1", Zdt(lambda f, ratio: 1 - math.sqrt(ratio))),
+    ("ZDT 2", Zdt(lambda f, ratio: 1 - ratio ** 2)),
+    ("ZDT 3", Zdt(lambda f, ratio: 1 - math.sqrt(ratio) - ratio * math.sin(10 * math.pi * f))),
 )

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Compares searches with Optuna's: the least value that each finds, and what a suggestion takes.
+"""Compares searches with Optuna's: the least value, or the front of two goals, that each finds, and what a suggestion takes.
 
   search_quality.py --program SEARCH_BENCHMARK [--venv FOLDER] [--trials N] [--seeds N] [--seed FIRST] [--results PATH]
-                    [--commit NAME]
+                    [--commit NAME] [--goals] [--table FILE] [--sampler NAME …]
   search_quality.py --sweep SWEEP [--seeds N] [--seed FIRST] [--results PATH] [--commit NAME]
+
+With --goals the functions are those of two goals, and the measured one of --table, see search_functions.py. --sampler names
+those of Optuna. GPSampler needs PyTorch, which has to be in FOLDER.
 
 PATH.md and PATH.json are written; without --results the table is printed only. Optuna is installed into FOLDER, by default
 build/optuna, if it is not there. The second form compares populations with random searches that train as many epochs, on
@@ -28,10 +31,14 @@ ROOT = Path(__file__).resolve().parents[2]
 AFTER = 1000  # observations, of the second time
 TIMED = 20    # suggestions then
 SAMPLERS = {
-    "Optuna": {},
-    "Optuna, independent": {"multivariate": False},
-    "Optuna, groups": {"multivariate": True, "group": True},
+    "Optuna": ("TPESampler", {}),
+    "Optuna, independent": ("TPESampler", {"multivariate": False}),
+    "Optuna, groups": ("TPESampler", {"multivariate": True, "group": True}),
+    "Optuna, GP": ("GPSampler", {}),
+    "Optuna, NSGA-II": ("NSGAIISampler", {}),
+    "Optuna, NSGA-II of 20": ("NSGAIISampler", {"population_size": 20}),
 }
+OF_ONE_GOAL, OF_TWO_GOALS = ["Optuna", "Optuna, independent", "Optuna, groups"], ["Optuna", "Optuna, NSGA-II", "Optuna, NSGA-II of 20"]
 
 MEMBERS, EPOCHS, INTERVAL, REDUCTION = 8, 20, 2, 4
 SMALL = {"name": "fashion-mnist", "limit": 4000, "validation": 2000}
@@ -85,7 +92,22 @@ class PointAsk:
         return values[self.integer()]
 
 
-def optuna_runs(seed, seeds, trials, options):
+def functions_of(arguments):
+    """(name, what is least or largest, evaluate) of each."""
+    if not arguments.goals:
+        return search_functions.FUNCTIONS
+    functions = search_functions.TWO_GOALS
+    if arguments.table:
+        table = search_functions.Table(arguments.table)
+        functions += ((table.name, table),)
+    return tuple((name, evaluate.largest, evaluate) for name, evaluate in functions)
+
+
+def lacking(evaluate, values):
+    return evaluate.largest - search_functions.hypervolume([tuple(pair) for pair in values], evaluate.corner)
+
+
+def optuna_runs(arguments):
     """Runs in Optuna's venv. Like the output of search_benchmark, but for the points."""
     import optuna
     import warnings
@@ -93,10 +115,13 @@ def optuna_runs(seed, seeds, trials, options):
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     functions = []
-    for name, minimum, evaluate in search_functions.FUNCTIONS:
+    seed, trials = arguments.seed, arguments.trials
+    kind, options = SAMPLERS[arguments.optuna]
+    directions = ["minimize"] * (2 if arguments.goals else 1)
+    for name, minimum, evaluate in functions_of(arguments):
         runs = []
-        for number in range(seed, seed + seeds):
-            study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=number, **options))
+        for number in range(seed, seed + arguments.seeds):
+            study = optuna.create_study(directions=directions, sampler=getattr(optuna.samplers, kind)(seed=number, **options))
             milliseconds = 0
             for trial_number in range(trials):
                 start = time.process_time()
@@ -105,30 +130,41 @@ def optuna_runs(seed, seeds, trials, options):
                 if trial_number >= trials // 2:
                     milliseconds += 1e3 * (time.process_time() - start)
                 study.tell(trial, value)
-            runs.append({"seed": number, "best": study.best_value, "ms": milliseconds / (trials - trials // 2)})
-        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
+            best = lacking(evaluate, [trial.values for trial in study.trials]) if arguments.goals else study.best_value
+            runs.append({"seed": number, "best": best, "ms": milliseconds / (trials - trials // 2)})
+        print(f"{name} with {arguments.optuna}", file=sys.stderr, flush=True)
+        functions.append({"name": name, "minimum": minimum, "runs": runs})
+        if kind == "GPSampler":  # takes minutes
+            continue
+        study = optuna.create_study(directions=directions, sampler=optuna.samplers.RandomSampler(seed=seed))
         study.optimize(lambda trial: evaluate(OptunaAsk(trial)), n_trials=AFTER)
-        study.sampler = optuna.samplers.TPESampler(seed=seed, **options)
+        study.sampler = getattr(optuna.samplers, kind)(seed=seed, **options)
         start = time.process_time()
         for _ in range(TIMED):
             evaluate(OptunaAsk(study.ask()))
-        functions.append({"name": name, "minimum": minimum, "runs": runs,
-                          "ms_after": 1e3 * (time.process_time() - start) / TIMED})
-        print(f"{name} with {options}", file=sys.stderr, flush=True)
+        functions[-1]["ms_after"] = 1e3 * (time.process_time() - start) / TIMED
     return {"version": optuna.__version__, "functions": functions}
 
 
 def own_runs(arguments, method):
     done = subprocess.run([arguments.program, "--method", method, "--trials", str(arguments.trials), "--seed",
-                           str(arguments.seed), "--seeds", str(arguments.seeds), "--after", str(AFTER)],
+                           str(arguments.seed), "--seeds", str(arguments.seeds), "--after", str(AFTER),
+                           *(["--table", arguments.table] if arguments.table else [])],
                           check=True, capture_output=True, text=True)
     result = json.loads(done.stdout)
-    for function, (name, minimum, evaluate) in zip(result["functions"], search_functions.FUNCTIONS, strict=True):
-        if function["name"] != name or function["minimum"] != minimum:
+    known = {function["name"]: function for function in result["functions"]}
+    result["functions"] = [known[name] for name, *_ in functions_of(arguments)]
+    for function, (name, minimum, evaluate) in zip(result["functions"], functions_of(arguments)):
+        if not arguments.goals and function["minimum"] != minimum:
             sys.exit(f"{name} is another function in {arguments.program}")
         for run in function["runs"]:
-            if not math.isclose(evaluate(PointAsk(run["point"])), run["best"], rel_tol=1e-9, abs_tol=1e-12):
-                sys.exit(f"{name} has another value in {arguments.program}: {run}")
+            there, here = run["values"][-1] if arguments.goals else [run["best"]], evaluate(PointAsk(run["point"]))
+            for one, other in zip(there, here if arguments.goals else [here], strict=True):
+                if not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12):
+                    sys.exit(f"{name} has another value in {arguments.program}: {run}")
+            if arguments.goals:
+                run["best"] = lacking(evaluate, run.pop("values"))
+        function["minimum"] = minimum
     return result
 
 
@@ -140,19 +176,20 @@ def optuna_python(folder):
     return python
 
 
-def table(columns):
-    """Medians of what the least value is above the minimum."""
-    yield "| above the minimum | " + " | ".join(columns) + " |"
+def table(arguments, columns):
+    """Medians of what the least value is above the minimum, or the hypervolume below the largest."""
+    yield f"| {'hypervolume below the largest' if arguments.goals else 'above the minimum'} | " + " | ".join(columns) + " |"
     yield "|---|" + "---|" * len(columns)
-    for number, (name, minimum, _) in enumerate(search_functions.FUNCTIONS):
-        medians = [statistics.median(run["best"] - minimum for run in result["functions"][number]["runs"])
+    for number, (name, minimum, _) in enumerate(functions_of(arguments)):
+        least = 0 if arguments.goals else minimum
+        medians = [statistics.median(run["best"] - least for run in result["functions"][number]["runs"])
                    for result in columns.values()]
         yield f"| {name} | " + " | ".join(f"{value:.3g}" for value in medians) + " |"
     times = {"ms of the processor per suggestion": lambda function: statistics.mean(run["ms"] for run in function["runs"]),
-             f"ms, after {AFTER:,} trials": lambda function: function["ms_after"]}
+             f"ms, after {AFTER:,} trials": lambda function: function.get("ms_after", math.nan)}
     for title, time_of in times.items():
-        yield f"| {title} | " + " | ".join(f"{statistics.mean(map(time_of, result['functions'])):.3g}"
-                                           for result in columns.values()) + " |"
+        means = [statistics.mean(map(time_of, result["functions"])) for result in columns.values()]
+        yield f"| {title} | " + " | ".join("–" if math.isnan(mean) else f"{mean:.3g}" for mean in means) + " |"
 
 
 def final_results(program, task, method, seed):
@@ -198,19 +235,24 @@ def compare(arguments):
     python = optuna_python(arguments.venv)
     columns = {"sweep, tpe": own_runs(arguments, "tpe"), "sweep, random": own_runs(arguments, "random")}
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    for name in SAMPLERS:
+    for name in arguments.sampler or (OF_TWO_GOALS if arguments.goals else OF_ONE_GOAL):
         done = subprocess.run([python, __file__, "--optuna", name, "--trials", str(arguments.trials), "--seed",
-                               str(arguments.seed), "--seeds", str(arguments.seeds)],
+                               str(arguments.seed), "--seeds", str(arguments.seeds),
+                               *(["--goals"] if arguments.goals else []),
+                               *(["--table", arguments.table] if arguments.table else [])],
                               check=True, stdout=subprocess.PIPE, text=True, env=environment)
         columns[name] = json.loads(done.stdout)
-    version = columns["Optuna"]["version"]
+    version = next(column["version"] for column in columns.values() if "version" in column)
+    samplers = "; ".join(f"{name}: `{kind}({', '.join(f'{key}={value}' for key, value in options.items())})`"
+                         for name, (kind, options) in SAMPLERS.items() if name in columns)
+    judged = (f"of what the hypervolume of {arguments.trials} trials is below that of the best front" if arguments.goals else
+              f"of what the best of {arguments.trials} trials is above the minimum")
     text = "\n".join([
         f"# Searches beside Optuna's, {machine.now():%Y-%m-%d}", "",
-        f"{machine.sentence(about)}; sweep {arguments.commit}, Optuna {version} with its TPESampler: as it is by default, with "
-        f"`multivariate=False`, and with `group=True`. Medians over seeds {arguments.seed} to "
-        f"{arguments.seed + arguments.seeds - 1} of what the best of {arguments.trials} trials is above the minimum; means "
-        f"over the functions of the time of a suggestion, in trials {arguments.trials // 2 + 1} to {arguments.trials} and "
-        f"after {AFTER:,} trials. The functions are those of search_functions.py.", "", *table(columns), ""])
+        f"{machine.sentence(about)}; sweep {arguments.commit}, Optuna {version}: {samplers}. Medians over seeds "
+        f"{arguments.seed} to {arguments.seed + arguments.seeds - 1} {judged}; means over the functions of the time of a "
+        f"suggestion, in trials {arguments.trials // 2 + 1} to {arguments.trials} and after {AFTER:,} trials. The functions are "
+        "those of search_functions.py.", "", *table(arguments, columns), ""])
     print(text)
     if arguments.results:
         machine.write_results(arguments.results, text, {
@@ -228,10 +270,13 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path)
     parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--goals", action="store_true", help="functions of two goals")
+    parser.add_argument("--table", type=Path, help="with --goals: a measured function, too")
+    parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna, in place of those that fit")
     parser.add_argument("--optuna", choices=SAMPLERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.optuna:
-        print(json.dumps(optuna_runs(arguments.seed, arguments.seeds, arguments.trials, SAMPLERS[arguments.optuna])))
+        print(json.dumps(optuna_runs(arguments)))
     elif arguments.sweep is not None:
         compare_populations(arguments)
     elif arguments.program is None:

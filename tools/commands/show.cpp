@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "core/base/error.h"
@@ -102,32 +103,73 @@ void print_run_directory(const fs::path& directory, TableFormat format) {
   }
 }
 
-// Of a search, whose trials are no grid.
-void print_importances(const std::vector<RunRecord>& runs, Goal goal, const ShowOptions& options) {
-  if (!options.metric.empty())
-    goal = {.metric = &metric_named(options.metric), .largest_is_best = larger_is_better(options.metric)};
-  const Importances importances = importances_of(runs, goal);
-  if (options.format == TableFormat::kJson) {
-    print_json(importances_json(importances));
-  } else if (options.format == TableFormat::kText) {
-    std::cout << importances_text(importances, stdout_unicode());
+// The runs of several goals that no other one beats, with nothing but settings and goals.
+std::string front_text(std::vector<RunRecord> runs, const Goal& goal) {
+  put_front_first(runs, goal);
+  runs.resize(front_runs(runs, goal).size());
+  if (runs.empty()) return "";
+  TableOptions options = {.unicode = stdout_unicode(), .columns = param_keys(runs)};
+  for (const Goal& one : all_goals(goal)) options.columns.emplace_back(one.metric->key);
+  options.goal = goal;
+  return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goal),
+                     formatted_results(runs, param_keys(runs), TableFormat::kText, options));
+}
+
+// What is known of one goal.
+struct Answer {
+  std::string text;
+  nlohmann::ordered_json json;
+  std::vector<TextTable> tables;
+};
+
+// `front`: follows the text.
+void print_answers(const std::vector<Answer>& answers, TableFormat format, const std::string& front) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::vector<TextTable> tables;
+  std::vector<std::string> texts;
+  for (const Answer& answer : answers) {
+    texts.push_back(answer.text);
+    list.push_back(answer.json);
+    std::ranges::copy(answer.tables, std::back_inserter(tables));
+  }
+  if (format == TableFormat::kJson) {
+    print_json(list.size() > 1 ? nlohmann::ordered_json{{"goals", std::move(list)}} : list[0]);
+  } else if (format == TableFormat::kText) {
+    std::cout << fmt::format("{}", fmt::join(texts, "\n")) << front;
   } else {
-    std::cout << formatted_table(importances_table(importances, options.format), options.format,
-                                 stdout_unicode());
+    std::cout << formatted_tables(tables, format, stdout_unicode());
   }
 }
 
-void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  const bool asked = options.metric.empty() && goal.is_asked;
-  const Effects effects = effects_of(runs, asked ? std::string(goal.metric->key) : options.metric);
-  if (options.format == TableFormat::kJson) {
-    print_json(effects_json(effects));
-  } else if (options.format == TableFormat::kText) {
-    std::cout << effects_text(effects, stdout_unicode());
-  } else {
-    const std::vector<TextTable> tables = effects_tables(effects, options.format, stdout_unicode());
-    std::cout << formatted_tables(tables, options.format, stdout_unicode());
+// Of a search, whose trials are no grid.
+void print_importances(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
+  std::vector<Goal> goals = all_goals(goal);
+  if (!options.metric.empty())
+    goals = {{.metric = &metric_named(options.metric), .largest_is_best = larger_is_better(options.metric)}};
+  std::vector<Answer> answers;
+  for (const Goal& one : goals) {
+    const Importances importances = importances_of(runs, one);
+    answers.push_back({importances_text(importances, stdout_unicode()),
+                       importances_json(importances),
+                       {importances_table(importances, options.format)}});
   }
+  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goal) : "");
+}
+
+void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
+  std::vector<std::string> metrics = {options.metric};
+  if (options.metric.empty() && goal.is_asked) {
+    metrics.clear();
+    for (const Goal& one : all_goals(goal)) metrics.emplace_back(one.metric->key);
+  }
+  std::vector<Answer> answers;
+  for (const std::string& metric : metrics) {
+    Effects effects = effects_of(runs, metric);
+    if (metrics.size() > 1) effects.front.clear();  // that of all goals follows
+    answers.push_back({effects_text(effects, stdout_unicode()), effects_json(effects),
+                       effects_tables(effects, options.format, stdout_unicode())});
+  }
+  print_answers(answers, options.format, metrics.size() > 1 ? front_text(runs, goal) : "");
 }
 
 // A start with fewer values of an axis keeps the runs of the others.
@@ -144,7 +186,10 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   const Goal goal = goal_of_sweep(directory, runs);
   if (options.effects)
     return is_search(directory) ? print_importances(runs, goal, options) : print_effects(runs, goal, options);
-  if (!options.sort.empty()) sort_runs(runs, options.sort, goal);
+  if (!options.sort.empty())
+    sort_runs(runs, options.sort, goal);
+  else
+    put_front_first(runs, goal);
   const std::vector<std::string> keys = param_keys(runs);
   const TableOptions table = {.color = stdout_color(),
                               .unicode = stdout_unicode(),

@@ -7,6 +7,7 @@
 #include "core/data/dataset_remarks.h"
 #include "core/data/sample_format.h"
 #include "core/engine/stages.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
@@ -80,6 +81,7 @@ PreparedRun NetworkKind::prepare(const RunConfig& config) {
   run.device = environment_.parse_device(config.device);
   run.unavailable = environment_.unavailable_reason(run.device);
   run.network = std::make_shared<const Network>(config.network, data.sizes.shape);
+  const std::size_t parameters = run.network->parameter_count();
   const EngineOptions options = engine_options(config, run.device);
   if (!run.unavailable) run.unavailable = environment_.parallel_missing_reason(*run.network, options);
   if (!run.unavailable) run.devices = training_devices(*run.network, options);
@@ -94,6 +96,7 @@ PreparedRun NetworkKind::prepare(const RunConfig& config) {
   run.provenance["dataset"] = data.provenance;
   run.provenance["dataset"]["balance"] = data.balance;
   run.provenance["input"] = data.format;
+  run.provenance[std::string(kParameters)] = parameters;
   if (!config.init.empty()) {
     run.provenance["init"] = config.init.string();
     run.provenance["init_sha256"] = weights_.get(config.init);

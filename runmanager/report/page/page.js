@@ -43,7 +43,7 @@
     const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
     box.id = `chart-${chart.id}`;
     figure.append(box);
-    const shownTables = {curves: "points", coordinates: "lines", effects: "levels", comparison: "pairs", times: "parts",
+    const shownTables = {curves: "points", coordinates: "lines", goals: "goals", effects: "levels", comparison: "pairs", times: "parts",
                          progress: "trials", slice: "trials", importances: "importances"};
     figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.kind])));
     section.querySelector(".charts").append(figure);
@@ -92,6 +92,9 @@
       const field = signal(chart, "field").value;
       return Tables.simple([chart.title, "result", "trial"], tables[name].map((row) => [row[field], row.text, row.trial]));
     }
+    if (chart.kind === "goals")
+      return Tables.simple(["run", signal(chart, "xTitle").value, signal(chart, "yTitle").value, "front"],
+                           tables[name].map((row) => [row.label, row.xText, row.yText, row.front ? "◆" : ""]));
     if (chart.kind === "comparison")
       return Tables.simple(["runs", "on", "per epoch"], tables[name].map((row) => [row.label, row.side, row.text]));
     return Tables.simple(["run", "part", "time", "of"], tables[name].map((row) => [row.label, row.part, row.text, row.total]));
@@ -105,7 +108,7 @@
   function applyFocus(chart, view) {
     const focus = Selection.focus();
     const ids = focus && (chart.kind === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
-    if (!["curves", "coordinates", "times", "progress", "slice"].includes(chart.kind)) return;
+    if (!["curves", "coordinates", "goals", "times", "progress", "slice"].includes(chart.kind)) return;
     view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
   }
 

@@ -15,15 +15,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxGpus = 1000;
 
-// The rows of `table` with a metric of any name, as the program calls it.
-std::vector<Setting> with_any_metric(std::span<const Setting> table, const char* help) {
-  std::vector<Setting> rows(table.begin(), table.end());
-  const auto metric = std::ranges::find(rows, "metric", &Setting::name);
-  *metric = path("metric", help);
-  metric->default_value = "loss";
-  return rows;
-}
-
 }  // namespace
 
 bool is_command_file(const JsonView& root) { return static_cast<bool>(root.find("command")); }
@@ -42,15 +33,12 @@ std::span<const Setting> timeout_settings() {
   return settings;
 }
 
-std::span<const Setting> command_search_settings() {
-  static const std::vector<Setting> settings =
-      with_any_metric(search_settings(), "what is best, at the last report of a trial");
-  return settings;
-}
-
 std::span<const Setting> command_stop_settings() {
   static const std::vector<Setting> settings = [] {
-    std::vector<Setting> rows = with_any_metric(stop_settings(), "the metric that has to improve");
+    std::vector<Setting> rows(stop_settings().begin(), stop_settings().end());
+    Setting& metric = *std::ranges::find(rows, "metric", &Setting::name);
+    metric = path("metric", metric.help);
+    metric.default_value = "loss";
     std::erase_if(rows, [](const Setting& row) { return row.name == "restore_best"; });
     return rows;
   }();

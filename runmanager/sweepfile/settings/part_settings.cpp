@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/engine/device.h"
@@ -20,13 +21,60 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kMaxGoals = 4;   // Hypervolumes of more take long.
 constexpr double kMaxTrials = 100000;  // Each is a directory.
 
-// What is best of the metric, if the file does not say.
+// What is best of the metric, or of each of several, if the file does not say.
 Json complete_mode(const Setting& row, const Given& given) {
-  const Json mode = complete_plain(row, given);
-  if (!mode.is_null()) return mode;
-  return metric_called(given.before.at("metric").get<std::string>()).larger_is_better ? "max" : "min";
+  const Json mode = complete_plain(row, given), &metric = given.before.at("metric");
+  if (metric.is_array() == mode.is_array() && !mode.is_null() && metric.size() == mode.size()) return mode;
+  if (!mode.is_null())
+    given.problems.add_value(
+        given.value, metric.is_array() ? fmt::format("a list of {}, one for each metric", metric.size())
+                                       : "min or max, as there is one metric");
+  const auto best_of = [](const Json& name) {
+    return metric_called(name.get<std::string>()).larger_is_better ? "max" : "min";
+  };
+  if (!metric.is_array()) return best_of(metric);
+  Json modes = Json::array();
+  for (const Json& name : metric) modes.push_back(best_of(name));
+  return modes;
+}
+
+// Checks each element of a list by `item`.
+bool check_items(const JsonView& node, const Setting& item, Problems& problems) {
+  bool is_good = true;
+  for (const JsonView& element : node.children()) is_good = check_value(element, item, problems) && is_good;
+  return is_good;
+}
+
+bool check_modes(const JsonView& node, Problems& problems) {
+  static const Setting mode = choice("mode", {"min", "max"}, std::nullopt, "");
+  return node->is_array() ? check_items(node, mode, problems) : check_value(node, mode, problems);
+}
+
+// A metric, or a list of different ones.
+template <bool kIsOfProgram>
+bool check_metrics(const JsonView& node, Problems& problems) {
+  static const Setting any = path("metric", ""),
+                       one = kIsOfProgram ? any : choice("metric", watchable_tags(), std::nullopt, ""),
+                       item = kIsOfProgram ? any : choice("metric", goal_tags(), std::nullopt, "");
+  if (!node->is_array()) return check_value(node, one, problems);
+  if (!check_items(node, item, problems)) return false;
+  std::set<const Metric*> metrics;
+  for (const JsonView& name : node.children()) metrics.insert(&metric_called(name.text()));
+  const bool is_good = metrics.size() == node->size() && node->size() > 1 && node->size() <= kMaxGoals;
+  if (!is_good) problems.add_value(node, "one metric, or a list of two to four different ones");
+  return is_good;
+}
+
+Setting with_list(Setting row, const Json& one, const Json& item, bool (*check)(const JsonView&, Problems&)) {
+  row.format = SettingFormat{};
+  Json list = list_of(item, 2);
+  list["maxItems"] = kMaxGoals;
+  row.format->schema = {{"anyOf", Json::array({one, list})}};
+  row.format->check = check;
+  return row;
 }
 
 // "cpu:1" of a stage; "auto" says nothing there.
@@ -131,8 +179,20 @@ std::span<const Setting> stop_settings() {
   return settings;
 }
 
-std::span<const Setting> search_settings() {
-  static const std::vector<Setting> settings = {
+namespace {
+
+std::vector<Setting> search_rows(bool is_of_program) {
+  const Json any = {{"type", "string"}, {"minLength", 1}}, mode = {{"enum", {"min", "max"}}};
+  Setting metric =
+      is_of_program
+          ? with_list(path("metric", "what is best, at the last report of a trial; a list: several goals"),
+                      any, any, check_metrics<true>)
+          : with_list(choice("metric", watchable_tags(), std::nullopt,
+                             "what is best, at the last epoch of a trial; at its best epoch where that is "
+                             "kept; a list: several goals"),
+                      {{"enum", watchable_tags()}}, {{"enum", goal_tags()}}, check_metrics<false>);
+  metric.default_value = is_of_program ? "loss" : "Loss/validation";
+  return {
       choice(
           "method", {search_method_names().begin(), search_method_names().end()}, "grid",
           "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
@@ -141,11 +201,11 @@ std::span<const Setting> search_settings() {
       integer("trials", 0, kMaxTrials, 0,
               "how many points are drawn; 0: every combination, of hyperband one round of its brackets; of a "
               "population its members"),
-      choice("metric", watchable_tags(), "Loss/validation",
-             "what is best, at the last epoch of a trial; at its best epoch where that is kept"),
-      choice("mode", {"min", "max"}, std::nullopt,
-             "whether the smallest or the largest value is the best; default: max for accuracies, Number "
-             "Correct and R2")
+      std::move(metric),
+      with_list(choice("mode", {"min", "max"}, std::nullopt,
+                       "whether the smallest or the largest value is the best; default: max for accuracies, "
+                       "Number Correct and R2"),
+                mode, mode, check_modes)
           .completed_by(complete_mode),
       integer("seed", 0, kMaxExactInteger, 0, "start of the random numbers of the search"),
       choice("sampler", {"random", "tpe"}, std::nullopt,
@@ -175,6 +235,17 @@ std::span<const Setting> search_settings() {
                   {{"anyOf", Json::array({Json{{"type", "string"}, {"minLength", 1}}, learned_result()})}}),
               .check = check_list}),
   };
+}
+
+}  // namespace
+
+std::span<const Setting> search_settings() {
+  static const std::vector<Setting> settings = search_rows(false);
+  return settings;
+}
+
+std::span<const Setting> command_search_settings() {
+  static const std::vector<Setting> settings = search_rows(true);
   return settings;
 }
 

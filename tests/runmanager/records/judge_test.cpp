@@ -81,6 +81,43 @@ TEST(BestRun, IsTheOneThatTheSearchAsksFor) {
   EXPECT_EQ(goal_text(goal_of(search)), "lowest validation loss");
 }
 
+TEST(FrontRuns, AreThoseThatNoOtherBeatsInAllGoals) {
+  std::vector<RunRecord> runs = {completed({{"accuracy", 0.5}, {"own", 1}}),
+                                 completed({{"accuracy", 0.9}, {"own", 9}}),
+                                 completed({{"accuracy", 0.9}, {"own", 8}}),
+                                 completed({{"accuracy", 0.4}, {"own", 2}}),
+                                 run(RunStatus::kFailed, {{"accuracy", 1}, {"own", 0}}),
+                                 completed({{"accuracy", 1}}),
+                                 completed({{"accuracy", 0.95}, {"own", std::nan("")}})};
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = std::to_string(i);
+  const Goal goal = recorded_goal({{"search", {{"metric", {"Accuracy/train", "own"}}}}}).value();
+  EXPECT_THAT(front_runs(runs, goal), ElementsAre(2, 0));
+  EXPECT_EQ(best_run(runs, goal), 2u) << "the best by the first goal that is in the front";
+  EXPECT_EQ(goal_text(goal), "highest training accuracy, the first of 2 goals");
+  EXPECT_EQ(goal_names(goal), "training accuracy and own");
+  const Json larger = {{"metric", {"own", "Accuracy/train"}}, {"mode", {"max", "max"}}};
+  EXPECT_THAT(front_runs(runs, recorded_goal({{"search", larger}}).value()), ElementsAre(1));
+  EXPECT_THAT(front_runs(runs, default_goal(runs)), ElementsAre());
+  put_front_first(runs, goal);
+  std::string order;
+  for (const RunRecord& run : runs) order += run.name;
+  EXPECT_EQ(order, "2013456");
+  SearchSpec search;
+  search.metric = "Loss/validation";
+  search.others = {{"own", true}};
+  EXPECT_EQ(goal_of(search).others.at(0).largest_is_best, true);
+}
+
+TEST(RunMetric, ParametersAreThoseOfTheRunsNetwork) {
+  RunRecord run = completed({{"loss", 1}});
+  EXPECT_EQ(run_metric(run, "parameters"), std::nullopt);
+  run.provenance = {{"parameters", 101770}};
+  EXPECT_EQ(run_metric(run, "parameters"), 101770);
+  EXPECT_EQ(metric_text(101770, "parameters"), "102k");
+  run.epochs[0].set("parameters", 7);
+  EXPECT_EQ(run_metric(run, "parameters"), 7) << "of a program that says so";
+}
+
 TEST(RunMetric, IsOfTheBestEpochWhereThatIsKept) {
   RunRecord kept;
   kept.epochs = {{1, {{"loss", 3}, {"validation_loss", 0.5}, {"validation_accuracy", 0.75}}},

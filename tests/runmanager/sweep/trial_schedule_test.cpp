@@ -288,6 +288,26 @@ TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
               ElementsAre(Optional(-0.5), Optional(-0.5), Optional(-0.5)));
 }
 
+TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
+  SearchSpec search;
+  search.metric = "Accuracy/validation";
+  search.largest_is_best = true;
+  search.others = {{"Duration/epoch_seconds", false}};
+  RunRecord run;
+  run.status = RunStatus::kCompleted;
+  run.epochs.resize(3);
+  for (int i = 0; i < 3; ++i) {
+    run.epochs[i].epoch = i + 1;
+    run.epochs[i].set("validation_accuracy", 0.5 + 0.1 * i);
+    run.epochs[i].set("epoch_seconds", 9.0 - i);
+  }
+  const TrialResult trial = trial_result(run, search, false);
+  EXPECT_THAT(trial.values, ElementsAre(Optional(-0.7)));
+  EXPECT_THAT(trial.others, ElementsAre(7.5)) << "the median after the first epoch";
+  run.epochs[2].set("validation_accuracy", std::nullopt);
+  EXPECT_EQ(final_value(trial_result(run, search, false)), std::nullopt) << "without a value it has failed";
+}
+
 // Trials end in any order, some fail, and whoever may train is trained: the fates are always the same.
 TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
   SearchSpec search = halving();

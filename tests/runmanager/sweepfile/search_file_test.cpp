@@ -167,6 +167,22 @@ TEST(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
   EXPECT_EQ(sweep.search->learned[0].value, -0.9);
 }
 
+TEST(SearchFile, MayHaveSeveralGoals) {
+  const SweepFolder folder;
+  const auto goals_of = [&](const std::string& goals) {
+    const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 9, )" + goals + "}", kRates));
+    std::string text = sweep.search->metric + (sweep.search->largest_is_best ? " max" : " min");
+    for (const SearchGoal& other : sweep.search->others)
+      text += ", " + other.metric + (other.largest_is_best ? " max" : " min");
+    return text;
+  };
+  EXPECT_EQ(goals_of(R"("metric": ["Accuracy/validation", "Duration/epoch_seconds", "parameters"])"),
+            "Accuracy/validation max, Duration/epoch_seconds min, parameters min");
+  EXPECT_EQ(goals_of(R"("metric": ["Loss/train", "Loss/validation"], "mode": ["max", "min"])"),
+            "Loss/train max, Loss/validation min");
+  EXPECT_EQ(goals_of(R"("metric": "Loss/train", "mode": "max")"), "Loss/train max");
+}
+
 TEST(SearchFile, BadSourcesOfResultsAreNamedWithWhatIsAllowed) {
   const SweepFolder folder;
   EXPECT_THAT(

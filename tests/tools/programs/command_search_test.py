@@ -121,6 +121,29 @@ class CommandSearchTest(ProgramRuns):
         self.sweep(file, "--jobs", "3")
         self.assertEqual(self.members("killed"), self.members("one"))
 
+    def test_several_goals_are_replayed_from_recorded_results_even_if_they_are_times(self):
+        # Each training gives other numbers, and the time of an epoch is measured: only records can give the same trials again.
+        script = """v=$(od -An -N2 -tu2 /dev/urandom); sleep 0.0$((v % 5)); echo "{\\"score\\": $v}" >> $SWEEP_METRICS"""
+        file = self.file("goals", command=["sh", "-c", script, "{lr}"], params={"lr": {"uniform": [0, 1]}},
+                         search={"method": "tpe", "trials": 40, "at_once": 2, "metric": ["score", "epoch_seconds"], "mode": ["max", "min"]})
+        ended = {}
+        for _ in range(8):
+            process = subprocess.Popen([self.program, file, "--jobs", "2", "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
+            time.sleep(random.uniform(0.2, 1))
+            process.kill()
+            process.wait()
+            runs = {run: record for run, record in self.runs("goals").items() if record["status"] == "completed"}
+            for run, record in ended.items():
+                self.assertEqual(runs[run]["epochs"], record["epochs"])
+            ended = runs
+        self.sweep(file, "--jobs", "2")
+        runs = self.runs("goals")
+        self.assertEqual(len(runs), 40)
+        # A trial that records did not give again would be another one, and so be trained now.
+        for more in ((), ("--jobs", "3")):
+            self.sweep(file, *more)
+            self.assertEqual(self.runs("goals"), runs)
+
 
 if __name__ == "__main__":
     ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
