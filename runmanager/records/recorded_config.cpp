@@ -32,6 +32,7 @@ RunConfig recorded_config(const RunRecord& record) {
     config.repeat = repeat;
     config.name = record.name;
     config.params = record.params;
+    config.not_swept = record.not_swept;
     config.resolved["repeat"] = repeat;
     return config;
   } catch (const nlohmann::json::exception& error) {
