@@ -58,6 +58,7 @@ struct RunConfig {
   std::size_t index = 0;  // position in the sweep, from 0
   std::string name;       // its directory: "lr=0.01,batch_size=1000,device=cpu"; unique in the sweep
   Params params;          // the swept keys only, in file order
+  Params not_swept;  // keys of other runs that this one has no value of ("when"), with the values in force
 
   DatasetSpec dataset;
   SharedValue<NetworkSpec> network;

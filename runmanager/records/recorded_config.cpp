@@ -36,6 +36,7 @@ RunConfig recorded_config(const RunRecord& record) {
     config.repeat = repeat;
     config.name = record.name;
     config.params = record.params;
+    config.not_swept = record.not_swept;
     config.resolved["repeat"] = repeat;
     if (!lineage.is_null()) config.resolved[kLineageKey] = lineage;
     return config;

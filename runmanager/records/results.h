@@ -50,8 +50,9 @@ struct RunRecord {
   std::string name;
   RunStatus status = RunStatus::kPending;
   Params params;
-  std::string device;  // "cpu", "cuda:0": where it trained or was to train; empty while unknown
-  int jobs = 1;        // runs at once on the machine, this one included; more than 1 makes times longer
+  Params not_swept = {};  // RunConfig::not_swept
+  std::string device;     // "cpu", "cuda:0": where it trained or was to train; empty while unknown
+  int jobs = 1;           // runs at once on the machine, this one included; more than 1 makes times longer
   std::optional<EpochRecord> untrained = {};  // epoch 0, the network before training, if it was measured
   std::vector<EpochRecord> epochs;            // from 1 on, without gaps
   std::string started, ended;                 // UTC, see utc_time(); of the first start and the last end

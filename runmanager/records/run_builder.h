@@ -15,6 +15,7 @@ namespace sweep {
 struct Run {
   std::string name;                           // of its directory, "lr=0.01,batch_size=100"; must not be empty
   Params params;                              // in the order of the axes
+  Params not_swept = {};                      // RunConfig::not_swept: for TensorBoard's table
   std::string device = "cpu";                 // for the graph and the records
   LossSpec loss;                              // for the graph
   std::vector<std::string> class_names = {};  // for captions; empty: classes are shown as numbers

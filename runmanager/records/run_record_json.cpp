@@ -106,6 +106,7 @@ Json stopped_json(const RunRecord& run) {
 Json record_json(const RunRecord& run, RecordParts parts) {
   const bool all = parts == RecordParts::kAll;
   Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
+  if (all && !run.not_swept.empty()) json["not_swept"] = to_json(run.not_swept);
   if (all) json["config"] = run.config;
   json["metrics"] = metrics_json(run);
   if (all) json["epochs"] = epochs_json(run);
@@ -202,6 +203,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.name = json.at("name").get<std::string>();
     run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
     run.params = params_from_json(json.at("params"));
+    if (json.contains("not_swept")) run.not_swept = params_from_json(json["not_swept"]);
     for (const auto& [name, value] : json.at("metrics").items()) run.metrics[name] = number_from_json(value);
     const auto epochs = json.at("epochs").get<std::vector<Json>>();
     add_epochs(epochs, run);

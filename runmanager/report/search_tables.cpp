@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/answers/statistics_text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/provenance.h"
@@ -29,15 +29,25 @@ std::optional<double> worst_shown(std::vector<double> values, const Goal& goal) 
   return is_far ? std::optional(best + 1.2 * (most - best)) : std::nullopt;
 }
 
-// The value of a parameter as the run had it: a path may be cut in its parameters, and a network is named
+// The value of a parameter as the run had it: a path may be cut among its parameters, and a network is named
 // there.
-Json value_of(const RunRecord& run, const std::string& key) {
+Json value_of(const RunRecord& run, const std::string& key, const ParamValue& param) {
   const JsonDocument config = document_of(run.config, run.name);
   Problems ignored;
   const std::optional<KeyPath> path = is_command_file(config)
                                           ? KeyPath{"params", key}
                                           : resolve_key(key, JsonView(config).place(), false, ignored);
-  return path ? *find_path(config, *path) : Json();
+  const Json complete = path ? *find_path(config, *path) : Json();
+  const bool is_name = complete.is_object() && key != "network" && !is_json_text(param);
+  return complete.is_null() || is_name ? to_json(param) : complete;
+}
+
+// Whether the search begins at points of its file, which other values of the axes would not have.
+bool begins_at_points(const fs::path& directory) {
+  const fs::path file = directory / kSweepFile;
+  if (!fs::exists(file)) return false;
+  const Json sweep = read_json_file(file.string());
+  return sweep.contains("search") && sweep["search"].contains("points");
 }
 
 // "lr=0.01"; a text that would be read as something else is in quotes.
@@ -89,13 +99,13 @@ ChartTable importances_rows(const ReportData& data) {
 }
 
 std::string best_command(const ReportData& data) {
-  if (!data.is_search || !data.best || data.directories.size() != 1) return "";
+  if (!data.is_search || !data.best || data.directories.size() != 1 || begins_at_points(data.directories[0]))
+    return "";
   const RunRecord& run = data.records[*data.best];
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
   for (const auto& [key, value] : run.params) {
     if (key == kRepeatKey) continue;
-    const Json complete = value_of(run, key);
-    words.push_back(override_text(key, complete.is_null() ? to_json(value) : complete));
+    words.push_back(override_text(key, value_of(run, key, value)));
   }
   words.push_back("search.trials=1");
   words.push_back(fmt::format("name={}-best", data.title));

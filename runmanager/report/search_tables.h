@@ -29,6 +29,7 @@ Trials trials_of(const ReportData& data);
 ChartTable importances_rows(const ReportData& data);
 
 /// What a person types to train the best run of a search again, as a sweep of its own; "" if there is none.
+/// A search whose file has "points" has none: they would be outside of the axes.
 std::string best_command(const ReportData& data);
 
 }  // namespace sweep

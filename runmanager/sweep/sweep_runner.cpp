@@ -131,6 +131,7 @@ RunRecord SweepRunner::new_record(const RunConfig& config) {
   RunRecord record;
   record.name = config.name;
   record.params = config.params;
+  record.not_swept = config.not_swept;
   record.config = config.resolved;
   return record;
 }

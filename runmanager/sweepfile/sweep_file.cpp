@@ -168,9 +168,12 @@ void read_combinations(const std::shared_ptr<const Space>& space, const JsonView
 
   name_values(combinations, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
+  std::map<std::string, ParamValue> examples;
+  for (const Params& of_run : params) add_examples(of_run, examples);
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     sweep.runs[i].name = names[i];
     sweep.runs[i].params = std::move(params[i]);
+    sweep.runs[i].not_swept = values_in_force(space->grids(), sweep.runs[i], examples);
   }
 }
 

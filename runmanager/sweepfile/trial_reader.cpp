@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <utility>
 
 #include "runmanager/config/run_name.h"
@@ -27,7 +28,9 @@ TrialReader::TrialReader(const SearchSpace& space, const JsonView& rule_base, Js
       axes_(std::make_shared<std::vector<Axis>>(space.grids.at(0).axes)),
       reader_(std::make_shared<CombinationReader>(std::move(tree), std::move(plain), std::move(files),
                                                   std::move(context), axes_)) {
-  for (const Axis& axis : *axes_) {
+  for (Axis& axis : *axes_) {
+    // The first value tells the type of the others.
+    if (axis.range) axis.values.json.push_back(Space::value_at(axis, axis.range->low));
     for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
       choice_combinations_.push_back({.values = {{&axis, i}}});
       choices_.push_back({.params = reader_->params_of(choice_combinations_.back(), false), .reason = ""});
@@ -75,6 +78,9 @@ RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
   name_values(choice_combinations_, params, choices);
   config.index = index;
   config.params = std::move(params[0]);
+  std::map<std::string, ParamValue> examples;
+  for (const ExcludedRun& choice : choices) add_examples(choice.params, examples);
+  config.not_swept = values_in_force(space_->grids(), config, examples);
   config.name = run_name(config.params);
   if (trials_.try_emplace(lower_case(config.name), index).first->second != index)
     config.name += fmt::format("~{}", index + 1);

@@ -40,7 +40,8 @@ class TrialReader {
   std::shared_ptr<const Space> space_;
   std::shared_ptr<std::vector<Axis>> axes_;  // ranges with the values that were drawn
   std::shared_ptr<CombinationReader> reader_;
-  std::vector<ExcludedRun> choices_;  // a run for each value of a list, by which names and types are chosen
+  // A run for each value of a list, and for one of each range, by which names and types are chosen.
+  std::vector<ExcludedRun> choices_;
   std::vector<Combination> choice_combinations_;
   std::map<std::string, std::size_t> trials_;  // by their names in lower case
 };

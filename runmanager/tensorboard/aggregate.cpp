@@ -66,14 +66,14 @@ bool have_tag(std::span<const AggregateEpoch> epochs, std::string_view tag) {
   });
 }
 
-void write_run(const fs::path& directory, const Params& params, const LogOptions& log,
-               std::span<const AggregateEpoch> epochs) {
+void write_run(const fs::path& directory, const Params& params, const Params& not_swept,
+               const LogOptions& log, std::span<const AggregateEpoch> epochs) {
   prepare_run_directory(directory);
   tbwriter::WriterOptions options;
   options.end_session_on_close = false;
   tbwriter::SummaryWriter writer(directory, options);
   const bool session = log.hparams && !params.empty();
-  if (session) writer.add_hparams_start(to_hparams(params));
+  if (session) writer.add_hparams_start(to_hparams(params, not_swept));
   if (log.layout) {
     writer.add_custom_scalars_layout(
         scalars_layout(have_tag(epochs, "MAE/train"), have_tag(epochs, "Loss/validation")));
@@ -107,8 +107,8 @@ AggregateRuns::AggregateRuns(const fs::path& directory, std::span<const RunConfi
   std::vector<Params> params;
   for (const RunConfig& run : runs) params.push_back(run.params);
   for (RepeatGroup& group : repeat_groups(params)) {
-    const LogOptions& log = runs[group.runs[0]].log;
-    combinations_.push_back({std::move(group), log});
+    const RunConfig& first = runs[group.runs[0]];
+    combinations_.push_back({std::move(group), first.log, first.not_swept});
   }
 }
 
@@ -160,7 +160,8 @@ void AggregateRuns::write(const Combination& combination, std::span<const RunRec
   const auto completed = all_ended ? completed_repeats(combination.group, records) : std::nullopt;
   const fs::path directory = directory_ / combination.group.name;
   if (completed) {
-    write_run(directory, combination.group.params, combination.log, aggregate_of(*completed));
+    write_run(directory, combination.group.params, combination.not_swept, combination.log,
+              aggregate_of(*completed));
   } else {
     remove_run(directory);
   }

@@ -57,6 +57,7 @@ class AggregateRuns {
   struct Combination {
     RepeatGroup group;
     LogOptions log;
+    Params not_swept;
   };
   void write(const Combination& combination, std::span<const RunRecord> records) const;
   void remove_old() const;

@@ -71,6 +71,15 @@ std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limi
   return rows;
 }
 
+std::string not_swept_text(const Params& not_swept) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [key, value] : not_swept) rows.push_back({key, param_text(value)});
+  return "These keys do not count in this run, because their conditions are not met. The table of "
+         "hyperparameters has "
+         "the values that hold instead, so that parallel coordinates show the run.\n\n" +
+         markdown_table({"key", "value"}, rows);
+}
+
 // "Shirt" or "3" of a class, "0.25, 12" of numbers.
 std::string target_text(const TensorDataset& set, std::size_t row, std::span<const std::string> class_names) {
   if (!is_regression(set.targets)) {
@@ -104,10 +113,11 @@ std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, doubl
   return points;
 }
 
-tbwriter::HParams to_hparams(const Params& params) {
+tbwriter::HParams to_hparams(const Params& params, const Params& not_swept) {
   tbwriter::HParams hparams;
-  for (const auto& [name, value] : params) {
-    std::visit([&, &name = name](const auto& of_type) { hparams.emplace_back(name, of_type); }, value);
+  for (const Params* part : {&params, &not_swept}) {
+    for (const auto& [name, value] : *part)
+      std::visit([&, &name = name](const auto& of_type) { hparams.emplace_back(name, of_type); }, value);
   }
   return hparams;
 }
@@ -176,7 +186,7 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
       lineage_(lineage_in(run)),
       writer_(directory, writer_options(locks, purge_step)) {
   if (options_.hparams && !run.params.empty()) {
-    writer_.add_hparams_start(to_hparams(run.params));
+    writer_.add_hparams_start(to_hparams(run.params, run.not_swept));
     session_ = true;
   }
   if (options_.text) {
@@ -192,6 +202,7 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
       if (!run.config.is_object()) configuration[key] = to_json(value);
     }
     writer_.add_text("configuration", markdown_table(configuration));
+    if (!run.not_swept.empty()) writer_.add_text("not swept", not_swept_text(run.not_swept));
     nlohmann::ordered_json shown = provenance;
     if (shown.contains("dataset") && shown["dataset"].contains("balance")) {
       writer_.add_text("data", data_table(shown["dataset"]["balance"]));

@@ -48,8 +48,9 @@ class ImageGridCache {
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
-/// The hyperparameters of an HParams session.
-tbwriter::HParams to_hparams(const Params& params);
+/// The hyperparameters of an HParams session. `not_swept`: values in force of keys that only other runs have,
+/// so that TensorBoard's parallel coordinates, which leave out runs without a value, show this one.
+tbwriter::HParams to_hparams(const Params& params, const Params& not_swept = {});
 
 /// What RunLog::layout() writes. Every run has it: TensorBoard drops equal charts when it merges the
 /// layouts of several runs, and any run may be the only one that is looked at.

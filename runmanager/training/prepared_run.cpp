@@ -44,6 +44,7 @@ LoaderOptions loader_options(const RunConfig& config) {
 Run describe_run(const RunConfig& config, const Device& device, int jobs) {
   return {.name = config.name,
           .params = config.params,
+          .not_swept = config.not_swept,
           .device = device.name(),
           .loss = config.loss,
           .log = config.log,

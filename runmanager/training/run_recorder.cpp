@@ -42,6 +42,7 @@ RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
   RunRecord record;
   record.name = run.name;
   record.params = run.params;
+  record.not_swept = run.not_swept;
   record.device = run.device;
   record.config = run.config;
   record.jobs = run.jobs;

@@ -228,6 +228,11 @@ class SweepCheck:
                 self.texts_of(name, text.get(name, []))
 
     def texts_of(self, name, tags):
+        missing = set(self.hparams_of(name)) - set(self.runs[name]["params"])
+        self.expect(f"{name}: text of keys that do not count", "not swept" in tags, bool(missing))
+        for key in missing:
+            if key not in self.board.plugin("text/text", run=name, tag="not swept")[0]["text"]:
+                self.problem(f"{name}: the text does not say that {key} does not count")
         for tag in ("configuration", "network", "metrics"):
             if tag not in tags:
                 self.problem(f"{name}: no text {tag}")
@@ -249,6 +254,10 @@ class SweepCheck:
         if not math.isclose(float(setup), self.runs[name]["setup_seconds"], rel_tol=1e-5):
             self.problem(f"{name}: setup_seconds is {setup}, but run.json has {record['setup_seconds']}")
 
+    def hparams_of(self, name):
+        """The run's parameters, and what holds in it of keys that only other runs have."""
+        return {**self.runs[name]["params"], **json.loads((self.directory / name / "run.json").read_text()).get("not_swept", {})}
+
     def hparams_columns(self):
         if not self.wanted("hparams"):
             return
@@ -256,7 +265,9 @@ class SweepCheck:
         infos = {info["name"]: info for info in experiment["hparamInfos"]}
         self.expect("hyperparameters", sorted(infos), sorted(self.keys))
         for key in self.keys:
-            values = [self.runs[name]["params"][key] for name in self.shown() if key in self.runs[name]["params"]]
+            of_runs = [self.hparams_of(name) for name in self.shown()]
+            values = [hparams[key] for hparams in of_runs if key in hparams]
+            self.expect(f"runs that parallel coordinates show by {key}", len(values), len(of_runs))
             info = infos.get(key, {})
             types = {bool: "DATA_TYPE_BOOL", str: "DATA_TYPE_STRING"}
             self.expect(f"type of {key}", info.get("type"), types.get(type(values[0]), "DATA_TYPE_FLOAT64"))
@@ -295,7 +306,7 @@ class SweepCheck:
             (session,) = group["sessions"]
             self.expect(f"{name}: session", session["name"], name)
             self.expect(f"{name}: hyperparameters", {key: (type(value) is bool, value) for key, value in group["hparams"].items()},
-                        {key: (type(value) is bool, value) for key, value in run["params"].items()})
+                        {key: (type(value) is bool, value) for key, value in self.hparams_of(name).items()})
             self.expect(f"{name}: status", session.get("status", "STATUS_UNKNOWN"), STATUS[run["status"]])
             shown = {value["name"]["tag"]: value for value in group.get("metricValues", [])}
             rows = [row for row in self.rows if row["run"] == name and row["epoch"]]

@@ -79,7 +79,7 @@ TEST(BestCommand, HasTheValuesThatTheRunHad) {
   data.title = "a b";
   EXPECT_EQ(best_command(data),
             "sweep 'runs/a b/sweep.json' lr=0.5 momentum=0.9 "
-            R"('optimizer={"name":"sgd","momentum":0.9}' 'network={"name":"mlp","layers":[]}' )"
+            R"(optimizer=sgd 'network={"name":"mlp","layers":[]}' )"
             "search.trials=1 'name=a b-best'");
 }
 

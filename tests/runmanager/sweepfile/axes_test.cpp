@@ -206,6 +206,39 @@ TEST(Axes, AConditionalAxisExistsOnlyWhereItsConditionHolds) {
   EXPECT_EQ(sweep.runs[0].params.size(), 1u);
 }
 
+using ::testing::Pair;
+const auto decimal = [](double number) { return ParamValue(number); };
+
+TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("params": {"optimizer": ["adam", "sgd"], "momentum": [0.5, 0.9], "nesterov": [true, false], "eps": [1, 2],
+                    "batch_size": [7, 9], "seed": [1]},
+         "when": {"momentum": {"optimizer": "sgd"}, "nesterov": {"momentum": 0.9}, "eps": {"optimizer": "adam"},
+                  "batch_size": {"optimizer": "adam"}})"));
+  const RunConfig &adam = sweep.runs.front(), &sgd = sweep.runs.back();
+  EXPECT_THAT(adam.not_swept, ElementsAre(Pair("momentum", decimal(0)), Pair("nesterov", ParamValue(false))))
+      << "the defaults of an optimizer that it does not use";
+  EXPECT_THAT(sgd.not_swept,
+              ElementsAre(Pair("eps", decimal(1e-8)), Pair("batch_size", ParamValue(std::int64_t{100}))))
+      << "the file's batch size";
+  EXPECT_EQ(sgd.name, "optimizer=sgd,momentum=0.9,nesterov=false");
+}
+
+TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("search": {"method": "random", "trials": 20, "metric": "Loss/train"},
+         "params": {"optimizer": ["adam", "sgd"], "momentum": {"uniform": [0.1, 1]}, "batch_size": {"int_uniform": [2, 9]}},
+         "when": {"momentum": {"optimizer": "sgd"}, "batch_size": {"optimizer": "adam"}})"));
+  for (const RunConfig& run : sweep.runs) {
+    if (run.optimizer.type == "adam")
+      EXPECT_THAT(run.not_swept, ElementsAre(Pair("momentum", decimal(0))));
+    else
+      EXPECT_THAT(run.not_swept, ElementsAre(Pair("batch_size", ParamValue(std::int64_t{100}))));
+  }
+}
+
 TEST(Axes, GridsAreAUnionWithoutDuplicates) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(

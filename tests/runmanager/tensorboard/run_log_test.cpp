@@ -61,6 +61,12 @@ TEST(ImageGridCache, ShowsClassesWithoutNamesAndNumbersAsNumbers) {
             captioned(2, {"0.5, -2", "1e+06, 12.35"}));
 }
 
+TEST(RunLog, ShowsKeysThatTheRunIsNotSweptOver) {
+  EXPECT_THAT(to_hparams({{"optimizer", "adam"}}, {{"momentum", 0.0}}),
+              ElementsAre(::testing::Pair("optimizer", tbwriter::HParamValue("adam")),
+                          ::testing::Pair("momentum", tbwriter::HParamValue(0.0))));
+}
+
 std::vector<std::string> tags_of(const tbwriter::CustomScalarsLayout& layout) {
   std::vector<std::string> tags;
   for (const tbwriter::ChartCategory& category : layout) {
