@@ -32,7 +32,7 @@ REGISTERS = [
     # Eight blocks of 128 threads, four of 256.
     (r"^(conv|linear)\.cu: (product|functor)_kernel<", 64),
     # A thread per channel: a handful of blocks.
-    (r"^batch_norm\.cu: (join|part|join_part)_(statistics|gradients)_kernel", 48),
+    (r"^batch_norm\.cu: (join|share|join_share)_(statistics|gradients)_kernel", 48),
     (r"^pool\.cu: avg_backward_kernel", 48),
     (r"^loss\.cu: loss_kernel", 48),
     (r"", 32),
