@@ -39,6 +39,17 @@ def run(name, params, made_epochs, **more):
                            "dataset": {"name": "made", "files": [{"path": "/data/made.bin", "sha256": "00" * 32}]}}, **more}
 
 
+def trials(count):
+    """Of a search: a rate that matters, a width that does not, a momentum that only every other trial has."""
+    runs = []
+    for number in range(count):
+        rate, width = 10 ** -(1 + 0.37 * number % 3), 16 + 61 * number % 500
+        params = {"lr": rate, "width": width, **({"momentum": 0.01 * (17 * number % 97)} if number % 2 else {})}
+        best, status = 0.9 - abs(math.log10(rate) + 2) / 5, "completed" if number % 5 else "pruned"
+        runs.append(run(f"r{number}", params, epochs(6 if number % 5 else 2, best, 1), status=status))
+    return runs
+
+
 def write(directory, name, runs, **more):
     directory = Path(directory) / name
     for record in runs:

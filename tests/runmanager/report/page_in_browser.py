@@ -7,10 +7,8 @@
 import argparse
 import http.server
 import json
-import math
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -322,100 +320,6 @@ class Used(Page):
     def test_every_chart_has_its_table(self):
         self.browser.evaluate("for (const details of deep('figure details')) details.open = true;")
         self.assertTrue(self.browser.wait("return deep('figure').every(figure => figure.querySelectorAll('table tbody tr').length > 1)"))
-
-
-def trials(count):
-    """Of a search: a rate that matters, a width that does not, a momentum that only every other trial has."""
-    runs = []
-    for number in range(count):
-        rate, width = 10 ** -(1 + 0.37 * number % 3), 16 + 61 * number % 500
-        params = {"lr": rate, "width": width, **({"momentum": 0.01 * (17 * number % 97)} if number % 2 else {})}
-        best, status = 0.9 - abs(math.log10(rate) + 2) / 5, "completed" if number % 5 else "pruned"
-        runs.append(made.run(f"r{number}", params, made.epochs(6 if number % 5 else 2, best, 1), status=status))
-    return runs
-
-
-class Searched(Page):
-    SEARCH = {"method": "asha", "trials": 60, "metric": "Accuracy/validation"}
-    CHARTS = ["curves-loss", "curves-accuracy", "progress", "importances", "slice-0", "slice-1", "slice-2", "coordinates", "times"]
-
-    def test_on_every_screen(self):
-        report(made.write(self.folder, "s", trials(60), search=self.SEARCH))
-        for width, scheme in ((390, "light"), (1200, "dark"), (1400, "light")):
-            with self.subTest(f"{width} pixels, {scheme}"):
-                self.show(self.folder / "s/report.html", width, scheme)
-                self.check(self.CHARTS)
-        rows = self.browser.evaluate("return Charts.views.get('importances').data('settings').map(row => row.setting)")
-        self.assertEqual(rows[0], "lr")
-        values = self.browser.evaluate("return Charts.views.get('progress').data('trials').map(row => [row.value, row.best, row.ended])")
-        best = None
-        for value, so_far, ended in values:
-            best = value if ended == "completed" and (best is None or value > best) else best
-            self.assertEqual(so_far, best)
-        self.assertEqual(self.browser.evaluate("return Charts.views.get('slice-2').data('trials').length"), 30, "with a momentum")
-        self.assertIn("search.trials=1 name=s-best", self.text("#command pre"))
-
-    def test_a_click_on_a_trial_shows_it_everywhere(self):
-        report(made.write(self.folder, "s", trials(60), search=self.SEARCH))
-        self.show(self.folder / "s/report.html")
-        place = self.place("slice-0", """(() => { const row = view.data('trials').find(row => row.is_best);
-          return [view.scale('x')(row.axis0), view.scale('y')(row.value)]; })()""")
-        self.point("mouseMoved", place)
-        self.point("mousePressed", place, button="left", clickCount=1)
-        self.point("mouseReleased", place, button="left", clickCount=1)
-        time.sleep(0.3)
-        best = self.browser.evaluate("return model_best = JSON.parse(document.getElementById('model').textContent).best")
-        self.assertEqual(self.browser.evaluate("return [...Selection.focus()]"), [best])
-        self.assertEqual(self.browser.evaluate("return Object.keys(Charts.views.get('progress').signal('focus'))"), [str(best)])
-
-    def test_three_thousand_trials_take_seconds(self):
-        def params(number):
-            return {f"p{i}": (number * (7 + 2 * i) % 3001 + 1) / 3001 for i in range(6)}
-        runs = [made.run(f"r{i}", params(i), made.epochs(3, 0.5 + i % 97 / 300, 1)) for i in range(3000)]
-        directory = made.write(self.folder, "s", runs, search={"method": "random", "trials": 3000, "metric": "Accuracy/validation"})
-        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
-        report(directory)
-        end = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
-        self.show(directory / "report.html")
-        self.check(["curves-loss", "curves-accuracy", "progress", "importances", *(f"slice-{i}" for i in range(6)), "coordinates", "times"])
-        print(f"3000 trials: written in {seconds:.2f} s of the processor, {(directory / 'report.html').stat().st_size / 1e6:.1f} MB", flush=True)
-        self.assertLess(seconds, 6, "which is 2 of an optimised program")
-
-
-class Followed(Page):
-    def test_a_search_is_watched_without_a_server(self):
-        file = self.folder / "s.json"
-        file.write_text(json.dumps({
-            "name": "s", "command": ["sh", "-c", "sleep 0.7; echo loss={x}"], "metrics": {"loss": "loss=([0-9.e+-]+)"},
-            "search": {"method": "random", "trials": 20, "metric": "loss"}, "params": {"x": {"uniform": [0, 1]}}}))
-        sweep = subprocess.Popen([CONTEXT.sweep, file, "--logdir", self.folder, "--quiet"], stdout=subprocess.DEVNULL)
-        self.addCleanup(sweep.kill)
-        while len(list(self.folder.glob("s/*/run.json"))) < 3:
-            time.sleep(0.1)
-        follower = subprocess.Popen([CONTEXT.sweep, "report", self.folder / "s", "--follow"], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(follower.stdout.close)
-        self.addCleanup(follower.kill)
-        self.assertEqual(follower.stdout.readline().strip(), str(self.folder / "s/report.html"))
-        while not (self.folder / "s/report.html").exists():
-            time.sleep(0.1)
-        self.show(self.folder / "s/report.html")
-        ended = "return JSON.parse(document.getElementById('model')?.textContent ?? '{}').ended ?? 0"
-        first = self.browser.evaluate(ended)
-        self.assertRegex(self.text("#live"), r"live, \d+ of 20 runs have ended|live, \d+ of \d+")
-        self.browser.evaluate("document.getElementById('theme').click(); scrollTo({top: 500, behavior: 'instant'}); window.old = 1;")
-        self.assertTrue(self.browser.wait(f"return window.old !== 1 && document.documentElement?.dataset.ready === 'true' && "
-                                          f"(() => {{ {ended} }})() > {first}", 20), "it does not load itself again")
-        self.assertAlmostEqual(self.browser.evaluate("return scrollY"), 500, delta=5)
-        self.assertEqual(self.browser.evaluate("return document.documentElement.dataset.theme"), "dark")
-        self.assertEqual((sweep.wait(60), follower.wait(20)), (0, 0), "the follower ends with the sweep")
-        self.assertTrue(self.browser.wait(f"return document.getElementById('live')?.textContent === '' && (() => {{ {ended} }})() === 20", 20))
-        self.assertEqual(list((self.folder / "s").glob("*.tmp*")), [])
-
-    def test_of_a_sweep_that_has_ended_it_is_the_report(self):
-        made.write(self.folder, "s", trials(8), search=Searched.SEARCH)
-        report(self.folder / "s", "--follow")
-        self.assertNotIn("reload_seconds\"", (self.folder / "s/report.html").read_text().split('id="model">')[1].split("</script>")[0])
 
 
 class Trained(Page):
