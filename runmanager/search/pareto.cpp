@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
-#include <ranges>
 #include <utility>
 
 namespace sweep {
@@ -56,7 +55,7 @@ double added_volume(const GoalValues& point, std::span<const GoalValues> others,
 double volume(Points points, const GoalValues& corner) {
   Points front;
   for (const std::size_t i : pareto_front(points)) front.push_back(std::move(points[i]));
-  front.erase(std::ranges::unique(front).begin(), front.end());
+  front.erase(std::unique(front.begin(), front.end()), front.end());
   double sum = 0;
   for (std::size_t i = 0; i < front.size(); ++i)
     sum += added_volume(front[i], std::span(front).subspan(i + 1), corner);
@@ -68,7 +67,8 @@ GoalValues corner_of(std::span<const GoalValues> points, const Indices& front) {
   GoalValues corner;
   for (std::size_t goal = 0; goal < points[front[0]].size(); ++goal) {
     const auto value = [&](std::size_t i) { return points[i][goal]; };
-    const auto [low, high] = std::ranges::minmax(front | std::views::transform(value));
+    const double low = value(*std::ranges::min_element(front, {}, value)),
+                 high = value(*std::ranges::max_element(front, {}, value));
     corner.push_back(high > low ? high + 0.1 * (high - low) : high + 1);
   }
   return corner;

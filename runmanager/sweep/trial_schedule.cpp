@@ -39,13 +39,13 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool be
     if (value && (!best || *value < *best)) best = value;
     trial.values.push_back(best_counts ? best : value);
   }
+  trial.failed = run.status == RunStatus::kFailed || run.status == RunStatus::kSkipped;
+  trial.ended = trial.failed || run.status == RunStatus::kCompleted;
   if (!search.others.empty()) {
-    const std::optional<GoalValues> values = goal_values(run, goal_of(search));
+    const std::optional<GoalValues> values = trial.failed ? std::nullopt : goal_values(run, goal_of(search));
     trial.values = {values ? std::optional(values->front()) : std::nullopt};
     if (values) trial.others.assign(values->begin() + 1, values->end());
   }
-  trial.failed = run.status == RunStatus::kFailed || run.status == RunStatus::kSkipped;
-  trial.ended = trial.failed || run.status == RunStatus::kCompleted;
   return trial;
 }
 

@@ -306,6 +306,9 @@ TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
   EXPECT_THAT(trial.others, ElementsAre(7.5)) << "the median after the first epoch";
   run.epochs[2].set("validation_accuracy", std::nullopt);
   EXPECT_EQ(final_value(trial_result(run, search, false)), std::nullopt) << "without a value it has failed";
+  run.epochs[2].set("validation_accuracy", 0.7);
+  run.status = RunStatus::kFailed;
+  EXPECT_THAT(trial_result(run, search, false).values, ElementsAre(Eq(std::nullopt)));
 }
 
 // Trials end in any order, some fail, and whoever may train is trained: the fates are always the same.
