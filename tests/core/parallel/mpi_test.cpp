@@ -20,8 +20,8 @@ struct Ended {
 };
 
 // On one machine, as any user, with more ranks than cores, and without opening a port. Open MPI leaves memory
-// behind when it ends, which LeakSanitizer would count as ours. When ranks end, mpirun continues those that are
-// stopped, and would give them a second (sigkill_timeout) in which they miss the others in turn.
+// behind when it ends, which LeakSanitizer would count as ours. When ranks end, mpirun continues those that
+// are stopped, and would give them a second (sigkill_timeout) in which they miss the others in turn.
 Ended run_ranks(int count, const std::string& task, const std::string& options = "",
                 const std::string& program = SWEEP_MPI_RANK) {
   const std::string command =
