@@ -139,7 +139,9 @@ int run(const Options& options) {
     Json entry{{"name", function.name}, {"minimum", function.minimum}, {"runs", Json::array()}};
     for (std::size_t i = 0; i < options.seeds; ++i)
       entry["runs"].push_back(search(options, function, options.seed + i));
-    if (options.after > 0) entry["ms_after"] = time_after(options, function);
+    const std::optional<std::size_t> points = number_of_points(function.domain);
+    if (options.after > 0 && (!points || *points > options.after + kTimed))
+      entry["ms_after"] = time_after(options, function);
     functions.push_back(std::move(entry));
   }
   std::cout << Json{{"method", options.method}, {"trials", options.trials}, {"functions", functions}}.dump(1)
