@@ -35,7 +35,7 @@ struct ReportOptions {
 };
 
 constexpr int kSecondsToReload = 3;
-constexpr std::chrono::seconds kBetweenLooks{1};
+constexpr std::chrono::seconds kBetweenPages{1};
 
 // Whether any of the sweeps is trained, or will be by tasks of a cluster.
 bool any_lives(const std::vector<fs::path>& directories, SlurmClient& client) {
@@ -69,7 +69,7 @@ ReportData follow(const ReportOptions& options, const fs::path& output) {
     }
     if (!lives) return data;
     const auto end = begin + std::max<std::chrono::steady_clock::duration>(
-                                 kBetweenLooks, kRestPerReading * (std::chrono::steady_clock::now() - begin));
+                                 kBetweenPages, kRestPerReading * (std::chrono::steady_clock::now() - begin));
     while (std::chrono::steady_clock::now() < end && StopSignals::requested() == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
