@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/runmanager/report/chart_column.h"
 
 namespace sweep {
 namespace {
 
+using test::column;
 using testing::made_run;
 using Json = nlohmann::ordered_json;
 
@@ -15,13 +17,6 @@ SourceRun graded(double lr, std::int64_t size, const std::string& device, double
   run.record.name += std::to_string(lr) + std::to_string(size);
   for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);
   return run;
-}
-
-std::vector<Json> column(const ChartTable& table, const std::string& name) {
-  const auto at = std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin();
-  std::vector<Json> cells;
-  for (const auto& row : table.rows) cells.push_back(row.at(static_cast<std::size_t>(at)));
-  return cells;
 }
 
 TEST(LevelsTable, HasTheSettingThatChangesMostFirst) {

@@ -5,10 +5,12 @@
 
 #include "runmanager/report/chart_specs.h"
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/runmanager/report/chart_column.h"
 
 namespace sweep {
 namespace {
 
+using test::column;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::made_run;
@@ -24,13 +26,6 @@ ReportData searched(const std::vector<double>& losses) {
     runs.push_back(made_run(std::move(params), "cpu", 1, {losses[i]}));
   }
   return report_data_of(std::move(runs), kLowestLoss, true);
-}
-
-std::vector<Json> column(const ChartTable& table, const std::string& name) {
-  const auto at = std::ranges::find(table.columns, name) - table.columns.begin();
-  std::vector<Json> values;
-  for (const auto& row : table.rows) values.push_back(row[static_cast<std::size_t>(at)]);
-  return values;
 }
 
 TEST(SearchTables, HaveTheBestSoFarOfWholeTrials) {
