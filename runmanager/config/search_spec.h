@@ -62,10 +62,15 @@ struct SearchSpec {
   std::string origin;                // its place in the file, for errors that are found later
 };
 
-/// Whether trials are ended before their last epoch.
+/// Whether trials are compared at rungs, and the worse ones of each are ended there.
 inline bool has_rungs(SearchMethod method) {
   return method == SearchMethod::kHalving || method == SearchMethod::kHyperband ||
          method == SearchMethod::kAsha;
+}
+
+/// Whether trials are compared before their last epoch, so that some never come to it.
+inline bool compares_on_the_way(SearchMethod method) {
+  return has_rungs(method) || method == SearchMethod::kPopulation;
 }
 
 /// Whether a sampler chooses the points of later trials from results.

@@ -38,7 +38,7 @@ std::string resume_command(const SweepSummary& summary, const RunnerOptions& opt
 std::string search_text(const SweepSummary& summary, const std::vector<RunRecord>& runs) {
   const SearchSpec& search = *summary.sweep.search;
   std::string text = fmt::format("{} trial{}", runs.size(), runs.size() == 1 ? "" : "s");
-  if (has_rungs(search.method) || search.method == SearchMethod::kPopulation)
+  if (compares_on_the_way(search.method))
     text += fmt::format(", {} of them to the end",
                         std::ranges::count(runs, RunStatus::kCompleted, &RunRecord::status));
   const Goal goal = goal_of(search);

@@ -91,7 +91,7 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     problems.add(node.find("points"),
                  fmt::format("\"{}\" has every combination, want a method that draws points", method));
   if (!search.others.empty()) {
-    if (has_rungs(search.method))
+    if (compares_on_the_way(search.method))
       problems.add(node.find("metric"),
                    fmt::format("\"{}\" compares trials by one number, want one metric, or the method grid, "
                                "random or tpe",
@@ -127,7 +127,7 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     problems.add(
         root.find("repeats"),
         fmt::format("\"{}\" compares single trainings, want 1, or the method grid or random", method));
-  if (has_rungs(search.method) || search.method == SearchMethod::kPopulation) {
+  if (compares_on_the_way(search.method)) {
     if (const Axis* epochs = find_axis(space, [](const Axis& axis) { return axis.path[0] == "epochs"; }))
       problems.add(epochs->place, fmt::format("\"{}\" decides how long each trial is trained, want one "
                                               "number of epochs for all",
