@@ -118,7 +118,7 @@ std::vector<double> ranks_of_best(const Values& values) {
   std::ranges::sort(sorted);
   std::vector<double> ranks;
   for (std::size_t i = 0; i < values.best; ++i) {
-    const auto [first, last] = std::ranges::equal_range(sorted, values.numbers[i]);
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), values.numbers[i]);
     const auto middle = static_cast<double>((first - sorted.begin()) + (last - sorted.begin())) / 2;
     ranks.push_back(middle / static_cast<double>(sorted.size()));
   }
