@@ -27,7 +27,7 @@ namespace {
 
 constexpr double kBestPart = 0.1;
 constexpr std::size_t kFewestBest = 10, kFewestTrials = 4;
-constexpr std::size_t kMaxCells = 12;  // numbers that are compared as such, not by their ranks
+constexpr std::size_t kMaxCells = 12;  // numbers that are compared as such if most are there again
 
 // The trials that have ended, the best first.
 struct Ranking {
@@ -168,7 +168,8 @@ std::string best_text(const Values& values, bool by_ranks) {
 }
 
 Importance importance_of(const std::string& key, const Values& values, const Ranking& ranking) {
-  const bool by_ranks = values.count.size() > kMaxCells && !values.numbers.empty();
+  const bool comes_again = 2 * values.count.size() <= values.all.size();
+  const bool by_ranks = !values.numbers.empty() && (values.count.size() > kMaxCells || !comes_again);
   Importance importance{.key = key, .trials = values.all.size()};
   if (values.best > 0) importance.best = best_text(values, by_ranks);
   if (values.best < 2) return importance;

@@ -88,6 +88,18 @@ TEST(Importances, OfHundredTrialsAreRightOnAverage) {
   EXPECT_LT(of_nothing, 0.1);
 }
 
+TEST(Importances, OfTenTrialsWithOtherValuesEachAreThoseOfNumbers) {
+  const Importances importances = importances_of(trials(10,
+                                                        [](Unit& unit, Params& params) {
+                                                          const double x = unit();
+                                                          params = {{"x", x}, {"nothing", unit()}};
+                                                          return x;
+                                                        }),
+                                                 kLowestLoss);
+  EXPECT_EQ(importances.settings[0].key, "x");
+  EXPECT_GT(importances.settings[0].share, 0.7);
+}
+
 TEST(Importances, OfWhatHasNoInfluenceAreChance) {
   std::size_t chance = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
