@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/run_metric.h"
+#include "runmanager/search/pareto.h"
 
 namespace sweep {
 namespace {
@@ -280,8 +281,8 @@ Effect no_effect(const Factor& factor, const Runs& runs, const std::string& metr
 
 // In the order of their time; each has a better metric than all before it. Settings that change no bit may
 // change the time.
-std::vector<FrontRun> pareto_front(const std::vector<Factor>& factors, const Runs& runs,
-                                   const std::string& metric) {
+std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const Runs& runs,
+                                     const std::string& metric) {
   std::map<std::vector<std::size_t>, std::pair<FrontRun, double>> combinations;  // sums, and how many
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i]->run_seconds) return {};
@@ -299,16 +300,11 @@ std::vector<FrontRun> pareto_front(const std::vector<Factor>& factors, const Run
       mean.settings.emplace_back(factors[f].key, factors[f].values[at[f]]);
     all.push_back(std::move(mean));
   }
-  const auto better = [larger = larger_is_better(metric)](double a, double b) {
-    return larger ? a > b : a < b;
-  };
-  std::ranges::stable_sort(all, [&](const FrontRun& a, const FrontRun& b) {
-    return a.run_seconds != b.run_seconds ? a.run_seconds < b.run_seconds : better(a.metric, b.metric);
-  });
+  std::vector<GoalValues> points;
+  for (const FrontRun& run : all)
+    points.push_back({run.run_seconds, larger_is_better(metric) ? -run.metric : run.metric});
   std::vector<FrontRun> front;
-  for (FrontRun& run : all) {
-    if (front.empty() || better(run.metric, front.back().metric)) front.push_back(std::move(run));
-  }
+  for (const std::size_t i : pareto_front(points)) front.push_back(std::move(all[i]));
   return front;
 }
 
@@ -369,7 +365,7 @@ Effects effects_of(const std::vector<RunRecord>& records, std::string metric) {
   }
   set_error(effects, table, total);
   test_effects(effects, total);
-  if (!is_time(effects.metric)) effects.front = pareto_front(all, runs, effects.metric);
+  if (!is_time(effects.metric)) effects.front = front_of_times(all, runs, effects.metric);
   return effects;
 }
 

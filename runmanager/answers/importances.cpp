@@ -65,12 +65,6 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
   return ranking;
 }
 
-std::optional<double> number_of(const ParamValue& value) {
-  if (const auto* const integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  const auto* const number = std::get_if<double>(&value);
-  return number != nullptr ? std::optional(*number) : std::nullopt;
-}
-
 // The values of a setting in the trials that have it, the best trials first.
 struct Values {
   std::vector<ParamValue> all{};
@@ -87,7 +81,7 @@ Values values_of(const std::string& key, const Ranking& ranking) {
     values.all.push_back(*value);
     ++values.count[*value];
     values.best += i < ranking.best ? 1 : 0;
-    if (const auto number = number_of(*value)) values.numbers.push_back(*number);
+    if (const auto number = param_number(*value)) values.numbers.push_back(*number);
   }
   if (values.numbers.size() < values.all.size()) values.numbers.clear();
   return values;
@@ -98,7 +92,8 @@ struct Divergence {
   double value = 0, deviation = 0;
 };
 
-// Of few values, or texts: how often two of the best trials have the same one, beyond what all have.
+// Where there are few values, or texts: how often two of the best trials have the same one, beyond what all
+// have.
 Divergence divergence_of_cells(const Values& values) {
   std::map<ParamValue, std::size_t> of_best;
   for (std::size_t i = 0; i < values.best; ++i) ++of_best[values.all[i]];
@@ -125,8 +120,8 @@ std::vector<double> ranks_of_best(const Values& values) {
   return ranks;
 }
 
-// Of many numbers: how near two of the best trials are in rank, by a normal kernel that is mirrored at the
-// ends.
+// Where there are many numbers: how near two of the best trials are in rank, by a normal kernel that is
+// mirrored at the ends.
 Divergence divergence_of_ranks(const Values& values) {
   const std::vector<double> ranks = ranks_of_best(values);
   const auto best = static_cast<double>(ranks.size());

@@ -21,8 +21,7 @@ std::optional<SortValue> param_value(const RunRecord& run, const std::string& ke
   const ParamValue* value = find_param(run.params, key);
   if (value == nullptr) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(value)) return *text;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* count = std::get_if<std::int64_t>(value)) return static_cast<double>(*count);
+  if (const auto number = param_number(*value)) return *number;
   return std::get<bool>(*value) ? 1.0 : 0.0;
 }
 

@@ -11,6 +11,12 @@ const ParamValue* find_param(const Params& params, std::string_view key) {
   return found == params.end() ? nullptr : &found->second;
 }
 
+std::optional<double> param_number(const ParamValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  const double* number = std::get_if<double>(&value);
+  return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
 std::string param_text(const ParamValue& value) {
   if (const bool* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,8 @@ const ParamValue* find_param(const Params& params, std::string_view key);
 
 /// "0.01", "1e-05", "true", "adam": a value as run names and tables show it, before escaping.
 std::string param_text(const ParamValue& value);
+/// A number, whole or not; nothing for a text or a truth value.
+std::optional<double> param_number(const ParamValue& value);
 /// Whether the value is a list or an object, which a parameter holds as its JSON.
 bool is_json_text(const ParamValue& value);
 /// The text of the value of `key`; "" if there is none.

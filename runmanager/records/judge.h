@@ -38,8 +38,8 @@ Goal default_goal(const std::vector<RunRecord>& runs);
 std::string default_metric(const std::vector<const RunRecord*>& runs);
 
 /// The index of the best of the completed runs by `goal`; among equals the one with the lower loss on the
-/// same samples, then the first. Of several goals the first of front_runs(). Nullopt if none has the metric
-/// as a number.
+/// same samples, then the first. With several goals it is the first of front_runs(). Nullopt if none has the
+/// metric as a number.
 std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Goal& goal);
 
 /// The indices of the completed runs that no other one beats in all goals, see pareto_front(): the best by

@@ -10,7 +10,7 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-// Of two points of which `b` is not before `a` in the order of the first goal that differs.
+// Whether `a` is nowhere worse than `b` and somewhere better.
 bool dominates(const GoalValues& a, const GoalValues& b) {
   return a != b && std::ranges::equal(a, b, std::ranges::less_equal{});
 }

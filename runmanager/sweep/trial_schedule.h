@@ -66,7 +66,7 @@ class TrialSchedule {
   /// yet. With rungs they are those of the highest rung that has kTpeStartTrials of them, as in BOHB.
   std::optional<std::vector<KnownResult>> known_to_next(std::span<const TrialResult> trials) const;
 
-  /// Of a population: what the trial after `trials` is a copy of; nothing if that is not known yet.
+  /// In a population: what the trial after `trials` is a copy of; nothing if that is not known yet.
   std::optional<PopulationCopy> next_copy(std::span<const TrialResult> trials) const;
 
   /// The first trial that has reached the target; nothing if none has, or there is no target.

@@ -167,7 +167,7 @@ def compare(arguments):
             rows.append(f"| {title} | {name} | {share:.1%} |" + "".join(f" {columns[*kind, title][name]:.1%} |" for kind in kinds))
         rows.append(f"| | *share in the wrong place* | |" + "".join(f" {errors[*kind, title]:.1%} |" for kind in kinds))
     text = "\n".join([
-        f"# Importances beside Optuna's, {machine.now():%Y-%m-%d}", "",
+        f"# Importances and Optuna's, {machine.now():%Y-%m-%d}", "",
         f"{machine.sentence(about)}; sweep {arguments.commit}, Optuna {optuna['version']} with its PedAnovaImportanceEvaluator. Means over "
         f"seeds 1 to {arguments.seeds} of the shares found in the same random trials. *Exact* is the definition, the divergence of the "
         f"best tenth of {EXACT:,} points. The share in the wrong place is half the sum of all differences from it, of a single seed.", "",

@@ -218,7 +218,7 @@ def compare_populations(arguments):
         better = sum(ours["loss"] < theirs["loss"] for ours, theirs in zip(*methods.values(), strict=True))
         rows.append(f"| {task} | {loss[0]:.4f} | {loss[1]:.4f} | {better} of {len(seeds)} | {accuracy[0]:.2%} | {accuracy[1]:.2%} |")
     text = "\n".join([
-        f"# Populations beside random searches, {machine.now():%Y-%m-%d}", "",
+        f"# Populations and random searches, {machine.now():%Y-%m-%d}", "",
         f"{machine.sentence(about)}; sweep {arguments.commit}. {MEMBERS} runs of {EPOCHS} epochs on {SMALL['limit']:,} samples of "
         f"Fashion-MNIST, validated with {SMALL['validation']:,} others; the population replaces one in {REDUCTION} after every "
         f"{INTERVAL} epochs, and begins with the points of the random search. Medians over seeds {seeds[0]} to {seeds[-1]}.", "",

@@ -141,7 +141,7 @@ void print_answers(const std::vector<Answer>& answers, TableFormat format, const
   }
 }
 
-// Of a search, whose trials are no grid.
+// For a search, whose trials are no grid.
 void print_importances(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
   std::vector<Goal> goals = all_goals(goal);
   if (!options.metric.empty())
