@@ -125,6 +125,7 @@ std::vector<std::size_t> front_runs(const std::vector<RunRecord>& runs, const Go
 }
 
 void put_front_first(std::vector<RunRecord>& runs, const Goal& goal) {
+  if (goal.others.empty()) return;
   std::vector<RunRecord> sorted;
   std::vector<bool> is_taken(runs.size());
   for (const std::size_t i : front_runs(runs, goal)) {

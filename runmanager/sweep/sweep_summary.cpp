@@ -73,16 +73,15 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goal& 
 
 void print_summary(const SweepSummary& summary, const RunnerOptions& options,
                    const SweepEnvironment& environment) {
-  const std::vector<RunRecord> runs(summary.runs.begin(), summary.runs.end());
+  std::vector<RunRecord> runs(summary.runs.begin(), summary.runs.end());
   const std::optional<Goal> goal = goal_of(summary.sweep);
   std::ostream& out = *environment.out;
   if (options.json) {
     out << json_text(results_json(runs, summary.directory.filename().string()));
   } else {
-    std::vector<RunRecord> sorted = runs;
-    if (goal) put_front_first(sorted, *goal);
+    if (goal) put_front_first(runs, *goal);
     out << results_table(
-        sorted, summary.sweep.keys,
+        runs, summary.sweep.keys,
         {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width(), .goal = goal});
   }
   out.flush();
