@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kFloat = sizeof(float);
 
 // Measured on Debian 12, x86-64: VmHWM of a worker that has trained a network of ten weights.
-constexpr std::uint64_t kProcess = std::uint64_t{14} << 20;
+constexpr std::uint64_t kProcess = std::uint64_t{20} << 20;
 
 std::uint64_t bytes_of_samples(const Subset& samples) {
   const std::uint64_t size = samples.set == nullptr ? 0 : samples.set->size();

@@ -61,6 +61,10 @@ def main():
     parser.add_argument("--base", required=True, type=Path)
     parser.add_argument("--venv", type=Path)
     arguments = parser.parse_args()
+    # Where the root is no mount point, as after chroot, mounts cannot be kept from the rest of the system.
+    entered = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)
+    if entered.returncode != 0:
+        skip(f"no mount namespace can be made here: {entered.stderr.strip()}")
     make_base(arguments.base)
     if not (DATASETS / "fashion-mnist").exists():
         skip("dataset-fashion-mnist is not installed")
