@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Measures what sweeps cost besides training, and writes a table of medians over rounds.
 
-  overhead_speed.py --sweep PROGRAM [--rounds N] [--runs N] [--epochs N] [--results PATH] [--commit NAME]
+  overhead_speed.py --sweep PROGRAM [--rounds N] [--runs N] [--epochs N] [--trials N] [--results PATH] [--commit NAME]
 
 PATH.md and PATH.json are written; without --results the table is printed only. tools/bench --overhead does all that.
 
-Four things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
-cost), one run of many epochs of one batch (whether an epoch costs more when there were many before it), and the plan of as many
-runs as a sweep may have.
+Five things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
+cost), one run of many epochs of one batch (whether an epoch costs more when there were many before it), the plan of as many
+runs as a sweep may have, and a search of many trials: next to a grid of as many runs, and the commands that show it.
 """
 import argparse
 import json
@@ -35,7 +35,19 @@ FIGURES = {
     "late": ("... and the last tenth", "ms", None),
     "plan": ("sweep plan of 100,000 runs", "s", 10),
     "plan_memory": ("... and its memory", "MB", 1000),
+    "search": ("time of a search by tpe of one step per trial, next to a grid of as many runs", "times", 3),
+    "report": ("sweep report of a search over six ranges", "s", 2),
+    "show": ("sweep show of it", "s", 2),
+    "effects": ("sweep show --effects of it", "s", 2),
+    "compare": ("sweep compare of it by shuffle", "s", 2),
+    "status": ("sweep status of it", "s", 2),
+    "ls": ("sweep ls", "s", 2),
 }
+SHOWN = 3000  # trials that the commands show
+SEARCH = {"seed": 1, "metric": "Loss/train"}
+LINEAR = {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]}
+RANGES = {"lr": {"log_uniform": [0.0001, 1]}, "momentum": {"uniform": [0, 0.99]}, "weight_decay": {"log_uniform": [1e-6, 0.1]},
+          "dampening": {"uniform": [0, 0.5]}, "seed": {"int_uniform": [1, 100]}, "shuffle": [True, False]}
 UNITS = {"µs": 1e-3, "ms": 1, "s": 1000}
 
 
@@ -85,8 +97,7 @@ def fashion(arguments, work):
 
 
 def many_epochs(arguments, work):
-    sweep = write_sweep_file(work, "epochs", epochs=arguments.epochs, optimizer="sgd",
-                             network={"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]})
+    sweep = write_sweep_file(work, "epochs", epochs=arguments.epochs, optimizer="sgd", network=LINEAR)
     epochs = run_sweep(arguments, work, sweep)[2][0]["epochs"]
     count = max(2, int(END_FRACTION * len(epochs)))
 
@@ -109,13 +120,38 @@ def plan(arguments, work):
     return {"plan": time.perf_counter() - start, "plan_memory": usage.ru_maxrss * 1024 / 1e6}
 
 
+def searches(arguments, work):
+    def seconds_of(name, **keys):
+        sweep = write_sweep_file(work, name, epochs=1, optimizer="sgd", network=LINEAR, **keys)
+        return run_sweep(arguments, work, sweep)[0]
+
+    grid = seconds_of("grid", params={"lr": {"linspace": [0.0001, 1, arguments.trials]}})
+    search = seconds_of("tpe", params=RANGES, search={"method": "tpe", "trials": arguments.trials, **SEARCH})
+    return {"search": search / grid}
+
+
+def shown_search(arguments, work):
+    sweep = write_sweep_file(work, "shown", epochs=1, optimizer="sgd", network=LINEAR, params=RANGES,
+                             search={"method": "random", "trials": SHOWN, **SEARCH})
+    run_sweep(arguments, work, sweep)
+    directory = next(path for path in Path(work).glob("*/shown"))
+    seconds = {}
+    for name, command in {"report": ["report", directory], "show": ["show", directory],
+                          "effects": ["show", "--effects", directory], "compare": ["compare", directory, "--by", "shuffle"],
+                          "status": ["status", directory], "ls": ["ls", directory.parent]}.items():
+        start = time.perf_counter()
+        subprocess.run([arguments.sweep, *command], check=True, stdout=subprocess.DEVNULL, cwd=work)
+        seconds[name] = time.perf_counter() - start
+    return seconds
+
+
 def measure(arguments):
     figures = {name: [] for name in FIGURES}
     with tempfile.TemporaryDirectory() as work:
         for number in range(arguments.rounds):
             print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
             for found in (many_runs(arguments, work), fashion(arguments, work), many_epochs(arguments, work),
-                          plan(arguments, work)):
+                          plan(arguments, work), searches(arguments, work), shown_search(arguments, work)):
                 for name, value in found.items():
                     figures[name].append(value)
     return figures
@@ -136,6 +172,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=5000)
+    parser.add_argument("--trials", type=int, default=10000)
     parser.add_argument("--results", type=Path)
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
@@ -146,12 +183,13 @@ def main():
                       f"{machine.sentence(about)}; sweep {arguments.commit}, one run at a time, everything logged that is "
                       f"logged by default. Medians of {arguments.rounds} rounds: {arguments.runs} runs of one step of 100 "
                       f"samples (fashion-cnn), sweeps/fashion.json, and one run of {arguments.epochs} epochs of one batch of "
-                      "100 (a linear layer).", "", *table(figures), ""])
+                      f"100 (a linear layer, also in the searches; {arguments.trials} trials next to a grid, {SHOWN} that the "
+                      "commands show).", "", *table(figures), ""])
     print(text)
     if arguments.results:
         machine.write_results(arguments.results, text, {
             "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
-            "rounds": arguments.rounds, "runs": arguments.runs, "epochs": arguments.epochs,
+            "rounds": arguments.rounds, "runs": arguments.runs, "epochs": arguments.epochs, "trials": arguments.trials,
             "figures": {name: {"title": FIGURES[name][0], "unit": FIGURES[name][1], "values": values}
                         for name, values in figures.items()}})
     return 0
