@@ -9,30 +9,34 @@
 namespace sweep::tbwriter {
 namespace {
 
-// "0041:00000000183C…": the code, and two hexadecimal digits per eight pixels of each row; in the order of
-// the codes.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
-    lines.push_back(text.substr(0, end));
-  return lines;
-}
-
 std::uint32_t number_of(std::string_view digits) {
   std::uint32_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
   return number;
 }
 
+// "0041:00000000183C…": the code, and two hexadecimal digits per eight pixels of each row.
+struct Line {
+  std::uint32_t code;
+  std::string_view digits;
+};
+
+// In the order of the codes.
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> lines;
+  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    lines.push_back({number_of(text.substr(0, 4)), text.substr(5, end - 5)});
+  return lines;
+}
+
 constexpr char32_t kUnknown = 0xFFFD;
 
 Letter letter_of(char32_t code, bool is_first) {
-  static const std::vector<std::string_view> lines = lines_of({kUnifont, sizeof kUnifont - 1});
-  const auto line = std::ranges::lower_bound(lines, static_cast<std::uint32_t>(code), {},
-                                             [](std::string_view l) { return number_of(l.substr(0, 4)); });
-  if (line == lines.end() || number_of(line->substr(0, 4)) != code)
+  static const std::vector<Line> lines = lines_of({kUnifont, sizeof kUnifont - 1});
+  const auto line = std::ranges::lower_bound(lines, static_cast<std::uint32_t>(code), {}, &Line::code);
+  if (line == lines.end() || line->code != code)
     return code == kUnknown ? Letter{} : letter_of(kUnknown, is_first);
-  const std::string_view digits = line->substr(5);
+  const std::string_view digits = line->digits;
   const std::size_t per_row = digits.size() / kLetterHeight;
   const bool is_mark = !is_first && code >= 0x300 && code < 0x370;
   Letter letter{.rows = {}, .width = is_mark ? 0 : static_cast<std::int64_t>(4 * per_row)};

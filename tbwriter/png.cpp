@@ -1,11 +1,7 @@
-// libspng with zlib's fastest level, for small gray pictures with its run-length strategy: a grid of 64
-// pictures of Fashion-MNIST (242x242) takes 0.23 ms instead of 0.5 ms. That strategy finds neither equal
-// rows, as enlarged and drawn pictures have them (1684x692 with captions: 110,000 bytes instead of 48,000),
-// nor runs of several channels.
-//
-// Filter "up" stores the difference to the pixel above, modulo 256. It is used for pictures with more than
-// one channel, where it saves a quarter (270x270: 118,000 bytes instead of 162,000); gray pictures and
-// palette indices hardly get smaller, so they are not filtered.
+// libspng with zlib's fastest level. Filter "up" stores the difference to the pixel above, modulo 256: rows
+// of enlarged and drawn pictures become zeros. With one channel zlib's run-length strategy finds these: 32
+// captioned pictures (1684x692) take 36,000 bytes instead of the 51,000 of its default strategy without a
+// filter, a grid of 64 (242x242) takes 0.35 ms instead of 0.6 ms. It does not find runs of several channels.
 #include "tbwriter/png.h"
 
 #include <spng.h>
@@ -54,12 +50,11 @@ std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std
     spng_plte chunk = plte(palette);
     check(spng_set_plte(context.get(), &chunk));
   }
-  const bool is_gray = size.channels == 1, is_small = pixels.size() < (1u << 17);
   for (const auto& [option, value] :
        {std::pair{SPNG_ENCODE_TO_BUFFER, 1},
         {SPNG_IMG_COMPRESSION_LEVEL, 1},
-        {SPNG_IMG_COMPRESSION_STRATEGY, is_gray && is_small ? Z_RLE : Z_DEFAULT_STRATEGY},
-        {SPNG_FILTER_CHOICE, is_gray ? SPNG_FILTER_CHOICE_NONE : SPNG_FILTER_CHOICE_UP}})
+        {SPNG_IMG_COMPRESSION_STRATEGY, size.channels == 1 ? Z_RLE : Z_DEFAULT_STRATEGY},
+        {SPNG_FILTER_CHOICE, SPNG_FILTER_CHOICE_UP}})
     check(spng_set_option(context.get(), option, value));
   check(spng_encode_image(context.get(), pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE));
   std::size_t bytes = 0;

@@ -15,17 +15,10 @@ constexpr std::int64_t kWidestCaption = 144;  // that small pictures are enlarge
 constexpr std::size_t kGap = 4;               // pixels around pictures and captions
 constexpr std::size_t kLineHeight = tbwriter::kLetterHeight + 1;
 
-std::string on_one_line(std::string caption) {
-  std::replace(caption.begin(), caption.end(), '\n', ' ');
-  return caption;
-}
-
-// The caption on one line of `width` pixels, or broken at its line break.
-std::array<std::string, 2> lines_of(const std::string& caption, std::int64_t width) {
+// What is before and after the caption's line break.
+std::array<std::string, 2> lines_of(const std::string& caption) {
   const std::size_t at = caption.find('\n');
-  const std::string line = on_one_line(caption);
-  if (at == std::string::npos || text_width(line) <= width) return {cut_text(line, width), ""};
-  return {cut_text(line.substr(0, at), width), cut_text(line.substr(at + 1), width)};
+  return {caption.substr(0, at), at == std::string::npos ? "" : caption.substr(at + 1)};
 }
 
 }  // namespace
@@ -43,14 +36,15 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
                                            std::span<const std::string> captions, std::size_t columns) {
   const auto count = static_cast<std::size_t>(size.count), channels = static_cast<std::size_t>(size.channels),
              height = static_cast<std::size_t>(size.height), width = static_cast<std::size_t>(size.width);
-  std::int64_t wanted = 1;
-  for (const std::string& caption : captions) wanted = std::max(wanted, text_width(on_one_line(caption)));
-  const std::size_t scale = (static_cast<std::size_t>(std::min(wanted, kWidestCaption)) + width - 1) / width;
   std::vector<std::array<std::string, 2>> lines;
-  for (const std::string& caption : captions)
-    lines.push_back(lines_of(caption, static_cast<std::int64_t>(width * scale)));
-  const bool two =
-      std::any_of(lines.begin(), lines.end(), [](const auto& of_caption) { return !of_caption[1].empty(); });
+  std::int64_t wanted = 1;
+  bool two = false;
+  for (const std::string& caption : captions) {
+    const auto& [first, second] = lines.emplace_back(lines_of(caption));
+    wanted = std::max({wanted, text_width(first), text_width(second)});
+    two = two || !second.empty();
+  }
+  const std::size_t scale = (static_cast<std::size_t>(std::min(wanted, kWidestCaption)) + width - 1) / width;
   columns = std::min(columns, count);
   const std::size_t rows = (count + columns - 1) / columns;
   const std::size_t cell_width = width * scale + kGap,
@@ -77,7 +71,8 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
     }
     for (std::size_t line = 0; line < 2; ++line) {
       const std::size_t below = height * scale + 2 + line * kLineHeight;
-      tbwriter::draw_text(lines[i][line], [&](std::int64_t x, std::int64_t y) {
+      const std::string text = cut_text(lines[i][line], static_cast<std::int64_t>(width * scale));
+      tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
         const std::size_t pixel = at(static_cast<std::size_t>(x), below + static_cast<std::size_t>(y));
         std::fill_n(canvas.begin() + static_cast<std::ptrdiff_t>(pixel), channels, std::uint8_t{255});
       });

@@ -87,8 +87,8 @@ TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
               HasSubstr("| a | 3 | 0 | 0 | 100.0 % |"));
   // Seven mistakes, four a row: 4 pixels wide, 24 times enlarged, with gaps of 4.
   const auto picture = tbwriter::values_of(events, "predictions/misclassified")[0].image();
-  EXPECT_EQ(picture.width(), 4 * (4 * 24 + 4) + 4);
-  EXPECT_EQ(picture.height(), 2 * (4 * 24 + 17 + 2 * 4) + 4);
+  EXPECT_EQ(picture.width(), 4 * (2 * 24 + 4) + 4);
+  EXPECT_EQ(picture.height(), 2 * (2 * 24 + 2 * 17 + 2 * 4) + 4);
 }
 
 TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
