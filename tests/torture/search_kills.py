@@ -54,13 +54,13 @@ def killed_searches(program, folder, method, wanted, draw):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("methods", nargs="*", default=["population"])
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="default: all")
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     found = []
-    for method in arguments.methods:
+    for method in arguments.methods or torture_sweep.SEARCHES:
         with tempfile.TemporaryDirectory() as folder:
             torture_sweep.write_data(Path(folder), small=False)
             found += [f"{method}: {problem}" for problem in killed_searches(

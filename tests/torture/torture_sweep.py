@@ -54,16 +54,19 @@ def write_data(directory, small):
     (directory / "torture.json").write_text(json.dumps(sweep))
 
 
+SEARCHES = {
+    "random": {"trials": 12}, "tpe": {"trials": 12, "at_once": 3}, "halving": {"trials": 9}, "hyperband": {},
+    "asha": {"trials": 9, "at_once": 3, "sampler": "tpe"}, "population": {"trials": 5, "interval": 2, "reduction": 2},
+    "goals": {"method": "tpe", "metric": ["Loss/validation", "Accuracy/train"], "mode": ["min", "max"], "trials": 12, "at_once": 3}}
+
+
 def search_sweep(sweep, method):
-    """`sweep` as a search by `method`, whose trials wait for the results of others."""
-    search = {"tpe": {"trials": 12, "at_once": 3}, "halving": {"trials": 9}, "hyperband": {},
-              "asha": {"trials": 9, "at_once": 3, "sampler": "tpe"},
-              "population": {"trials": 5, "interval": 2, "reduction": 2}}[method]
+    """`sweep` as a search by `method`, or by tpe for two goals, whose trials wait for the results of others."""
     left_out = ("params", "stop", "checkpoint") if method == "population" else ("params", "stop")
     kept = {key: value for key, value in sweep.items() if key not in left_out}
-    return kept | {"name": method, "epochs": 3 if method == "tpe" else 9, "batch_size": 4,
+    return kept | {"name": method, "epochs": 3 if method in ("random", "tpe", "goals") else 9, "batch_size": 4,
                    "params": {"lr": {"log_uniform": [0.001, 0.1]}},
-                   "search": {"method": method, "metric": "Loss/validation", "mode": "min", "seed": 5} | search}
+                   "search": {"method": method, "metric": "Loss/validation", "mode": "min", "seed": 5} | SEARCHES[method]}
 
 
 def checkpoint_of(run, name="checkpoint.safetensors"):

@@ -6,7 +6,7 @@
   search_quality.py --sweep SWEEP [--seeds N] [--seed FIRST] [--results PATH] [--commit NAME]
 
 With --goals the functions are those of two goals, and the measured one of --table, see search_functions.py. --sampler names
-those of Optuna. GPSampler needs PyTorch, which has to be in FOLDER.
+those of Optuna or SMAC3. GPSampler needs PyTorch and BlackBoxFacade smac, which have to be in FOLDER; both take minutes.
 
 PATH.md and PATH.json are written; without --results the table is printed only. Optuna is installed into FOLDER, by default
 build/optuna, if it is not there. The second form compares populations with random searches that train as many epochs, on
@@ -37,6 +37,7 @@ SAMPLERS = {
     "Optuna, GP": ("GPSampler", {}),
     "Optuna, NSGA-II": ("NSGAIISampler", {}),
     "Optuna, NSGA-II of 20": ("NSGAIISampler", {"population_size": 20}),
+    "SMAC3, GP": ("BlackBoxFacade", {}),
 }
 OF_ONE_GOAL, OF_TWO_GOALS = ["Optuna", "Optuna, independent", "Optuna, groups"], ["Optuna", "Optuna, NSGA-II", "Optuna, NSGA-II of 20"]
 
@@ -144,6 +145,23 @@ def optuna_runs(arguments):
             evaluate(OptunaAsk(study.ask()))
         functions[-1]["ms_after"] = 1e3 * (time.process_time() - start) / TIMED
     return {"version": optuna.__version__, "functions": functions}
+
+
+def smac_runs(arguments):
+    """Runs in Optuna's venv, too."""
+    import search_smac
+    import smac
+
+    functions = []
+    for name, minimum, evaluate in functions_of(arguments):
+        runs = []
+        for number in range(arguments.seed, arguments.seed + arguments.seeds):
+            start = time.process_time()
+            best = search_smac.best_of(evaluate, arguments.trials, number)
+            runs.append({"seed": number, "best": best, "ms": 1e3 * (time.process_time() - start) / arguments.trials})
+            print(f"{name} with SMAC3 {smac.__version__}: {runs[-1]}", file=sys.stderr, flush=True)
+        functions.append({"name": name, "minimum": minimum, "runs": runs})
+    return {"version": smac.__version__, "functions": functions}
 
 
 def own_runs(arguments, method):
@@ -272,11 +290,11 @@ def main():
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--goals", action="store_true", help="functions of two goals")
     parser.add_argument("--table", type=Path, help="with --goals: a measured function, too")
-    parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna, in place of those that fit")
+    parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna or SMAC3, in place of those that fit")
     parser.add_argument("--optuna", choices=SAMPLERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.optuna:
-        print(json.dumps(optuna_runs(arguments)))
+        print(json.dumps((smac_runs if arguments.optuna.startswith("SMAC3") else optuna_runs)(arguments)))
     elif arguments.sweep is not None:
         compare_populations(arguments)
     elif arguments.program is None:

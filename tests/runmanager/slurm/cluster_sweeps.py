@@ -27,6 +27,7 @@ class ClusterSweeps:
         self.options = ["--slurm", f"program={arguments.task_program}"] if arguments.task_program else []
         self.found = []
         self.trials = arguments.trials
+        self.search_methods = arguments.searches or ("tpe", "hyperband", "population")
         torture_sweep.write_data(directory, small=False)
         sweep = json.loads((directory / "torture.json").read_text())
         del sweep["stop"]

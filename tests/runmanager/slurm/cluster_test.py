@@ -87,7 +87,7 @@ class ClusterTest(Disasters):
 
     def searches(self):
         """The same trials and bits as on one machine, with one of the tasks killed on the way."""
-        for method in ("tpe", "hyperband"):
+        for method in self.search_methods:
             sweep = torture_sweep.search_sweep(self.sweep_file, method) | {"name": "sweep"}
             sweep["slurm"] = sweep["slurm"] | {"tasks": 4}
             if method == "tpe":
@@ -125,6 +125,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short-runs", type=int, default=0)
     parser.add_argument("--trials", type=int, default=20, help="of the search by tpe")
+    parser.add_argument("--search", action="append", dest="searches", choices=torture_sweep.SEARCHES, help="default: tpe, hyperband, population")
     parser.add_argument("--most-of-ideal", type=float, default=1.3, help="what --short-runs may take, in times of the ideal")
     parser.add_argument("--only", action="append", choices=ClusterTest.USES + ClusterTest.DISASTERS)
     arguments = parser.parse_args()
