@@ -103,6 +103,10 @@ void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<Epoch
   record.epochs.clear();
   record.untrained.reset();
   for (const EpochRecord& epoch : epochs) add_epoch(record, epoch);
+  // Also those of the run that a member of a population is a copy of.
+  const auto begin = begins_.find(run);
+  if (begin != begins_.end() && !epochs.empty())
+    begin->second.run_seconds = epochs.back()["run_seconds"].value_or(0);
 }
 
 void SweepRecorder::end_epoch(std::size_t run, const EpochRecord& epoch) {

@@ -46,9 +46,6 @@ std::string search_text(const SweepSummary& summary, const std::vector<RunRecord
     text += fmt::format("; best: {} {:.6g}, {}", search.metric, *run_metric(runs[*best], *goal.metric),
                         runs[*best].name);
   }
-  if (const std::size_t front = front_runs(runs, goal).size(); front > 0)
-    text +=
-        fmt::format("\n{} of them {} not beaten in {}", front, front == 1 ? "is" : "are", goal_names(goal));
   if (!summary.search->reason.empty()) text += "\nNo more trials: " + summary.search->reason;
   return text;
 }

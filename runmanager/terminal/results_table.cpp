@@ -345,7 +345,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   if (best && all.size() > 1)
     notes.add(best_note(all[*best], goal, *best < runs.size(), options.unicode), kDim);
   if (!front.empty())
-    notes.add(fmt::format("{} no run is better in {}: {}", options.unicode ? "◆" : "+", goal_names(goal),
+    notes.add(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goal),
                           runs_text(front.size())),
               kDim);
   if (any_shared(runs)) notes.add("~ timed while runs shared the machine", kDim);

@@ -65,6 +65,7 @@ TEST_F(PopulationSearch, CopiesContinueTheBestMembersInThePlaceOfTheWorst) {
   EXPECT_EQ(count(sweep, RunStatus::kCompleted), 4U);
   EXPECT_EQ(count(sweep, RunStatus::kPruned), 2U);
   EXPECT_THAT(told_, HasSubstr("6 trials, 4 of them to the end; best: Loss/validation"));
+  EXPECT_THAT(told_, HasSubstr("6 runs took")) << "a copy's time begins with its own epochs";
   std::map<std::string, const RunRecord*> by_name;
   for (const RunRecord& run : sweep.runs) by_name[run.name] = &run;
   for (std::size_t i = 0; i < 6; ++i) {

@@ -149,7 +149,7 @@ TEST(ResultsTable, MarksTheFrontOfSeveralGoals) {
   EXPECT_THAT(lines[3], StartsWith("◆ b"));
   EXPECT_THAT(lines[4], StartsWith("  c"));
   EXPECT_EQ(lines[5], "  ★ highest validation accuracy, the first of 2 goals: 90.00%, optimizer=a");
-  EXPECT_EQ(lines[6], "  ◆ no run is better in validation accuracy and validation loss: 2 runs");
+  EXPECT_EQ(lines[6], "  ◆ not beaten in validation accuracy and validation loss: 2 runs");
   const auto plain =
       lines_of(results_table(searched_runs(), {"optimizer"}, {.unicode = false, .goal = goal}));
   EXPECT_THAT(plain[3], StartsWith("+ b"));
