@@ -13,6 +13,7 @@ build/optuna, if it is not there. The second form compares populations with rand
 Fashion-MNIST.
 """
 import argparse
+import importlib.metadata
 import json
 import math
 import os
@@ -150,7 +151,7 @@ def optuna_runs(arguments):
 def smac_runs(arguments):
     """Runs in Optuna's venv, too."""
     import search_smac
-    import smac
+    version = importlib.metadata.version("smac")
 
     functions = []
     for name, minimum, evaluate in functions_of(arguments):
@@ -159,9 +160,9 @@ def smac_runs(arguments):
             start = time.process_time()
             best = search_smac.best_of(evaluate, arguments.trials, number)
             runs.append({"seed": number, "best": best, "ms": 1e3 * (time.process_time() - start) / arguments.trials})
-            print(f"{name} with SMAC3 {smac.__version__}: {runs[-1]}", file=sys.stderr, flush=True)
+            print(f"{name} with SMAC3 {version}: {runs[-1]}", file=sys.stderr, flush=True)
         functions.append({"name": name, "minimum": minimum, "runs": runs})
-    return {"version": smac.__version__, "functions": functions}
+    return {"version": version, "functions": functions}
 
 
 def own_runs(arguments, method):
