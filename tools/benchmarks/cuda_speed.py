@@ -187,7 +187,7 @@ class Bench:
                 cases[case.name] = case
                 measure("kernels that overlap", case.name, choice, environment={"SWEEP_CUDA_OVERLAP": overlap})
         for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128"):
-            for choice, kernels in (("own", "own"), ("library", "library"), ("by shape", "")):
+            for choice, kernels in (("builtin", "builtin"), ("library", "library"), ("by shape", "")):
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": kernels})
 
     def run_all(self):

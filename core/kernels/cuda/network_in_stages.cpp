@@ -54,7 +54,7 @@ void require_equal_devices(const std::vector<Stage>& stages) {
 // used.
 std::size_t piece_unit(const Network& network, const UsedLibraries& libraries) {
   constexpr std::size_t kAlignedFloats = 64;
-  if (libraries.names.empty()) return 1;
+  if (libraries.empty()) return 1;
   std::size_t unit = kAlignedFloats / std::gcd(kAlignedFloats, element_count(network.input()));
   for (const Layer& layer : network.layers())
     unit = std::max(unit, kAlignedFloats / std::gcd(kAlignedFloats, element_count(layer.output)));
@@ -254,8 +254,8 @@ void NetworkInStages::make_stages(const std::vector<Stage>& stages, std::size_t 
     const FedArrays fed{.samples = s == 0, .targets = s + 1 == stages.size()};
     stages_.push_back(
         std::make_unique<PipelineStage>(network_, program, fed_samples, options_.placement, fed));
-    libraries_.policy = stages_.back()->program().libraries().policy;
-    libraries_.add(stages_.back()->program().libraries());
+    const UsedLibraries& used = stages_.back()->program().libraries();
+    libraries_.insert(used.begin(), used.end());
   }
   PipelineStage::link(stages_);
   PipelineStage::join_optimizers(stages_);

@@ -164,7 +164,7 @@ TEST(SeveralDevices, WorkWithLibraries) {
                                      {Way{.data = 2}, Way{.data = 2, .stages = 2}},
                                      {Way{.accumulate = 2}, Way{.accumulate = 2, .stages = 2}}}) {
     const std::string kernels = engine_of(kResidual, one)->kernels();
-    EXPECT_EQ(kernels.front(), '{');
+    EXPECT_NE(kernels, "builtin");
     EXPECT_EQ(engine_of(kResidual, several)->kernels(), kernels);
     EXPECT_TRUE(test::same_bits(train(kResidual, one), train(kResidual, several)))
         << text(kResidual, several);
