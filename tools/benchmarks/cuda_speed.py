@@ -14,6 +14,7 @@ does all that.
 """
 import argparse
 import dataclasses
+import json
 import re
 import shutil
 import subprocess
@@ -42,6 +43,8 @@ VARIANTS = {
     "compile": (["--data", "resident", "--compile", "--compile-mode", "reduce-overhead"], 3),
     "loader": (["--data", "loader"], 1),
 }
+# Steps over which the time of a kernel is a median, and the most seconds that a network and batch may take for that.
+KERNEL_STEPS, KERNEL_SECONDS = 200, 10
 QUICK_SAMPLES = 60
 SKIPPED = 77
 UNFINISHED = "what comes after these measurements: they ended early, or are still going on"
@@ -51,7 +54,7 @@ class Bench:
     def __init__(self, args, torch):
         self.args, self.torch = args, torch
         self.end = time.monotonic() + args.seconds
-        self.epochs, self.details, self.sweeps, self.choices, self.missing = {}, {}, {}, {}, []
+        self.epochs, self.details, self.sweeps, self.choices, self.kernels, self.missing = {}, {}, {}, {}, {}, []
         self.dataset = {"limit": QUICK_SAMPLES} if args.quick else {}
         self.save = lambda: None  # writes what has been measured
 
@@ -96,6 +99,15 @@ class Bench:
             measured["device_seconds"] += [e["device_seconds"] for e in record["epochs"] if "device_seconds" in e]
             measured["placement"] = record["placement"]
         return [epoch["epoch_seconds"] for epoch in record["epochs"]]
+
+    def measure_kernels(self):
+        """Measures each kernel of a training step by events."""
+        for case in (case for case in self.args.cases if case.network == "fashion-cnn" and case.batch <= 10000):
+            command = [self.args.engine_benchmark, "--device", self.args.device, "--network", case.path, "--batch",
+                       self.scale_down(case).batch, "--kernel-times", 3 if self.args.quick else KERNEL_STEPS]
+            found = self.attempt(f"{case.name}, kernels", lambda: json.loads(run(command, timeout=KERNEL_SECONDS)))
+            if found:
+                self.kernels[case.name] = found
 
     def run_peer(self, command):
         return run(command, timeout=max(1, min(self.args.peer_seconds, self.seconds_left())))
@@ -192,6 +204,8 @@ class Bench:
 
     def run_all(self):
         """Measures everything."""
+        if self.args.device == "cuda":
+            self.measure_kernels()
         for number in range(self.args.rounds):
             self.measure_epochs(number)
             if not self.args.only:
