@@ -125,6 +125,14 @@ with tempfile.TemporaryDirectory() as folder:
     peer = cuda_speed.torch_command(argparse.Namespace(threads=1), cuda_speed.CASES[0])
     expect("--shuffle" in peer, f"PyTorch does not shuffle: {peer}")
 
+    # A GPU that hangs does not take the time of everything else.
+    hanging = work / "hanging"
+    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
+    hanging.chmod(0o755)
+    cuda_speed.LIMITS_SECONDS = 1
+    facts = cuda_speed.gpu_facts(argparse.Namespace(device="cuda", device_limits=hanging, sweep=sweep))
+    expect(facts["limits"] == "they took longer than 1 s", f"limits that hang: {facts}")
+
     # Without a GPU nothing is measured, and it says why.
     devices = subprocess.run([sweep, "devices"], capture_output=True, text=True).stdout
     if "cannot be used" in devices:

@@ -45,6 +45,7 @@ VARIANTS = {
 }
 # Steps over which the time of a kernel is a median, and the most seconds that a network and batch may take for that.
 KERNEL_STEPS, KERNEL_SECONDS = 200, 10
+LIMITS_SECONDS = 20  # for the GPU's limits
 QUICK_SAMPLES = 60
 SKIPPED = 77
 UNFINISHED = "what comes after these measurements: they ended early, or are still going on"
@@ -227,8 +228,11 @@ def gpu_facts(args):
         if asked.returncode == 0 and asked.stdout:
             facts = dict(zip(names, (value.strip() for value in asked.stdout.splitlines()[0].split(","))))
     if args.device_limits and args.device == "cuda":
-        asked = subprocess.run([args.device_limits], capture_output=True, text=True)
-        facts["limits"] = machine.parsed(asked.stdout) if asked.returncode == 0 else asked.stderr.strip()
+        try:
+            asked = subprocess.run([args.device_limits], capture_output=True, text=True, timeout=LIMITS_SECONDS)
+            facts["limits"] = machine.parsed(asked.stdout) if asked.returncode == 0 else asked.stderr.strip()
+        except subprocess.TimeoutExpired:
+            facts["limits"] = f"they took longer than {LIMITS_SECONDS} s"
     facts["devices"] = run([args.sweep, "devices"]).strip().splitlines()
     return facts
 
