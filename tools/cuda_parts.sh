@@ -149,7 +149,7 @@ run_cuda_parts() {
     [ "$minutes" = 0 ] || part benchmark measure
   fi
   if [ -n "$sanitizer" ]; then
-    for tool in memcheck initcheck racecheck; do part "$tool" sanitize "$sanitize_seconds" $tool own; done
+    for tool in memcheck initcheck racecheck; do part "$tool" sanitize "$sanitize_seconds" $tool builtin; done
     part memcheck-library sanitize "$sanitize_seconds" memcheck library
   fi
   rm -f "$results/.seen.txt"

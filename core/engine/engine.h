@@ -137,9 +137,8 @@ class Engine {
   /// device's layout. Empty if the engine cannot measure. Throws as train().
   virtual std::vector<LayerProfile> profile(const Batch& /*batch*/) { return {}; }
 
-  /// Says by which kernels the engine trains, where others would give other bits; empty if there are no
-  /// others. An engine that returns another text for the same network, because the device or its libraries
-  /// are others, has results with other bits.
+  /// Names the kernels that compute the network, where others would give other bits: "builtin", or libraries
+  /// with their versions, and their device. Empty if there are no others.
   virtual std::string kernels() const { return {}; }
 
   /// Returns the sums since the last call and resets them. Waits for the device.
@@ -189,9 +188,14 @@ class Engine {
   virtual void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) = 0;
 };
 
+/// What kernels() says of a library that adds in another order each time.
+inline constexpr std::string_view kInAnyOrder = " in any order";
+
 /// Whether two engines with these kernels() give the same bits for the same work, in this or in another
 /// process. Always true unless EngineOptions::deterministic was false.
-bool is_deterministic(std::string_view kernels);
+inline bool is_deterministic(std::string_view kernels) {
+  return kernels.find(kInAnyOrder) == std::string_view::npos;
+}
 
 /// Compiles `network`, which is copied, for options.device. Throws DeviceError, with the
 /// reason, if the device cannot be used; ConfigError if its engine does not implement a layer.

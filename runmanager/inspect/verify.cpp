@@ -104,6 +104,11 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
                                         std::string_view(key) == "dataset" ? "data set" : key, old.dump(),
                                         now.dump()));
   }
+  // Earlier versions had them in checkpoints only.
+  if (!before.kernels.empty() && before.kernels != after.kernels)
+    differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
+                                      before.kernels,
+                                      after.kernels.empty() ? "not recorded" : after.kernels));
   if (after.status == RunStatus::kCompleted && before.best_epoch != after.best_epoch)
     differences.emplace_back("the best epoch is another one now");
   if (after.status != RunStatus::kCompleted) {
@@ -126,11 +131,6 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
 // Compares the tensors of two checkpoints: weights and optimizer state.
 void compare_weights(const fs::path& before, const fs::path& after, std::vector<std::string>& differences) {
   const TensorFile old = read_safetensors(before), now = read_safetensors(after);
-  const std::string old_kernels = kernels_of(old), new_kernels = kernels_of(now);
-  if (old_kernels != new_kernels)
-    differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
-                                      old_kernels.empty() ? "not recorded" : old_kernels,
-                                      new_kernels.empty() ? "not recorded" : new_kernels));
   const TensorIndex index(now);
   for (const NamedTensor& tensor : old.tensors) {
     const NamedTensor* other = index.find(tensor.name);
@@ -170,12 +170,12 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
     return {.name = record.name,
             .not_compared = "it was trained by another program's loop, which only that program can repeat"};
   const fs::path before = options.directory / record.name / kCheckpointFile;
-  if (const std::string kernels = kernels_of(read_safetensors(before)); !is_deterministic(kernels)) {
+  if (!is_deterministic(record.kernels)) {
     return {
         .name = record.name,
         .not_compared = fmt::format("trained with \"deterministic\": false, by kernels that give other bits "
                                     "each time: {}",
-                                    kernels)};
+                                    record.kernels)};
   }
   const TemporaryFolder scratch(fs::temp_directory_path() / "sweep-verify.");
   std::ostringstream ignored;

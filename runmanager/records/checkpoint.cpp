@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
-constexpr const char* kKernels = "kernels";
+constexpr const char* kKernels = "kernels";  // in files of earlier versions
 constexpr const char* kHeaderChecksum = "header_crc32c";
 // As earlier versions wrote it: without epoch, step_count and the tensors' names.
 constexpr const char* kEarlierChecksum = "progress_crc32c";
@@ -117,9 +117,17 @@ const std::string& required_metadata(const TensorFile& file, const std::string& 
   return found->second;
 }
 
+// What earlier versions kept outside the record; "" if there is nothing.
+std::string earlier_kernels(const TensorFile& file) {
+  const auto found = file.metadata.find(kKernels);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
 RunProgress progress_of(const TensorFile& file) {
   Json json = parse_json_text(required_metadata(file, "progress"), "its progress");
   Json& record = json.at("record");
+  if (const std::string kernels = earlier_kernels(file); !kernels.empty())
+    record["kernels"] = kernels == "own" ? "builtin" : kernels;
   record["config"] = parse_json_text(required_metadata(file, "config"), "its config");
   record["provenance"] = parse_json_text(required_metadata(file, "provenance"), "its provenance");
   record["epochs"] = Json::array();
@@ -158,7 +166,7 @@ void check_checksums(const TensorFile& file) {
   if (file.metadata.contains(kEarlierChecksum)) {
     expected = file.metadata.at(kEarlierChecksum);
     const std::uint32_t parts[] = {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
-                                   crc32c(kernels_of(file))};
+                                   crc32c(earlier_kernels(file))};
     found = joined_checksum(parts);
   } else {
     expected = required_metadata(file, kHeaderChecksum);
@@ -180,7 +188,6 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
                                                     std::string(kOptimizerPrefix) + name + "/")});
   }
   state.step_count = std::stoll(required_metadata(file, "step_count"));
-  state.kernels = kernels_of(file);
   return checkpoint;
 }
 
@@ -261,16 +268,8 @@ std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path) {
   }
 }
 
-std::string kernels_of(const TensorFile& file) {
-  const auto found = file.metadata.find(kKernels);
-  return found == file.metadata.end() ? "" : found->second;
-}
-
 TrainingState capture_state(const Engine& engine) {
-  return {{engine.parameters(), engine.buffers()},
-          engine.optimizer_state(),
-          engine.step_count(),
-          engine.kernels()};
+  return {{engine.parameters(), engine.buffers()}, engine.optimizer_state(), engine.step_count()};
 }
 
 void restore_state(Engine& engine, const TrainingState& state) {
@@ -305,7 +304,6 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
                    {"step_count", std::to_string(state.step_count)},
                    {"progress", metadata.progress},
                    {"crc32c", std::to_string(checksum(file))}};
-  if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
   file.metadata[kHeaderChecksum] =
       header_checksum(file, metadata.epochs.crc, metadata.config.crc, metadata.provenance.crc);
   file.escaped_metadata = {{"config", metadata.config.escaped},

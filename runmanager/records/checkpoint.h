@@ -30,12 +30,11 @@ struct TrainingState {
   Weights weights;
   std::vector<OptimizerState> optimizer;
   std::int64_t step_count = 0;
-  std::string kernels = {};  // Engine::kernels(): other kernels could train other bits
 };
 
 TrainingState capture_state(const Engine& engine);
-/// The inverse of capture_state(), for an engine of the same network and optimizer. Does not set `kernels`,
-/// which the engine must have been made with. Throws ConfigError for another optimizer.
+/// The inverse of capture_state(), for an engine of the same network and optimizer. Throws ConfigError for
+/// another optimizer.
 void restore_state(Engine& engine, const TrainingState& state);
 
 struct Checkpoint {
@@ -66,8 +65,7 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
 
 /// Replaces `path` atomically. Weights have their names in PyTorch's state_dict, so that torch can load them.
 /// The optimizer's arrays are called "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 1), step_count, kernels (if the engine has any), config, provenance, epochs, progress, and checksums
-/// of all of them. Throws IoError.
+/// from 1), step_count, config, provenance, epochs, progress, and checksums of all of them. Throws IoError.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
                       const CheckpointMetadata& metadata, Survives survives);
 
@@ -89,9 +87,6 @@ std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 /// last_epoch_of() the checkpoint at `path`; none if the file is missing or any bit of it is damaged. Throws
 /// ReadError if it cannot be read.
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path);
-
-/// Engine::kernels() of the engine that wrote the checkpoint; "" if it had none.
-std::string kernels_of(const TensorFile& checkpoint);
 
 /// Reads weights for `network` from a safetensors file. Ignores optimizer state and PyTorch's
 /// num_batches_tracked. Throws DataError that lists every missing, unexpected and misshaped tensor.

@@ -59,6 +59,7 @@ struct RunRecord {
   std::optional<double> run_seconds;          // of the whole run; none before its end
   std::optional<double> setup_seconds;    // part of run_seconds before the first epoch: engine, data, graphs
   std::string placement;                  // of the samples, "device" or "host", where that differs
+  std::string kernels = {};               // Engine::kernels(): others could train other bits
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
   std::optional<std::string> error;       // why it failed, was skipped, interrupted or pruned
   std::string stop_reason = {};           // why a completed run ended before its last epoch; "" if it did not

@@ -120,6 +120,7 @@ Json record_json(const RunRecord& run, RecordParts parts) {
   if (run.best_epoch) json["best_epoch"] = *run.best_epoch;
   json["device"] = run.device;
   json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
+  if (!run.kernels.empty()) json["kernels"] = run.kernels;
   json["jobs"] = run.jobs;
   if (all && !run.event_files.empty()) json["events"] = run.event_files;
   if (all) json["provenance"] = run.provenance;
@@ -210,6 +211,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.run_seconds = optional_number(json.at("seconds"), "run");
     run.setup_seconds = optional_number(json.at("seconds"), "setup");
     run.placement = optional_text(json, "placement");
+    run.kernels = optional_text(json, "kernels");
     run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
     if (json.contains("stopped")) run.stop_reason = json["stopped"].at("reason").get<std::string>();

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/file.h"
@@ -95,6 +96,9 @@ class RunRecorder {
   /// Before the first epoch: seconds of the setup that all epochs share, and where Engine::prepare() put the
   /// samples. A resumed run keeps the setup time of its first start.
   void track_setup(double seconds, std::optional<Placement> placement = {});
+
+  /// Before the first epoch: Engine::kernels().
+  void track_kernels(std::string kernels) { record_.kernels = std::move(kernels); }
 
   /// Before the first epoch: sums over the validation set, which make epoch 0, and target_variation() of its
   /// samples. Writes its scalars and returns its record.

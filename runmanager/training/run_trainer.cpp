@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -109,7 +110,7 @@ class RunTrainer {
     std::string& problem = point.problem;
     // The engine comes before the files: with other kernels the run has to start from the beginning, which
     // removes what the earlier start has written.
-    if (old && !makes_same_engine(old->state.kernels, problem)) old.reset();
+    if (old && !makes_same_engine(old->progress.record.kernels, problem)) old.reset();
     if (old) {
       try {
         if (options_.owner)
@@ -146,7 +147,6 @@ class RunTrainer {
       epoch_ = recorder_->inherit(start.progress.record, schedule_);
       steps_ = start.progress.position.batches;
       resumed_ = std::move(start.state);
-      resumed_->kernels.clear();  // As with other initial weights, any will do.
       log_->info("continues {} after epoch {}", start.progress.record.name, epoch_);
     } else {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
@@ -171,12 +171,12 @@ class RunTrainer {
   }
 
   // Makes the engine, which is to have the kernels that have trained the run so far. Returns false and sets
-  // `problem` if there are others now, whose bits may differ. An engine that cannot be made is left to
-  // train(), which reports why.
+  // `problem` if there are others now, whose bits may differ. If it cannot be made, train() reports why.
   bool makes_same_engine(const std::string& kernels, std::string& problem) {
     try {
       engine_ = make_engine();
     } catch (const std::exception&) {
+      not_made_ = std::current_exception();
       return true;
     }
     if (engine_->kernels() == kernels) return true;
@@ -194,12 +194,11 @@ class RunTrainer {
   // Returns whether the run is finished; else it has paused.
   bool train() {
     const double begin = options_.clock();
+    if (not_made_) std::rethrow_exception(not_made_);
     if (!engine_) engine_ = make_engine();
-    if (const std::string kernels = engine_->kernels(); !kernels.empty()) log_->info("kernels: {}", kernels);
+    recorder_->track_kernels(engine_->kernels());
+    if (!record_.kernels.empty()) log_->info("kernels: {}", record_.kernels);
     if (resumed_) {
-      if (!resumed_->kernels.empty() && engine_->kernels() != resumed_->kernels)
-        throw DeviceError(fmt::format("{}: the kernels of the checkpoint could not be had, start again",
-                                      run_.device.name()));
       restore_state(*engine_, *resumed_);
       resumed_.reset();
     } else {
@@ -380,6 +379,7 @@ class RunTrainer {
   std::optional<RunRecorder> recorder_;      // refers to loader_ and record_
   std::optional<RunEvaluation> evaluation_;  // refers to recorder_
   std::unique_ptr<Engine> engine_;
+  std::exception_ptr not_made_;  // why begin() has no engine
   std::optional<LogFile> log_;
   std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
   std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -61,9 +62,12 @@ struct KernelType {
   std::vector<std::size_t> parameter_bytes;
   void (*early)(const void* kernel, void** arguments);
   void (*call)(const void* kernel, void** arguments);
+  const char* name;  // of the kernel's type, as the compiler has it
 };
 /// Before each launch of `kernel`; the first type that it is registered with counts. Thread-safe.
 void register_kernel(const void* kernel, const KernelType& type);
+/// Throws std::logic_error if `kernel` is not registered.
+const KernelType& type_of(const void* kernel);
 
 /// A kernel that was put on a stream, with its own copy of the arguments.
 struct KernelLaunch {
@@ -87,15 +91,17 @@ void call_kernel(const void* kernel, void** arguments) {
 
 template <class... Parameters>
 KernelType kernel_type(void (*)(Parameters...)) {
-  return {{sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>};
+  return {
+      {sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>, typeid(void (*)(Parameters...)).name()};
 }
 
 /// The host's form of functor_kernel<Functor>(), which is not called itself.
 template <class Functor>
 KernelType functor_type() {
-  KernelType type{{sizeof(Functor)}, nullptr, [](const void*, void** arguments) {
-                    (*static_cast<const Functor*>(arguments[0]))();
-                  }};
+  KernelType type{{sizeof(Functor)},
+                  nullptr,
+                  [](const void*, void** arguments) { (*static_cast<const Functor*>(arguments[0]))(); },
+                  typeid(Functor).name()};
   if constexpr (requires(const Functor& functor) { functor.load_early(); }) {
     type.early = [](const void*, void** arguments) {
       static_cast<const Functor*>(arguments[0])->load_early();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/benchmarks/cuda_speed.py from end to end, with few samples: on the CPU, and on the host in a GPU's place.
 
-  cuda_bench_test.py SOURCE_FOLDER SWEEP SWEEP_ON_CUDA_HOST [ENGINE_BENCHMARK]
+  cuda_bench_test.py SOURCE_FOLDER SWEEP SWEEP_ON_CUDA_HOST [ENGINE_BENCHMARK ENGINE_BENCHMARK_ON_CUDA_HOST]
 
 Exit codes: 0 all is as it should be, 1 it is not, 77 there is no Fashion-MNIST.
 """
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 source, sweep, stand_in = sys.argv[1:4]
-engine_benchmark = sys.argv[4] if len(sys.argv) > 4 else None
+engine_benchmark, stand_in_benchmark = sys.argv[4:6] if len(sys.argv) > 4 else (None, None)
 for program in sys.argv[2:]:
     if not os.access(program, os.X_OK):
         sys.exit(f"there is no program {program}; build it first")
@@ -31,7 +31,7 @@ def expect(good, what):
 def bench(results, program, *options):
     """The tables, what JSON has of them, and how it ended."""
     done = subprocess.run([sys.executable, "-B", f"{source}/tools/benchmarks/cuda_speed.py", "--sweep", program,
-                           "--engine-benchmark", engine_benchmark or "none", "--quick", "--no-peers", "--results",
+                           "--engine-benchmark", (stand_in_benchmark if program == stand_in else engine_benchmark) or "none", "--quick", "--no-peers", "--results",
                            str(results), *options], capture_output=True, text=True)
     if done.returncode != 0:
         return "", {}, done
@@ -63,7 +63,20 @@ with tempfile.TemporaryDirectory() as folder:
 
     text, result, done = bench(work / "stand-in", stand_in, "--only", "CNN, 100")
     expect(done.returncode == 0, f"on the stand-in: exit code {done.returncode}: {done.stderr}")
-    expect(not result.get("missing"), f"on the stand-in: missing {result.get('missing')}")
+    if engine_benchmark:
+        expect(not result.get("missing"), f"on the stand-in: missing {result.get('missing')}")
+        # Batches of --quick are so small that one kernel replaces several.
+        for case in ("CNN, 100", "CNN, 1000", "CNN, 10000"):
+            times = result.get("kernels", {}).get(case, {})
+            kernels = {kernel["name"].split("<")[0]: kernel["us"] for kernel in times.get("kernels", [])}
+            expect(len(kernels) == 3 and 0 < min(kernels.values()) <= max(kernels.values()) < times["step_us"],
+                   f"on the stand-in: kernels of {case}: {times}")
+            expect({"ConvPoolStackKernel", "StackStepKernel"} <= kernels.keys(), f"on the stand-in: names of kernels: {times}")
+            expect(f"| {case} | StackStepKernel" in text, f"on the stand-in: kernels of {case} are not in the tables")
+    devices = subprocess.run([stand_in_benchmark or "true", "--device", "cpu", "--kernel-times", "1", "--batch", "2", "--network",
+                              f"{source}/sweeps/networks/fashion-cnn.json"], capture_output=True, text=True)
+    expect(not stand_in_benchmark or (devices.returncode == 2 and "no kernel was seen" in devices.stderr),
+           f"kernels of the CPU: {devices.returncode}, {devices.stderr}")
     details = result.get("details", {}).get("CNN, 1000", {})
     expect(details.get("placement") == "device", f"on the stand-in: {details}")
     for key in ("setup_seconds", "device_seconds"):
@@ -73,7 +86,7 @@ with tempfile.TemporaryDirectory() as folder:
               ("steps in a graph", "CNN, 100"): ["1", "16", "4", "64"],
               ("kernels that overlap", "CNN, 100"): ["no", "yes"],
               ("kernels that overlap", "CNN, 257"): ["no", "yes"],
-              ("kernels", "CNN, 1000"): ["by shape", "library", "own"]}
+              ("kernels", "CNN, 1000"): ["builtin", "by shape", "library"]}
     for key, programs in wanted.items():
         expect(choices.get(key) == programs, f"on the stand-in: {key}: {choices.get(key)}")
 
@@ -111,6 +124,14 @@ with tempfile.TemporaryDirectory() as folder:
     import cuda_speed
     peer = cuda_speed.torch_command(argparse.Namespace(threads=1), cuda_speed.CASES[0])
     expect("--shuffle" in peer, f"PyTorch does not shuffle: {peer}")
+
+    # A GPU that hangs does not take the time of everything else.
+    hanging = work / "hanging"
+    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
+    hanging.chmod(0o755)
+    cuda_speed.LIMITS_SECONDS = 1
+    facts = cuda_speed.gpu_facts(argparse.Namespace(device="cuda", device_limits=hanging, sweep=sweep))
+    expect(facts["limits"] == "they took longer than 1 s", f"limits that hang: {facts}")
 
     # Without a GPU nothing is measured, and it says why.
     devices = subprocess.run([sweep, "devices"], capture_output=True, text=True).stdout

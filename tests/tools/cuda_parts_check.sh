@@ -110,9 +110,9 @@ grep -q 'got "soon", want a number of minutes' "$work/told" || fail "--minutes s
 
 # Sanitizers: at the end, on request, each with its limit.
 SANITIZERS=work parts 0 --sanitize 60
-expect "sanitizers" <(tail -n 4 "$calls") 'memcheck layers cuda own; devices overlap kernels layers rest
-initcheck layers cuda own; devices overlap kernels layers rest memcheck
-racecheck layers cuda own; devices overlap kernels layers rest memcheck initcheck
+expect "sanitizers" <(tail -n 4 "$calls") 'memcheck layers cuda builtin; devices overlap kernels layers rest
+initcheck layers cuda builtin; devices overlap kernels layers rest memcheck
+racecheck layers cuda builtin; devices overlap kernels layers rest memcheck initcheck
 memcheck layers cuda library; devices overlap kernels layers rest memcheck initcheck racecheck'
 SANITIZERS=unsupported parts 0 --sanitize 60
 outcome memcheck skipped

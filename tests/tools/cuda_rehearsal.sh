@@ -24,9 +24,15 @@ cp "$build/tests/cuda_host_layer_tests" "$here/build/tests/cuda_kernel_tests.hos
 # As on a GPU, it has nothing but the tests of kernels and of overlap: no rest.
 printf '%s\n' '#!/bin/bash' 'case "$*" in *gtest_filter=-*) exit 0 ;; esac' 'exec "$0.host" "$@"' >"$here/build/tests/cuda_kernel_tests"
 cp "$build/tests/cuda_on_host_program_tests" "$here/build/tests/cuda_program_tests"
-printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=0' \
+# Epochs of larger networks would take minutes.
+if [ -e "$build/tests/engine_benchmark_on_cuda_host" ]; then
+  cp "$build/tests/engine_benchmark_on_cuda_host" "$here/build/tests/engine_benchmark.host"
+  printf '%s\n' '#!/bin/bash' 'case "$*" in *--kernel-times*) exec "$0.host" "$@" ;; esac' 'exit 1' >"$here/build/tests/engine_benchmark"
+  chmod +x "$here/build/tests/engine_benchmark"
+fi
+printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=builtin GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=0' \
   $'tests/engine_tests\tSWEEP_CUDA_KERNELS=library GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=1' \
-  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=own SWEEP_CUDA_OVERLAP=0 GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=2' \
+  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=builtin SWEEP_CUDA_OVERLAP=0 GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=2' \
   $'tests/cuda_kernel_tests\t' $'tests/cuda_program_tests\t' >"$here/build/gpu-tests.txt"
 mv "$here/tools/bench" "$here/tools/bench.whole"
 printf '#!/bin/bash\nexec "$0.whole" "$@" --quick\n' >"$here/tools/bench"
@@ -51,3 +57,4 @@ for part in devices overlap kernels layers rest benchmark; do
   line=$(grep "^$part " "$results/summary.txt") || fail "$part had no turn"
   [[ $line != *FAILED* ]] || fail "$part failed: $(tail "$results/$part.txt")"
 done
+[ ! -e "$here/build/tests/engine_benchmark" ] || grep -q '| StackStepKernel' "$results"/*-cuda.md || fail "there are no times of kernels"

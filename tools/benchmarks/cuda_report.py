@@ -58,6 +58,14 @@ def detail_table(details):
                f"{note.get('placement') or 'the host'} |")
 
 
+def kernel_table(kernels):
+    yield "| network, batch | kernel | µs |"
+    yield "|---|---|---|"
+    for name, found in kernels.items():
+        yield from (f"| {name} | {kernel['name']} | {kernel['us']:.1f} |" for kernel in found["kernels"])
+        yield f"| {name} | from the first event to the last | {found['step_us']:.1f} |"
+
+
 def sweep_lines(sweeps):
     whole, runs = statistics.median(sweeps["sweep"]), statistics.median(sweeps["runs"])
     yield f"The {sweeps['count']} runs of cpu-vs-cuda.json on this device, with all logs:"
@@ -120,6 +128,9 @@ def report(bench, about, facts, torch, seconds):
              "Time of an epoch:", "", *epoch_table(bench), ""]
     if bench.details:
         lines += [*detail_table(bench.details), ""]
+    if bench.kernels:
+        lines += ["Kernels of a training step, by events before and after each, so that none overlaps (medians):", "",
+                  *kernel_table(bench.kernels), ""]
     if bench.sweeps.get("sweep"):
         lines += [*sweep_lines(bench.sweeps), ""]
     lines += choice_tables(bench.choices)
@@ -132,7 +143,7 @@ def as_json(bench, about, facts, torch):
     return {"date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "gpu": facts,
             "rounds": bench.args.rounds, "quick": bench.args.quick,
             "versions": {"sweep": bench.args.commit, "pytorch": torch}, "unit": "seconds", "wanted": TARGETS,
-            "epochs": bench.epochs, "details": bench.details, "sweeps": bench.sweeps,
+            "epochs": bench.epochs, "details": bench.details, "kernels": bench.kernels, "sweeps": bench.sweeps,
             "choices": [{"what": group, "case": name, "epochs": programs}
                         for (group, name), programs in bench.choices.items()],
             "missing": bench.missing}

@@ -14,6 +14,7 @@ does all that.
 """
 import argparse
 import dataclasses
+import json
 import re
 import shutil
 import subprocess
@@ -42,6 +43,9 @@ VARIANTS = {
     "compile": (["--data", "resident", "--compile", "--compile-mode", "reduce-overhead"], 3),
     "loader": (["--data", "loader"], 1),
 }
+# Steps over which the time of a kernel is a median, and the most seconds that a network and batch may take for that.
+KERNEL_STEPS, KERNEL_SECONDS = 200, 10
+LIMITS_SECONDS = 20  # for the GPU's limits
 QUICK_SAMPLES = 60
 SKIPPED = 77
 UNFINISHED = "what comes after these measurements: they ended early, or are still going on"
@@ -51,7 +55,7 @@ class Bench:
     def __init__(self, args, torch):
         self.args, self.torch = args, torch
         self.end = time.monotonic() + args.seconds
-        self.epochs, self.details, self.sweeps, self.choices, self.missing = {}, {}, {}, {}, []
+        self.epochs, self.details, self.sweeps, self.choices, self.kernels, self.missing = {}, {}, {}, {}, {}, []
         self.dataset = {"limit": QUICK_SAMPLES} if args.quick else {}
         self.save = lambda: None  # writes what has been measured
 
@@ -96,6 +100,15 @@ class Bench:
             measured["device_seconds"] += [e["device_seconds"] for e in record["epochs"] if "device_seconds" in e]
             measured["placement"] = record["placement"]
         return [epoch["epoch_seconds"] for epoch in record["epochs"]]
+
+    def measure_kernels(self):
+        """Measures each kernel of a training step by events."""
+        for case in (case for case in self.args.cases if case.network == "fashion-cnn" and case.batch <= 10000):
+            command = [self.args.engine_benchmark, "--device", self.args.device, "--network", case.path, "--batch",
+                       self.scale_down(case).batch, "--kernel-times", 3 if self.args.quick else KERNEL_STEPS]
+            found = self.attempt(f"{case.name}, kernels", lambda: json.loads(run(command, timeout=KERNEL_SECONDS)))
+            if found:
+                self.kernels[case.name] = found
 
     def run_peer(self, command):
         return run(command, timeout=max(1, min(self.args.peer_seconds, self.seconds_left())))
@@ -187,11 +200,13 @@ class Bench:
                 cases[case.name] = case
                 measure("kernels that overlap", case.name, choice, environment={"SWEEP_CUDA_OVERLAP": overlap})
         for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128"):
-            for choice, kernels in (("own", "own"), ("library", "library"), ("by shape", "")):
+            for choice, kernels in (("builtin", "builtin"), ("library", "library"), ("by shape", "")):
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": kernels})
 
     def run_all(self):
         """Measures everything."""
+        if self.args.device == "cuda":
+            self.measure_kernels()
         for number in range(self.args.rounds):
             self.measure_epochs(number)
             if not self.args.only:
@@ -213,8 +228,11 @@ def gpu_facts(args):
         if asked.returncode == 0 and asked.stdout:
             facts = dict(zip(names, (value.strip() for value in asked.stdout.splitlines()[0].split(","))))
     if args.device_limits and args.device == "cuda":
-        asked = subprocess.run([args.device_limits], capture_output=True, text=True)
-        facts["limits"] = machine.parsed(asked.stdout) if asked.returncode == 0 else asked.stderr.strip()
+        try:
+            asked = subprocess.run([args.device_limits], capture_output=True, text=True, timeout=LIMITS_SECONDS)
+            facts["limits"] = machine.parsed(asked.stdout) if asked.returncode == 0 else asked.stderr.strip()
+        except subprocess.TimeoutExpired:
+            facts["limits"] = f"they took longer than {LIMITS_SECONDS} s"
     facts["devices"] = run([args.sweep, "devices"]).strip().splitlines()
     return facts
 

@@ -4,6 +4,7 @@
 //   --device NAME   device of the engine (default cpu)
 //   --placement NAME   memory of the samples: auto, device, host
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
+//   --kernel-times STEPS   instead of all that, the time of each kernel of a step on CUDA, in JSON
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -19,6 +20,9 @@
 #include "runmanager/sweepfile/config_reader.h"
 #include "tools/benchmarks/fma_peak.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
+#if defined(SWEEP_KERNEL_TIMES)
+#include "tools/benchmarks/kernel_times.h"
+#endif
 
 namespace {
 
@@ -49,13 +53,18 @@ Network load_network(const Case& c) {
   return Network(network_of(network), c.input);
 }
 
-// FLOP/s count every operation of the layers' formulas, even those that kernels avoid.
-void train(benchmark::State& state, const Case& c, EngineOptions options) {
-  const Network network = load_network(c);
+std::unique_ptr<Engine> new_engine(const Network& network, const Case& c, EngineOptions options) {
   options.batch_size = c.batch_size;
   options.optimizer = AdamOptions{};
-  const auto engine = make_engine(network, options);
+  auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 1));
+  return engine;
+}
+
+// FLOP/s count every operation of the layers' formulas, even those that kernels avoid.
+void train(benchmark::State& state, const Case& c, const EngineOptions& options) {
+  const Network network = load_network(c);
+  const auto engine = new_engine(network, c, options);
   DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size, .shuffle = true});
   engine->prepare(loader.samples(), {});
   std::uint32_t number = 0;
@@ -70,6 +79,30 @@ void train(benchmark::State& state, const Case& c, EngineOptions options) {
   using benchmark::Counter;
   state.counters["images/s"] = Counter(images, Counter::kIsRate);
   state.counters["dense_FLOP/s"] = Counter(images * network.training_flops(), Counter::kIsRate);
+}
+
+// Steps one by one, over one batch that is on the device; the first ones are for warm-up.
+void print_kernel_times([[maybe_unused]] const Case& c, [[maybe_unused]] const EngineOptions& options,
+                        [[maybe_unused]] int steps) {
+#if defined(SWEEP_KERNEL_TIMES)
+  const Network network = load_network(c);
+  KernelTimes times;
+  const auto engine = new_engine(network, c, options);
+  DataLoader loader(random_samples({c.network, c.input, c.batch_size, c.batch_size}, network.output()[0]),
+                    {.batch_size = c.batch_size});
+  loader.begin_epoch(0);
+  const Batch& batch = *loader.next();
+  for (int step = -(steps + 9) / 10; step < steps; ++step) {
+    engine->train(batch, 1e-4);
+    engine->take_totals();  // Waits for the device.
+    if (step >= 0) times.add_step();
+  }
+  nlohmann::ordered_json json = {{"network", network.name()}, {"batch", c.batch_size}};
+  json.update(times.json());
+  std::cout << json.dump() << "\n";
+#else
+  throw ConfigError("--kernel-times: this build has no CUDA");
+#endif
 }
 
 void peak(benchmark::State& state, int threads) {
@@ -130,6 +163,10 @@ int run(int argc, char** argv) {
     cases = {{*network, parse_shape(extract_flag(arguments, "--input").value_or("1,28,28")),
               std::stoul(extract_flag(arguments, "--batch").value_or("100")),
               std::stoul(extract_flag(arguments, "--samples").value_or("1000"))}};
+  }
+  if (const auto steps = extract_flag(arguments, "--kernel-times")) {
+    for (const Case& c : cases) print_kernel_times(c, options, std::stoi(*steps));
+    return 0;
   }
   int count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());

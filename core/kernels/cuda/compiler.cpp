@@ -40,7 +40,7 @@ class Compiler {
         rule_(rule),
         stage_(stage),
         fused_(fuse_layers(network, stage)) {
-    compiled_.plan = MemoryPlan(stage.in_pieces);
+    compiled_.plan = MemoryPlan(stage.in_micro_batches);
   }
 
   CompiledNetwork compile() {

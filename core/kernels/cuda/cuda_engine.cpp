@@ -67,7 +67,7 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
     }
     if (!resident && samples.set != nullptr)
       trained_.feed().allocate_staging(trained_.stream(), *samples.set);
-    // An evaluation goes in pieces as long as what is trained at once.
+    // A pass of an evaluation is as long as one of a training.
     const std::size_t size =
         task == Task::kEvaluate ? trained_.largest_pass() : std::size_t{options_.batch_size};
     const auto whole = static_cast<std::int64_t>(samples.count / size);

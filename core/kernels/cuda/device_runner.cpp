@@ -79,8 +79,8 @@ void DeviceRunner::flush() {
 
 void DeviceRunner::evaluate(const Batch& batch) {
   const StepInput input = step_input(batch, loss_);
-  for_each_piece(batch, pass_size_,
-                 [&](const Batch& piece, std::size_t /*begin*/) { add(Task::kEvaluate, piece, input); });
+  for_each_pass(batch, pass_size_,
+                [&](const Batch& rows, std::size_t /*begin*/) { add(Task::kEvaluate, rows, input); });
 }
 
 void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
@@ -88,11 +88,10 @@ void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<flo
   const StepInput input =
       task == Task::kPredict ? StepInput{} : step_input(batch, loss_);  // may lack targets
   const std::size_t count = outputs.size() / batch.size();              // of a sample
-  for_each_piece(batch, pass_size_, [&](const Batch& piece, std::size_t begin) {
-    add(task, piece, input);
+  for_each_pass(batch, pass_size_, [&](const Batch& rows, std::size_t begin) {
+    add(task, rows, input);
     flush();
-    stream_.download(outputs.data() + begin * count, program_.outputs(),
-                     piece.size() * count * sizeof(float));
+    stream_.download(outputs.data() + begin * count, program_.outputs(), rows.size() * count * sizeof(float));
   });
 }
 

@@ -26,9 +26,9 @@ StepInput step_input(const Batch& batch, const LossOptions& loss);
 StepInput training_input(const Batch& batch, const EngineOptions& options, double learning_rate,
                          std::int64_t step);
 
-/// Calls work(piece, begin) for `batch` in pieces of up to `size` samples, with the place of the first.
+/// Calls work(rows, begin) for `batch` in passes of up to `size` samples, with the place of the first.
 template <class Work>
-void for_each_piece(const Batch& batch, std::size_t size, Work work) {
+void for_each_pass(const Batch& batch, std::size_t size, Work work) {
   for (std::size_t begin = 0; begin < batch.size(); begin += size)
     work(rows_of(batch, begin, std::min(begin + size, batch.size())), begin);
 }
@@ -57,7 +57,7 @@ class DeviceRunner {
   /// Puts the collected steps on the stream.
   void flush();
 
-  /// Adds the batch to the totals, in pieces if it is larger than the program's passes.
+  /// Adds the batch to the totals, in several passes if it is larger than one.
   void evaluate(const Batch& batch);
   /// The same, or with kPredict not; the network's outputs are copied to `outputs`.
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs);

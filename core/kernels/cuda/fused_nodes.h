@@ -14,7 +14,7 @@ namespace sweep::cuda {
 struct StageLayers {
   std::vector<std::size_t> first_layers = {0};  // of all stages, increasing, the first 0
   std::size_t index = 0;                        // of this stage
-  bool in_pieces = false;                       // whether samples come in pieces, see MemoryPlan
+  bool in_micro_batches = false;                // whether samples come in micro-batches, see MemoryPlan
 
   std::size_t count() const { return first_layers.size(); }
   /// The stage that has the layer. Fused layers are where the first of them is.

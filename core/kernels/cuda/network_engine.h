@@ -33,7 +33,7 @@ class NetworkEngine : public Base {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return trained_.libraries().record(device().index); }
+  std::string kernels() const override { return kernels_text(trained_.libraries(), device().index); }
   Totals take_totals() override { return sum_of(trained_.take_totals()); }
 
   // Reading totals waits for the device, some ten microseconds. Every 128 steps that costs nothing and still

@@ -50,11 +50,11 @@ void require_equal_devices(const std::vector<Stage>& stages) {
   }
 }
 
-// NVIDIA's libraries expect arrays that begin at multiples of 256 bytes: so pieces have to, if libraries are
-// used.
-std::size_t piece_unit(const Network& network, const UsedLibraries& libraries) {
+// NVIDIA's libraries expect arrays that begin at multiples of 256 bytes: so micro-batches have to, if
+// libraries are used.
+std::size_t micro_batch_unit(const Network& network, const UsedLibraries& libraries) {
   constexpr std::size_t kAlignedFloats = 64;
-  if (libraries.names.empty()) return 1;
+  if (libraries.empty()) return 1;
   std::size_t unit = kAlignedFloats / std::gcd(kAlignedFloats, element_count(network.input()));
   for (const Layer& layer : network.layers())
     unit = std::max(unit, kAlignedFloats / std::gcd(kAlignedFloats, element_count(layer.output)));
@@ -75,7 +75,7 @@ RoundOptions round_options(const Network& network, const EngineOptions& options,
                                       [](const Layer& layer) { return layer.type == "batch_norm2d"; });
   return {.shares = shares,
           .together = shares.count > 1 && (micro_batches > 1 || normalizes),
-          .pieces = (micro_batches + most - 1) / most};
+          .micro_batches = (micro_batches + most - 1) / most};
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ NetworkInStages::NetworkInStages(const Network& network, const EngineOptions& op
   require_equal_devices(stages);
   devices_ = numbered_devices(stages);
   make_stages(stages, fed_samples);
-  rounds_of_.unit = piece_unit(network_, libraries_);
+  rounds_of_.unit = micro_batch_unit(network_, libraries_);
   std::vector<std::vector<bool>> whole_batch, none;
   for (const auto& stage : stages_) {
     whole_batch.push_back(stage->whole_batch_ops());
@@ -159,20 +159,20 @@ void NetworkInStages::train(const Batch& own, std::size_t samples, const StepInp
 
 void NetworkInStages::evaluate(const Batch& batch) {
   const StepInput input = step_input(batch, options_.loss);
-  for_each_piece(batch, largest_pass(),
-                 [&](const Batch& piece, std::size_t /*begin*/) { evaluate(Task::kEvaluate, piece, input); });
+  for_each_pass(batch, largest_pass(),
+                [&](const Batch& rows, std::size_t /*begin*/) { evaluate(Task::kEvaluate, rows, input); });
 }
 
 void NetworkInStages::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
   if (batch.size() == 0) return;
   const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch, options_.loss);
   const std::size_t count = outputs.size() / batch.size();  // of a sample
-  for_each_piece(batch, largest_pass(), [&](const Batch& piece, std::size_t begin) {
-    evaluate(task, piece, input);
+  for_each_pass(batch, largest_pass(), [&](const Batch& rows, std::size_t begin) {
+    evaluate(task, rows, input);
     PipelineStage& last = *stages_.back();
     last.runner().select();
     last.runner().stream().download(outputs.data() + begin * count, last.program().outputs(),
-                                    piece.size() * count * sizeof(float));
+                                    rows.size() * count * sizeof(float));
   });
 }
 
@@ -245,7 +245,7 @@ void NetworkInStages::make_stages(const std::vector<Stage>& stages, std::size_t 
   program.augment = {};  // of batches that the host has changed
   program.shares_together = rounds_of_.together;
   use_device(program.device);
-  program.stage.in_pieces = rounds_of_.pieces > 1;
+  program.stage.in_micro_batches = rounds_of_.micro_batches > 1;
   program.stage.first_layers.clear();
   for (const Stage& stage : stages) program.stage.first_layers.push_back(stage.first_layer);
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -254,8 +254,8 @@ void NetworkInStages::make_stages(const std::vector<Stage>& stages, std::size_t 
     const FedArrays fed{.samples = s == 0, .targets = s + 1 == stages.size()};
     stages_.push_back(
         std::make_unique<PipelineStage>(network_, program, fed_samples, options_.placement, fed));
-    libraries_.policy = stages_.back()->program().libraries().policy;
-    libraries_.add(stages_.back()->program().libraries());
+    const UsedLibraries& used = stages_.back()->program().libraries();
+    libraries_.insert(used.begin(), used.end());
   }
   PipelineStage::link(stages_);
   PipelineStage::join_optimizers(stages_);
@@ -271,21 +271,21 @@ void NetworkInStages::feed(const Batch& batch, const StepInput& input) {
   for (const auto& stage : stages_) stage->feed(batch, input);
 }
 
-void NetworkInStages::evaluate(Task task, const Batch& piece, const StepInput& input) {
-  feed(piece, input);
-  evaluated_ = evaluation_round(piece.size(), rounds_of_);
+void NetworkInStages::evaluate(Task task, const Batch& rows, const StepInput& input) {
+  feed(rows, input);
+  evaluated_ = evaluation_round(rows.size(), rounds_of_);
   run(task, evaluated_, false);
 }
 
 void NetworkInStages::run(Task task, const StageRound& round, bool waits) {
   const bool training = task == Task::kTrain;
-  const bool waits_for_all = training && (round.pieces.size() > 1 || rounds_of_.shares.count > 1);
+  const bool waits_for_all = training && (round.micro_batches.size() > 1 || rounds_of_.shares.count > 1);
   Plan& plan = plans_[waits_for_all ? 1 : 0];
   for (const auto& stage : stages_) stage->begin(task, round, waits);
-  const std::pair key(round.pieces.size(), training);
+  const std::pair key(round.micro_batches.size(), training);
   auto found = plan.tasks.find(key);
   if (found == plan.tasks.end())
-    found = plan.tasks.emplace(key, plan.schedule.tasks(round.pieces.size(), order_, training)).first;
+    found = plan.tasks.emplace(key, plan.schedule.tasks(round.micro_batches.size(), order_, training)).first;
   for (const SegmentTask& each : found->second)
     stages_[plan.schedule.segments()[each.segment].stage]->run(plan.schedule, each);
 }

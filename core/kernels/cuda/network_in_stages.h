@@ -89,14 +89,14 @@ class NetworkInStages {
  private:
   struct Plan {
     StageSchedule schedule;
-    std::map<std::pair<std::size_t, bool>, std::vector<SegmentTask>> tasks;  // by pieces and training
+    std::map<std::pair<std::size_t, bool>, std::vector<SegmentTask>> tasks;  // by micro-batches and training
   };
 
   void make_stages(const std::vector<Stage>& stages, std::size_t fed_samples);
   std::size_t largest_pass() const { return stages_.front()->runner().largest_pass(); }
   const std::vector<StageRound>& rounds(std::size_t samples);
   void feed(const Batch& batch, const StepInput& input);
-  void evaluate(Task task, const Batch& piece, const StepInput& input);
+  void evaluate(Task task, const Batch& rows, const StepInput& input);
   void run(Task task, const StageRound& round, bool waits);
   void wait_for_streams() noexcept;
   void leave() noexcept;

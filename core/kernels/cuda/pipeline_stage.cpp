@@ -9,7 +9,8 @@ PipelineStage::PipelineStage(const Network& network, const ProgramOptions& progr
     : program_options_(program),
       device_(program.device),
       runner_(network, program, fed_samples, placement, fed),
-      unused_totals_(program.stage.in_pieces ? runner_.program().totals().size() : 0, "sums of pieces") {
+      unused_totals_(program.stage.in_micro_batches ? runner_.program().totals().size() : 0,
+                     "sums of micro-batches") {
   runner_.stream().clear(unused_totals_.data(), unused_totals_.size() * sizeof(DeviceTotals));
 }
 
@@ -80,7 +81,7 @@ void PipelineStage::prepare(const StageRound& round) {
     for (const auto& op : program().network().ops) op->prepare(pass);
   };
   for (const StageRound::Share& share : round.shares) prepare_for(share.size());
-  for (const Piece& piece : round.pieces) prepare_for(piece.end - piece.begin);
+  for (const MicroBatch& micro_batch : round.micro_batches) prepare_for(micro_batch.end - micro_batch.begin);
 }
 
 void PipelineStage::feed(const Batch& batch, const StepInput& input) {
@@ -99,30 +100,31 @@ void PipelineStage::begin(Task task, const StageRound& round, bool waits) {
   prepare(round);
 }
 
-// The pieces of a task: with Segment::whole_batch all shares, each in one.
-void PipelineStage::choose_pieces(const Segment& segment, std::size_t piece) {
-  pieces_.clear();
+// The micro-batches of a task: with Segment::whole_batch all shares, each in one.
+void PipelineStage::choose_micro_batches(const Segment& segment, std::size_t micro_batch) {
+  micro_batches_.clear();
   if (!segment.whole_batch) {
-    pieces_.push_back(round_->pieces[piece]);
+    micro_batches_.push_back(round_->micro_batches[micro_batch]);
     return;
   }
   for (std::size_t share = 0; share < round_->shares.size(); ++share) {
-    if (round_->shares[share].size() > 0) pieces_.push_back({share, 0, round_->shares[share].size()});
+    if (round_->shares[share].size() > 0) micro_batches_.push_back({share, 0, round_->shares[share].size()});
   }
 }
 
-Pass PipelineStage::pass_of(const Piece& piece, bool training) {
-  const StageRound::Share& share = round_->shares[piece.share];
-  const auto begin = static_cast<std::size_t>(piece.begin), end = static_cast<std::size_t>(piece.end);
+Pass PipelineStage::pass_of(const MicroBatch& micro_batch, bool training) {
+  const StageRound::Share& share = round_->shares[micro_batch.share];
+  const auto begin = static_cast<std::size_t>(micro_batch.begin),
+             end = static_cast<std::size_t>(micro_batch.end);
   const auto* rows = reinterpret_cast<const std::uint32_t*>(inputs_.first + inputs_.rows_offset);
   const Program::Inputs inputs{reinterpret_cast<const StepInput*>(inputs_.first), rows + share.fed + begin,
                                nullptr};
   const SampleRange samples{share.samples.begin + begin, share.samples.begin + end};
   Pass pass = task_ == Task::kTrain
                   ? program().training_pass(runner_.stream(), inputs, share.number, samples, joint_)
-                  : program().make_pass(runner_.stream(), piece.end - piece.begin, inputs);
+                  : program().make_pass(runner_.stream(), micro_batch.end - micro_batch.begin, inputs);
   pass.training = training;
-  pass.first_row = piece.begin;
+  pass.first_row = micro_batch.begin;
   return pass;
 }
 
@@ -130,57 +132,58 @@ Pass PipelineStage::whole_pass(std::size_t share, bool training) {
   return pass_of({share, 0, round_->shares[share].size()}, training);
 }
 
-Event& PipelineStage::mark(std::size_t segment, std::size_t piece, bool backward) {
+Event& PipelineStage::mark(std::size_t segment, std::size_t micro_batch, bool backward) {
   if (marks_.size() <= segment) marks_.resize(segment + 1);
   std::vector<Event>& marks = backward ? marks_[segment].backward : marks_[segment].forward;
-  while (marks.size() <= piece) marks.emplace_back();
-  return marks[piece];
+  while (marks.size() <= micro_batch) marks.emplace_back();
+  return marks[micro_batch];
 }
 
-// When op `op` is done with the piece of task `of`, or, for a task on the whole batch, with all pieces, of
-// which the last comes last.
+// When op `op` is done with the micro-batch of task `of`, or, for a task on the whole batch, with all
+// micro-batches, of which the last comes last.
 const Event& PipelineStage::mark(const StageSchedule& schedule, std::size_t op, const SegmentTask& of,
                                  bool whole) {
   const std::size_t segment = schedule.segment_of(program_options_.stage.index, op);
   const bool is_whole = schedule.segments()[segment].whole_batch;
-  return mark(segment, is_whole ? 0 : whole ? round_->pieces.size() - 1 : of.piece, of.backward);
+  return mark(segment, is_whole ? 0 : whole ? round_->micro_batches.size() - 1 : of.micro_batch, of.backward);
 }
 
 void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) {
   runner_.select();
   const Segment& segment = schedule.segments()[task.segment];
-  choose_pieces(segment, task.piece);
+  choose_micro_batches(segment, task.micro_batch);
   copy_values(schedule, task);
   if (segment.begin == 0 && !task.backward) {
-    for (const Piece& piece : pieces_) program().load(pass_of(piece, task_ == Task::kTrain));
+    for (const MicroBatch& micro_batch : micro_batches_)
+      program().load(pass_of(micro_batch, task_ == Task::kTrain));
   }
   if (segment.whole_batch && group_ != nullptr)
     join_sums(segment, task.backward ? Phase::kBackward : Phase::kForward);
-  for (const Piece& piece : pieces_) {
+  for (const MicroBatch& micro_batch : micro_batches_) {
     if (task.backward) {
-      backward(segment, piece);
+      backward(segment, micro_batch);
     } else {
-      forward(segment, piece);
+      forward(segment, micro_batch);
     }
   }
-  runner_.stream().record(mark(task.segment, task.piece, task.backward));
+  runner_.stream().record(mark(task.segment, task.micro_batch, task.backward));
 }
 
 void PipelineStage::copy_values(const StageSchedule& schedule, const SegmentTask& task) {
-  if (pieces_.empty()) return;
+  if (micro_batches_.empty()) return;
   const Segment& segment = schedule.segments()[task.segment];
   for (const Link& link : task.backward ? gradients_ : values_) {
     const std::size_t op = task.backward ? link.here.last_op : link.here.first_op;
     if (op < segment.begin || op >= segment.end) continue;
     runner_.stream().wait_for(link.other->mark(schedule, link.there.first_op, task, segment.whole_batch));
-    for (const Piece& piece : pieces_) copy(link, piece, task.backward);
+    for (const MicroBatch& micro_batch : micro_batches_) copy(link, micro_batch, task.backward);
     runner_.stream().record(copied_);
   }
 }
 
-void PipelineStage::copy(const Link& link, const Piece& piece, bool gradient) {
-  const auto count = static_cast<std::size_t>(piece.end - piece.begin);
-  const Pass here = pass_of(piece, true), there = link.other->pass_of(piece, true);
+void PipelineStage::copy(const Link& link, const MicroBatch& micro_batch, bool gradient) {
+  const auto count = static_cast<std::size_t>(micro_batch.end - micro_batch.begin);
+  const Pass here = pass_of(micro_batch, true), there = link.other->pass_of(micro_batch, true);
   runner_.stream().copy_between(here.data(gradient ? link.here.gradient : link.here.slot), device_,
                                 there.data(gradient ? link.there.gradient : link.there.slot),
                                 link.other->device_, count * link.here.row_bytes);
@@ -211,29 +214,30 @@ void PipelineStage::exchange(std::byte* shares, std::size_t bytes) {
   if (waits_) wait();
 }
 
-void PipelineStage::forward(const Segment& segment, const Piece& piece) {
-  const Pass pass = pass_of(piece, task_ == Task::kTrain);
+void PipelineStage::forward(const Segment& segment, const MicroBatch& micro_batch) {
+  const Pass pass = pass_of(micro_batch, task_ == Task::kTrain);
   const auto& ops = program().network().ops;
   for (std::size_t op = segment.begin; op < std::min(segment.end, ops.size()); ++op) ops[op]->forward(pass);
-  if (segment.end > ops.size()) finish_forward(piece, pass);
+  if (segment.end > ops.size()) finish_forward(micro_batch, pass);
 }
 
-// The loss of a piece, and sums over the whole share when all pieces are there.
-void PipelineStage::finish_forward(const Piece& piece, const Pass& pass) {
+// The loss of a micro-batch, and sums over the whole share when all micro-batches are there.
+void PipelineStage::finish_forward(const MicroBatch& micro_batch, const Pass& pass) {
   const bool compares = task_ != Task::kPredict;
-  DeviceTotals* const totals = program().totals_of_share(round_->shares[piece.share].number);
-  if (round_->is_whole(piece)) {
+  DeviceTotals* const totals = program().totals_of_share(round_->shares[micro_batch.share].number);
+  if (round_->is_whole(micro_batch)) {
     program().run_loss(pass, compares, totals);
     return;
   }
   if (pass.training) program().run_loss(pass, true, unused_totals_.data());
-  if (round_->is_last(piece)) program().run_loss(whole_pass(piece.share, false), compares, totals);
+  if (round_->is_last(micro_batch))
+    program().run_loss(whole_pass(micro_batch.share, false), compares, totals);
 }
 
-void PipelineStage::backward(const Segment& segment, const Piece& piece) {
-  const Pass pass = pass_of(piece, true);
+void PipelineStage::backward(const Segment& segment, const MicroBatch& micro_batch) {
+  const Pass pass = pass_of(micro_batch, true);
   const CompiledNetwork& network = program().network();
-  const bool is_whole = round_->is_whole(piece);
+  const bool is_whole = round_->is_whole(micro_batch);
   if (is_whole && segment.end > network.ops.size() && network.stack) network.stack->backward_weights(pass);
   for (const std::size_t op : network.backward) {
     if (op < segment.begin || op >= segment.end) continue;
@@ -250,7 +254,7 @@ void PipelineStage::finish_round() {
   const CompiledNetwork& network = program().network();
   for (std::size_t share = 0; share < round_->shares.size(); ++share) {
     const StageRound::Share& of = round_->shares[share];
-    if (of.pieces > 1) {
+    if (of.micro_batches > 1) {
       const Pass whole = whole_pass(share, true);
       if (network.stack) network.stack->backward_weights(whole);
       for (const std::size_t op : network.backward) network.ops[op]->backward_weights(whole);

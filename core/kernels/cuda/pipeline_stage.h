@@ -4,9 +4,10 @@
 // gradients, it copies itself, on its stream, from their memory to its own. Events order the streams: a copy
 // waits for the segment that computes what is copied, and a stage's next round for all copies from it.
 //
-// A share of a batch may come in pieces. Then arrays hold the whole share, a piece is a range of their rows,
-// and weight gradients are computed once for all pieces, when the last one has gone back. So the number of
-// pieces changes no sum, and no bit, unless NVIDIA's libraries choose other algorithms for fewer samples.
+// A share of a batch may come in micro-batches. Then arrays hold the whole share, a micro-batch is a range of
+// their rows, and weight gradients are computed once for all micro-batches, when the last one has gone back.
+// So the number of micro-batches changes no sum, and no bit, unless NVIDIA's libraries choose other
+// algorithms for fewer samples.
 //
 // Where other sets of devices compute other shares of the batch, the stage exchanges gradients, and before
 // them the sums that batch normalization needs, with the same stage of the others.
@@ -34,7 +35,8 @@ class PipelineStage {
   DeviceRunner& runner() { return runner_; }
   Program& program() { return runner_.program(); }
   int device() const { return device_; }
-  /// Of each op, whether a training pass over several pieces needs all of them at once; the loss is an op.
+  /// Of each op, whether a training pass over several micro-batches needs all of them at once; the loss is an
+  /// op.
   std::vector<bool> whole_batch_ops() const;
 
   /// Connects this stage with a later one if both have copies of a value, and none between them has.
@@ -55,7 +57,7 @@ class PipelineStage {
   void begin(Task task, const StageRound& round, bool waits);
   /// Puts a task of the round on the stream. `schedule` is the same for all stages.
   void run(const StageSchedule& schedule, const SegmentTask& task);
-  /// The weight gradients, where pieces have left them to the end, and the sum of each share's.
+  /// The weight gradients, where micro-batches have left them to the end, and the sum of each share's.
   void finish_round();
 
   /// Behind all rounds of a batch, all stages one after another.
@@ -76,30 +78,30 @@ class PipelineStage {
     PipelineStage* other;
     SharedValue here, there;
   };
-  using Piece = StageRound::Piece;
-  // When a segment is done with each piece.
+  using MicroBatch = StageRound::MicroBatch;
+  // When a segment is done with each micro-batch.
   struct Marks {
     std::vector<Event> forward, backward;
   };
 
   bool is_last() const { return program_options_.stage.index + 1 == program_options_.stage.count(); }
-  void choose_pieces(const Segment& segment, std::size_t piece);
-  Pass pass_of(const Piece& piece, bool training);
+  void choose_micro_batches(const Segment& segment, std::size_t micro_batch);
+  Pass pass_of(const MicroBatch& micro_batch, bool training);
   Pass whole_pass(std::size_t share, bool training);
   void copy_values(const StageSchedule& schedule, const SegmentTask& task);
-  void copy(const Link& link, const Piece& piece, bool gradient);
+  void copy(const Link& link, const MicroBatch& micro_batch, bool gradient);
   void join_sums(const Segment& segment, Phase phase);
   const Event& mark(const StageSchedule& schedule, std::size_t op, const SegmentTask& of, bool whole);
-  Event& mark(std::size_t segment, std::size_t piece, bool backward);
-  void forward(const Segment& segment, const Piece& piece);
-  void backward(const Segment& segment, const Piece& piece);
-  void finish_forward(const Piece& piece, const Pass& pass);
+  Event& mark(std::size_t segment, std::size_t micro_batch, bool backward);
+  void forward(const Segment& segment, const MicroBatch& micro_batch);
+  void backward(const Segment& segment, const MicroBatch& micro_batch);
+  void finish_forward(const MicroBatch& micro_batch, const Pass& pass);
   void exchange(std::byte* shares, std::size_t bytes);
 
   const ProgramOptions program_options_;
   const int device_;
   DeviceRunner runner_;
-  Array<DeviceTotals> unused_totals_;  // of passes over pieces; the whole share is counted at once
+  Array<DeviceTotals> unused_totals_;  // of passes over micro-batches; the whole share is counted at once
   std::vector<Link> values_, gradients_;
   std::vector<PipelineStage*> readers_;  // that copy from this stage
   std::vector<PipelineStage*> clipped_;  // the other stages, if gradients are clipped
@@ -117,7 +119,7 @@ class PipelineStage {
   const StageRound* round_ = nullptr;
   JointPass joint_ = {};
   bool waits_ = false;
-  std::vector<Piece> pieces_;  // of the task at hand
+  std::vector<MicroBatch> micro_batches_;  // of the task at hand
 };
 
 }  // namespace sweep::cuda

@@ -91,7 +91,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       parameter_range_(range_of(network, options.stage, network.parameters(), &Layer::parameters)),
       buffer_range_(range_of(network, options.stage, network.buffers(), &Layer::buffers)),
       network_(compiled(network, options)),
-      sums_(largest_sums() * static_cast<std::size_t>(options.shares.count), "the sums of a batch's parts"),
+      sums_(largest_sums() * static_cast<std::size_t>(options.shares.count), "the sums of a batch's shares"),
       memory_(blocks() * network_.memory_bytes,
               "the activations and gradients of a batch of " +
                   std::to_string(blocks() * static_cast<std::size_t>(options.batch_size))),
@@ -104,7 +104,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
                            ? Array<float>()
                            : zeros(stream,
                                    static_cast<std::size_t>(options.shares.count) * parameters_.size(),
-                                   "the gradients of a batch's parts")),
+                                   "the gradients of a batch's shares")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
       loss_{.kind = options.loss.kind,
             .smoothing = static_cast<float>(options.loss.label_smoothing),

@@ -5,16 +5,17 @@
 namespace sweep::cuda {
 namespace {
 
-// Cuts the share, which has samples, into pieces of nearly equal numbers of units.
+// Cuts the share, which has samples, into micro-batches of nearly equal numbers of units.
 void append_share(StageRound& round, StageRound::Share share, const RoundOptions& options) {
   const std::size_t size = share.samples.size(), units = (size + options.unit - 1) / options.unit;
-  share.pieces = std::min(units, std::max<std::size_t>(options.pieces, 1));
-  const auto begin_of = [&](std::size_t piece) {
-    const std::size_t unit = run_begin(units, static_cast<int>(share.pieces), static_cast<int>(piece));
+  share.micro_batches = std::min(units, std::max<std::size_t>(options.micro_batches, 1));
+  const auto begin_of = [&](std::size_t micro_batch) {
+    const std::size_t unit =
+        run_begin(units, static_cast<int>(share.micro_batches), static_cast<int>(micro_batch));
     return static_cast<int>(std::min(size, unit * options.unit));
   };
-  for (std::size_t piece = 0; piece < share.pieces; ++piece)
-    round.pieces.push_back({round.shares.size(), begin_of(piece), begin_of(piece + 1)});
+  for (std::size_t micro_batch = 0; micro_batch < share.micro_batches; ++micro_batch)
+    round.micro_batches.push_back({round.shares.size(), begin_of(micro_batch), begin_of(micro_batch + 1)});
   round.shares.push_back(share);
 }
 
@@ -28,8 +29,10 @@ std::vector<StageRound> training_rounds(std::size_t samples, const RoundOptions&
     if (all.size() == 0) continue;
     const SampleRange own = samples_of_shares(samples, shares, turn, shares.first, shares.end);
     const std::size_t fed = own_samples_before(samples, shares, turn);
-    const StageRound empty{
-        .shares = {}, .pieces = {}, .sizes = share_sizes(samples, shares, turn), .adds = all.begin > 0};
+    const StageRound empty{.shares = {},
+                           .micro_batches = {},
+                           .sizes = share_sizes(samples, shares, turn),
+                           .adds = all.begin > 0};
     if (options.together) rounds.push_back(empty);
     for (int number = shares.first; number < shares.end; ++number) {
       if (!options.together) rounds.push_back(empty);

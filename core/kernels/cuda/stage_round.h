@@ -1,8 +1,8 @@
-// What the stages of a network work on at the same time: shares of a batch, and pieces of them.
+// What the stages of a network work on at the same time: shares of a batch, and micro-batches of them.
 //
 // A share is what has a gradient of its own, see BatchShares; with one device, or set of devices, and
-// without turns that is the whole batch. A piece is some of a share's samples, which go through the stages
-// together; different stages work on different pieces.
+// without turns that is the whole batch. A micro-batch is some of a share's samples, which go through the
+// stages together; different stages work on different micro-batches.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace sweep::cuda {
 
-/// How a batch is divided over devices and pieces.
+/// How a batch is divided over devices and micro-batches.
 struct RoundOptions {
   BatchShares shares = {};
-  bool together = false;   // whether all of the set's shares of a turn are in one round; else one share is
-  std::size_t pieces = 1;  // of a share, at most
-  std::size_t unit = 1;    // every piece of a share but the last has a multiple of so many samples
+  bool together = false;  // whether all of the set's shares of a turn are in one round; else one share is
+  std::size_t micro_batches = 1;  // of a share, at most
+  std::size_t unit = 1;  // every micro-batch of a share but the last has a multiple of so many samples
 };
 
 struct StageRound {
@@ -25,25 +25,27 @@ struct StageRound {
     int number = 0;       // among BatchShares::count
     SampleRange samples;  // of the batch; they may be none
     std::size_t fed = 0;  // place of the first among the samples that this set of devices is fed
-    std::size_t pieces = 0;
+    std::size_t micro_batches = 0;
     int size() const { return static_cast<int>(samples.size()); }
   };
   /// Samples [begin, end) of a share that has samples.
-  struct Piece {
+  struct MicroBatch {
     std::size_t share = 0;  // of `shares`
     int begin = 0, end = 0;
   };
 
-  std::vector<Share> shares;  // in their order
-  std::vector<Piece> pieces;  // of all of them, in their order
-  ShareSizes sizes;           // of all shares of the turn, whoever computes them
-  bool adds = false;          // whether gradients are added to those of earlier turns
+  std::vector<Share> shares;              // in their order
+  std::vector<MicroBatch> micro_batches;  // of all of them, in their order
+  ShareSizes sizes;                       // of all shares of the turn, whoever computes them
+  bool adds = false;                      // whether gradients are added to those of earlier turns
 
-  bool is_whole(const Piece& piece) const {
-    return piece.begin == 0 && piece.end == shares[piece.share].size();
+  bool is_whole(const MicroBatch& micro_batch) const {
+    return micro_batch.begin == 0 && micro_batch.end == shares[micro_batch.share].size();
   }
   /// Whether it is the last one of its share.
-  bool is_last(const Piece& piece) const { return piece.end == shares[piece.share].size(); }
+  bool is_last(const MicroBatch& micro_batch) const {
+    return micro_batch.end == shares[micro_batch.share].size();
+  }
 };
 
 /// The rounds in which a batch of `samples` is trained, one after another.

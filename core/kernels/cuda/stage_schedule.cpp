@@ -10,11 +10,11 @@ namespace {
 // The tasks of one phase, whose segments begin with number `first`, one device's after another's as soon as
 // those that they need are there.
 void append_tasks(std::vector<SegmentTask>& tasks, std::size_t first, std::span<const std::size_t> devices,
-                  std::size_t pieces, PipelineSchedule schedule, PipelinePasses passes) {
+                  std::size_t micro_batches, PipelineSchedule schedule, PipelinePasses passes) {
   if (devices.empty()) return;
-  const std::vector<std::vector<StageTask>> order = pipeline_order(devices, pieces, schedule, passes);
+  const std::vector<std::vector<StageTask>> order = pipeline_order(devices, micro_batches, schedule, passes);
   const bool only_back = passes == PipelinePasses::kBackward;
-  std::vector<std::size_t> forward(devices.size(), only_back ? pieces : 0), backward(devices.size()),
+  std::vector<std::size_t> forward(devices.size(), only_back ? micro_batches : 0), backward(devices.size()),
       next(order.size());
   const auto is_ready = [&](const StageTask& task) {
     if (!task.backward) return task.stage == 0 || forward[task.stage - 1] > task.part;
@@ -56,7 +56,7 @@ std::size_t StageSchedule::segment_of(std::size_t stage, std::size_t op) const {
   return static_cast<std::size_t>(found - segments_.begin());
 }
 
-std::vector<SegmentTask> StageSchedule::tasks(std::size_t pieces, PipelineSchedule schedule,
+std::vector<SegmentTask> StageSchedule::tasks(std::size_t micro_batches, PipelineSchedule schedule,
                                               bool training) const {
   std::vector<SegmentTask> tasks;
   const auto leads = [&](const Phase& phase) {
@@ -66,7 +66,7 @@ std::vector<SegmentTask> StageSchedule::tasks(std::size_t pieces, PipelineSchedu
     const std::size_t first = phase.begin + (leads(phase) ? 1 : 0);
     std::vector<std::size_t> devices;
     for (std::size_t s = first; s < phase.end; ++s) devices.push_back(devices_[segments_[s].stage]);
-    append_tasks(tasks, first, devices, pieces, schedule, passes);
+    append_tasks(tasks, first, devices, micro_batches, schedule, passes);
   };
   for (const Phase& phase : phases_) {
     if (leads(phase)) tasks.push_back({phase.begin, 0, false});

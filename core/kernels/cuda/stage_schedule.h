@@ -1,8 +1,8 @@
 // In which order the ops of a network's stages are put on their devices' streams.
 //
-// A batch is cut into the pieces of a StageRound, which go through the stages one after the other;
+// A batch is cut into the micro-batches of a StageRound, which go through the stages one after the other;
 // core/engine/pipeline_order says when. An op that needs the whole batch at once, batch normalization, ends a
-// phase: it waits for all pieces, and the pieces go on from there.
+// phase: it waits for all micro-batches, and the micro-batches go on from there.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ namespace sweep::cuda {
 struct Segment {
   std::size_t stage = 0;
   std::size_t begin = 0, end = 0;  // ops of the stage
-  bool whole_batch = false;        // one op, for all pieces at once
+  bool whole_batch = false;        // one op, for all micro-batches at once
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
-/// A segment's work on one piece of the batch; on all pieces, as piece 0, with Segment::whole_batch.
+/// A segment's work on one micro-batch of the batch; on all micro-batches, as micro-batch 0, with
+/// Segment::whole_batch.
 struct SegmentTask {
-  std::size_t segment = 0, piece = 0;
+  std::size_t segment = 0, micro_batch = 0;
   bool backward = false;
   friend bool operator==(const SegmentTask&, const SegmentTask&) = default;
 };
@@ -38,10 +39,11 @@ class StageSchedule {
   /// The segment that has op `op` of `stage`.
   std::size_t segment_of(std::size_t stage, std::size_t op) const;
 
-  /// All tasks of a batch of `pieces` pieces, forward and, if `training`, backward. Each comes after those
-  /// that it needs the results of; those of one device are in the order of `schedule`. Those on the whole
-  /// batch are in the same order whatever `pieces` and `schedule`, and there are no others without pieces.
-  std::vector<SegmentTask> tasks(std::size_t pieces, PipelineSchedule schedule, bool training) const;
+  /// All tasks of a batch of `micro_batches` micro-batches, forward and, if `training`, backward. Each comes
+  /// after those that it needs the results of; those of one device are in the order of `schedule`. Those on
+  /// the whole batch are in the same order whatever `micro_batches` and `schedule`, and there are no others
+  /// without micro-batches.
+  std::vector<SegmentTask> tasks(std::size_t micro_batches, PipelineSchedule schedule, bool training) const;
 
  private:
   // Segments [begin, end), but for a leading one that needs the whole batch.

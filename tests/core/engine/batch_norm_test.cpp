@@ -90,7 +90,7 @@ TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther
   engine->predict(last, alone);
   // A library may choose another algorithm for another batch size, and round differently.
   const std::string kernels = engine->kernels();
-  const bool same_kernels = kernels.empty() || kernels == "own";
+  const bool same_kernels = kernels.empty() || kernels == "builtin";
   for (std::size_t c = 0; c < 10; ++c) {
     if (same_kernels) {
       EXPECT_EQ(alone[c], together[390 + c]);

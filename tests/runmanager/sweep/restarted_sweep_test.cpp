@@ -79,7 +79,7 @@ TEST(RestartedSweep, PutsNothingInThePlaceOfWhatCannotBeRead) {
 }
 
 TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreOthers) {
-  for (const std::string kernels : {"library", "own"}) {
+  for (const std::string kernels : {"library", "builtin"}) {
     World world;
     world.training.kernels = "library";
     world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
@@ -104,12 +104,13 @@ TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreO
       EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
       EXPECT_THAT(log, HasSubstr("resumed after epoch 1"));
       EXPECT_THAT(log, HasSubstr("kernels: library"));
+      EXPECT_EQ(read_run_record(world.path(kFirst) / "run.json").kernels, "library");
     } else {
       EXPECT_EQ(engines, 3);
       EXPECT_EQ(world.training.batches, 2u * 2 * 4);
       EXPECT_THAT(log,
                   HasSubstr("not resumed but trained from the start: the checkpoint was trained with other "
-                            "kernels than there are now, own instead of library"));
+                            "kernels than there are now, builtin instead of library"));
     }
   }
 }

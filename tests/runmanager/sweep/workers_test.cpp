@@ -245,7 +245,7 @@ TEST_F(Workers, LeaveFailedRunsAloneIfTheyAreNotToBeRetried) {
 
 TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   options_.jobs = 2;
-  const SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
+  SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
   environment_.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
   const VerifyOptions options{.directory = outcome.directory, .threads = 2};
   for (const VerifiedRun& verified : verify_sweep(options, environment_).runs)
@@ -255,13 +255,12 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   const fs::path weights = outcome.directory / outcome.runs.at(0).name / "checkpoint.safetensors";
   TensorFile file = read_safetensors(weights);
   file.tensors.at(0).values.at(3) += 1e-6f;
-  file.metadata["kernels"] = "a library";
   write_safetensors(weights, file);
-  const fs::path record = outcome.directory / outcome.runs.at(1).name / "run.json";
-  auto json = nlohmann::ordered_json::parse(tbwriter::slurp(record));
-  json["epochs"][1]["loss"] = json["epochs"][1]["loss"].get<double>() * (1 + 1e-15);
-  json.erase("crc32c");  // as if an older version had written it
-  tbwriter::spill(record, json.dump());
+  outcome.runs.at(0).kernels = "a library";
+  EpochRecord& epoch = outcome.runs.at(1).epochs.at(1);
+  epoch.set("loss", epoch["loss"].value() * (1 + 1e-15));
+  for (const RunRecord& run : outcome.runs)
+    tbwriter::spill(outcome.directory / run.name / "run.json", run_record_text(run));
   const VerifyReport report = verify_sweep(options, environment_);
   EXPECT_EQ(report.exit_code, 1);
   ASSERT_EQ(report.runs.size(), 2u);
@@ -274,7 +273,7 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
 
 TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
   epochs_ = 2;
-  const SweepOutcome outcome = run("runs", {"deterministic=true,false"});
+  SweepOutcome outcome = run("runs", {"deterministic=true,false"});
   ASSERT_EQ(outcome.runs.size(), 2u);
   EXPECT_EQ(outcome.runs[0].config.at("deterministic"), true);
   EXPECT_EQ(outcome.runs[1].config.at("deterministic"), false);
@@ -286,9 +285,10 @@ TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
   // As if a GPU's libraries had trained the second.
   const fs::path file = outcome.directory / outcome.runs[1].name / "checkpoint.safetensors";
   TensorFile checkpoint = read_safetensors(file);
-  checkpoint.metadata["kernels"] = R"({"layers":{"conv1":["weights"]},"same_bits":false})";
   checkpoint.tensors[0].values[0] += 1;
   write_safetensors(file, checkpoint);
+  outcome.runs[1].kernels = "cuDNN 9 in any order on a GPU";
+  tbwriter::spill(file.parent_path() / "run.json", run_record_text(outcome.runs[1]));
   const VerifyReport second = verify_sweep({.directory = outcome.directory}, environment_);
   EXPECT_EQ(second.exit_code, 0);
   ASSERT_EQ(second.runs.size(), 2u);
@@ -296,7 +296,7 @@ TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
   EXPECT_THAT(second.runs[1].differences, ::testing::IsEmpty());
   EXPECT_THAT(verified_text(second.runs[1]),
               AllOf(HasSubstr("deterministic=false: not compared: trained with \"deterministic\": false"),
-                    HasSubstr("conv1")));
+                    HasSubstr("cuDNN 9")));
 }
 
 TEST_F(Workers, VerifyRefusesWhatIsNoSweep) {

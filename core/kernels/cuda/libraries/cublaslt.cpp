@@ -17,7 +17,7 @@ namespace {
 void check(cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw DeviceError(std::string("cuda: error of cuBLASLt while ") + doing + ": " +
-                    cublaslt().status_string(status) + "; SWEEP_CUDA_KERNELS=own trains without it");
+                    cublaslt().status_string(status) + "; SWEEP_CUDA_KERNELS=builtin trains without it");
 }
 
 using Handle = std::shared_ptr<cublasLtContext>;

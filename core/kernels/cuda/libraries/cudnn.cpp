@@ -14,7 +14,7 @@ namespace {
 void check_cudnn(cudnnStatus_t status, const char* doing) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   throw DeviceError(std::string("cuda: error of cuDNN while ") + doing + ": " + cudnn().error_string(status) +
-                    "; SWEEP_CUDA_KERNELS=own trains without it");
+                    "; SWEEP_CUDA_KERNELS=builtin trains without it");
 }
 
 // A cuDNN handle and its lock. Engines of several threads share one handle per device, but cuDNN lets only

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/engine/engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep::cuda {
@@ -70,23 +70,17 @@ KernelPolicy policy_from_environment() {
   const char* value = std::getenv(kVariable);
   const std::string_view text = value != nullptr ? value : "";
   if (text.empty()) return KernelPolicy::kByShape;
-  if (text == "own") return KernelPolicy::kBuiltin;
+  if (text == "builtin") return KernelPolicy::kBuiltin;
   if (text == "library") return KernelPolicy::kLibrary;
   throw ConfigError(std::string(kVariable) + ": got \"" + std::string(text) +
-                    "\", want own, library or nothing");
+                    "\", want builtin, library or nothing");
 }
 
-void UsedLibraries::add(const UsedLibraries& more) {
-  names.insert(more.names.begin(), more.names.end());
-  same_bits = same_bits && more.same_bits;
-}
-
-std::string UsedLibraries::record(int device) const {
-  if (names.empty()) return "own";
-  nlohmann::ordered_json json = {{"device", model_of(device)}, {"libraries", names}};
-  if (policy == KernelPolicy::kLibrary) json["every_layer"] = true;
-  if (!same_bits) json["same_bits"] = false;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string kernels_text(const UsedLibraries& libraries, int device) {
+  if (libraries.empty()) return "builtin";
+  std::string text;
+  for (const std::string& library : libraries) text += (text.empty() ? "" : ", ") + library;
+  return text + " on " + model_of(device);
 }
 
 template <class Shape>
@@ -94,7 +88,7 @@ LibraryChoice<Shape> KernelRule::choose(const Shape& shape, const std::vector<Li
   LibraryChoice<Shape> choice;
   for (LibraryTask task : tasks) {
     const bool small = products(shape, task) < kMinLibraryProducts;
-    if (used_.policy == KernelPolicy::kBuiltin || (used_.policy == KernelPolicy::kByShape && small)) continue;
+    if (policy_ == KernelPolicy::kBuiltin || (policy_ == KernelPolicy::kByShape && small)) continue;
     const auto library = shared_library<Shape>(device_);
     if (library == nullptr) return {};
     task.deterministic = deterministic_;
@@ -103,8 +97,8 @@ LibraryChoice<Shape> KernelRule::choose(const Shape& shape, const std::vector<Li
     task.deterministic = plan->deterministic();  // the plans for smaller batches then have to be, too
     choice.library = library;
     choice.tasks.push_back(task);
-    used_.names.insert(library->name());
-    used_.same_bits = used_.same_bits && task.deterministic;
+    used_.insert(library->name() + (policy_ == KernelPolicy::kLibrary ? " for every layer" : "") +
+                 std::string(task.deterministic ? "" : kInAnyOrder));
   }
   return choice;
 }

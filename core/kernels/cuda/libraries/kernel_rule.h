@@ -29,23 +29,17 @@ enum class KernelPolicy {
   kLibrary,  // libraries wherever they have an algorithm
 };
 
-/// The policy in SWEEP_CUDA_KERNELS: "" or unset for kByShape, "own" for kBuiltin, or "library". Throws
-/// ConfigError for any other text.
+/// The policy in SWEEP_CUDA_KERNELS: "" or unset for kByShape, "builtin", or "library". Throws ConfigError
+/// for any other text.
 KernelPolicy policy_from_environment();
 
-/// The libraries that a network's layers use, on which the bits of its training depend.
-struct UsedLibraries {
-  KernelPolicy policy = KernelPolicy::kByShape;
-  std::set<std::string> names = {};  // with versions; empty: built-in kernels do everything
-  bool same_bits = true;             // false: one of them has an algorithm that is not deterministic
+/// The libraries that a network's layers use, with versions, and what else of them the bits depend on: "for
+/// every layer" under kLibrary, kInAnyOrder. Empty: built-in kernels do everything.
+using UsedLibraries = std::set<std::string>;
 
-  /// Adds those of other layers of the network.
-  void add(const UsedLibraries& more);
-  /// Engine::kernels() of a network on CUDA device `device`: "own" if built-in kernels do everything, else
-  /// JSON with the device's model and the libraries; "every_layer" under kLibrary; "same_bits" if it is
-  /// false.
-  std::string record(int device) const;
-};
+/// Engine::kernels() of a network on CUDA device `device`: "builtin", or the libraries and the device's
+/// model.
+std::string kernels_text(const UsedLibraries& libraries, int device);
 
 /// Forgets which libraries are open, so that they are opened again. For tests, which install other stand-ins.
 void forget_shared_libraries();
@@ -62,7 +56,7 @@ class KernelRule {
  public:
   /// `deterministic`: EngineOptions::deterministic.
   KernelRule(int device, bool deterministic, KernelPolicy policy = policy_from_environment())
-      : device_(device), deterministic_(deterministic), used_{.policy = policy} {}
+      : device_(device), deterministic_(deterministic), policy_(policy) {}
 
   /// Returns those of `tasks` that the library is to do, with LibraryTask::deterministic as its algorithm is.
   /// Opens the library if the rule says so. Shape: LinearShape or ConvShape. Throws DeviceError.
@@ -70,7 +64,7 @@ class KernelRule {
   LibraryChoice<Shape> choose(const Shape& shape, const std::vector<LibraryTask>& tasks);
 
   /// Whether built-in kernels may fuse layers that libraries could do one by one.
-  bool may_fuse() const { return used_.policy != KernelPolicy::kLibrary; }
+  bool may_fuse() const { return policy_ != KernelPolicy::kLibrary; }
 
   /// By the layers so far.
   const UsedLibraries& used() const { return used_; }
@@ -78,6 +72,7 @@ class KernelRule {
  private:
   int device_;
   bool deterministic_;
+  KernelPolicy policy_;
   UsedLibraries used_;
 };
 

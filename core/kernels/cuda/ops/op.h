@@ -96,8 +96,8 @@ class Op {
   virtual void forward(const Pass& pass) const = 0;
   /// After forward() of a training pass.
   virtual void backward(const Pass& pass) const = 0;
-  /// backward() for a batch whose samples come in shares: first the gradient of the input, part by part, then
-  /// those of the weights, for all shares at once, so that their sums are those of backward().
+  /// backward() for samples that come in micro-batches: the gradient of the input of each, then those of the
+  /// weights, for all of them at once, so that their sums are those of backward().
   virtual void backward_input(const Pass& pass) const { backward(pass); }
   virtual void backward_weights(const Pass& /*pass*/) const {}
   virtual std::vector<PartialGradient> gradients() const { return {}; }

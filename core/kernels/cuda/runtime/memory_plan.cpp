@@ -22,7 +22,7 @@ Slot MemoryPlan::add_rows(std::size_t rows, std::size_t row_bytes, int first, in
 // same time. Arrays of equal size keep their order, so the layout is the same on every machine.
 std::size_t MemoryPlan::solve() {
   for (Request& request : requests_) {
-    if (!in_pieces_ || request.first == request.last) continue;
+    if (!in_micro_batches_ || request.first == request.last) continue;
     request.first = std::numeric_limits<int>::min();
     request.last = std::numeric_limits<int>::max();
   }

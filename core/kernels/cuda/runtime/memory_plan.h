@@ -25,9 +25,9 @@ struct Slot {
 class MemoryPlan {
  public:
   MemoryPlan() = default;
-  /// `in_pieces`: the samples come in pieces, each at its own moments, so only arrays of a single moment,
-  /// which no piece leaves to another, share memory.
-  explicit MemoryPlan(bool in_pieces) : in_pieces_(in_pieces) {}
+  /// `in_micro_batches`: the samples come in micro-batches, each at its own moments, so only arrays of a
+  /// single moment, which no micro-batch leaves to another, share memory.
+  explicit MemoryPlan(bool in_micro_batches) : in_micro_batches_(in_micro_batches) {}
 
   /// Requests an array of `bytes` that is alive from moment `first` to moment `last`, both included. Its
   /// content is undefined before `first`.
@@ -50,7 +50,7 @@ class MemoryPlan {
     int first, last;
     std::size_t row_bytes = 0, offset = 0;
   };
-  bool in_pieces_ = false;
+  bool in_micro_batches_ = false;
   std::vector<Request> requests_;
 };
 

@@ -92,7 +92,7 @@ class EngineOnCudart : public testing::Test {
     EXPECT_EQ(cudart::alive(), cudart::Alive{}) << "something is not released";
     EXPECT_THAT(cudart::mistakes(), IsEmpty());
   }
-  const test::Environment own_kernels_{"SWEEP_CUDA_KERNELS", "own"};
+  const test::Environment builtin_kernels_{"SWEEP_CUDA_KERNELS", "builtin"};
   const Training trainings_[3] = {
       {test::deeplizard(), {1, 28, 28}}, {test::mlp(), {1, 7, 7}}, {test::small_residual(), {2, 9, 8}}};
 };

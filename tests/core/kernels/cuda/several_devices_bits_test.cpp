@@ -84,7 +84,8 @@ TEST(Stages, AddUpALargeBatchAsOneDevice) {
   EXPECT_EQ(gradients({"fc2"}, 3), one);
 }
 
-// With and without micro-batches: parts of a batch one by one, or all under way at once, or in pieces.
+// With and without micro-batches: shares of a batch one by one, or all under way at once, or in
+// micro-batches.
 TEST(SeveralDevices, HaveTheSameBitsWithStages) {
   const std::pair<Way, std::vector<Way>> same[] = {
       {{.accumulate = 2},
@@ -123,10 +124,10 @@ TEST(Replicas, MayHaveAnyDevices) {
 }
 
 TEST(SeveralDevices, GiveTheSameBitsWhenStreamsWorkAtRandomTimes) {
-  const Way staged{.stages = 3, .schedule = kEager}, in_pieces{.stages = 3, .micro_batches = 3},
+  const Way staged{.stages = 3, .schedule = kEager}, in_micro_batches{.stages = 3, .micro_batches = 3},
       shared{.data = 3, .accumulate = 2}, all{.data = 2, .accumulate = 2, .stages = 3, .micro_batches = 8};
   for (const Training& training : {kCnn, small_mlp(), kResidual, kShortcuts}) {
-    for (const Way& way : {staged, in_pieces, shared, all}) {
+    for (const Way& way : {staged, in_micro_batches, shared, all}) {
       if (training.cuts.size() < static_cast<std::size_t>(way.stages - 1)) continue;
       const EngineOutcome late = train(training, way);
       for (const std::uint64_t seed : {1, 2, 3}) {
@@ -164,7 +165,7 @@ TEST(SeveralDevices, WorkWithLibraries) {
                                      {Way{.data = 2}, Way{.data = 2, .stages = 2}},
                                      {Way{.accumulate = 2}, Way{.accumulate = 2, .stages = 2}}}) {
     const std::string kernels = engine_of(kResidual, one)->kernels();
-    EXPECT_EQ(kernels.front(), '{');
+    EXPECT_NE(kernels, "builtin");
     EXPECT_EQ(engine_of(kResidual, several)->kernels(), kernels);
     EXPECT_TRUE(test::same_bits(train(kResidual, one), train(kResidual, several)))
         << text(kResidual, several);

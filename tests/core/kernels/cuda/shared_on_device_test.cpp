@@ -81,7 +81,7 @@ std::vector<Stage> stages_of(const Network& network, const std::vector<std::stri
 TEST(StagesOnDevice, GiveTheBitsOfOneStage) {
   if (const auto reason = unavailable_reason(test::device())) GTEST_SKIP() << *reason;
   // Libraries might choose other algorithms for shares.
-  const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "builtin");
   const std::pair<Network, std::vector<std::string>> trainings[] = {
       {fused(), {"conv2", "fc1", "out"}}, {normalized(), {"block1.conv2", "block2.conv1", "out"}}};
   for (const auto& [network, cuts] : trainings) {
@@ -123,7 +123,7 @@ TEST(GroupOnDevice, TrainsAloneAsOneDeviceThatCutsNoBatch) {
 
 TEST(GroupOnDevice, GivesTheSameBitsWithStages) {
   SKIP_WITHOUT_GROUP(1);
-  const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "builtin");
   for (const int turns : {1, 2}) {
     const EngineOutcome one = train_as_a_group_of_one(normalized(), options_of(turns));
     for (int devices = 1; devices <= 2; ++devices) {

@@ -8,33 +8,33 @@
 namespace sweep::cuda {
 namespace {
 
-std::vector<int> begins_of_pieces(std::size_t samples, std::size_t pieces, std::size_t unit) {
-  const StageRound round = evaluation_round(samples, {.pieces = pieces, .unit = unit});
+std::vector<int> begins_of_micro_batches(std::size_t samples, std::size_t micro_batches, std::size_t unit) {
+  const StageRound round = evaluation_round(samples, {.micro_batches = micro_batches, .unit = unit});
   std::vector<int> begins;
-  for (const StageRound::Piece& piece : round.pieces) {
-    EXPECT_EQ(piece.begin, begins.empty() ? 0 : begins.back());
-    if (begins.empty()) begins.push_back(piece.begin);
-    begins.push_back(piece.end);
+  for (const StageRound::MicroBatch& micro_batch : round.micro_batches) {
+    EXPECT_EQ(micro_batch.begin, begins.empty() ? 0 : begins.back());
+    if (begins.empty()) begins.push_back(micro_batch.begin);
+    begins.push_back(micro_batch.end);
   }
-  EXPECT_EQ(round.shares.at(0).pieces, round.pieces.size());
+  EXPECT_EQ(round.shares.at(0).micro_batches, round.micro_batches.size());
   return begins;
 }
 
-TEST(StageRound, HasPiecesOfEqualSizeButForUnits) {
-  EXPECT_EQ(begins_of_pieces(10, 4, 1), (std::vector<int>{0, 2, 5, 7, 10}));
-  EXPECT_EQ(begins_of_pieces(3, 4, 1), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(begins_of_pieces(100, 3, 16), (std::vector<int>{0, 32, 64, 100}));
-  EXPECT_EQ(begins_of_pieces(10, 4, 16), (std::vector<int>{0, 10}));
+TEST(StageRound, HasMicroBatchesOfEqualSizeExceptForUnits) {
+  EXPECT_EQ(begins_of_micro_batches(10, 4, 1), (std::vector<int>{0, 2, 5, 7, 10}));
+  EXPECT_EQ(begins_of_micro_batches(3, 4, 1), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(begins_of_micro_batches(100, 3, 16), (std::vector<int>{0, 32, 64, 100}));
+  EXPECT_EQ(begins_of_micro_batches(10, 4, 16), (std::vector<int>{0, 10}));
 }
 
 TEST(StageRound, OfAWholeBatchIsOne) {
-  const std::vector<StageRound> rounds = training_rounds(10, {.pieces = 2});
+  const std::vector<StageRound> rounds = training_rounds(10, {.micro_batches = 2});
   ASSERT_EQ(rounds.size(), 1U);
   EXPECT_FALSE(rounds[0].adds);
-  ASSERT_EQ(rounds[0].pieces.size(), 2U);
-  EXPECT_FALSE(rounds[0].is_last(rounds[0].pieces[0]));
-  EXPECT_TRUE(rounds[0].is_last(rounds[0].pieces[1]));
-  EXPECT_FALSE(rounds[0].is_whole(rounds[0].pieces[1]));
+  ASSERT_EQ(rounds[0].micro_batches.size(), 2U);
+  EXPECT_FALSE(rounds[0].is_last(rounds[0].micro_batches[0]));
+  EXPECT_TRUE(rounds[0].is_last(rounds[0].micro_batches[1]));
+  EXPECT_FALSE(rounds[0].is_whole(rounds[0].micro_batches[1]));
 }
 
 // Two turns of 8 shares, of which the set computes the third to the fifth.
@@ -69,7 +69,7 @@ TEST(StageRound, MayHaveNoSamples) {
   ASSERT_EQ(rounds.size(), 1U);
   EXPECT_FALSE(rounds[0].adds);
   EXPECT_EQ(rounds[0].shares.size(), 4U);
-  EXPECT_TRUE(rounds[0].pieces.empty());
+  EXPECT_TRUE(rounds[0].micro_batches.empty());
 }
 
 }  // namespace

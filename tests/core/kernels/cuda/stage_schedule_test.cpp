@@ -38,7 +38,7 @@ TEST(StageSchedule, CutsStagesAtOpsThatNeedTheWholeBatch) {
                                                        {1, 2, 3, false}}));
 }
 
-TEST(StageSchedule, OfGpipeGoesForwardWithAllPiecesFirst) {
+TEST(StageSchedule, OfGpipeGoesForwardWithAllMicroBatchesFirst) {
   const std::vector<std::vector<bool>> ops = {{false}, {false}};
   const auto tasks = StageSchedule(ops, {0, 1}).tasks(2, kGpipe, true);
   EXPECT_EQ(of_segment(tasks, 0),
@@ -61,7 +61,7 @@ TEST(StageSchedule, OfAnEvaluationOnlyGoesForward) {
     EXPECT_FALSE(task.backward);
 }
 
-// Whatever the stages, devices and pieces: each task comes once, after what it needs.
+// Whatever the stages, devices and micro-batches: each task comes once, after what it needs.
 TEST(StageSchedule, HasEveryTaskOnceAndAfterThoseItNeeds) {
   const std::vector<std::vector<std::vector<bool>>> networks = {
       {{false}},
@@ -73,24 +73,26 @@ TEST(StageSchedule, HasEveryTaskOnceAndAfterThoseItNeeds) {
       std::vector<std::size_t> of_stage;
       for (std::size_t stage = 0; stage < ops.size(); ++stage) of_stage.push_back(stage % devices);
       const StageSchedule schedule(ops, of_stage);
-      for (const std::size_t pieces : {1, 2, 5}) {
+      for (const std::size_t micro_batches : {1, 2, 5}) {
         for (const auto order : {kGpipe, kOneForwardOneBackward}) {
           std::set<std::tuple<std::size_t, std::size_t, bool>> done;
-          const auto all_done = [&](std::size_t segment, std::size_t piece, bool whole, bool backward) {
+          const auto all_done = [&](std::size_t segment, std::size_t micro_batch, bool whole, bool backward) {
             const bool is_whole = schedule.segments()[segment].whole_batch;
             if (is_whole) return done.contains({segment, 0, backward});
-            if (!whole) return done.contains({segment, piece, backward});
-            return done.contains({segment, pieces - 1, backward}) && done.contains({segment, 0, backward});
+            if (!whole) return done.contains({segment, micro_batch, backward});
+            return done.contains({segment, micro_batches - 1, backward}) &&
+                   done.contains({segment, 0, backward});
           };
           std::size_t wanted = 0;
-          for (const Segment& segment : schedule.segments()) wanted += segment.whole_batch ? 2 : 2 * pieces;
-          for (const auto& [segment, piece, backward] : schedule.tasks(pieces, order, true)) {
+          for (const Segment& segment : schedule.segments())
+            wanted += segment.whole_batch ? 2 : 2 * micro_batches;
+          for (const auto& [segment, micro_batch, backward] : schedule.tasks(micro_batches, order, true)) {
             const bool whole = schedule.segments()[segment].whole_batch;
-            EXPECT_TRUE(backward || segment == 0 || all_done(segment - 1, piece, whole, false));
-            EXPECT_TRUE(!backward || all_done(segment, piece, whole, false));
+            EXPECT_TRUE(backward || segment == 0 || all_done(segment - 1, micro_batch, whole, false));
+            EXPECT_TRUE(!backward || all_done(segment, micro_batch, whole, false));
             EXPECT_TRUE(!backward || segment + 1 == schedule.segments().size() ||
-                        all_done(segment + 1, piece, whole, true));
-            EXPECT_TRUE(done.insert({segment, piece, backward}).second);
+                        all_done(segment + 1, micro_batch, whole, true));
+            EXPECT_TRUE(done.insert({segment, micro_batch, backward}).second);
           }
           EXPECT_EQ(done.size(), wanted);
         }
