@@ -54,8 +54,8 @@ def train(runner, program, folder, samples, *overrides):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", required=True, type=Path)
-    parser.add_argument("--program", required=True, type=Path)
+    parser.add_argument("--build", required=True, type=lambda path: Path(path).resolve())
+    parser.add_argument("--program", required=True, type=lambda path: Path(path).resolve())
     arguments = parser.parse_args()
     for needed, package in (("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"), ("qemu-aarch64-static", "qemu-user-static")):
         if not shutil.which(needed):
