@@ -3,12 +3,13 @@
 
   make_wheel.py --prefix PREFIX --version 0.1.0 DIR
 
-PREFIX is a directory that `cmake --install BUILD --component program` filled. Prints the path of the wheel, whose tag says which
-glibc it needs at least.
+PREFIX is a directory that `cmake --install BUILD --strip --component program` filled. Prints the path of the wheel, whose tag says which
+glibc it needs at least. A program for another processor, --arch, runs under qemu with the libraries in --sysroot.
 """
 import argparse
 import base64
 import hashlib
+import os
 import platform
 import re
 import shutil
@@ -42,19 +43,19 @@ Requires-Dist: pandas; extra == 'pandas'
 OF_NVIDIA = {"cublasLt": "nvidia-cublas", "cudnn": "nvidia-cudnn-cu{}", "nccl": "nvidia-nccl-cu{}"}
 
 
-def output_of(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def output_of(*command, **environment):
+    return subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}).stdout
 
 
-def needed_libraries(program):
-    """{name: path} of the shared libraries that `program` and its libraries need and a system may lack."""
-    found = re.findall(r"^\s*(\S+) => (.+) \(0x", output_of("ldd", program), re.MULTILINE)
-    return {name: Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)}
+def needed_libraries(run, sysroot):
+    """{name: path} of the shared libraries that the program that `run` starts and its libraries need and a system may lack."""
+    found = re.findall(r"^\s*(\S+) => /(.+) \(0x", output_of(*run, LD_TRACE_LOADED_OBJECTS="1"), re.MULTILINE)
+    return {name: sysroot / path for name, path in found if not OF_THE_SYSTEM.match(name)}
 
 
 def glibc_needed(files):
     """The minor version of the oldest glibc 2 that runs all of `files`, and whose distributions have their libstdc++."""
-    symbols = "".join(output_of("objdump", "-T", file) for file in files)
+    symbols = "".join(output_of("readelf", "--version-info", "--wide", file) for file in files)
 
     def newest(version):
         return max(int(minor) for minor in re.findall(version + r"(\d+)", symbols))
@@ -65,9 +66,9 @@ def glibc_needed(files):
     return glibc
 
 
-def cuda_extra(program):
-    """The lines of METADATA for the wheels with the libraries that `program` opens where there is a GPU."""
-    opened = dict(re.findall(r"lib(cublasLt|cudnn|nccl)\.so\.(\d+)", output_of(program, "devices")))
+def cuda_extra(run):
+    """The lines of METADATA for the wheels with the libraries that the program that `run` starts opens where there is a GPU."""
+    opened = dict(re.findall(r"lib(cublasLt|cudnn|nccl)\.so\.(\d+)", output_of(*run, "devices")))
     needed = [f"Requires-Dist: {OF_NVIDIA[library].format(opened['cublasLt'])} =={major}.*; extra == 'cuda'\n"
               for library, major in opened.items()]
     return "".join(["Provides-Extra: cuda\n", *needed]) if needed else ""
@@ -91,6 +92,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prefix", required=True, type=Path)
     parser.add_argument("--version", required=True)
+    parser.add_argument("--arch", default=platform.machine())
+    parser.add_argument("--sysroot", type=Path, default="/")
     parser.add_argument("directory", type=Path)
     arguments = parser.parse_args()
     name = f"sweep_runner-{arguments.version}"
@@ -98,15 +101,16 @@ def main():
         stage = Path(folder)
         shutil.copytree(arguments.prefix, stage, dirs_exist_ok=True)
         program = stage / "bin/sweep"
+        emulator = [] if arguments.arch == platform.machine() else [f"qemu-{arguments.arch}-static", "-L", arguments.sysroot]
+        run = [*emulator, program]
         libraries = stage / "lib/sweep"
         libraries.mkdir(parents=True)
-        for library, path in needed_libraries(program).items():
+        for library, path in needed_libraries(run, arguments.sysroot).items():
             shutil.copy(path, libraries / library)
         binaries = [program, *sorted(libraries.iterdir())]
-        subprocess.run(["strip", *binaries], check=True)
-        tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_{platform.machine()}"
+        tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_{arguments.arch}"
         files = {f"{name}.data/scripts/sweep": (program.read_bytes(), True)}
-        cuda = cuda_extra(program)
+        cuda = cuda_extra(run)
         program.unlink()
         for path in sorted(stage.rglob("*")):
             if path.is_file():

@@ -49,10 +49,10 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
     const Vector inverse = hn::Div(hn::Set(d, 1.0f), total);
     for (std::size_t c = 0; c < classes; ++c) {
       const std::size_t at = c * kLanes + lane;
-      const Vector probability = hn::Mul(hn::Exp(d, hn::Sub(hn::Load(d, logits + at), best.value)), inverse);
+      const Vector power = hn::Exp(d, hn::Sub(hn::Load(d, logits + at), best.value));
       const Vector target = hn::MulAdd(one_hot(d, label, c), at_label, uniform);
-      hn::Store(hn::IfThenElseZero(in_batch, hn::Mul(hn::Sub(probability, target), factor)), d,
-                grad_logits + at);
+      const Vector difference = hn::MulSub(power, inverse, target);
+      hn::Store(hn::IfThenElseZero(in_batch, hn::Mul(difference, factor)), d, grad_logits + at);
     }
   }
 }
@@ -87,9 +87,9 @@ void weighted_cross_entropy(const float* logits, const std::int32_t* labels, std
     const auto in_batch = hn::Ne(factor, hn::Zero(d));
     for (std::size_t c = 0; c < classes; ++c) {
       const std::size_t at = c * kLanes + lane;
-      const Vector share = hn::Mul(hn::Exp(d, hn::Sub(hn::Load(d, logits + at), best.value)), inverse);
-      hn::Store(hn::IfThenElseZero(in_batch, hn::Mul(hn::Sub(share, target(c)), factor)), d,
-                grad_logits + at);
+      const Vector power = hn::Exp(d, hn::Sub(hn::Load(d, logits + at), best.value));
+      const Vector difference = hn::MulSub(power, inverse, target(c));
+      hn::Store(hn::IfThenElseZero(in_batch, hn::Mul(difference, factor)), d, grad_logits + at);
     }
   }
 }
