@@ -109,8 +109,7 @@ std::string sentence(const Comparison& comparison, const ComparedValue& value) {
     return fmt::format("No run with {} differs from one with {} in nothing else.", other, base);
   if (is_speed(comparison.metric) && value.ratio) {
     // For the faster one: how many times as much it does in the same time.
-    const bool other_is_faster =
-        larger_is_better(comparison.metric) ? value.ratio->mean < 1 : value.ratio->mean >= 1;
+    const bool other_is_faster = is_time(comparison.metric) ? value.ratio->mean >= 1 : value.ratio->mean < 1;
     const MeanEstimate faster = value.ratio->mean < 1 ? inverse(*value.ratio) : *value.ratio;
     return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).",
                        other_is_faster ? other : base, ratio_text(faster.mean),

@@ -42,7 +42,7 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
   for (const RunRecord& run : runs) {
     const std::optional<double> value = run_metric(run, *goal.metric);
     const bool is_number = value && std::isfinite(*value);
-    const double cost = !is_number ? 0 : goal.largest_is_best ? -*value : *value;
+    const double cost = is_number ? goal.cost(*value) : 0;
     const bool is_whole = run.status == RunStatus::kCompleted;
     any = any || (is_whole && is_number);
     if (is_whole && is_number)

@@ -25,10 +25,10 @@ std::optional<SortValue> param_value(const RunRecord& run, const std::string& ke
   return std::get<bool>(*value) ? 1.0 : 0.0;
 }
 
-std::optional<SortValue> metric_value(const RunRecord& run, const Metric& metric, bool largest_is_best) {
-  const std::optional<double> value = run_metric(run, metric);
+std::optional<SortValue> metric_value(const RunRecord& run, const Goal& goal) {
+  const std::optional<double> value = run_metric(run, *goal.metric);
   if (!value || std::isnan(*value)) return std::nullopt;
-  return largest_is_best ? -*value : *value;
+  return goal.cost(*value);
 }
 
 }  // namespace
@@ -46,11 +46,10 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goal&
                                   fmt::join(known, ", "),
                                   nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
   }
-  const Metric& metric = metric_named(key);
-  const bool largest_is_best = goal.metric == &metric ? goal.largest_is_best : metric.larger_is_better;
+  const Goal by = goal_for(metric_named(key), goal);
   std::vector<std::pair<std::optional<SortValue>, RunRecord>> keyed;
   for (RunRecord& run : runs) {
-    auto value = is_param ? param_value(run, key) : metric_value(run, metric, largest_is_best);
+    auto value = is_param ? param_value(run, key) : metric_value(run, by);
     keyed.emplace_back(std::move(value), std::move(run));
   }
   std::ranges::stable_sort(keyed, [](const auto& a, const auto& b) {

@@ -53,6 +53,9 @@ std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep) {
   return objective.empty() ? std::nullopt : std::optional(goal(sweep, objective));
 }
 
+namespace {
+
+// The key of the metric that default_goal() takes.
 std::string default_metric(const std::vector<const RunRecord*>& runs) {
   for (const char* key : {"validation_accuracy", "validation_rmse", "accuracy", "rmse", "validation_loss"}) {
     const auto has = [key](const RunRecord* run) { return run_metric(*run, key).has_value(); };
@@ -66,6 +69,8 @@ std::string default_metric(const std::vector<const RunRecord*>& runs) {
       std::ranges::find_if(names, [](const std::string& name) { return find_metric(name) == nullptr; });
   return own != names.end() ? *own : "loss";
 }
+
+}  // namespace
 
 Goal default_goal(const std::vector<RunRecord>& runs) {
   std::vector<const RunRecord*> completed, all;
@@ -103,7 +108,7 @@ std::optional<GoalValues> goal_values(const RunRecord& run, const Goal& goal) {
   for (const Goal& one : all_goals(goal)) {
     const std::optional<double> value = run_metric(run, *one.metric);
     if (!value || !std::isfinite(*value)) return std::nullopt;
-    values.push_back(one.largest_is_best ? -*value : *value);
+    values.push_back(one.cost(*value));
   }
   return values;
 }
@@ -141,6 +146,12 @@ std::vector<Goal> all_goals(const Goal& goal) {
   std::vector<Goal> goals = {{goal.metric, goal.largest_is_best, goal.is_asked}};
   goals.insert(goals.end(), goal.others.begin(), goal.others.end());
   return goals;
+}
+
+Goal goal_for(const Metric& metric, const Goal& goal) {
+  for (const Goal& one : all_goals(goal))
+    if (one.metric == &metric) return one;
+  return {&metric, metric.larger_is_better, false};
 }
 
 std::string goal_names(const Goal& goal) {

@@ -24,6 +24,8 @@ struct Goal {
 
   /// Whether a run with the value `a` is better than one with `b`.
   bool is_better(double a, double b) const { return largest_is_best ? a > b : a < b; }
+  /// `value` so that smaller is better.
+  double cost(double value) const { return largest_is_best ? -value : value; }
 };
 
 Goal goal_of(const SearchSpec& search);
@@ -34,8 +36,6 @@ std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep);
 /// The goal of a sweep that has none: the first of the metrics, from the validation accuracy to the training
 /// loss, that a completed run has, or if there are no completed runs, any run.
 Goal default_goal(const std::vector<RunRecord>& runs);
-/// Its key, for the runs that are named; they may be of any status.
-std::string default_metric(const std::vector<const RunRecord*>& runs);
 
 /// The index of the best of the completed runs by `goal`; among equals the one with the lower loss on the
 /// same samples, then the first. With several goals it is the first of front_runs(). Nullopt if none has the
@@ -53,6 +53,8 @@ std::optional<GoalValues> goal_values(const RunRecord& run, const Goal& goal);
 
 /// `goal`, and then the others.
 std::vector<Goal> all_goals(const Goal& goal);
+/// The one of all_goals() that has the metric; if none does, the metric with its own better end.
+Goal goal_for(const Metric& metric, const Goal& goal);
 /// "validation accuracy and time per epoch": the names of all goals.
 std::string goal_names(const Goal& goal);
 /// The criterion of best_run() as text: "highest validation accuracy", "…, the first of 2 goals".

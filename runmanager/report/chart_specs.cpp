@@ -146,7 +146,7 @@ void add_search(const ReportData& data, Charts& charts) {
 void add_coordinates(const ReportData& data, Charts& charts) {
   Coordinates coordinates = coordinates_of(data);
   if (coordinates.runs.rows.size() < 2 || data.keys.empty()) return;
-  Json spec = spec_of("coordinates", {{"better", larger_is_better(data.metric) ? "larger" : "smaller"}});
+  Json spec = spec_of("coordinates", {{"better", data.goal.largest_is_best ? "larger" : "smaller"}});
   const Json models = std::exchange(spec.at("axes"), Json::array());
   for (std::size_t i = 0; i < coordinates.scales.size(); ++i) {
     const Json &scale = coordinates.scales[i], &name = scale.at("name");

@@ -109,7 +109,7 @@ void answer(ReportData& data) {
     if (data.is_search)
       data.importances = importances_of(data.records, data.goal);
     else
-      data.effects = effects_of(data.records, data.metric);
+      data.effects = effects_of(data.records, data.goal);
   } catch (const ConfigError& error) {
     data.no_effects = error.what();
   }

@@ -142,34 +142,31 @@ void print_answers(const std::vector<Answer>& answers, TableFormat format, const
 }
 
 // For a search, whose trials are no grid.
-void print_importances(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  std::vector<Goal> goals = all_goals(goal);
-  if (!options.metric.empty())
-    goals = {{.metric = &metric_named(options.metric), .largest_is_best = larger_is_better(options.metric)}};
-  std::vector<Answer> answers;
-  for (const Goal& one : goals) {
-    const Importances importances = importances_of(runs, one);
-    answers.push_back({importances_text(importances, stdout_unicode()),
-                       importances_json(importances),
-                       {importances_table(importances, options.format)}});
-  }
-  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goal) : "");
+Answer importances_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format) {
+  const Importances importances = importances_of(runs, goal);
+  return {importances_text(importances, stdout_unicode()),
+          importances_json(importances),
+          {importances_table(importances, format)}};
 }
 
-void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  std::vector<std::string> metrics = {options.metric};
-  if (options.metric.empty() && goal.is_asked) {
-    metrics.clear();
-    for (const Goal& one : all_goals(goal)) metrics.emplace_back(one.metric->key);
-  }
+// `is_only`: there is no other goal, so the runs that are both fast and good belong to the answer.
+Answer effects_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format,
+                      bool is_only) {
+  Effects effects = effects_of(runs, goal);
+  if (!is_only) effects.front.clear();
+  return {effects_text(effects, stdout_unicode()), effects_json(effects),
+          effects_tables(effects, format, stdout_unicode())};
+}
+
+void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, bool is_search,
+                   const ShowOptions& options) {
+  std::vector<Goal> goals = all_goals(goal);
+  if (!options.metric.empty()) goals = {goal_for(metric_named(options.metric), goal)};
   std::vector<Answer> answers;
-  for (const std::string& metric : metrics) {
-    Effects effects = effects_of(runs, metric);
-    if (metrics.size() > 1) effects.front.clear();  // that of all goals follows
-    answers.push_back({effects_text(effects, stdout_unicode()), effects_json(effects),
-                       effects_tables(effects, options.format, stdout_unicode())});
-  }
-  print_answers(answers, options.format, metrics.size() > 1 ? front_text(runs, goal) : "");
+  for (const Goal& one : goals)
+    answers.push_back(is_search ? importances_answer(runs, one, options.format)
+                                : effects_answer(runs, one, options.format, goals.size() == 1));
+  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goal) : "");
 }
 
 // A start with fewer values of an axis keeps the runs of the others.
@@ -184,8 +181,7 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   const Goal goal = goal_of_sweep(directory, runs);
-  if (options.effects)
-    return is_search(directory) ? print_importances(runs, goal, options) : print_effects(runs, goal, options);
+  if (options.effects) return print_effects(runs, goal, is_search(directory), options);
   if (!options.sort.empty())
     sort_runs(runs, options.sort, goal);
   else

@@ -47,6 +47,16 @@ TEST(SortRuns, ByAParameterUpwardsAndByAMetricTheBestFirst) {
   EXPECT_THAT(order_by("loss"), ElementsAre("a", "b", "c", "d")) << "all are equal";
 }
 
+TEST(SortRuns, ByTheMetricOfAGoalAsThatGoalSays) {
+  std::vector<RunRecord> runs = some_runs();
+  Goal goal = {.metric = &metric_named("test_accuracy"), .largest_is_best = false};
+  goal.others = {{.metric = &metric_named("epoch_seconds"), .largest_is_best = true}};
+  for (const char* key : {"test_accuracy", "epoch_seconds"}) {
+    sort_runs(runs, key, goal);
+    EXPECT_EQ(runs[0].name, std::string(key) == "test_accuracy" ? "a" : "d");
+  }
+}
+
 TEST(SortRuns, NamesWhatThereIsToSortBy) {
   EXPECT_THAT(message_of<ConfigError>([] { order_by("test_acuracy"); }),
               AllOf(HasSubstr("lr, optimizer"), HasSubstr("did you mean \"test_accuracy\"?")));
