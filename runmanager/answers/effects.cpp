@@ -279,8 +279,7 @@ Effect no_effect(const Factor& factor, const Runs& runs, const Metric& metric) {
 
 // In the order of their time; each has a better metric than all before it. Settings that change no bit may
 // change the time.
-std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const Runs& runs,
-                                     const Goal& goal) {
+std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const Runs& runs, const Goal& goal) {
   std::map<std::vector<std::size_t>, std::pair<FrontRun, double>> combinations;  // sums, and how many
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i]->run_seconds) return {};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runmanager/answers/statistics.h"
-#include "runmanager/records/judge.h"
+#include "runmanager/config/goal.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
@@ -46,7 +46,7 @@ struct FrontRun {
 };
 
 struct Effects {
-  Goal goal;  // a single one
+  Goal goal;
   std::size_t combinations = 0, repeats = 1;
   double mean = 0;  // of all runs
   std::vector<Effect>
@@ -59,10 +59,10 @@ struct Effects {
 };
 
 /// The effects of all settings that vary among the completed of `runs` in the metric of `goal`, which also
-/// says which values are the best. Sums of squares are those of the balanced design; of combinations with more repeats than others the first ones count. Runs that differ only
-/// in what changes no bit of the results, such as the number of workers, count once. Throws ConfigError if no
-/// completed runs have the metric as a finite number, if no setting varies, or if the grid has gaps, which it
-/// names.
+/// says which values are the best. Sums of squares are those of the balanced design; of combinations with
+/// more repeats than others the first ones count. Runs that differ only in what changes no bit of the
+/// results, such as the number of workers, count once. Throws ConfigError if no completed runs have the
+/// metric as a finite number, if no setting varies, or if the grid has gaps, which it names.
 Effects effects_of(const std::vector<RunRecord>& runs, const Goal& goal);
 
 }  // namespace sweep

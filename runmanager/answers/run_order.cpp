@@ -33,7 +33,7 @@ std::optional<SortValue> metric_value(const RunRecord& run, const Goal& goal) {
 
 }  // namespace
 
-void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goal& goal) {
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals& goals) {
   std::vector<const RunRecord*> all;
   for (const RunRecord& run : runs) all.push_back(&run);
   std::vector<std::string> known = param_keys(runs);
@@ -46,7 +46,7 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goal&
                                   fmt::join(known, ", "),
                                   nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
   }
-  const Goal by = goal_for(metric_named(key), goal);
+  const Goal by = goal_for(metric_named(key), goals);
   std::vector<std::pair<std::optional<SortValue>, RunRecord>> keyed;
   for (RunRecord& run : runs) {
     auto value = is_param ? param_value(run, key) : metric_value(run, by);

@@ -258,10 +258,8 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
 }
 
 void DataCheck::search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes) {
-  std::vector<std::string> metrics = {search.metric};
-  for (const SearchGoal& other : search.others) metrics.push_back(other.metric);
-  for (const std::string& metric : metrics) {
-    const std::string problem = metric_problem(metric, search.metric_given, run, sizes);
+  for (const Goal& goal : search.goals) {
+    const std::string problem = metric_problem(goal.asked, search.metric_given, run, sizes);
     if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
   }
 }

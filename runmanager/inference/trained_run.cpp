@@ -51,11 +51,11 @@ fs::path only_completed_run(const fs::path& directory) {
   if (runs.empty())
     throw DataError(fmt::format("{}: has no completed run; name one of its runs", directory.string()));
   if (runs.size() == 1) return directory / runs.front().name;
-  const Goal goal = goal_of_sweep(directory, runs);
-  const std::optional<std::size_t> best = best_run(runs, goal);
+  const Goals goals = goals_of_sweep(directory, runs);
+  const std::optional<std::size_t> best = best_run(runs, goals);
   throw DataError(fmt::format("{}: has {} completed runs: name one of them{}", directory.string(),
                               runs.size(),
-                              best ? fmt::format(". The one with the {} is {}", goal_text(goal),
+                              best ? fmt::format(". The one with the {} is {}", goal_text(goals),
                                                  (directory / runs[*best].name).string())
                                    : ""));
 }

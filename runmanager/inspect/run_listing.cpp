@@ -80,13 +80,12 @@ std::vector<std::string> runs_no_longer_listed(const fs::path& directory) {
   return others;
 }
 
-Goal goal_of_sweep(const fs::path& directory, const std::vector<RunRecord>& runs) {
+Goals goals_of_sweep(const fs::path& directory, const std::vector<RunRecord>& runs) {
   const fs::path file = directory / kSweepFile;
   std::error_code error;
-  if (fs::exists(file, error)) {
-    if (const auto goal = recorded_goal(read_json_file(file.string()))) return *goal;
-  }
-  return default_goal(runs);
+  Goals goals;
+  if (fs::exists(file, error)) goals = recorded_goals(read_json_file(file.string()));
+  return goals.empty() ? default_goals(runs) : goals;
 }
 
 bool is_search(const fs::path& directory) {

@@ -23,9 +23,9 @@ std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
 /// sorted. Empty without a sweep.json. Throws DataError if that cannot be read.
 std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& directory);
 
-/// What `runs`, those of the sweep in `directory`, are judged by: the goal of its search, or default_goal().
-/// Throws DataError if its sweep.json cannot be read.
-Goal goal_of_sweep(const std::filesystem::path& directory, const std::vector<RunRecord>& runs);
+/// What `runs`, those of the sweep in `directory`, are judged by: the goals of its search, or
+/// default_goals(). Throws DataError if its sweep.json cannot be read.
+Goals goals_of_sweep(const std::filesystem::path& directory, const std::vector<RunRecord>& runs);
 
 /// Whether the sweep in `directory` is a search, which draws points or ends trials early, so that its results
 /// are not those of a complete grid. Throws DataError if its sweep.json cannot be read.

@@ -71,7 +71,7 @@ class Watch {
     const Clock::time_point begin = Clock::now();
     if (begin < next_records_ || !has_runs(directory_)) return;
     const std::vector<RunRecord> runs = list_runs(directory_);
-    const LiveSweep& sweep = recorded_.update(runs, goal_of_sweep(directory_, runs));
+    const LiveSweep& sweep = recorded_.update(runs, goals_of_sweep(directory_, runs));
     all_ended_ = options_.is_done ? options_.is_done(runs) : sweep.finished() == sweep.runs;
     show(sweep);
     next_records_ = begin + kRestPerReading * (Clock::now() - begin);

@@ -103,9 +103,10 @@ void add_search(const ReportData& data, Charts& charts) {
   const std::string metric = metric_title(data.metric);
   Json signals = {{"axisFormat", axis_format(data.metric)}};
   if (trials.worst_shown) {
-    signals[data.goal.largest_is_best ? "lowest" : "highest"] = *trials.worst_shown;
+    signals[data.goals[0].largest_is_best ? "lowest" : "highest"] = *trials.worst_shown;
     charts.remarks.push_back(fmt::format("Trials {} {:.4g} are shown at the edge of their charts.",
-                                         data.goal.largest_is_best ? "below" : "above", *trials.worst_shown));
+                                         data.goals[0].largest_is_best ? "below" : "above",
+                                         *trials.worst_shown));
   }
   const auto add = [&](const std::string& id, const char* kind, const std::string& title,
                        const std::string& summary, Json spec) {
@@ -146,7 +147,7 @@ void add_search(const ReportData& data, Charts& charts) {
 void add_coordinates(const ReportData& data, Charts& charts) {
   Coordinates coordinates = coordinates_of(data);
   if (coordinates.runs.rows.size() < 2 || data.keys.empty()) return;
-  Json spec = spec_of("coordinates", {{"better", data.goal.largest_is_best ? "larger" : "smaller"}});
+  Json spec = spec_of("coordinates", {{"better", data.goals[0].largest_is_best ? "larger" : "smaller"}});
   const Json models = std::exchange(spec.at("axes"), Json::array());
   for (std::size_t i = 0; i < coordinates.scales.size(); ++i) {
     const Json &scale = coordinates.scales[i], &name = scale.at("name");
@@ -175,7 +176,7 @@ void add_coordinates(const ReportData& data, Charts& charts) {
 void add_goals(const ReportData& data, Charts& charts) {
   ChartTable goals = goals_table(data);
   if (goals.rows.size() < 2) return;
-  const std::string y(data.goal.metric->key), x(data.goal.others[0].metric->key);
+  const std::string y(data.goals[0].metric->key), x(data.goals[1].metric->key);
   charts.charts.push_back(
       {"goals",
        "goals",

@@ -29,7 +29,7 @@ ChartAxis metric_axis(const ReportData& data, const std::string& metric,
                       const std::vector<std::size_t>& runs) {
   ChartAxis axis{metric_axis_title(metric), "linear", {}};
   if (metric.ends_with("accuracy")) axis.format = ".3~%";
-  axis.is_down = !goal_for(metric_named(metric), data.goal).largest_is_best;
+  axis.is_down = !goal_for(metric_named(metric), data.goals).largest_is_best;
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));
   return axis;
 }

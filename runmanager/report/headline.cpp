@@ -70,7 +70,7 @@ void add_effects(const ReportData& data, std::vector<std::string>& sentences) {
     if (effect->share < kHardlyAnything) {
       without.push_back(effect->keys[0]);
     } else if (told++ < 3) {
-      sentences.push_back(effect_sentence(*effect, data.goal, is_first));
+      sentences.push_back(effect_sentence(*effect, data.goals[0], is_first));
       is_first = false;
     }
   }
@@ -95,7 +95,7 @@ void add_best_mean(const ReportData& data, std::vector<std::string>& sentences) 
     }
     if (values.size() < 2) continue;
     const Spread spread = spread_of(values);
-    const bool better = !best || data.goal.is_better(spread.mean, best->spread.mean);
+    const bool better = !best || data.goals[0].is_better(spread.mean, best->spread.mean);
     if (std::isfinite(spread.mean) && better) best = {series.label, values.size(), spread};
   }
   if (!best) return;

@@ -103,7 +103,7 @@ Json report_model(const ReportData& data, const std::string& date) {
           {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
           {"vega", has_vega()},
           {"answer", {{"best", answer.best}, {"more", answer.more}, {"command", best_command(data)}}},
-          {"judged_by", goal_text(data.goal)},
+          {"judged_by", goal_text(data.goals)},
           {"metric", metric_title(data.metric)},
           {"keys", data.keys},
           {"best", data.best ? Json(*data.best) : Json()},

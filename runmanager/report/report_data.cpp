@@ -107,9 +107,9 @@ void answer(ReportData& data) {
   try {
     if (sources.size() > 1) throw ConfigError("effects are those of one sweep");
     if (data.is_search)
-      data.importances = importances_of(data.records, data.goal);
+      data.importances = importances_of(data.records, data.goals[0]);
     else
-      data.effects = effects_of(data.records, data.goal);
+      data.effects = effects_of(data.records, data.goals[0]);
   } catch (const ConfigError& error) {
     data.no_effects = error.what();
   }
@@ -132,16 +132,16 @@ std::string short_number(const std::string& text) {
 
 }  // namespace
 
-ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal, bool is_search) {
+ReportData report_data_of(std::vector<SourceRun> runs, Goals goals, bool is_search) {
   ReportData data;
   data.is_search = is_search;
   data.runs = std::move(runs);
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
   data.title = title_of(data.runs);
   data.keys = differing_keys(data.runs);
-  data.goal = goal ? *goal : default_goal(data.records);
-  data.metric = data.goal.metric->key;
-  data.best = best_run(data.records, data.goal);
+  data.goals = goals.empty() ? default_goals(data.records) : std::move(goals);
+  data.metric = data.goals[0].metric->key;
+  data.best = best_run(data.records, data.goals);
   answer(data);
   return data;
 }
@@ -152,18 +152,14 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
     std::vector<SourceRun> added = runs_in(directory);
     std::move(added.begin(), added.end(), std::back_inserter(runs));
   }
-  // The goal of a search counts if all of them have it.
-  std::optional<Goal> goal;
+  // The goals of a sweep count if all sweeps have them.
+  Goals goals = goals_of_sweep(directories.front(), {});
   for (const fs::path& directory : directories) {
-    const Goal of_sweep = goal_of_sweep(directory, {});
-    if (!of_sweep.is_asked || (goal && goal_names(*goal) != goal_names(of_sweep))) {
-      goal.reset();
-      break;
-    }
-    goal = of_sweep;
+    const Goals of_sweep = goals_of_sweep(directory, {});
+    if (of_sweep != goals || of_sweep[0].asked.empty()) goals.clear();
   }
-  ReportData data =
-      report_data_of(std::move(runs), goal, directories.size() == 1 && is_search(directories.front()));
+  ReportData data = report_data_of(std::move(runs), std::move(goals),
+                                   directories.size() == 1 && is_search(directories.front()));
   data.directories = directories;
   if (data.is_search) data.by_logarithm = ranges_of(directories.front());
   return data;

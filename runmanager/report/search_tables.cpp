@@ -72,14 +72,15 @@ Trials trials_of(const ReportData& data) {
     const bool has_ended = record.status == RunStatus::kCompleted || record.status == RunStatus::kPruned ||
                            record.status == RunStatus::kFailed;
     if (!has_ended || !value || !std::isfinite(*value)) continue;
-    if (record.status == RunStatus::kCompleted && (!best || data.goal.is_better(*value, *best))) best = value;
+    if (record.status == RunStatus::kCompleted && (!best || data.goals[0].is_better(*value, *best)))
+      best = value;
     trials.rows.rows.push_back({run + 1, run, run_label(data, run, true), *value,
                                 metric_text(value, data.metric), chart_number(best), to_string(record.status),
                                 data.best == run});
     runs.push_back(run);
     values.push_back(*value);
   }
-  trials.worst_shown = worst_shown(std::move(values), data.goal);
+  trials.worst_shown = worst_shown(std::move(values), data.goals[0]);
   for (const std::string& key : data.keys) {
     trials.rows.columns.push_back(fmt::format("axis{}", trials.axes.size()));
     ChartAxis axis = setting_axis(data, key, runs);

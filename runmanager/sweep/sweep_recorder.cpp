@@ -70,7 +70,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
       progress_(make_progress(options, std::max(runs.size(), options.total_runs))),
       disk_(options.directory),
       begin_(options.clock()) {
-  if (options.goal) progress_->judge_by(*options.goal);
+  progress_->judge_by(options.goals);
   for (RunRecord& record : records) {
     if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
     progress_->consider(record);

@@ -104,14 +104,14 @@ void print_run_directory(const fs::path& directory, TableFormat format) {
 }
 
 // The runs of several goals that no other one beats, with nothing but settings and goals.
-std::string front_text(std::vector<RunRecord> runs, const Goal& goal) {
-  put_front_first(runs, goal);
-  runs.resize(front_runs(runs, goal).size());
+std::string front_text(std::vector<RunRecord> runs, const Goals& goals) {
+  put_front_first(runs, goals);
+  runs.resize(front_runs(runs, goals).size());
   if (runs.empty()) return "";
   TableOptions options = {.unicode = stdout_unicode(), .columns = param_keys(runs)};
-  for (const Goal& one : all_goals(goal)) options.columns.emplace_back(one.metric->key);
-  options.goal = goal;
-  return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goal),
+  for (const Goal& goal : goals) options.columns.emplace_back(goal.metric->key);
+  options.goals = goals;
+  return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goals),
                      formatted_results(runs, param_keys(runs), TableFormat::kText, options));
 }
 
@@ -158,15 +158,14 @@ Answer effects_answer(const std::vector<RunRecord>& runs, const Goal& goal, Tabl
           effects_tables(effects, format, stdout_unicode())};
 }
 
-void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, bool is_search,
+void print_effects(const std::vector<RunRecord>& runs, Goals goals, bool is_search,
                    const ShowOptions& options) {
-  std::vector<Goal> goals = all_goals(goal);
-  if (!options.metric.empty()) goals = {goal_for(metric_named(options.metric), goal)};
+  if (!options.metric.empty()) goals = {goal_for(metric_named(options.metric), goals)};
   std::vector<Answer> answers;
-  for (const Goal& one : goals)
-    answers.push_back(is_search ? importances_answer(runs, one, options.format)
-                                : effects_answer(runs, one, options.format, goals.size() == 1));
-  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goal) : "");
+  for (const Goal& goal : goals)
+    answers.push_back(is_search ? importances_answer(runs, goal, options.format)
+                                : effects_answer(runs, goal, options.format, goals.size() == 1));
+  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goals) : "");
 }
 
 // A start with fewer values of an axis keeps the runs of the others.
@@ -180,19 +179,19 @@ std::string other_runs_text(const fs::path& directory) {
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
-  const Goal goal = goal_of_sweep(directory, runs);
-  if (options.effects) return print_effects(runs, goal, is_search(directory), options);
+  const Goals goals = goals_of_sweep(directory, runs);
+  if (options.effects) return print_effects(runs, goals, is_search(directory), options);
   if (!options.sort.empty())
-    sort_runs(runs, options.sort, goal);
+    sort_runs(runs, options.sort, goals);
   else
-    put_front_first(runs, goal);
+    put_front_first(runs, goals);
   const std::vector<std::string> keys = param_keys(runs);
   const TableOptions table = {.color = stdout_color(),
                               .unicode = stdout_unicode(),
                               .width = stdout_width(),
                               .skipped = options.verbose,
                               .columns = options.columns,
-                              .goal = goal,
+                              .goals = goals,
                               .top = options.top};
   if (options.format == TableFormat::kJson) {
     if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);

@@ -84,11 +84,12 @@ TEST(Effects, HaveTheBestValuesThatTheGoalAsksFor) {
   for (const bool largest : {false, true}) {
     std::vector<RunRecord> runs = grid(2);
     for (RunRecord& run : runs) run.run_seconds = 1;
-    const Effects effects = effects_of(runs, {.metric = &metric_named("score"), .largest_is_best = largest});
+    const Effects effects = effects_of(runs, asked_goal("score", largest));
     EXPECT_EQ(effects.effects[0].levels[effects.effects[0].best].value, largest ? "z" : "x");
     ASSERT_EQ(effects.front.size(), 1u);
     EXPECT_THAT(effects.front[0].settings, Contains(Pair("a", largest ? "z" : "x")));
-    EXPECT_THAT(effects_text(effects, false), HasSubstr(largest ? "(larger is better)" : "(smaller is better)"));
+    EXPECT_THAT(effects_text(effects, false),
+                HasSubstr(largest ? "(larger is better)" : "(smaller is better)"));
     EXPECT_EQ(effects_json(effects)["larger_is_better"], largest);
   }
 }

@@ -33,7 +33,7 @@ std::vector<RunRecord> some_runs() {
 std::vector<std::string> order_by(const std::string& key) {
   std::vector<RunRecord> runs = some_runs();
   runs[0].params.pop_back();
-  sort_runs(runs, key, default_goal(runs));
+  sort_runs(runs, key, default_goals(runs));
   std::vector<std::string> names;
   for (const RunRecord& run : runs) names.push_back(run.name);
   return names;
@@ -49,10 +49,9 @@ TEST(SortRuns, ByAParameterUpwardsAndByAMetricTheBestFirst) {
 
 TEST(SortRuns, ByTheMetricOfAGoalAsThatGoalSays) {
   std::vector<RunRecord> runs = some_runs();
-  Goal goal = {.metric = &metric_named("test_accuracy"), .largest_is_best = false};
-  goal.others = {{.metric = &metric_named("epoch_seconds"), .largest_is_best = true}};
+  const Goals goals = {asked_goal("test_accuracy", false), asked_goal("epoch_seconds", true)};
   for (const char* key : {"test_accuracy", "epoch_seconds"}) {
-    sort_runs(runs, key, goal);
+    sort_runs(runs, key, goals);
     EXPECT_EQ(runs[0].name, std::string(key) == "test_accuracy" ? "a" : "d");
   }
 }

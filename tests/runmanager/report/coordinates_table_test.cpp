@@ -42,9 +42,9 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
 }
 
 TEST(Coordinates, HaveTheBestAtTheTopThatTheGoalsAskFor) {
-  Goal goal = {.metric = &metric_named("validation_accuracy"), .largest_is_best = false};
-  goal.others = {{.metric = &metric_named("epoch_seconds"), .largest_is_best = true}};
-  const ReportData data = report_data_of({timed_run(0.1, 0.5, 4), timed_run(0.2, 0.9, 2)}, goal);
+  const ReportData data =
+      report_data_of({timed_run(0.1, 0.5, 4), timed_run(0.2, 0.9, 2)},
+                     {asked_goal("validation_accuracy", false), asked_goal("epoch_seconds", true)});
   EXPECT_EQ(coordinates_of(data).scales[1].at("reverse"), false);
   EXPECT_EQ(coordinates_of(data).scales[2].at("reverse"), true);
   Json better;

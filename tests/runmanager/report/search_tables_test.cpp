@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using testing::made_run;
 using Json = nlohmann::ordered_json;
 
-const Goal kLowestLoss = {.metric = &metric_named("loss"), .largest_is_best = false, .is_asked = true};
+const Goals kLowestLoss = {asked_goal("loss", false)};
 
 ReportData searched(const std::vector<double>& losses) {
   std::vector<SourceRun> runs;
