@@ -105,6 +105,14 @@ bool are_ambiguous(const std::vector<SourceRun>& runs, const std::vector<std::st
 
 }  // namespace
 
+std::vector<SourceRun> source_runs(const std::filesystem::path& directory, std::vector<RunRecord> records) {
+  std::string source = directory.string();
+  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+  std::vector<SourceRun> runs;
+  for (RunRecord& record : records) runs.push_back({source, std::move(record)});
+  return runs;
+}
+
 std::string setting_text(const SourceRun& run, const std::string& key) {
   if (key == kSweepKey) return run.source;
   if (key == "device" && !run.record.device.empty()) return run.record.device;

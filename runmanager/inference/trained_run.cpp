@@ -46,12 +46,13 @@ SampleFormat recorded_samples(const RecordedRun& run) {
 }
 
 fs::path only_completed_run(const fs::path& directory) {
-  std::vector<RunRecord> runs = list_runs(directory);
+  RecordedSweep sweep = read_sweep(directory);
+  std::vector<RunRecord>& runs = sweep.runs;
   std::erase_if(runs, [](const RunRecord& run) { return run.status != RunStatus::kCompleted; });
   if (runs.empty())
     throw DataError(fmt::format("{}: has no completed run; name one of its runs", directory.string()));
   if (runs.size() == 1) return directory / runs.front().name;
-  const Goals goals = goals_of_sweep(directory, runs);
+  const Goals goals = goals_of(sweep);
   const std::optional<std::size_t> best = best_run(runs, goals);
   throw DataError(fmt::format("{}: has {} completed runs: name one of them{}", directory.string(),
                               runs.size(),

@@ -36,7 +36,6 @@ Json charts_json(const Charts& charts) {
     for (const auto& [name, table] : chart.data) data[name] = table;
     list.push_back({{"id", chart.id},
                     {"kind", chart.kind},
-                    {"part", chart.part},
                     {"title", chart.title},
                     {"summary", chart.summary},
                     {"spec", chart.spec},

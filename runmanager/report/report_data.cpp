@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 
 #include "core/base/error.h"
-#include "core/json/json_text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
@@ -19,12 +19,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string source_of(const fs::path& directory) {
-  std::string source = directory.string();
-  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
-  return source;
-}
 
 // run.json gets its epochs at the end of a run. Until then they are in its checkpoint.
 void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
@@ -40,29 +34,20 @@ void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
   }
 }
 
-std::vector<SourceRun> runs_in(const fs::path& directory) {
-  std::error_code error;
-  if (!has_runs(directory)) {
-    throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
-                                fs::exists(directory, error) ? "holds no runs" : "is not there"));
+RecordedSweep current_sweep(const fs::path& directory) {
+  RecordedSweep sweep = read_sweep(directory);
+  for (RunRecord& run : sweep.runs) {
+    run = with_current_status(std::move(run), directory);
+    add_checkpoint_epochs(directory, run);
   }
-  std::vector<SourceRun> runs;
-  for (RunRecord& record : list_runs(directory)) {
-    SourceRun& run =
-        runs.emplace_back(SourceRun{source_of(directory), with_current_status(std::move(record), directory)});
-    add_checkpoint_epochs(directory, run.record);
-  }
-  return runs;
+  return sweep;
 }
 
 // Which axes of a sweep file are ranges, and whether of logarithms.
-std::map<std::string, bool> ranges_of(const fs::path& directory) {
+std::map<std::string, bool> ranges_of(const nlohmann::ordered_json& file) {
   std::map<std::string, bool> ranges;
-  const fs::path file = directory / kSweepFile;
-  if (!fs::exists(file)) return ranges;
-  const nlohmann::ordered_json sweep = read_json_file(file.string());
-  const auto params = sweep.find("params");
-  if (params == sweep.end()) return ranges;
+  const auto params = file.find("params");
+  if (params == file.end()) return ranges;
   for (const auto& [key, axis] : params->items()) {
     if (axis.is_object() && !axis.empty()) ranges[key] = axis.begin().key().starts_with("log_");
   }
@@ -148,20 +133,22 @@ ReportData report_data_of(std::vector<SourceRun> runs, Goals goals, bool is_sear
 
 ReportData read_report_data(const std::vector<fs::path>& directories) {
   std::vector<SourceRun> runs;
+  std::vector<nlohmann::ordered_json> files;
   for (const fs::path& directory : directories) {
-    std::vector<SourceRun> added = runs_in(directory);
-    std::move(added.begin(), added.end(), std::back_inserter(runs));
+    RecordedSweep sweep = current_sweep(directory);
+    std::ranges::move(source_runs(directory, std::move(sweep.runs)), std::back_inserter(runs));
+    files.push_back(std::move(sweep.file));
   }
   // The goals of a sweep count if all sweeps have them.
-  Goals goals = goals_of_sweep(directories.front(), {});
-  for (const fs::path& directory : directories) {
-    const Goals of_sweep = goals_of_sweep(directory, {});
-    if (of_sweep != goals || of_sweep[0].asked.empty()) goals.clear();
+  Goals goals = recorded_goals(files.front());
+  for (const auto& file : files) {
+    if (recorded_goals(file) != goals) goals.clear();
   }
-  ReportData data = report_data_of(std::move(runs), std::move(goals),
-                                   directories.size() == 1 && is_search(directories.front()));
+  const bool is_one_search = files.size() == 1 && is_search(files.front());
+  ReportData data = report_data_of(std::move(runs), std::move(goals), is_one_search);
+  if (is_one_search) data.by_logarithm = ranges_of(files.front());
   data.directories = directories;
-  if (data.is_search) data.by_logarithm = ranges_of(directories.front());
+  data.files = std::move(files);
   return data;
 }
 

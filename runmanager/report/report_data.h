@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ namespace sweep {
 
 struct ReportData {
   std::vector<std::filesystem::path> directories;  // of the sweeps
+  std::vector<nlohmann::ordered_json> files;       // the sweep.json of each; null for one that has none
   std::string title;                               // "fashion", or "fashion and mnist"
   std::vector<SourceRun> runs;      // all runs, with the status they have now and the epochs that are known
   std::vector<RunRecord> records;   // of `runs`

@@ -1,12 +1,11 @@
 // `sweep compare`: pairs runs that differ in one setting, and tells what it changed.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
-#include "core/base/error.h"
 #include "runmanager/answers/comparison_report.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/terminal/terminal.h"
@@ -29,13 +28,7 @@ struct CompareOptions {
 std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
   std::vector<SourceRun> runs;
   for (const fs::path& directory : directories) {
-    if (!has_runs(directory)) {
-      throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
-                                  fs::exists(directory) ? "holds no runs" : "is not there"));
-    }
-    std::string source = directory.string();
-    while (source.size() > 1 && source.ends_with('/')) source.pop_back();
-    for (RunRecord& run : list_runs(directory)) runs.push_back({source, std::move(run)});
+    std::ranges::move(source_runs(directory, read_sweep(directory).runs), std::back_inserter(runs));
   }
   return runs;
 }

@@ -169,18 +169,19 @@ void print_effects(const std::vector<RunRecord>& runs, Goals goals, bool is_sear
 }
 
 // A start with fewer values of an axis keeps the runs of the others.
-std::string other_runs_text(const fs::path& directory) {
-  const std::vector<std::string> names = runs_no_longer_listed(directory);
+std::string other_runs_text(const fs::path& directory, const nlohmann::ordered_json& file) {
+  const std::vector<std::string> names = runs_no_longer_listed(directory, file);
   if (names.empty()) return "";
   return fmt::format("\n{} more {} here that the sweep's file no longer has: {}\n", names.size(),
                      names.size() == 1 ? "run is" : "runs are", first_names(names));
 }
 
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
-  std::vector<RunRecord> runs = list_runs(directory);
+  RecordedSweep sweep = read_sweep(directory);
+  std::vector<RunRecord>& runs = sweep.runs;
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
-  const Goals goals = goals_of_sweep(directory, runs);
-  if (options.effects) return print_effects(runs, goals, is_search(directory), options);
+  const Goals goals = goals_of(sweep);
+  if (options.effects) return print_effects(runs, goals, is_search(sweep.file), options);
   if (!options.sort.empty())
     sort_runs(runs, options.sort, goals);
   else
@@ -197,7 +198,7 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
     if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else if (options.format == TableFormat::kText) {
-    std::cout << results_table(runs, keys, table) << printable(other_runs_text(directory));
+    std::cout << results_table(runs, keys, table) << printable(other_runs_text(directory, sweep.file));
   } else {
     std::cout << formatted_results(runs, keys, options.format, table);
   }
