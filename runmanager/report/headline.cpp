@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/text.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
@@ -110,10 +111,9 @@ void add_comparison(const ReportData& data, std::vector<std::string>& sentences)
     if (!value.ratio) continue;
     const bool other_is_faster = value.ratio->mean >= 1;
     const double ratio = other_is_faster ? value.ratio->mean : 1 / value.ratio->mean;
-    sentences.push_back(fmt::format("{} trains {:.3g} times as fast as {} ({} pair{} of runs).",
-                                    other_is_faster ? value.other : value.base, ratio,
-                                    other_is_faster ? value.base : value.other, value.ratio->count,
-                                    value.ratio->count == 1 ? "" : "s"));
+    sentences.push_back(fmt::format(
+        "{} trains {:.3g} times as fast as {} ({} of runs).", other_is_faster ? value.other : value.base,
+        ratio, other_is_faster ? value.base : value.other, counted(value.ratio->count, "pair")));
   }
 }
 

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
@@ -109,10 +109,8 @@ void answer(ReportData& data) {
 // "0.003307741013633609" is read as 0.003308; what is shorter stays.
 std::string short_number(const std::string& text) {
   constexpr std::size_t kLong = 9;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && text.size() > kLong ? fmt::format("{:.4g}", value) : text;
+  const std::optional<double> number = number_in<double>(text);
+  return number && text.size() > kLong ? fmt::format("{:.4g}", *number) : text;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "core/base/text.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_metric.h"
@@ -37,7 +38,7 @@ std::string resume_command(const SweepSummary& summary, const RunnerOptions& opt
 // "50 trials, 5 of them to the end; best: Accuracy/validation 0.91, lr=0.003".
 std::string search_text(const SweepSummary& summary, const std::vector<RunRecord>& runs) {
   const SearchSpec& search = *summary.sweep.search;
-  std::string text = fmt::format("{} trial{}", runs.size(), runs.size() == 1 ? "" : "s");
+  std::string text = counted(runs.size(), "trial");
   if (compares_on_the_way(search.method))
     text += fmt::format(", {} of them to the end",
                         std::ranges::count(runs, RunStatus::kCompleted, &RunRecord::status));

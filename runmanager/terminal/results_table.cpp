@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
@@ -177,8 +178,6 @@ std::string first_line(std::string_view text) {
   return printable(line) + (line.size() < text.size() ? " …" : "");
 }
 
-std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
-
 // A run with nothing but a reason to show has that where its results would be.
 void put_reasons(TextTable& table, const std::vector<RunRecord>& runs) {
   const auto leading = static_cast<std::size_t>(std::ranges::find(table.columns, false, &Column::leads) -
@@ -340,13 +339,13 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   }
   Notes notes(options, terminal);
   for (const auto& [reason, count] : skipped)
-    notes.add(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), kYellow);
-  if (pending > 0) notes.add(runs_text(pending) + " not started", kDim);
+    notes.add(fmt::format("{} skipped: {}", counted(count, "run"), first_line(reason)), kYellow);
+  if (pending > 0) notes.add(counted(pending, "run") + " not started", kDim);
   if (best && all.size() > 1)
     notes.add(best_note(all[*best], goals, *best < runs.size(), options.unicode), kDim);
   if (!front.empty())
     notes.add(fmt::format("{} no run is better in {}: {}", options.unicode ? "◆" : "+", goal_names(goals),
-                          runs_text(front.size())),
+                          counted(front.size(), "run")),
               kDim);
   if (any_shared(runs)) notes.add("~ timed while runs shared the machine", kDim);
   notes.add_left_out(left_out);

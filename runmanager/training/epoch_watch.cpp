@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "runmanager/config/metrics.h"
 
 namespace sweep {
@@ -25,9 +26,9 @@ bool EpochWatch::add(const EpochRecord& epoch) {
 
 std::string EpochWatch::reason() const {
   const std::string text =
-      fmt::format("{} has not improved{} for {} epoch{}", stop_.metric,
+      fmt::format("{} has not improved{} for {}", stop_.metric,
                   stop_.min_delta > 0 ? fmt::format(" by more than {}", stop_.min_delta) : "",
-                  without_improvement_, without_improvement_ == 1 ? "" : "s");
+                  counted(static_cast<std::size_t>(without_improvement_), "epoch"));
   return best_ ? fmt::format("{}; it was best in epoch {}: {:.4f}", text, best_epoch_, *best_) : text;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
@@ -30,7 +31,7 @@ int cancel(const fs::path& directory) {
     finished += has_ended(run.status) ? 1 : 0;
   }
   std::cout << (tasks == 0 ? std::string("No task ran or waited any more")
-                           : fmt::format("{} task{} ended", tasks, tasks == 1 ? " was" : "s were"))
+                           : fmt::format("{} {} ended", counted(tasks, "task"), tasks == 1 ? "was" : "were"))
             << fmt::format("; {} of {} runs are finished.\n", finished, runs);
   if (finished < runs)
     std::cout << "To go on: " << shell_command({"sweep", "resume", directory.string()}) << "\n";

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "core/data/cache/cache_folder.h"
 #include "core/data/dataset_summary.h"
 #include "core/data/known_datasets.h"
@@ -97,8 +98,8 @@ void print_text(const Dataset& dataset) {
                                      megabytes(memory_bytes(dataset))));
   if (const auto& names = dataset.feature_names; !names.empty()) {
     const auto shown = std::span(names).first(std::min(names.size(), kMaxFeaturesShown));
-    std::cout << printable(fmt::format("{} feature{}: {}{}\n", names.size(), names.size() == 1 ? "" : "s",
-                                       fmt::join(shown, ", "), shown.size() < names.size() ? ", …" : ""));
+    std::cout << printable(fmt::format("{}: {}{}\n", counted(names.size(), "feature"), fmt::join(shown, ", "),
+                                       shown.size() < names.size() ? ", …" : ""));
   }
   std::cout << '\n' << terminal_table(parts_table(dataset, parts), stdout_unicode());
   const std::size_t shown = std::min(dataset.skipped.size(), kMaxSkippedShown);
@@ -179,8 +180,8 @@ int describe(const DataOptions& options) {
 int clean() {
   const fs::path cache = decoded_cache();
   const CleanedCache cleaned = clean_cache(cache);
-  std::cout << fmt::format("removed {} file{} with {} MB of decoded images from {}\n", cleaned.files,
-                           cleaned.files == 1 ? "" : "s", megabytes(cleaned.bytes),
+  std::cout << fmt::format("removed {} with {} MB of decoded images from {}\n",
+                           counted(cleaned.files, "file"), megabytes(cleaned.bytes),
                            printable(cache.string()));
   return kExitDone;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/import/import_sweep.h"
 #include "runmanager/records/provenance.h"
 #include "tools/commands.h"
@@ -19,8 +20,8 @@ int import_directory(ImportOptions options) {
   const ImportedSweep imported = import_sweep(options);
   for (const std::string& remark : imported.remarks) std::cerr << "sweep: " << printable(remark) << '\n';
   const std::string directory = shell_command({imported.directory.string()});
-  std::cout << printable(fmt::format("{} run{} in {}\nTo look at them: sweep show {}\n", imported.runs,
-                                     imported.runs == 1 ? "" : "s", directory, directory));
+  std::cout << printable(fmt::format("{} in {}\nTo look at them: sweep show {}\n",
+                                     counted(imported.runs, "run"), directory, directory));
   return kExitDone;
 }
 

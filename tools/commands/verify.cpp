@@ -1,5 +1,6 @@
 // `sweep verify`: trains finished runs again, and says whether every bit is the same.
 #include "runmanager/inspect/verify.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -19,8 +20,7 @@ int verify(const VerifyOptions& options) {
   const VerifyReport report = verify_sweep(options, environment_with_workers());
   const auto trained = std::count_if(report.runs.begin(), report.runs.end(),
                                      [](const VerifiedRun& run) { return run.not_compared.empty(); });
-  std::cout << fmt::format("{} of {} finished run{} trained again\n", trained, report.finished,
-                           report.finished == 1 ? "" : "s");
+  std::cout << fmt::format("{} of {} trained again\n", trained, counted(report.finished, "finished run"));
   return report.exit_code;
 }
 
