@@ -1,6 +1,5 @@
 #include "core/engine/device.h"
 
-
 #include "core/base/error.h"
 #include "core/base/text.h"
 
