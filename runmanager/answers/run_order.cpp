@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "runmanager/records/run_metric.h"
 
 namespace sweep {
@@ -41,10 +42,8 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals
   const std::vector<std::string> metrics = metric_names(all);
   if (!is_param && std::ranges::find(metrics, key) == metrics.end()) {
     known.insert(known.end(), metrics.begin(), metrics.end());
-    const std::string nearest = nearest_key(key, known);
     throw ConfigError(fmt::format("no run has \"{}\" to sort by, there are: {}{}", key,
-                                  fmt::join(known, ", "),
-                                  nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+                                  fmt::join(known, ", "), did_you_mean(nearest_key(key, known), "; did")));
   }
   const Goal by = goal_for(metric_named(key), goals);
   std::vector<std::pair<std::optional<SortValue>, RunRecord>> keyed;

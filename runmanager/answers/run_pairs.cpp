@@ -70,11 +70,9 @@ std::string chosen_key(const std::vector<SourceRun>& runs, const std::string& as
     if (std::find(varying.begin(), varying.end(), asked) != varying.end() ||
         values_of(runs, asked).size() > 1)
       return asked;
-    const std::string nearest = nearest_name(asked, varying);
-    throw ConfigError(
-        fmt::format("\"{}\": has one value in all completed runs; these have several: {}{}", asked,
-                    fmt::join(varying, ", "),
-                    nearest.empty() ? std::string() : fmt::format(". Did you mean \"{}\"?", nearest)));
+    throw ConfigError(fmt::format("\"{}\": has one value in all completed runs; these have several: {}{}",
+                                  asked, fmt::join(varying, ", "),
+                                  did_you_mean(nearest_name(asked, varying), ". Did")));
   }
   if (varying.size() == 1 || varying.front() == "device") return varying.front();
   throw ConfigError(

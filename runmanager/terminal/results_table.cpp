@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/repeats.h"
@@ -122,9 +123,8 @@ ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std
     if (found == columns.end()) {
       std::vector<std::string> known;
       for (const ResultColumn& column : columns) known.push_back(column.column.key);
-      const std::string nearest = nearest_key(name, known);
       throw ConfigError(fmt::format("there is no column \"{}\", want {}{}", name, listed(known),
-                                    nearest.empty() ? "" : ", did you mean \"" + nearest + "\"?"));
+                                    did_you_mean(nearest_key(name, known))));
     }
     chosen.push_back(*found);
     chosen.back().column.importance = kNeeded;  // Nothing that is asked for is left out.
