@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -44,11 +43,9 @@ Command cancel_command() {
   return {.name = "cancel",
           .description = "end the tasks of a sweep on a Slurm cluster; what they have done stays",
           .missing_argument = "a directory is needed: sweep cancel runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto directory = std::make_shared<fs::path>();
-            app.add_option("directory", *directory, "runs/NAME")->type_name("DIR")->required();
-            return [directory](const auto&) { return cancel(*directory); };
-          }};
+          .add_to = command_with<fs::path>(cancel, [](CLI::App& app, fs::path& directory) {
+            app.add_option("directory", directory, "runs/NAME")->type_name("DIR")->required();
+          })};
 }
 
 }  // namespace sweep

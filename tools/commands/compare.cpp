@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <memory>
 
 #include "runmanager/answers/comparison_report.h"
 #include "runmanager/inspect/run_listing.h"
@@ -49,24 +48,22 @@ Command compare_command() {
   return {.name = "compare",
           .description = "pair runs that differ in one setting: times, metrics, learning curves",
           .missing_argument = "a directory is needed: sweep compare runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<CompareOptions>();
-            app.add_option("directories", options->directories,
+          .add_to = command_with<CompareOptions>(compare, [](CLI::App& app, CompareOptions& options) {
+            app.add_option("directories", options.directories,
                            "runs/NAME; several are compared with each other")
                 ->type_name("DIR")
                 ->required();
-            app.add_option("--by", options->key,
+            app.add_option("--by", options.key,
                            "the setting: device, optimizer, …, or \"sweep\" for the directories; default: "
                            "the device, or the only one that varies")
                 ->type_name("KEY");
-            app.add_option("--metric", options->metric,
+            app.add_option("--metric", options.metric,
                            "epoch_seconds, run_seconds, images_per_second, loss, test_accuracy, …; default: "
                            "epoch_seconds")
                 ->type_name("METRIC");
-            add_format_option(app, options->format);
-            for (const char* name : {"csv", "markdown", "latex"}) add_format_flag(app, name, options->format);
-            return [options](const auto&) { return compare(*options); };
-          }};
+            add_format_option(app, options.format);
+            for (const char* name : {"csv", "markdown", "latex"}) add_format_flag(app, name, options.format);
+          })};
 }
 
 }  // namespace sweep

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <span>
 
 #include "core/base/error.h"
@@ -204,19 +203,17 @@ Command data_command() {
           .missing_argument =
               "a file or a name is needed: sweep data SWEEP.json, sweep data PATH, or sweep data "
               "get fashion-mnist",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<DataOptions>();
+          .add_to = command_with<DataOptions>(run_data, [](CLI::App& app, DataOptions& options) {
             app.add_option(
-                   "what", options->words,
+                   "what", options.words,
                    "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
                    "if that is set; clean: remove decoded images from that cache; or a sweep file and "
                    "overrides, or a data set's name, a file or a "
                    "folder with keys of \"dataset\" (label=bought): print its samples and classes")
                 ->type_name("get NAME | clean | SWEEP.json | PATH [key=v ...]")
                 ->required();
-            add_format_option(app, options->format);
-            return [options](const auto&) { return run_data(*options); };
-          }};
+            add_format_option(app, options.format);
+          })};
 }
 
 }  // namespace sweep

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
-#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -262,42 +261,40 @@ Command show_command() {
       .name = "show",
       .description = "print the results of a sweep's directory, or of one run's",
       .missing_argument = "a directory is needed: sweep show runs/NAME",
-      .add_to = [](CLI::App& app) -> CommandAction {
-        auto options = std::make_shared<ShowOptions>();
-        app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
+      .add_to = command_with<ShowOptions>(show, [](CLI::App& app, ShowOptions& options) {
+        app.add_option("directory", options.directory, "runs/NAME, or a directory in it")
             ->type_name("DIR")
             ->required();
-        add_format_option(app, options->format);
-        app.add_flag("--verbose", options->verbose, "a line for each skipped run");
-        auto* parameters = app.add_flag("--parameters", options->parameters,
+        add_format_option(app, options.format);
+        app.add_flag("--verbose", options.verbose, "a line for each skipped run");
+        auto* parameters = app.add_flag("--parameters", options.parameters,
                                         "of one run: name, shape, device and size of each of its weights");
-        auto* effects = app.add_flag("--effects", options->effects,
+        auto* effects = app.add_flag("--effects", options.effects,
                                      "what each setting changes, alone and in pairs, by analysis of "
                                      "variance; and the runs that none beats in both time and metric. Of a "
                                      "search: how important each setting is, by PED-ANOVA");
         app.add_option(
-               "--sort", options->sort,
+               "--sort", options.sort,
                "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
             ->type_name("KEY")
             ->excludes(effects);
-        app.add_option("--columns", options->columns,
+        app.add_option("--columns", options.columns,
                        "only these, in this order: parameters, status, loss, test_accuracy, epoch_seconds, …")
             ->type_name("NAME,…")
             ->delimiter(',')
             ->excludes(effects)
             ->excludes("--json");
-        app.add_option("--top", options->top, "only so many runs of that order")
+        app.add_option("--top", options.top, "only so many runs of that order")
             ->type_name("N")
             ->check(CLI::PositiveNumber)
             ->excludes(effects);
-        app.add_option("--metric", options->metric,
+        app.add_option("--metric", options.metric,
                        "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
                        "accuracy, or what else tells how good a run is")
             ->type_name("METRIC")
             ->needs(effects);
         effects->excludes(parameters);
-        return [options](const auto&) { return show(*options); };
-      }};
+      })};
 }
 
 }  // namespace sweep

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "core/base/printable.h"
 #include "tools/commands.h"
@@ -30,26 +29,24 @@ Command verify_command() {
   return {.name = "verify",
           .description = "train finished runs of a sweep again, and compare every bit",
           .missing_argument = "a directory is needed: sweep verify runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<VerifyOptions>();
+          .add_to = command_with<VerifyOptions>(verify, [](CLI::App& app, VerifyOptions& options) {
             // Flushed after each, since training the next one takes a while.
-            options->on_run = [](const VerifiedRun& run) {
+            options.on_run = [](const VerifiedRun& run) {
               std::cout << printable(verified_text(run)) << std::endl;
             };
-            app.add_option("directory", options->directory, "runs/NAME")->type_name("DIR")->required();
-            app.add_option("--runs", options->runs, "so many, spread over the sweep; 0: all")
+            app.add_option("directory", options.directory, "runs/NAME")->type_name("DIR")->required();
+            app.add_option("--runs", options.runs, "so many, spread over the sweep; 0: all")
                 ->type_name("N")
                 ->check(CLI::Range(0, 100000))
                 ->capture_default_str();
-            app.add_option("--threads", options->threads, "CPU threads, which must not matter; 0: all")
+            app.add_option("--threads", options.threads, "CPU threads, which must not matter; 0: all")
                 ->type_name("N")
                 ->check(CLI::Range(0, 4096))
                 ->capture_default_str();
             app.footer(
                 "Exit codes: 0 every bit is the same, 1 some are not, 2 no such directory or no finished run "
                 "in it.");
-            return [options](const auto&) { return verify(*options); };
-          }};
+          })};
 }
 
 }  // namespace sweep
