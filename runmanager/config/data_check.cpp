@@ -161,10 +161,10 @@ std::string metric_problem(const std::string& metric, bool given, const RunConfi
 void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                 Problems& problems) {
   if (!run.stop) return;
-  if (metric_problem(run.stop->metric, true, run, sizes).empty()) return;
+  if (metric_problem(run.stop->goal.asked, true, run, sizes).empty()) return;
   const bool given = is_given(run, "stop.metric");
   problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"),
-                                   metric_problem(run.stop->metric, given, run, sizes)));
+                                   metric_problem(run.stop->goal.asked, given, run, sizes)));
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
