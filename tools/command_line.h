@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,18 @@ struct Command {
   /// Words of earlier versions for this command, which help does not name either, and what each adds to it.
   std::vector<std::pair<std::string, std::vector<std::string>>> old_words = {};
 };
+
+/// Command::add_to of a command whose options are parsed into an `Options`: add(app, options) declares them,
+/// and run(options) returns the exit code.
+template <typename Options>
+std::function<CommandAction(CLI::App&)> command_with(int (*run)(const Options& options),
+                                                     void (*add)(CLI::App& app, Options& options)) {
+  return [add, run](CLI::App& app) -> CommandAction {
+    const auto options = std::make_shared<Options>();
+    add(app, *options);
+    return [options, run](const auto&) { return run(*options); };
+  };
+}
 
 /// The command of a line whose first word is a sweep file or an option.
 inline constexpr const char* kDefaultCommand = "run";

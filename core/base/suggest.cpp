@@ -48,4 +48,8 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> ca
   return best;
 }
 
+std::string did_you_mean(std::string_view nearest, std::string_view before) {
+  return nearest.empty() ? "" : std::string(before) + " you mean \"" + std::string(nearest) + "\"?";
+}
+
 }  // namespace sweep

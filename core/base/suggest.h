@@ -11,4 +11,7 @@ namespace sweep {
 /// `wrong`, ignoring case, or "" if none is similar enough. The first of equally near candidates wins.
 std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates);
 
+/// ", did you mean "NEAREST"?", which `before` begins; "" if `nearest` is "".
+std::string did_you_mean(std::string_view nearest, std::string_view before = ", did");
+
 }  // namespace sweep

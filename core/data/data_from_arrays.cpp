@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/data/dataset_parts.h"
 #include "core/data/readers/input_file.h"
 
@@ -29,13 +30,6 @@ constexpr std::pair<std::string_view, Part> kPartWords[] = {{"train", kTrain},
                                                             {"test", kTest}};
 constexpr std::string_view kSampleNames[] = {"features", "x", "data", "images", "inputs"};
 constexpr std::string_view kTargetNames[] = {"labels", "y", "targets", "classes"};
-
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
 
 // "x_train" or "train_x" -> ("x", kTrain); "x" -> ("x", no part).
 std::pair<std::string, std::optional<Part>> split_name(const std::string& name) {
@@ -236,7 +230,7 @@ struct FoundArrays {
 FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::string& name) {
   FoundArrays found{{}, wanted};
   for (NamedArray& array : data.arrays) {
-    const std::string full_name = lower(array.name);
+    const std::string full_name = lower_case(array.name);
     auto [base, part] = split_name(full_name);
     if (full_name == wanted) {
       base = wanted;
@@ -319,7 +313,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
                       std::to_string(spec.targets.size()) + " are named");
   }
   const FoundArrays found =
-      find_arrays(data, lower(spec.targets.empty() ? spec.label : spec.targets.front()), name);
+      find_arrays(data, lower_case(spec.targets.empty() ? spec.label : spec.targets.front()), name);
   const ArrayPair& train = found.parts[kTrain];
   const bool channels_last = channels_are_last(*train.samples, spec.channels, name);
   const bool classes = holds_classes(*train.targets, spec, name);
@@ -364,7 +358,7 @@ SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues mi
                                 const std::string& name) {
   NamedArray* found = arrays.size() == 1 ? &arrays.front() : nullptr;
   for (NamedArray& array : arrays) {
-    if (&array == found || std::ranges::count(kSampleNames, split_name(lower(array.name)).first) == 0)
+    if (&array == found || std::ranges::count(kSampleNames, split_name(lower_case(array.name)).first) == 0)
       continue;
     if (found != nullptr) {
       throw DataError(name + ": both " + quoted_name(found->name) + " and " + quoted_name(array.name) +

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/data/cache/cache_folder.h"
 #include "core/data/cache/cached_images.h"
 #include "core/data/data_from_arrays.h"
@@ -83,8 +84,8 @@ void check_transform(const InputTransform& transform, const Shape& shape) {
       (!transform.mean.empty() && transform.mean.size() != channels)) {
     throw ConfigError("normalize has " + std::to_string(transform.mean.size()) + " means and " +
                       std::to_string(transform.std.size()) + " standard deviations, but the images have " +
-                      std::to_string(channels) + " channel" + (channels == 1 ? "" : "s") +
-                      ": give one of each per " + (shape.size() == 1 ? "feature" : "channel"));
+                      counted(channels, "channel") + ": give one of each per " +
+                      (shape.size() == 1 ? "feature" : "channel"));
   }
   for (const float mean : transform.mean) {
     if (!std::isfinite(mean)) throw ConfigError("normalize: mean must be a finite number");

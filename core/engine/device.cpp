@@ -1,8 +1,7 @@
 #include "core/engine/device.h"
 
-#include <charconv>
-
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace sweep {
 namespace {
@@ -30,9 +29,8 @@ Device parse_device(std::string_view text) {
     throw_unknown(text);
   }
   if (colon != std::string_view::npos) {
-    const std::string_view number = text.substr(colon + 1);
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), device.index);
-    if (error != std::errc{} || end != number.data() + number.size() || device.index < 0) throw_unknown(text);
+    device.index = number_in<int>(text.substr(colon + 1)).value_or(-1);
+    if (device.index < 0) throw_unknown(text);
   }
   return device;
 }

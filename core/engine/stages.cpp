@@ -27,9 +27,7 @@ bool fits(const std::string& layer, const std::string& pattern) {
   for (const Layer& layer : network.layers()) names.push_back(layer.name);
   std::string message = where + ": no layer fits \"" + name + "\", want one of ";
   for (const std::string& layer : names) message += (layer == names.front() ? "" : ", ") + layer;
-  const std::string nearest = nearest_name(name, names);
-  if (!nearest.empty()) message += ", did you mean \"" + nearest + "\"?";
-  throw ConfigError(message);
+  throw ConfigError(message + did_you_mean(nearest_name(name, names)));
 }
 
 // Neighbours on one device are one stage.

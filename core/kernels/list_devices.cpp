@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "core/base/text.h"
 #include "core/engine/device.h"
 #include "core/kernels/cpu/simd/simd_target.h"
 #include "core/kernels/cuda/cuda_engine.h"
@@ -67,10 +68,10 @@ std::optional<std::string> unavailable_reason(const Device& device) {
   }
   if (auto reason = cuda_unavailable_reason()) return reason;
   const std::vector<DeviceInfo> devices = list_cuda_devices();
-  const int count = static_cast<int>(devices.size());
-  if (device.index < count) return cuda_device_reason(devices[static_cast<std::size_t>(device.index)]);
-  return "there is no " + device.name() + ": this machine has " + std::to_string(count) + " CUDA device" +
-         (count == 1 ? "" : "s") + ", numbered from 0";
+  if (device.index < static_cast<int>(devices.size()))
+    return cuda_device_reason(devices[static_cast<std::size_t>(device.index)]);
+  return "there is no " + device.name() + ": this machine has " + counted(devices.size(), "CUDA device") +
+         ", numbered from 0";
 }
 
 }  // namespace sweep

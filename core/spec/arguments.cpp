@@ -19,11 +19,6 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& names) {
-  const std::string nearest = nearest_name(wrong, names);
-  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
-}
-
 bool in_range(const ArgumentType& type, double value) {
   if (!std::isfinite(value)) return false;
   if (type.excludes_minimum() && value == type.minimum) return false;
@@ -140,7 +135,7 @@ const NamedType& require_type(std::span<const NamedType> types, std::string_view
   std::vector<std::string> names;
   for (const NamedType& type : types) names.push_back(type.name);
   throw ConfigError(std::string(subject) + ": unknown type \"" + std::string(name) +
-                    "\"; allowed: " + joined(names) + did_you_mean(name, names));
+                    "\"; allowed: " + joined(names) + did_you_mean(nearest_name(name, names), "; did"));
 }
 
 const ArgumentType* find_argument(const NamedType& type, std::string_view name) {
@@ -193,7 +188,7 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
     std::vector<std::string> names;
     for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
     throw ConfigError(start + ": " + type.name + " has no argument \"" + name +
-                      "\"; allowed: " + joined(names) + did_you_mean(name, names));
+                      "\"; allowed: " + joined(names) + did_you_mean(nearest_name(name, names), "; did"));
   }
   Arguments complete;
   for (const ArgumentType& argument : type.arguments) {

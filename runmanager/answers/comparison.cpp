@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_metric.h"
 
@@ -148,10 +149,8 @@ void require_metric(const std::vector<SourceRun>& runs, const std::string& metri
   for (const SourceRun& run : runs) records.push_back(&run.record);
   const std::vector<std::string> names = metric_names(records);
   if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-  const std::string nearest = nearest_key(metric, names);
-  throw ConfigError(
-      fmt::format("\"{}\": no run has this metric; there are: {}{}", metric, fmt::join(names, ", "),
-                  nearest.empty() ? std::string() : fmt::format(". Did you mean \"{}\"?", nearest)));
+  throw ConfigError(fmt::format("\"{}\": no run has this metric; there are: {}{}", metric,
+                                fmt::join(names, ", "), did_you_mean(nearest_key(metric, names), ". Did")));
 }
 
 }  // namespace

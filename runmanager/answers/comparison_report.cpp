@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/text.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
@@ -93,8 +94,6 @@ std::string interval_text(const MeanEstimate& estimate, const auto& text) {
                      text(estimate.interval->second));
 }
 
-std::string pairs_text(std::size_t count) { return fmt::format("{} pair{}", count, count == 1 ? "" : "s"); }
-
 // The ratios the other way round.
 MeanEstimate inverse(MeanEstimate ratio) {
   ratio.mean = 1 / ratio.mean;
@@ -109,18 +108,17 @@ std::string sentence(const Comparison& comparison, const ComparedValue& value) {
     return fmt::format("No run with {} differs from one with {} in nothing else.", other, base);
   if (is_speed(comparison.metric) && value.ratio) {
     // For the faster one: how many times as much it does in the same time.
-    const bool other_is_faster =
-        larger_is_better(comparison.metric) ? value.ratio->mean < 1 : value.ratio->mean >= 1;
+    const bool other_is_faster = is_time(comparison.metric) ? value.ratio->mean >= 1 : value.ratio->mean < 1;
     const MeanEstimate faster = value.ratio->mean < 1 ? inverse(*value.ratio) : *value.ratio;
     return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).",
                        other_is_faster ? other : base, ratio_text(faster.mean),
-                       other_is_faster ? base : other, comparison.metric, pairs_text(faster.count),
+                       other_is_faster ? base : other, comparison.metric, counted(faster.count, "pair"),
                        interval_text(faster, ratio_text));
   }
   if (!value.difference) return fmt::format("No pair has {}.", comparison.metric);
   const auto text = [&](double difference) { return difference_text(difference, comparison.metric); };
   return fmt::format("{} of {} against {}: {} (mean of {}{}).", comparison.metric, other, base,
-                     text(value.difference->mean), pairs_text(value.difference->count),
+                     text(value.difference->mean), counted(value.difference->count, "pair"),
                      interval_text(*value.difference, text));
 }
 

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/records/judge.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/search/pareto.h"
 
@@ -73,10 +72,10 @@ std::string cell_name(const std::vector<Factor>& factors, const std::vector<std:
 // Tells whether runs gave the same numbers, to the bit: then they are one training that was done twice.
 class SameNumbers {
  public:
-  SameNumbers(const Runs& runs, const std::string& metric) : names_(metric_names(runs)) {
+  SameNumbers(const Runs& runs, const Metric& metric) : names_(metric_names(runs)) {
     std::erase_if(names_,
                   [](const std::string& name) { return is_time(name) || name == "images_per_second"; });
-    names_.push_back(metric);
+    names_.emplace_back(metric.key);
   }
   bool operator()(const RunRecord& a, const RunRecord& b) const {
     return std::ranges::all_of(names_, [&](const std::string& name) {
@@ -151,7 +150,7 @@ void check_complete(const std::vector<Factor>& factors, const std::vector<Cell>&
 class Table {
  public:
   Table(const std::vector<Factor>& factors, const std::vector<Cell>& cells, std::size_t repeats,
-        const std::string& metric)
+        const Metric& metric)
       : factors_(factors), cells_(cells), repeats_(repeats) {
     for (const Cell& cell : cells) {
       double sum = 0;
@@ -258,18 +257,17 @@ Effect main_effect(const Table& table, const Factor& factor, std::size_t index, 
   Effect effect{
       .keys = {factor.key}, .sum_squares = table.of_factor(index), .degrees = factor.values.size() - 1};
   const std::vector<double> means = table.means(index);
-  const bool larger = larger_is_better(effects.metric);
   for (std::size_t i = 0; i < means.size(); ++i) {
     effect.levels.push_back(
         {factor.values[i],
          {.count = effects.combinations * effects.repeats / means.size(), .mean = means[i]}});
-    if (larger ? means[i] > means[effect.best] : means[i] < means[effect.best]) effect.best = i;
+    if (effects.goal.is_better(means[i], means[effect.best])) effect.best = i;
   }
   return effect;
 }
 
 // The effect of a setting that changes no bit, of all runs of each of its values.
-Effect no_effect(const Factor& factor, const Runs& runs, const std::string& metric) {
+Effect no_effect(const Factor& factor, const Runs& runs, const Metric& metric) {
   Effect effect{.keys = {factor.key}};
   for (const std::string& value : factor.values) effect.levels.push_back({value});
   for (std::size_t run = 0; run < runs.size(); ++run) {
@@ -281,13 +279,12 @@ Effect no_effect(const Factor& factor, const Runs& runs, const std::string& metr
 
 // In the order of their time; each has a better metric than all before it. Settings that change no bit may
 // change the time.
-std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const Runs& runs,
-                                     const std::string& metric) {
+std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const Runs& runs, const Goal& goal) {
   std::map<std::vector<std::size_t>, std::pair<FrontRun, double>> combinations;  // sums, and how many
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i]->run_seconds) return {};
     auto& [sum, count] = combinations[place_of(factors, i)];
-    sum.metric += *run_metric(*runs[i], metric);
+    sum.metric += *run_metric(*runs[i], *goal.metric);
     sum.run_seconds += *runs[i]->run_seconds;
     ++count;
   }
@@ -301,8 +298,7 @@ std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const R
     all.push_back(std::move(mean));
   }
   std::vector<GoalValues> points;
-  for (const FrontRun& run : all)
-    points.push_back({run.run_seconds, larger_is_better(metric) ? -run.metric : run.metric});
+  for (const FrontRun& run : all) points.push_back({run.run_seconds, goal.cost(run.metric)});
   std::vector<FrontRun> front;
   for (const std::size_t i : pareto_front(points)) front.push_back(std::move(all[i]));
   return front;
@@ -310,17 +306,17 @@ std::vector<FrontRun> front_of_times(const std::vector<Factor>& factors, const R
 
 }  // namespace
 
-Effects effects_of(const std::vector<RunRecord>& records, std::string metric) {
+Effects effects_of(const std::vector<RunRecord>& records, const Goal& goal) {
   Runs runs;
   for (const RunRecord& run : records) {
     if (run.status == RunStatus::kCompleted) runs.push_back(&run);
   }
   if (runs.empty()) throw ConfigError("no run is completed, so there are no effects yet");
-  if (metric.empty()) metric = default_metric(runs);
+  const Metric& metric = *goal.metric;
   for (const RunRecord* run : runs) {
     const std::optional<double> value = run_metric(*run, metric);
     if (value && std::isfinite(*value)) continue;
-    throw ConfigError(fmt::format("{} has no finite {}; the metrics are {}", run->name, metric,
+    throw ConfigError(fmt::format("{} has no finite {}; the metrics are {}", run->name, metric.key,
                                   fmt::join(metric_names(runs), ", ")));
   }
   const std::vector<Factor> all = varying_factors(runs);
@@ -332,20 +328,20 @@ Effects effects_of(const std::vector<RunRecord>& records, std::string metric) {
   }
   const std::vector<Cell> cells = cells_of(factors, runs, same);
   check_complete(factors, cells);
-  Effects effects{.metric = std::move(metric), .combinations = cells.size()};
+  Effects effects{.goal = goal, .combinations = cells.size()};
   effects.repeats = cells[0].runs.size();
   for (const Cell& cell : cells) effects.repeats = std::min(effects.repeats, cell.runs.size());
   for (const Cell& cell : cells) {
     for (std::size_t i = effects.repeats; i < cell.runs.size(); ++i)
       effects.left_out.push_back(cell.runs[i]->name);
   }
-  const Table table(factors, cells, effects.repeats, effects.metric);
+  const Table table(factors, cells, effects.repeats, metric);
   effects.mean = table.grand_mean();
   std::size_t tested = 0;  // position among `factors`
   for (const Factor& factor : all) {
     const bool is_tested = tested < factors.size() && factors[tested].key == factor.key;
     effects.effects.push_back(is_tested ? main_effect(table, factor, tested++, effects)
-                                        : no_effect(factor, runs, effects.metric));
+                                        : no_effect(factor, runs, metric));
   }
   // Without repeats, the interaction of the only two settings is all there is to test them against.
   if (factors.size() > 2 || effects.repeats > 1) {
@@ -365,7 +361,7 @@ Effects effects_of(const std::vector<RunRecord>& records, std::string metric) {
   }
   set_error(effects, table, total);
   test_effects(effects, total);
-  if (!is_time(effects.metric)) effects.front = front_of_times(all, runs, effects.metric);
+  if (metric.unit != MetricUnit::kSeconds) effects.front = front_of_times(all, runs, goal);
   return effects;
 }
 

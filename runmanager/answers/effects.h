@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runmanager/answers/statistics.h"
+#include "runmanager/config/goal.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
@@ -45,7 +46,7 @@ struct FrontRun {
 };
 
 struct Effects {
-  std::string metric;  // a name of run_metric()
+  Goal goal;
   std::size_t combinations = 0, repeats = 1;
   double mean = 0;  // of all runs
   std::vector<Effect>
@@ -57,12 +58,11 @@ struct Effects {
   std::vector<std::string> left_out{};  // completed runs that are more than the others have repeats
 };
 
-/// The effects of all settings that vary among the completed of `runs` in `metric`, a name of metric_names();
-/// empty: the validation accuracy, or what else tells how good a run is. Sums of squares are those of the
-/// balanced design; of combinations with more repeats than others the first ones count. Runs that differ only
-/// in what changes no bit of the results, such as the number of workers, count once. Throws ConfigError if no
-/// completed runs have the metric as a finite number, if no setting varies, or if the grid has gaps, which it
-/// names.
-Effects effects_of(const std::vector<RunRecord>& runs, std::string metric);
+/// The effects of all settings that vary among the completed of `runs` in the metric of `goal`, which also
+/// says which values are the best. Sums of squares are those of the balanced design; of combinations with
+/// more repeats than others the first ones count. Runs that differ only in what changes no bit of the
+/// results, such as the number of workers, count once. Throws ConfigError if no completed runs have the
+/// metric as a finite number, if no setting varies, or if the grid has gaps, which it names.
+Effects effects_of(const std::vector<RunRecord>& runs, const Goal& goal);
 
 }  // namespace sweep

@@ -24,9 +24,9 @@ std::string keys_text(const Effect& effect, bool unicode) {
   return fmt::format("{}", fmt::join(effect.keys, unicode ? " × " : " x "));
 }
 
-std::string half_text(const EffectLevel& level, const std::string& metric) {
+std::string half_text(const EffectLevel& level, const Metric& metric) {
   if (!level.metric.interval) return "-";
-  return metric_text(level.metric.interval->second - level.metric.mean, metric);
+  return metric_text(metric, level.metric.interval->second - level.metric.mean);
 }
 
 // What neither settings, pairs nor repeats explain, where repeats are the error.
@@ -73,8 +73,8 @@ TextTable levels_table(const Effects& effects) {
     for (std::size_t i = 0; i < effect.levels.size(); ++i) {
       const EffectLevel& level = effect.levels[i];
       table.rows.push_back({i == 0 ? effect.keys[0] : "", level.value,
-                            metric_text(level.metric.mean, effects.metric),
-                            half_text(level, effects.metric)});
+                            metric_text(*effects.goal.metric, level.metric.mean),
+                            half_text(level, *effects.goal.metric)});
     }
   }
   return table;
@@ -83,11 +83,12 @@ TextTable levels_table(const Effects& effects) {
 TextTable front_table(const Effects& effects) {
   TextTable table;
   for (const auto& [key, value] : effects.front[0].settings) table.add_column(key, false);
-  for (const char* title : {effects.metric.c_str(), "time"}) table.add_column(title);
+  for (const std::string_view title : {effects.goal.metric->key, std::string_view("time")})
+    table.add_column(std::string(title));
   for (const FrontRun& run : effects.front) {
     std::vector<std::string> row;
     for (const auto& [key, value] : run.settings) row.push_back(value);
-    row.insert(row.end(), {metric_text(run.metric, effects.metric), human_seconds(run.run_seconds)});
+    row.insert(row.end(), {metric_text(*effects.goal.metric, run.metric), human_seconds(run.run_seconds)});
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -137,10 +138,10 @@ std::vector<TextTable> effects_tables(const Effects& effects, TableFormat format
 
 std::string effects_text(const Effects& effects, bool unicode) {
   std::string text = fmt::format(
-      "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.metric,
-      larger_is_better(effects.metric) ? "larger" : "smaller", effects.combinations * effects.repeats,
+      "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.goal.metric->key,
+      effects.goal.largest_is_best ? "larger" : "smaller", effects.combinations * effects.repeats,
       effects.combinations, effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
-      metric_text(effects.mean, effects.metric));
+      metric_text(*effects.goal.metric, effects.mean));
   const std::vector<TextTable> tables = effects_tables(effects, TableFormat::kText, unicode);
   text += terminal_table(tables[0], unicode);
   text += "\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n";
@@ -158,8 +159,8 @@ std::string effects_text(const Effects& effects, bool unicode) {
 
 Json effects_json(const Effects& effects) {
   constexpr const char* kErrors[] = {"none", "repeats", "interactions"};
-  Json json = {{"metric", effects.metric},
-               {"larger_is_better", larger_is_better(effects.metric)},
+  Json json = {{"metric", effects.goal.metric->key},
+               {"larger_is_better", effects.goal.largest_is_best},
                {"combinations", effects.combinations},
                {"repeats", effects.repeats},
                {"mean", json_number(effects.mean)},
@@ -176,7 +177,7 @@ Json effects_json(const Effects& effects) {
     Json settings = Json::object();
     for (const auto& [key, value] : run.settings) settings[key] = value;
     json["front"].push_back({{"params", std::move(settings)},
-                             {effects.metric, json_number(run.metric)},
+                             {std::string(effects.goal.metric->key), json_number(run.metric)},
                              {"run_seconds", json_number(run.run_seconds)}});
   }
   return json;

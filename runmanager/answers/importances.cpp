@@ -42,7 +42,7 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
   for (const RunRecord& run : runs) {
     const std::optional<double> value = run_metric(run, *goal.metric);
     const bool is_number = value && std::isfinite(*value);
-    const double cost = !is_number ? 0 : goal.largest_is_best ? -*value : *value;
+    const double cost = is_number ? goal.cost(*value) : 0;
     const bool is_whole = run.status == RunStatus::kCompleted;
     any = any || (is_whole && is_number);
     if (is_whole && is_number)
@@ -67,10 +67,11 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
 
 // The values of a setting in the trials that have it, the best trials first.
 struct Values {
-  std::vector<ParamValue> all{};
-  std::size_t best = 0;                       // how many are of the best trials
-  std::vector<double> numbers{};              // as many, unless some are no numbers: then none
-  std::map<ParamValue, std::size_t> count{};  // how often each value is there
+  std::size_t all = 0;
+  std::size_t best = 0;           // how many are of the best trials
+  std::vector<double> numbers{};  // as many, unless some are no numbers: then none
+  std::map<ParamValue, std::size_t> count{},
+      best_count{};  // how often each value is there, and among the best
 };
 
 Values values_of(const std::string& key, const Ranking& ranking) {
@@ -78,12 +79,15 @@ Values values_of(const std::string& key, const Ranking& ranking) {
   for (std::size_t i = 0; i < ranking.trials.size(); ++i) {
     const ParamValue* const value = find_param(ranking.trials[i]->params, key);
     if (value == nullptr) continue;
-    values.all.push_back(*value);
+    ++values.all;
     ++values.count[*value];
-    values.best += i < ranking.best ? 1 : 0;
+    if (i < ranking.best) {
+      ++values.best;
+      ++values.best_count[*value];
+    }
     if (const auto number = param_number(*value)) values.numbers.push_back(*number);
   }
-  if (values.numbers.size() < values.all.size()) values.numbers.clear();
+  if (values.numbers.size() < values.all) values.numbers.clear();
   return values;
 }
 
@@ -95,11 +99,9 @@ struct Divergence {
 // Where there are few values, or texts: how often two of the best trials have the same one, beyond what all
 // have.
 Divergence divergence_of_cells(const Values& values) {
-  std::map<ParamValue, std::size_t> of_best;
-  for (std::size_t i = 0; i < values.best; ++i) ++of_best[values.all[i]];
-  const auto best = static_cast<double>(values.best), all = static_cast<double>(values.all.size());
+  const auto best = static_cast<double>(values.best), all = static_cast<double>(values.all);
   double sum = 0;
-  for (const auto& [value, count] : of_best) {
+  for (const auto& [value, count] : values.best_count) {
     const auto there = static_cast<double>(count);
     sum += there * (there - 1) * all / static_cast<double>(values.count.at(value));
   }
@@ -130,7 +132,7 @@ Divergence divergence_of_ranks(const Values& values) {
   for (const double rank : ranks) squares += (rank - mean) * (rank - mean);
   // Scott's rule, but no finer than ranks are.
   const double width = std::max(1.06 * std::sqrt(squares / (best - 1)) * std::pow(best, -0.2),
-                                1 / static_cast<double>(values.all.size()));
+                                1 / static_cast<double>(values.all));
   const auto density = [width](double distance) {
     const double x = distance / width;
     return std::exp(-x * x / 2) / (width * std::sqrt(2 * std::numbers::pi));
@@ -149,30 +151,28 @@ Divergence divergence_of_ranks(const Values& values) {
 
 // What the best trials have: the middle four fifths of numbers, or the value that most of them have.
 std::string best_text(const Values& values, bool by_ranks) {
-  const auto best = static_cast<std::ptrdiff_t>(values.best);
   if (by_ranks) {
-    std::vector<double> numbers(values.numbers.begin(), values.numbers.begin() + best);
+    std::vector<double> numbers(values.numbers.begin(),
+                                values.numbers.begin() + static_cast<std::ptrdiff_t>(values.best));
     std::ranges::sort(numbers);
     const std::size_t cut = numbers.size() / 10;
     return fmt::format("{:.4g} to {:.4g}", numbers[cut], numbers[numbers.size() - 1 - cut]);
   }
-  std::map<ParamValue, std::size_t> count;
-  std::for_each_n(values.all.begin(), best, [&](const ParamValue& value) { ++count[value]; });
-  const auto most = std::ranges::max_element(count, {}, [](const auto& value) { return value.second; });
+  const auto most =
+      std::ranges::max_element(values.best_count, {}, [](const auto& value) { return value.second; });
   return fmt::format("{} in {} of {}", param_text(most->first), most->second, values.best);
 }
 
 Importance importance_of(const std::string& key, const Values& values, const Ranking& ranking) {
-  const bool comes_again = 2 * values.count.size() <= values.all.size();
+  const bool comes_again = 2 * values.count.size() <= values.all;
   const bool by_ranks = !values.numbers.empty() && (values.count.size() > kMaxCells || !comes_again);
-  Importance importance{.key = key, .trials = values.all.size()};
+  Importance importance{.key = key, .trials = values.all};
   if (values.best > 0) importance.best = best_text(values, by_ranks);
   if (values.best < 2) return importance;
   const Divergence divergence = by_ranks ? divergence_of_ranks(values) : divergence_of_cells(values);
   // A setting that only some trials have explains what differs among those: that others lack it is the doing
   // of the setting that it depends on.
-  const auto all = static_cast<double>(ranking.trials.size()),
-             having = static_cast<double>(values.all.size());
+  const auto all = static_cast<double>(ranking.trials.size()), having = static_cast<double>(values.all);
   const double odds = static_cast<double>(values.best) / having / (static_cast<double>(ranking.best) / all);
   importance.divergence = std::max(0.0, divergence.value) * having / all * odds * odds;
   importance.may_be_chance = divergence.value < 2 * divergence.deviation;

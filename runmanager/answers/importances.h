@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/records/judge.h"
+#include "runmanager/config/goal.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {

@@ -21,7 +21,7 @@ TextTable importances_table(const Importances& importances, TableFormat format) 
 
 std::string importances_text(const Importances& importances, bool unicode) {
   return fmt::format("Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n",
-                     goal_text(importances.goal), importances.trials) +
+                     goal_text({importances.goal}), importances.trials) +
          terminal_table(importances_table(importances, TableFormat::kText), unicode) +
          fmt::format(
              "\nimportance: how far the values of the best {} trials differ from those of all, as a share of "

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "runmanager/records/run_metric.h"
 
 namespace sweep {
@@ -25,15 +26,15 @@ std::optional<SortValue> param_value(const RunRecord& run, const std::string& ke
   return std::get<bool>(*value) ? 1.0 : 0.0;
 }
 
-std::optional<SortValue> metric_value(const RunRecord& run, const Metric& metric, bool largest_is_best) {
-  const std::optional<double> value = run_metric(run, metric);
+std::optional<SortValue> metric_value(const RunRecord& run, const Goal& goal) {
+  const std::optional<double> value = run_metric(run, *goal.metric);
   if (!value || std::isnan(*value)) return std::nullopt;
-  return largest_is_best ? -*value : *value;
+  return goal.cost(*value);
 }
 
 }  // namespace
 
-void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goal& goal) {
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals& goals) {
   std::vector<const RunRecord*> all;
   for (const RunRecord& run : runs) all.push_back(&run);
   std::vector<std::string> known = param_keys(runs);
@@ -41,16 +42,13 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goal&
   const std::vector<std::string> metrics = metric_names(all);
   if (!is_param && std::ranges::find(metrics, key) == metrics.end()) {
     known.insert(known.end(), metrics.begin(), metrics.end());
-    const std::string nearest = nearest_key(key, known);
     throw ConfigError(fmt::format("no run has \"{}\" to sort by, there are: {}{}", key,
-                                  fmt::join(known, ", "),
-                                  nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+                                  fmt::join(known, ", "), did_you_mean(nearest_key(key, known), "; did")));
   }
-  const Metric& metric = metric_named(key);
-  const bool largest_is_best = goal.metric == &metric ? goal.largest_is_best : metric.larger_is_better;
+  const Goal by = goal_for(metric_named(key), goals);
   std::vector<std::pair<std::optional<SortValue>, RunRecord>> keyed;
   for (RunRecord& run : runs) {
-    auto value = is_param ? param_value(run, key) : metric_value(run, metric, largest_is_best);
+    auto value = is_param ? param_value(run, key) : metric_value(run, by);
     keyed.emplace_back(std::move(value), std::move(run));
   }
   std::ranges::stable_sort(keyed, [](const auto& a, const auto& b) {

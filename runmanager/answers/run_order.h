@@ -10,9 +10,8 @@
 namespace sweep {
 
 /// Sorts by `key`: a parameter, upwards, numbers by their value; or a name of metric_names(), the best first:
-/// of the goal's metric as the goal says.
-/// Runs without a value, or with one that is no number, come last; equal ones keep their order. Throws
-/// ConfigError, which lists what there is, for a key that no run has.
-void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goal& goal);
+/// see goal_for(). Runs without a value, or with one that is no number, come last; equal ones keep their
+/// order. Throws ConfigError, which lists what there is, for a key that no run has.
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals& goals);
 
 }  // namespace sweep

@@ -70,11 +70,9 @@ std::string chosen_key(const std::vector<SourceRun>& runs, const std::string& as
     if (std::find(varying.begin(), varying.end(), asked) != varying.end() ||
         values_of(runs, asked).size() > 1)
       return asked;
-    const std::string nearest = nearest_name(asked, varying);
-    throw ConfigError(
-        fmt::format("\"{}\": has one value in all completed runs; these have several: {}{}", asked,
-                    fmt::join(varying, ", "),
-                    nearest.empty() ? std::string() : fmt::format(". Did you mean \"{}\"?", nearest)));
+    throw ConfigError(fmt::format("\"{}\": has one value in all completed runs; these have several: {}{}",
+                                  asked, fmt::join(varying, ", "),
+                                  did_you_mean(nearest_name(asked, varying), ". Did")));
   }
   if (varying.size() == 1 || varying.front() == "device") return varying.front();
   throw ConfigError(
@@ -104,6 +102,14 @@ bool are_ambiguous(const std::vector<SourceRun>& runs, const std::vector<std::st
 }
 
 }  // namespace
+
+std::vector<SourceRun> source_runs(const std::filesystem::path& directory, std::vector<RunRecord> records) {
+  std::string source = directory.string();
+  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+  std::vector<SourceRun> runs;
+  for (RunRecord& record : records) runs.push_back({source, std::move(record)});
+  return runs;
+}
 
 std::string setting_text(const SourceRun& run, const std::string& key) {
   if (key == kSweepKey) return run.source;

@@ -1,6 +1,7 @@
 // Finds the runs that differ only in one setting.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@ struct SourceRun {
   std::string source;
   RunRecord record;
 };
+std::vector<SourceRun> source_runs(const std::filesystem::path& directory, std::vector<RunRecord> records);
 
 /// The key by which runs of several sweeps are told apart.
 inline constexpr std::string_view kSweepKey = "sweep";

@@ -161,10 +161,10 @@ std::string metric_problem(const std::string& metric, bool given, const RunConfi
 void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                 Problems& problems) {
   if (!run.stop) return;
-  if (metric_problem(run.stop->metric, true, run, sizes).empty()) return;
+  if (metric_problem(run.stop->goal.asked, true, run, sizes).empty()) return;
   const bool given = is_given(run, "stop.metric");
   problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"),
-                                   metric_problem(run.stop->metric, given, run, sizes)));
+                                   metric_problem(run.stop->goal.asked, given, run, sizes)));
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
@@ -258,10 +258,8 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
 }
 
 void DataCheck::search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes) {
-  std::vector<std::string> metrics = {search.metric};
-  for (const SearchGoal& other : search.others) metrics.push_back(other.metric);
-  for (const std::string& metric : metrics) {
-    const std::string problem = metric_problem(metric, search.metric_given, run, sizes);
+  for (const Goal& goal : search.goals) {
+    const std::string problem = metric_problem(goal.asked, search.metric_given, run, sizes);
     if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
   }
 }

@@ -49,8 +49,7 @@ std::string nearest_or_synonym(std::string_view wrong, std::span<const std::stri
 }  // namespace
 
 std::string suggestion(std::string_view wrong, std::span<const std::string> candidates) {
-  const std::string nearest = nearest_or_synonym(wrong, candidates);
-  return nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest);
+  return did_you_mean(nearest_or_synonym(wrong, candidates));
 }
 
 void Problems::insert(const std::string& source, std::size_t offset, std::string message) {
@@ -65,8 +64,7 @@ void Problems::add(const JsonPlace& place, std::string_view text) {
 }
 
 void Problems::add_value(const JsonView& value, std::string_view allowed, std::string_view nearest) {
-  add(value, fmt::format("got {}, want {}{}", describe(value), allowed,
-                         nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)));
+  add(value, fmt::format("got {}, want {}{}", describe(value), allowed, did_you_mean(nearest)));
 }
 
 void Problems::add_unknown_key(const JsonView& value, std::span<const std::string> allowed) {

@@ -21,6 +21,7 @@
 #include "core/spec/parallel.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/command_spec.h"
+#include "runmanager/config/goal.h"
 #include "runmanager/config/params.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/config/search_spec.h"
@@ -44,10 +45,9 @@ struct LogOptions {
 
 /// When a run ends before its last epoch; the sweep file's "stop".
 struct StopSpec {
-  std::string metric = "Loss/validation";  // a tag of watchable_metrics()
-  bool largest_is_best = false;            // "mode": "max"
-  int patience = 3;                        // epochs without an improvement after which the run ends
-  double min_delta = 0;                    // what is more than this counts as an improvement
+  Goal goal = asked_goal("Loss/validation", false);  // one of watchable_metrics()
+  int patience = 3;                                  // epochs without an improvement after which the run ends
+  double min_delta = 0;                              // what is more than this counts as an improvement
   bool restore_best = false;  // test and predictions are those of the best epoch's weights, not the last's
 };
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/text.h"
 #include "core/spec/arguments.h"
 
 namespace sweep {
@@ -113,11 +114,6 @@ std::string name_without(const Params& params, const std::set<std::string_view>&
   return name.empty() ? "run" : shortened(name, kMaxNameLength);
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 }  // namespace
 
 std::string run_name(const Params& params) { return name_without(params, {}); }
@@ -135,12 +131,12 @@ std::vector<std::string> run_names(const std::vector<Params>& runs) {
   uses.reserve(runs.size());
   for (const Params& params : runs) {
     names.push_back(name_without(params, left_out));
-    ++uses[lower(names.back())];
+    ++uses[lower_case(names.back())];
   }
   // All that share a name get a hash of their values, so that a name does not depend on the order of the
   // runs.
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (uses[lower(names[i])] < 2) continue;
+    if (uses[lower_case(names[i])] < 2) continue;
     std::string whole;
     for (const auto& [key, value] : runs[i]) whole += fmt::format("{}={}\n", key, param_text(value));
     names[i] += "~" + hash_of(whole);
@@ -149,7 +145,7 @@ std::vector<std::string> run_names(const std::vector<Params>& runs) {
   taken.reserve(names.size());
   for (std::string& name : names) {  // Values that print alike but differ in type: "1" and 1.
     const std::string stem = name;
-    for (int n = 2; !taken.insert(lower(name)).second; ++n) name = fmt::format("{}~{}", stem, n);
+    for (int n = 2; !taken.insert(lower_case(name)).second; ++n) name = fmt::format("{}~{}", stem, n);
   }
   return names;
 }

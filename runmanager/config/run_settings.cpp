@@ -90,8 +90,7 @@ std::vector<AugmentStep> augment_of(const Json& dataset) {
 
 std::optional<StopSpec> stop_of(const Json& json) {
   if (json.is_null()) return std::nullopt;
-  return StopSpec{.metric = json.at("metric"),
-                  .largest_is_best = json.at("mode") == "max",
+  return StopSpec{.goal = asked_goal(json.at("metric"), json.at("mode") == "max"),
                   .patience = json.at("patience"),
                   .min_delta = json.at("min_delta"),
                   .restore_best = json.value("restore_best", false)};  // A program has no weights.

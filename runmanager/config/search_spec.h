@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/config/goal.h"
 #include "runmanager/search/hyperband.h"
 #include "runmanager/search/sampler.h"
 #include "runmanager/search/search_space.h"
@@ -32,21 +33,13 @@ enum class SearchMethod {
   kPopulation,  // the worse ones are replaced by changed copies of the better ones, again and again
 };
 
-/// What is best of a trial.
-struct SearchGoal {
-  std::string metric;
-  bool largest_is_best = false;
-};
-
 struct SearchSpec {
   SearchMethod method = SearchMethod::kGrid;
   std::size_t trials = 0;  // 0: all there are, or as many as the method has by itself
   bool metric_given = false;
-  std::string
-      metric;  // a tag of watchable_metrics(), at a trial's last epoch; where keeps_best(): at its best
-  bool largest_is_best = false;
-  /// Further goals. Where there are any, each is the number of run_metric(), and methods have no rungs.
-  std::vector<SearchGoal> others = {};
+  /// A single one counts at a trial's last epoch; where keeps_best(): at its best. With several, each is the
+  /// number of run_metric(), and methods have no rungs.
+  Goals goals = {asked_goal("Loss/validation", false)};
   std::uint64_t seed = 0;
   bool samples_tpe = false;  // of methods with rungs: points are those of tpe, not random ones
   /// Trial t is chosen, and begun if there is a target, when trials 0 .. t - at_once have ended. So the

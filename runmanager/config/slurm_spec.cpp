@@ -1,8 +1,8 @@
 #include "runmanager/config/slurm_spec.h"
+#include "core/base/text.h"
 #include "runmanager/text/split.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
@@ -13,10 +13,8 @@ constexpr long kMinutesPerHour = 60, kMinutesPerDay = 24 * kMinutesPerHour, kSec
 constexpr long kLargestNumber = 1000000;  // Far beyond any limit, and no product of it overflows.
 
 std::optional<long> count_of(std::string_view text) {
-  long count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool good = error == std::errc() && end == text.data() + text.size() && !text.starts_with('-');
-  return good && count <= kLargestNumber ? std::optional(count) : std::nullopt;
+  const std::optional<long> count = number_in<long>(text);
+  return count && !text.starts_with('-') && *count <= kLargestNumber ? count : std::nullopt;
 }
 
 // The numbers of "1:2:3"; none if there are more than three, or one of them is no number.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "core/base/text.h"
 #include "runmanager/config/param_types.h"
 
 namespace sweep {
@@ -53,14 +53,9 @@ Params params_of_name(std::string_view name) {
 ParamValue param_of_text(std::string_view text) {
   if (text == "true" || text == "True") return true;
   if (text == "false" || text == "False") return false;
-  const auto parse = [text](auto value) -> std::optional<ParamValue> {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-  };
-  if (const auto integer = parse(std::int64_t{})) return *integer;
+  if (const auto integer = number_in<std::int64_t>(text)) return *integer;
   // "nan" and "inf" may be names.
-  if (const auto number = parse(0.0); number && std::isfinite(std::get<double>(*number))) return *number;
+  if (const auto number = number_in<double>(text); number && std::isfinite(*number)) return *number;
   return std::string(text);
 }
 

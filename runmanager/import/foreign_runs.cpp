@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/import/foreign_params.h"
 #include "runmanager/inspect/event_export.h"
@@ -45,9 +46,9 @@ std::string parent_of(const fs::path& run) {
 // Otherwise the tag itself.
 std::string metric_of(const std::string& tag, Part part) {
   if (metric_tagged(tag) != nullptr) return tag;
-  std::string name;
-  for (const char c : tag)
-    name += c == ' ' || c == '/' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string name = lower_case(tag);
+  for (char& c : name)
+    if (c == ' ' || c == '/') c = '_';
   const auto take = [&name](std::string_view prefix) {
     if (!name.starts_with(prefix)) return false;
     name.erase(0, prefix.size());

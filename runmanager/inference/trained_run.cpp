@@ -46,16 +46,17 @@ SampleFormat recorded_samples(const RecordedRun& run) {
 }
 
 fs::path only_completed_run(const fs::path& directory) {
-  std::vector<RunRecord> runs = list_runs(directory);
+  RecordedSweep sweep = read_sweep(directory);
+  std::vector<RunRecord>& runs = sweep.runs;
   std::erase_if(runs, [](const RunRecord& run) { return run.status != RunStatus::kCompleted; });
   if (runs.empty())
     throw DataError(fmt::format("{}: has no completed run; name one of its runs", directory.string()));
   if (runs.size() == 1) return directory / runs.front().name;
-  const Goal goal = goal_of_sweep(directory, runs);
-  const std::optional<std::size_t> best = best_run(runs, goal);
+  const Goals goals = goals_of(sweep);
+  const std::optional<std::size_t> best = best_run(runs, goals);
   throw DataError(fmt::format("{}: has {} completed runs: name one of them{}", directory.string(),
                               runs.size(),
-                              best ? fmt::format(". The one with the {} is {}", goal_text(goal),
+                              best ? fmt::format(". The one with the {} is {}", goal_text(goals),
                                                  (directory / runs[*best].name).string())
                                    : ""));
 }

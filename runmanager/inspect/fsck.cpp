@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "runmanager/inspect/checkpoint_check.h"
 #include "runmanager/inspect/results_check.h"
 #include "runmanager/records/checkpoint.h"
@@ -260,11 +261,6 @@ const char* state(const FileFinding& file) {
   return file.damaged() ? "damaged" : file.notes.empty() ? "ok" : "note";
 }
 
-// "1 file", "2 files".
-std::string plural(std::uint64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::size_t FsckReport::damaged() const {
@@ -300,17 +296,17 @@ std::string fsck_text(const FsckReport& report, bool all) {
     good += is_good;
     if (is_good && !all) continue;
     text += fmt::format("{:<8} {}", state(file), file.path);
-    if (file.records) text += fmt::format(": {} readable", plural(*file.records, "record"));
+    if (file.records) text += fmt::format(": {} readable", counted(*file.records, "record"));
     text += '\n';
     for (const std::string& problem : file.problems) text += fmt::format("           {}\n", problem);
     for (const std::string& note : file.notes) text += fmt::format("           note: {}\n", note);
     notes += file.notes.size();
   }
   return text + fmt::format("{}: {}, {:.1f} MB; {} ok, {}, {}\n", report.directory.string(),
-                            plural(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
+                            counted(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
                             good,
                             report.damaged() == 0 ? "no damage" : fmt::format("{} damaged", report.damaged()),
-                            plural(notes, "note"));
+                            counted(notes, "note"));
 }
 
 Json fsck_json(const FsckReport& report) {

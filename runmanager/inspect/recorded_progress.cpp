@@ -27,7 +27,7 @@ bool has_ended(RunStatus status) {
 
 RecordedProgress::RecordedProgress(std::string name) { live_.name = std::move(name); }
 
-const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, const Goal& goal) {
+const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, const Goals& goals) {
   live_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   live_.runs = runs.size();
   live_.work = static_cast<double>(runs.size());
@@ -50,7 +50,7 @@ const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, co
   for (const std::size_t i : newly_ended) live_.latest.push_back(summary_of(runs[i]));
   while (live_.latest.size() > kLatestKept) live_.latest.pop_front();
   live_.best.reset();
-  if (const auto best = best_run(runs, goal)) live_.best = summary_of(runs[*best]);
+  if (const auto best = best_run(runs, goals)) live_.best = summary_of(runs[*best]);
   return live_;
 }
 

@@ -27,8 +27,8 @@ class RecordedProgress {
   explicit RecordedProgress(std::string name);
 
   /// `runs`: as list_runs() has them now. What batches come to is not in them: every run counts the same.
-  /// `goal`: by which the best is chosen.
-  const LiveSweep& update(const std::vector<RunRecord>& runs, const Goal& goal);
+  /// `goals`: by which the best is chosen.
+  const LiveSweep& update(const std::vector<RunRecord>& runs, const Goals& goals);
 
  private:
   LiveSweep live_;

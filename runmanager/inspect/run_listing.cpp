@@ -1,5 +1,7 @@
 #include "runmanager/inspect/run_listing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -28,13 +30,21 @@ std::vector<fs::path> run_directories(const fs::path& directory) {
   return runs;
 }
 
-std::vector<RunRecord> runs_of_sweep(const fs::path& directory) {
+// sweep.json; null if there is none.
+Json sweep_file(const fs::path& directory) {
   const std::string path = (directory / kSweepFile).string();
-  const Json file = read_json_file(path);
+  std::error_code error;
+  if (!fs::exists(path, error)) return nullptr;
+  Json file = read_json_file(path);
   if (!file.is_object()) throw DataError(path + ": is not the JSON that a sweep writes");
+  return file;
+}
+
+std::vector<RunRecord> runs_in_file(const fs::path& directory, const Json& file) {
   std::vector<RunRecord> runs;
   for (const Json& name : file.value("runs", Json::array())) {
-    if (!name.is_string()) throw DataError(path + ": \"runs\" is no list of names");
+    if (!name.is_string())
+      throw DataError((directory / kSweepFile).string() + ": \"runs\" is no list of names");
     const fs::path record = directory / name.get<std::string>() / kRunRecordFile;
     if (fs::exists(record)) {
       runs.push_back(read_run_record(record));
@@ -45,16 +55,7 @@ std::vector<RunRecord> runs_of_sweep(const fs::path& directory) {
   return runs;
 }
 
-}  // namespace
-
-bool has_runs(const fs::path& directory) {
-  std::error_code error;
-  return fs::exists(directory / kSweepFile, error) || !run_directories(directory).empty();
-}
-
-std::vector<RunRecord> list_runs(const fs::path& directory) {
-  std::error_code error;
-  if (fs::exists(directory / kSweepFile, error)) return runs_of_sweep(directory);
+std::vector<RunRecord> runs_as_started(const fs::path& directory) {
   std::vector<RunRecord> runs;
   for (const fs::path& run : run_directories(directory))
     runs.push_back(read_run_record(run / kRunRecordFile));
@@ -64,12 +65,30 @@ std::vector<RunRecord> list_runs(const fs::path& directory) {
   return runs;
 }
 
-std::vector<std::string> runs_no_longer_listed(const fs::path& directory) {
+}  // namespace
+
+bool has_runs(const fs::path& directory) {
   std::error_code error;
-  const fs::path file = directory / kSweepFile;
-  if (!fs::exists(file, error)) return {};
-  const Json sweep = read_json_file(file.string());
-  const Json listed = sweep.is_object() ? sweep.value("runs", Json::array()) : Json::array();
+  return fs::exists(directory / kSweepFile, error) || !run_directories(directory).empty();
+}
+
+RecordedSweep read_sweep(const fs::path& directory) {
+  std::error_code error;
+  if (!has_runs(directory))
+    throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
+                                fs::exists(directory, error) ? "holds no runs" : "is not there"));
+  RecordedSweep sweep{.file = sweep_file(directory), .runs = {}};
+  sweep.runs = sweep.file.is_null() ? runs_as_started(directory) : runs_in_file(directory, sweep.file);
+  return sweep;
+}
+
+std::vector<RunRecord> list_runs(const fs::path& directory) {
+  return has_runs(directory) ? read_sweep(directory).runs : std::vector<RunRecord>();
+}
+
+std::vector<std::string> runs_no_longer_listed(const fs::path& directory, const Json& file) {
+  if (file.is_null()) return {};
+  const Json listed = file.value("runs", Json::array());
   const std::set<Json> names(listed.begin(), listed.end());
   std::vector<std::string> others;
   for (const fs::path& run : run_directories(directory)) {
@@ -80,21 +99,13 @@ std::vector<std::string> runs_no_longer_listed(const fs::path& directory) {
   return others;
 }
 
-Goal goal_of_sweep(const fs::path& directory, const std::vector<RunRecord>& runs) {
-  const fs::path file = directory / kSweepFile;
-  std::error_code error;
-  if (fs::exists(file, error)) {
-    if (const auto goal = recorded_goal(read_json_file(file.string()))) return *goal;
-  }
-  return default_goal(runs);
+Goals goals_of(const RecordedSweep& sweep) {
+  Goals goals = recorded_goals(sweep.file);
+  return goals.empty() ? default_goals(sweep.runs) : goals;
 }
 
-bool is_search(const fs::path& directory) {
-  const fs::path file = directory / kSweepFile;
-  std::error_code error;
-  if (!fs::exists(file, error)) return false;
-  const Json sweep = read_json_file(file.string());
-  const Json search = sweep.is_object() ? sweep.value("search", Json()) : Json();
+bool is_search(const Json& file) {
+  const Json search = file.is_object() ? file.value("search", Json()) : Json();
   return search.is_object() && search.value("method", Json("grid")) != "grid";
 }
 

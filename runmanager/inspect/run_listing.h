@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,23 +14,30 @@ namespace sweep {
 /// Whether `directory` holds runs: it has a sweep.json, or directories with a run.json.
 bool has_runs(const std::filesystem::path& directory);
 
-/// The records of the runs in `directory`. In a sweep's they are in the order of its sweep.json, and a run
-/// that was not started has a record with nothing but its name. Programs with a training loop of their own
-/// leave no sweep.json: then all runs are listed in the order in which they were started. Throws DataError if
-/// a file cannot be read.
+/// A sweep as its directory has it.
+struct RecordedSweep {
+  nlohmann::ordered_json file;  // its sweep.json, an object; null if there is none
+  /// In the order of the file; a run that was not started has a record with nothing but its name. Programs
+  /// with a training loop of their own leave no file: then in the order in which they were started.
+  std::vector<RunRecord> runs;
+};
+
+/// Throws DataError if `directory` holds no runs, see has_runs(), or if a file cannot be read.
+RecordedSweep read_sweep(const std::filesystem::path& directory);
+/// Only the runs, perhaps none. Throws DataError if a file cannot be read.
 std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
 
-/// The names of runs that earlier starts have left in `directory` and that its sweep.json no longer has,
-/// sorted. Empty without a sweep.json. Throws DataError if that cannot be read.
-std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& directory);
+/// The names of runs that earlier starts have left in `directory` and that its sweep.json, `file`, no longer
+/// has, sorted. Empty without a sweep.json.
+std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& directory,
+                                               const nlohmann::ordered_json& file);
 
-/// What `runs`, those of the sweep in `directory`, are judged by: the goal of its search, or default_goal().
-/// Throws DataError if its sweep.json cannot be read.
-Goal goal_of_sweep(const std::filesystem::path& directory, const std::vector<RunRecord>& runs);
+/// What its runs are judged by: recorded_goals(), or default_goals().
+Goals goals_of(const RecordedSweep& sweep);
 
-/// Whether the sweep in `directory` is a search, which draws points or ends trials early, so that its results
-/// are not those of a complete grid. Throws DataError if its sweep.json cannot be read.
-bool is_search(const std::filesystem::path& directory);
+/// Whether a sweep.json is that of a search, which draws points or ends trials early, so that its results are
+/// not those of a complete grid.
+bool is_search(const nlohmann::ordered_json& file);
 
 /// `run` with the status that it has now. run.json of a killed sweep still says "running"; the lock of the
 /// sweep's directory tells whether it is. Other programs with runs have no lock, so for theirs nothing better

@@ -18,7 +18,8 @@ RunStatus derived_status(const RunRecord& run, bool is_running) {
   return run.status == RunStatus::kRunning && !is_running ? RunStatus::kInterrupted : run.status;
 }
 
-void sum_up(const std::vector<RunRecord>& runs, const Goal& goal, ListedSweep& listed) {
+void sum_up(const RecordedSweep& sweep, ListedSweep& listed) {
+  const std::vector<RunRecord>& runs = sweep.runs;
   listed.runs = runs.size();
   for (const RunRecord& run : runs) {
     ++listed.statuses[derived_status(run, listed.is_running)];
@@ -27,7 +28,7 @@ void sum_up(const std::vector<RunRecord>& runs, const Goal& goal, ListedSweep& l
       listed.started = run.started;
     listed.ended = std::max(listed.ended, run.ended);
   }
-  if (const auto best = best_run(runs, goal)) {
+  if (const auto best = best_run(runs, goals_of(sweep))) {
     listed.best = runs[*best].name;
     listed.best_accuracy = run_metric(runs[*best], "validation_accuracy");
     if (!listed.best_accuracy) listed.best_accuracy = run_metric(runs[*best], "accuracy");
@@ -56,8 +57,7 @@ ListedSweep list_sweep(const fs::path& directory, const std::string& path) {
   listed.path = path;
   try {
     listed.is_running = SweepDirectory::is_held(directory);
-    const std::vector<RunRecord> runs = list_runs(directory);
-    sum_up(runs, goal_of_sweep(directory, runs), listed);
+    sum_up(read_sweep(directory), listed);
   } catch (const Error& error) {
     listed.problem = error.what();
   }

@@ -19,7 +19,7 @@ struct ListedSweep {
   std::size_t runs = 0;
   std::map<RunStatus, std::size_t> statuses;  // how many runs have each; without those that none has
   bool is_running = false;                    // a process holds the directory
-  std::string best;                           // name of the best run by goal_of_sweep(); empty: none
+  std::string best;                           // name of the best run by goals_of(); empty: none
   std::optional<double> best_accuracy;        // of it: in the validation, else in training; none for numbers
   std::string started, ended;  // UTC: of its first run to start and its last to end; "" if none has
   std::string problem;         // why its runs cannot be read; empty otherwise

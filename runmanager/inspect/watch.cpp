@@ -70,10 +70,10 @@ class Watch {
   void show_records() {
     const Clock::time_point begin = Clock::now();
     if (begin < next_records_ || !has_runs(directory_)) return;
-    const std::vector<RunRecord> runs = list_runs(directory_);
-    const LiveSweep& sweep = recorded_.update(runs, goal_of_sweep(directory_, runs));
-    all_ended_ = options_.is_done ? options_.is_done(runs) : sweep.finished() == sweep.runs;
-    show(sweep);
+    const RecordedSweep sweep = read_sweep(directory_);
+    const LiveSweep& live = recorded_.update(sweep.runs, goals_of(sweep));
+    all_ended_ = options_.is_done ? options_.is_done(sweep.runs) : live.finished() == live.runs;
+    show(live);
     next_records_ = begin + kRestPerReading * (Clock::now() - begin);
   }
 

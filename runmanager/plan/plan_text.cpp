@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/base/text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/plan/plan.h"
 #include "runmanager/sweep/trial_schedule.h"
@@ -234,7 +235,7 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
   for (const std::string& row : lines.rows) text += (width > 0 ? fit_width(row, width, unicode) : row) + "\n";
   for (const ExcludedRun& run : plan.sweep->excluded)
     text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
-  text += fmt::format("{}: {} run{}", plan.sweep->name, plan.runs.size(), plan.runs.size() == 1 ? "" : "s");
+  text += plan.sweep->name + ": " + counted(plan.runs.size(), "run");
   if (const std::string fates = fates_text(plan); !fates.empty()) text += ": " + fates;
   const auto skipped = std::count_if(plan.runs.begin(), plan.runs.end(), [](const PlannedRun& run) {
     return run.skip != nullptr && run.fate != "kept";

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/lines.h"
 #include "core/base/read_error.h"
+#include "core/base/text.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
 #include "core/json/json_text.h"
@@ -243,15 +243,13 @@ std::string misfits(const TensorFile& file, const Network& network) {
 std::optional<int> last_epoch_of(const TensorFile& file) {
   const auto found = file.metadata.find("epoch");
   if (found == file.metadata.end()) return std::nullopt;
-  const std::string& text = found->second;
-  int epoch = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), epoch);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const std::optional<int> epoch = number_in<int>(found->second);
+  if (!epoch) return std::nullopt;
   const auto epochs = file.metadata.find("epochs");
   const bool counts_from_zero = epochs != file.metadata.end() &&
                                 epochs->second.starts_with("{\"epoch\":0,") &&
                                 !epochs->second.starts_with("{\"epoch\":0,\"loss\":null,");
-  return counts_from_zero ? epoch + 1 : epoch;
+  return counts_from_zero ? *epoch + 1 : *epoch;
 }
 
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path) {

@@ -10,49 +10,38 @@
 
 namespace sweep {
 
-Goal goal_of(const SearchSpec& search) {
-  Goal goal{&metric_called(search.metric), search.largest_is_best, true};
-  for (const SearchGoal& other : search.others)
-    goal.others.push_back({&metric_called(other.metric), other.largest_is_best, true});
-  return goal;
+Goals goals_of(const Sweep& sweep) {
+  return sweep.search ? sweep.search->goals : recorded_goals(sweep.resolved);
 }
 
-std::optional<Goal> goal_of(const Sweep& sweep) {
-  if (sweep.search) return goal_of(*sweep.search);
-  return recorded_goal(sweep.resolved);
-}
-
-std::optional<Goal> recorded_goal(const nlohmann::ordered_json& sweep) {
+Goals recorded_goals(const nlohmann::ordered_json& sweep) {
+  if (!sweep.is_object()) return {};
+  const auto search = sweep.find("search");
+  const bool has_search = search != sweep.end() && search->is_object();
+  const nlohmann::ordered_json& object = has_search ? *search : sweep;
   // The texts of a list, or the one that is there.
-  const auto texts_in = [](const nlohmann::ordered_json& object, const char* key) {
-    std::vector<std::string> texts;
+  const auto texts = [&object](const char* key) {
+    std::vector<std::string> found;
     const auto value = object.find(key);
-    if (value == object.end()) return texts;
+    if (value == object.end()) return found;
     for (const auto& text : value->is_array() ? *value : nlohmann::ordered_json::array({*value})) {
-      if (text.is_string()) texts.push_back(text);
+      if (text.is_string()) found.push_back(text);
     }
-    return texts;
+    return found;
   };
-  const auto goal = [&](const nlohmann::ordered_json& object, const std::vector<std::string>& names) {
-    const std::vector<std::string> modes = texts_in(object, "mode");
-    std::vector<Goal> goals;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const Metric& metric = metric_called(names[i]);
-      goals.push_back({&metric, i < modes.size() ? modes[i] == "max" : metric.larger_is_better, true});
-    }
-    goals[0].others.assign(goals.begin() + 1, goals.end());
-    return goals[0];
-  };
-  if (!sweep.is_object()) return std::nullopt;
-  if (const auto search = sweep.find("search"); search != sweep.end() && search->is_object()) {
-    const std::vector<std::string> metrics = texts_in(*search, "metric");
-    if (!metrics.empty()) return goal(*search, metrics);
-    return goal(*search, {sweep.contains("command") ? "loss" : "Loss/validation"});
-  }
-  const std::vector<std::string> objective = texts_in(sweep, "objective");
-  return objective.empty() ? std::nullopt : std::optional(goal(sweep, objective));
+  std::vector<std::string> names = texts(has_search ? "metric" : "objective");
+  if (has_search && names.empty()) names = {sweep.contains("command") ? "loss" : "Loss/validation"};
+  const std::vector<std::string> modes = texts("mode");
+  Goals goals;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    goals.push_back(asked_goal(
+        names[i], i < modes.size() ? modes[i] == "max" : metric_called(names[i]).larger_is_better));
+  return goals;
 }
 
+namespace {
+
+// The key of the metric that default_goals() takes.
 std::string default_metric(const std::vector<const RunRecord*>& runs) {
   for (const char* key : {"validation_accuracy", "validation_rmse", "accuracy", "rmse", "validation_loss"}) {
     const auto has = [key](const RunRecord* run) { return run_metric(*run, key).has_value(); };
@@ -67,21 +56,24 @@ std::string default_metric(const std::vector<const RunRecord*>& runs) {
   return own != names.end() ? *own : "loss";
 }
 
-Goal default_goal(const std::vector<RunRecord>& runs) {
+}  // namespace
+
+Goals default_goals(const std::vector<RunRecord>& runs) {
   std::vector<const RunRecord*> completed, all;
   for (const RunRecord& run : runs) {
     all.push_back(&run);
     if (run.status == RunStatus::kCompleted) completed.push_back(&run);
   }
   const Metric& metric = metric_named(default_metric(completed.empty() ? all : completed));
-  return {&metric, metric.larger_is_better, false};
+  return {goal_for(metric, {})};
 }
 
-std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Goal& goal) {
-  if (!goal.others.empty()) {
-    const std::vector<std::size_t> front = front_runs(runs, goal);
+std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Goals& goals) {
+  if (goals.size() > 1) {
+    const std::vector<std::size_t> front = front_runs(runs, goals);
     return front.empty() ? std::nullopt : std::optional(front[0]);
   }
+  const Goal& goal = goals[0];
   const char* const loss_key = goal.metric->part == MetricPart::kValidation ? "validation_loss" : "loss";
   std::optional<std::size_t> best;
   double best_value = 0, best_loss = 0;
@@ -98,23 +90,23 @@ std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Go
   return best;
 }
 
-std::optional<GoalValues> goal_values(const RunRecord& run, const Goal& goal) {
+std::optional<GoalValues> goal_values(const RunRecord& run, const Goals& goals) {
   GoalValues values;
-  for (const Goal& one : all_goals(goal)) {
-    const std::optional<double> value = run_metric(run, *one.metric);
+  for (const Goal& goal : goals) {
+    const std::optional<double> value = run_metric(run, *goal.metric);
     if (!value || !std::isfinite(*value)) return std::nullopt;
-    values.push_back(one.largest_is_best ? -*value : *value);
+    values.push_back(goal.cost(*value));
   }
   return values;
 }
 
-std::vector<std::size_t> front_runs(const std::vector<RunRecord>& runs, const Goal& goal) {
-  if (goal.others.empty()) return {};
+std::vector<std::size_t> front_runs(const std::vector<RunRecord>& runs, const Goals& goals) {
+  if (goals.size() < 2) return {};
   std::vector<GoalValues> points;
   std::vector<std::size_t> of_points;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].status != RunStatus::kCompleted) continue;
-    std::optional<GoalValues> values = goal_values(runs[i], goal);
+    std::optional<GoalValues> values = goal_values(runs[i], goals);
     if (!values) continue;
     points.push_back(*std::move(values));
     of_points.push_back(i);
@@ -124,35 +116,17 @@ std::vector<std::size_t> front_runs(const std::vector<RunRecord>& runs, const Go
   return front;
 }
 
-void put_front_first(std::vector<RunRecord>& runs, const Goal& goal) {
-  if (goal.others.empty()) return;
+void put_front_first(std::vector<RunRecord>& runs, const Goals& goals) {
+  if (goals.size() < 2) return;
   std::vector<RunRecord> sorted;
   std::vector<bool> is_taken(runs.size());
-  for (const std::size_t i : front_runs(runs, goal)) {
+  for (const std::size_t i : front_runs(runs, goals)) {
     sorted.push_back(std::move(runs[i]));
     is_taken[i] = true;
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (!is_taken[i]) sorted.push_back(std::move(runs[i]));
   runs = std::move(sorted);
-}
-
-std::vector<Goal> all_goals(const Goal& goal) {
-  std::vector<Goal> goals = {{goal.metric, goal.largest_is_best, goal.is_asked}};
-  goals.insert(goals.end(), goal.others.begin(), goal.others.end());
-  return goals;
-}
-
-std::string goal_names(const Goal& goal) {
-  std::string names(goal.metric->name);
-  for (const Goal& other : goal.others)
-    names += fmt::format("{}{}", &other == &goal.others.back() ? " and " : ", ", other.metric->name);
-  return names;
-}
-
-std::string goal_text(const Goal& goal) {
-  std::string text = fmt::format("{} {}", goal.largest_is_best ? "highest" : "lowest", goal.metric->name);
-  return goal.others.empty() ? text : text + fmt::format(", the first of {} goals", goal.others.size() + 1);
 }
 
 }  // namespace sweep

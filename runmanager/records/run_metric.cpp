@@ -65,8 +65,6 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
 
 bool is_time(std::string_view key) { return metric_named(key).unit == MetricUnit::kSeconds; }
 
-bool larger_is_better(std::string_view key) { return metric_named(key).larger_is_better; }
-
 std::string metric_text(const std::optional<double>& value, std::string_view key) {
   return metric_text(metric_named(key), value, "-");
 }

@@ -31,7 +31,6 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
 
 /// Whether the metric `key` is a time, of which a ratio tells more than a difference.
 bool is_time(std::string_view key);
-bool larger_is_better(std::string_view key);
 /// A value of the metric `key` as people read it; "-" for none.
 std::string metric_text(const std::optional<double>& value, std::string_view key);
 

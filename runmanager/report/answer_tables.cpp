@@ -98,12 +98,12 @@ ChartTable comparison_table(const ReportData& data, std::size_t most) {
 
 ChartTable goals_table(const ReportData& data) {
   ChartTable table{{"run", "label", "x", "y", "xText", "yText", "front"}};
-  if (data.goal.others.empty()) return table;
-  const Metric &x = *data.goal.others[0].metric, &y = *data.goal.metric;
-  const std::vector<std::size_t> front = front_runs(data.records, data.goal);
+  if (data.goals.size() < 2) return table;
+  const Metric &x = *data.goals[1].metric, &y = *data.goals[0].metric;
+  const std::vector<std::size_t> front = front_runs(data.records, data.goals);
   for (std::size_t run = 0; run < data.records.size(); ++run) {
     const RunRecord& record = data.records[run];
-    if (record.status != RunStatus::kCompleted || !goal_values(record, data.goal)) continue;
+    if (record.status != RunStatus::kCompleted || !goal_values(record, data.goals)) continue;
     const std::optional<double> across = run_metric(record, x), up = run_metric(record, y);
     table.rows.push_back({run, run_label(data, run, true), *across, *up, metric_text(x, across),
                           metric_text(y, up), std::ranges::find(front, run) != front.end()});

@@ -39,6 +39,16 @@ Json spec_of(const std::string& kind, const Json& signals = Json::object()) {
   return spec;
 }
 
+// The only chart of its kind. `data`: the names of its tables, in charts/KIND.vg.json and in Charts.
+Chart chart_of(const std::string& kind, std::string summary,
+               std::vector<std::pair<std::string, std::string>> data, const Json& signals = Json::object()) {
+  return {.id = kind,
+          .kind = kind,
+          .summary = std::move(summary),
+          .spec = spec_of(kind, signals),
+          .data = std::move(data)};
+}
+
 // The setting that changes most, or the first one.
 std::string colour_key(const ReportData& data) {
   if (data.importances) return data.importances->settings.front().key;
@@ -81,13 +91,11 @@ void add_curves(const ReportData& data, Charts& charts) {
       charts.remarks.push_back(
           fmt::format("{}: values above {:.3g} are not shown.", measure.title, *highest));
     }
-    charts.charts.push_back({"curves-" + measure.name,
-                             "curves",
-                             "curves",
-                             measure.title,
-                             fmt::format("{} by epoch, {} lines", measure.title, series.size()),
-                             spec_of("curves", signals),
-                             {{"series", "series"}, {"points", "points"}}});
+    Chart chart = chart_of("curves", fmt::format("{} by epoch, {} lines", measure.title, series.size()),
+                           {{"series", "series"}, {"points", "points"}}, signals);
+    chart.id += "-" + measure.name;
+    chart.title = measure.title;
+    charts.charts.push_back(std::move(chart));
   }
   if (curves.shown < curves.epochs)
     charts.remarks.push_back(
@@ -103,42 +111,36 @@ void add_search(const ReportData& data, Charts& charts) {
   const std::string metric = metric_title(data.metric);
   Json signals = {{"axisFormat", axis_format(data.metric)}};
   if (trials.worst_shown) {
-    signals[data.goal.largest_is_best ? "lowest" : "highest"] = *trials.worst_shown;
+    signals[data.goals[0].largest_is_best ? "lowest" : "highest"] = *trials.worst_shown;
     charts.remarks.push_back(fmt::format("Trials {} {:.4g} are shown at the edge of their charts.",
-                                         data.goal.largest_is_best ? "below" : "above", *trials.worst_shown));
+                                         data.goals[0].largest_is_best ? "below" : "above",
+                                         *trials.worst_shown));
   }
-  const auto add = [&](const std::string& id, const char* kind, const std::string& title,
-                       const std::string& summary, Json spec) {
-    charts.charts.push_back({id, kind, kind, title, summary, std::move(spec), {{"trials", "trials"}}});
-  };
-  add("progress", "progress", "",
-      fmt::format("{} of {} trials, and the best so far", metric, trials.rows.rows.size()),
-      spec_of("progress", signals));
+  charts.charts.push_back(chart_of(
+      "progress", fmt::format("{} of {} trials, and the best so far", metric, trials.rows.rows.size()),
+      {{"trials", "trials"}}, signals));
   ChartTable importances = importances_rows(data);
   if (!importances.rows.empty()) {
-    charts.charts.push_back({"importances",
-                             "importances",
-                             "importances",
-                             "",
-                             "importance of each setting",
-                             spec_of("importances"),
-                             {{"settings", "importances"}}});
+    charts.charts.push_back(
+        chart_of("importances", "importance of each setting", {{"settings", "importances"}}));
     charts.tables["importances"] = std::move(importances);
   }
   for (std::size_t i = 0; i < trials.axes.size(); ++i) {
     const ChartAxis& axis = trials.axes[i];
     signals["field"] = fmt::format("axis{}", i);
-    Json spec = spec_of("slice", signals);
-    Json& scale = named(spec.at("scales"), "x");
+    Chart chart =
+        chart_of("slice", fmt::format("{} by {}", metric, axis.title), {{"trials", "trials"}}, signals);
+    chart.id += fmt::format("-{}", i);
+    chart.title = axis.title;
+    Json& scale = named(chart.spec.at("scales"), "x");
     scale["type"] = axis.scale;
     scale["domain"]["field"] = signals["field"];
     if (axis.scale == "point")
       scale["domain"]["sort"] = !axis.format.empty();
     else
       scale.update({{"zero", false}, {"padding", 8}});
-    if (!axis.format.empty()) spec.at("axes")[0]["format"] = axis.format;
-    add(fmt::format("slice-{}", i), "slice", axis.title, fmt::format("{} by {}", metric, axis.title),
-        std::move(spec));
+    if (!axis.format.empty()) chart.spec.at("axes")[0]["format"] = axis.format;
+    charts.charts.push_back(std::move(chart));
   }
   charts.tables["trials"] = std::move(trials.rows);
 }
@@ -146,7 +148,12 @@ void add_search(const ReportData& data, Charts& charts) {
 void add_coordinates(const ReportData& data, Charts& charts) {
   Coordinates coordinates = coordinates_of(data);
   if (coordinates.runs.rows.size() < 2 || data.keys.empty()) return;
-  Json spec = spec_of("coordinates", {{"better", larger_is_better(data.metric) ? "larger" : "smaller"}});
+  Chart chart = chart_of(
+      "coordinates",
+      fmt::format("{} runs across {} axes", coordinates.runs.rows.size(), coordinates.axes.rows.size()),
+      {{"axes", "axes"}, {"runs", "lines"}},
+      {{"better", data.goals[0].largest_is_best ? "larger" : "smaller"}});
+  Json& spec = chart.spec;
   const Json models = std::exchange(spec.at("axes"), Json::array());
   for (std::size_t i = 0; i < coordinates.scales.size(); ++i) {
     const Json &scale = coordinates.scales[i], &name = scale.at("name");
@@ -159,14 +166,7 @@ void add_coordinates(const ReportData& data, Charts& charts) {
       spec.at("axes").push_back(std::move(axis));
     }
   }
-  charts.charts.push_back(
-      {"coordinates",
-       "coordinates",
-       "coordinates",
-       "",
-       fmt::format("{} runs across {} axes", coordinates.runs.rows.size(), coordinates.axes.rows.size()),
-       std::move(spec),
-       {{"axes", "axes"}, {"runs", "lines"}}});
+  charts.charts.push_back(std::move(chart));
   charts.tables["axes"] = std::move(coordinates.axes);
   charts.tables["lines"] = std::move(coordinates.runs);
 }
@@ -175,43 +175,31 @@ void add_coordinates(const ReportData& data, Charts& charts) {
 void add_goals(const ReportData& data, Charts& charts) {
   ChartTable goals = goals_table(data);
   if (goals.rows.size() < 2) return;
-  const std::string y(data.goal.metric->key), x(data.goal.others[0].metric->key);
-  charts.charts.push_back(
-      {"goals",
-       "goals",
-       "goals",
-       "",
-       fmt::format("{} against {} of {} runs", metric_title(y), metric_title(x), goals.rows.size()),
-       spec_of("goals", {{"xTitle", metric_axis_title(x)},
-                         {"yTitle", metric_axis_title(y)},
-                         {"xFormat", axis_format(x)},
-                         {"yFormat", axis_format(y)}}),
-       {{"goals", "goals"}}});
+  const std::string y(data.goals[0].metric->key), x(data.goals[1].metric->key);
+  charts.charts.push_back(chart_of(
+      "goals", fmt::format("{} against {} of {} runs", metric_title(y), metric_title(x), goals.rows.size()),
+      {{"goals", "goals"}},
+      {{"xTitle", metric_axis_title(x)},
+       {"yTitle", metric_axis_title(y)},
+       {"xFormat", axis_format(x)},
+       {"yFormat", axis_format(y)}}));
   charts.tables["goals"] = std::move(goals);
 }
 
 void add_answers(const ReportData& data, Charts& charts) {
   ChartTable levels = levels_table(data);
   if (!levels.rows.empty()) {
-    charts.charts.push_back({"effects",
-                             "effects",
-                             "effects",
-                             "",
-                             fmt::format("mean {} of each value of each setting", metric_title(data.metric)),
-                             spec_of("effects", {{"metric", "Mean " + metric_title(data.metric)},
-                                                 {"axisFormat", axis_format(data.metric)}}),
-                             {{"levels", "levels"}}});
+    charts.charts.push_back(chart_of(
+        "effects", fmt::format("mean {} of each value of each setting", metric_title(data.metric)),
+        {{"levels", "levels"}},
+        {{"metric", "Mean " + metric_title(data.metric)}, {"axisFormat", axis_format(data.metric)}}));
     charts.tables["levels"] = std::move(levels);
   }
   ChartTable pairs = comparison_table(data);
   if (!pairs.rows.empty()) {
-    charts.charts.push_back({"comparison",
-                             "comparison",
-                             "comparison",
-                             "",
-                             fmt::format("seconds per epoch of {} pairs of runs", pairs.rows.size() / 2),
-                             spec_of("comparison"),
-                             {{"pairs", "pairs"}}});
+    charts.charts.push_back(
+        chart_of("comparison", fmt::format("seconds per epoch of {} pairs of runs", pairs.rows.size() / 2),
+                 {{"pairs", "pairs"}}));
     std::size_t all = 0;
     for (const ComparedValue& value : data.compared->values) all += value.pairs.size();
     if (all > pairs.rows.size() / 2)
@@ -225,13 +213,7 @@ void add_times(const ReportData& data, Charts& charts) {
   std::size_t left_out = 0;
   ChartTable parts = times_table(data, left_out);
   if (parts.rows.empty()) return;
-  charts.charts.push_back({"times",
-                           "times",
-                           "times",
-                           "",
-                           "where the time of each run went",
-                           spec_of("times"),
-                           {{"parts", "parts"}}});
+  charts.charts.push_back(chart_of("times", "where the time of each run went", {{"parts", "parts"}}));
   if (left_out > 0)
     charts.remarks.push_back(
         fmt::format("Times are those of the longest runs; {} others are left out.", left_out));

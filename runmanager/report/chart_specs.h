@@ -13,9 +13,8 @@ namespace sweep {
 
 struct Chart {
   std::string id;    // "curves-loss": the name of its file, too
-  std::string kind;  // charts/KIND.vg.json is what it is made of
-  std::string part;  // of the page where it is: "curves", "coordinates", …
-  std::string title;
+  std::string kind;  // charts/KIND.vg.json is what it is made of, and KIND the part of the page it is in
+  std::string title = {};                                      // "" if there is no other of its kind
   std::string summary;                                         // what a screen reader says of it
   nlohmann::ordered_json spec = {};                            // for Vega, without the data
   std::vector<std::pair<std::string, std::string>> data = {};  // names in the specification and in `tables`

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
 
+#include "core/base/text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/run_metric.h"
 
@@ -18,18 +18,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxPlaces = 12;  // values of a setting that each have their place
 
-std::optional<double> number_in(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
-}
-
 ChartAxis metric_axis(const ReportData& data, const std::string& metric,
                       const std::vector<std::size_t>& runs) {
   ChartAxis axis{metric_axis_title(metric), "linear", {}};
   if (metric.ends_with("accuracy")) axis.format = ".3~%";
-  axis.is_down = !larger_is_better(metric);
+  axis.is_down = !goal_for(metric_named(metric), data.goals).largest_is_best;
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));
   return axis;
 }
@@ -47,7 +40,8 @@ ChartAxis setting_axis(const ReportData& data, const std::string& key, const std
   bool are_numbers = true;
   for (const std::size_t run : runs) {
     const std::string text = setting_text(data.runs[run], key);
-    const std::optional<double> number = number_in(text);
+    std::optional<double> number = number_in<double>(text);
+    if (number && !std::isfinite(*number)) number.reset();
     texts.emplace_back(text);
     numbers.push_back(chart_number(number));
     if (number) different.insert(*number);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/text.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
@@ -41,17 +42,17 @@ std::string best_sentence(const ReportData& data) {
 }
 
 // "What matters most is lr: 0.01 is best with 85.01% on average, 0.001 worst with 78.78% (92% of all …)."
-std::string effect_sentence(const Effect& effect, const std::string& metric, bool is_first) {
+std::string effect_sentence(const Effect& effect, const Goal& goal, bool is_first) {
   const EffectLevel& best = effect.levels[effect.best];
   const auto worse = [&](const EffectLevel& a, const EffectLevel& b) {
-    return larger_is_better(metric) ? a.metric.mean < b.metric.mean : a.metric.mean > b.metric.mean;
+    return goal.is_better(b.metric.mean, a.metric.mean);
   };
   const EffectLevel& worst = *std::min_element(effect.levels.begin(), effect.levels.end(), worse);
   const bool may_be_chance = effect.p && *effect.p >= 0.05;
   return fmt::format("{}{}: {} is best with {} on average, {} worst with {} ({:.0f}% of all differences{}).",
                      is_first ? "What matters most is " : "", effect.keys[0], best.value,
-                     metric_text(best.metric.mean, metric), worst.value,
-                     metric_text(worst.metric.mean, metric), 100 * effect.share,
+                     metric_text(*goal.metric, best.metric.mean), worst.value,
+                     metric_text(*goal.metric, worst.metric.mean), 100 * effect.share,
                      may_be_chance ? "; it may be chance" : "");
 }
 
@@ -70,7 +71,7 @@ void add_effects(const ReportData& data, std::vector<std::string>& sentences) {
     if (effect->share < kHardlyAnything) {
       without.push_back(effect->keys[0]);
     } else if (told++ < 3) {
-      sentences.push_back(effect_sentence(*effect, data.metric, is_first));
+      sentences.push_back(effect_sentence(*effect, data.goals[0], is_first));
       is_first = false;
     }
   }
@@ -95,8 +96,7 @@ void add_best_mean(const ReportData& data, std::vector<std::string>& sentences) 
     }
     if (values.size() < 2) continue;
     const Spread spread = spread_of(values);
-    const bool better = !best || (larger_is_better(data.metric) ? spread.mean > best->spread.mean
-                                                                : spread.mean < best->spread.mean);
+    const bool better = !best || data.goals[0].is_better(spread.mean, best->spread.mean);
     if (std::isfinite(spread.mean) && better) best = {series.label, values.size(), spread};
   }
   if (!best) return;
@@ -111,10 +111,9 @@ void add_comparison(const ReportData& data, std::vector<std::string>& sentences)
     if (!value.ratio) continue;
     const bool other_is_faster = value.ratio->mean >= 1;
     const double ratio = other_is_faster ? value.ratio->mean : 1 / value.ratio->mean;
-    sentences.push_back(fmt::format("{} trains {:.3g} times as fast as {} ({} pair{} of runs).",
-                                    other_is_faster ? value.other : value.base, ratio,
-                                    other_is_faster ? value.base : value.other, value.ratio->count,
-                                    value.ratio->count == 1 ? "" : "s"));
+    sentences.push_back(fmt::format(
+        "{} trains {:.3g} times as fast as {} ({} of runs).", other_is_faster ? value.other : value.base,
+        ratio, other_is_faster ? value.base : value.other, counted(value.ratio->count, "pair")));
   }
 }
 

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/error.h"
-#include "core/json/json_text.h"
-#include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"
 
@@ -111,11 +108,8 @@ ChartTable provenance_rows(const ReportData& data) {
 
 ChartTable sweep_files(const ReportData& data) {
   ChartTable files{{"sweep", "text"}};
-  for (const fs::path& directory : data.directories) {
-    const fs::path path = directory / kSweepFile;
-    if (!fs::exists(path)) continue;
-    Json file = read_json_file(path);
-    if (!file.is_object()) throw DataError(path.string() + ": is not the JSON that a sweep writes");
+  for (Json file : data.files) {
+    if (file.is_null()) continue;
     for (const char* key : {"runs", "provenance"}) file.erase(key);
     files.rows.push_back({text_of(member(file, "name")), json_text(file)});
   }

@@ -36,7 +36,6 @@ Json charts_json(const Charts& charts) {
     for (const auto& [name, table] : chart.data) data[name] = table;
     list.push_back({{"id", chart.id},
                     {"kind", chart.kind},
-                    {"part", chart.part},
                     {"title", chart.title},
                     {"summary", chart.summary},
                     {"spec", chart.spec},
@@ -103,7 +102,7 @@ Json report_model(const ReportData& data, const std::string& date) {
           {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
           {"vega", has_vega()},
           {"answer", {{"best", answer.best}, {"more", answer.more}, {"command", best_command(data)}}},
-          {"judged_by", goal_text(data.goal)},
+          {"judged_by", goal_text(data.goals)},
           {"metric", metric_title(data.metric)},
           {"keys", data.keys},
           {"best", data.best ? Json(*data.best) : Json()},

@@ -4,14 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <set>
 
 #include "core/base/error.h"
-#include "core/json/json_text.h"
+#include "core/base/text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 
@@ -19,12 +20,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string source_of(const fs::path& directory) {
-  std::string source = directory.string();
-  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
-  return source;
-}
 
 // run.json gets its epochs at the end of a run. Until then they are in its checkpoint.
 void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
@@ -40,29 +35,20 @@ void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
   }
 }
 
-std::vector<SourceRun> runs_in(const fs::path& directory) {
-  std::error_code error;
-  if (!has_runs(directory)) {
-    throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
-                                fs::exists(directory, error) ? "holds no runs" : "is not there"));
+RecordedSweep current_sweep(const fs::path& directory) {
+  RecordedSweep sweep = read_sweep(directory);
+  for (RunRecord& run : sweep.runs) {
+    run = with_current_status(std::move(run), directory);
+    add_checkpoint_epochs(directory, run);
   }
-  std::vector<SourceRun> runs;
-  for (RunRecord& record : list_runs(directory)) {
-    SourceRun& run =
-        runs.emplace_back(SourceRun{source_of(directory), with_current_status(std::move(record), directory)});
-    add_checkpoint_epochs(directory, run.record);
-  }
-  return runs;
+  return sweep;
 }
 
 // Which axes of a sweep file are ranges, and whether of logarithms.
-std::map<std::string, bool> ranges_of(const fs::path& directory) {
+std::map<std::string, bool> ranges_of(const nlohmann::ordered_json& file) {
   std::map<std::string, bool> ranges;
-  const fs::path file = directory / kSweepFile;
-  if (!fs::exists(file)) return ranges;
-  const nlohmann::ordered_json sweep = read_json_file(file.string());
-  const auto params = sweep.find("params");
-  if (params == sweep.end()) return ranges;
+  const auto params = file.find("params");
+  if (params == file.end()) return ranges;
   for (const auto& [key, axis] : params->items()) {
     if (axis.is_object() && !axis.empty()) ranges[key] = axis.begin().key().starts_with("log_");
   }
@@ -107,9 +93,9 @@ void answer(ReportData& data) {
   try {
     if (sources.size() > 1) throw ConfigError("effects are those of one sweep");
     if (data.is_search)
-      data.importances = importances_of(data.records, data.goal);
+      data.importances = importances_of(data.records, data.goals[0]);
     else
-      data.effects = effects_of(data.records, data.metric);
+      data.effects = effects_of(data.records, data.goals[0]);
   } catch (const ConfigError& error) {
     data.no_effects = error.what();
   }
@@ -124,48 +110,44 @@ void answer(ReportData& data) {
 // "0.003307741013633609" is read as 0.003308; what is shorter stays.
 std::string short_number(const std::string& text) {
   constexpr std::size_t kLong = 9;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && text.size() > kLong ? fmt::format("{:.4g}", value) : text;
+  const std::optional<double> number = number_in<double>(text);
+  return number && text.size() > kLong ? fmt::format("{:.4g}", *number) : text;
 }
 
 }  // namespace
 
-ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal, bool is_search) {
+ReportData report_data_of(std::vector<SourceRun> runs, Goals goals, bool is_search) {
   ReportData data;
   data.is_search = is_search;
   data.runs = std::move(runs);
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
   data.title = title_of(data.runs);
   data.keys = differing_keys(data.runs);
-  data.goal = goal ? *goal : default_goal(data.records);
-  data.metric = data.goal.metric->key;
-  data.best = best_run(data.records, data.goal);
+  data.goals = goals.empty() ? default_goals(data.records) : std::move(goals);
+  data.metric = data.goals[0].metric->key;
+  data.best = best_run(data.records, data.goals);
   answer(data);
   return data;
 }
 
 ReportData read_report_data(const std::vector<fs::path>& directories) {
   std::vector<SourceRun> runs;
+  std::vector<nlohmann::ordered_json> files;
   for (const fs::path& directory : directories) {
-    std::vector<SourceRun> added = runs_in(directory);
-    std::move(added.begin(), added.end(), std::back_inserter(runs));
+    RecordedSweep sweep = current_sweep(directory);
+    std::ranges::move(source_runs(directory, std::move(sweep.runs)), std::back_inserter(runs));
+    files.push_back(std::move(sweep.file));
   }
-  // The goal of a search counts if all of them have it.
-  std::optional<Goal> goal;
-  for (const fs::path& directory : directories) {
-    const Goal of_sweep = goal_of_sweep(directory, {});
-    if (!of_sweep.is_asked || (goal && goal_names(*goal) != goal_names(of_sweep))) {
-      goal.reset();
-      break;
-    }
-    goal = of_sweep;
+  // The goals of a sweep count if all sweeps have them.
+  Goals goals = recorded_goals(files.front());
+  for (const auto& file : files) {
+    if (recorded_goals(file) != goals) goals.clear();
   }
-  ReportData data =
-      report_data_of(std::move(runs), goal, directories.size() == 1 && is_search(directories.front()));
+  const bool is_one_search = files.size() == 1 && is_search(files.front());
+  ReportData data = report_data_of(std::move(runs), std::move(goals), is_one_search);
+  if (is_one_search) data.by_logarithm = ranges_of(files.front());
   data.directories = directories;
-  if (data.is_search) data.by_logarithm = ranges_of(directories.front());
+  data.files = std::move(files);
   return data;
 }
 

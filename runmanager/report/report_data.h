@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,12 +20,13 @@ namespace sweep {
 
 struct ReportData {
   std::vector<std::filesystem::path> directories;  // of the sweeps
+  std::vector<nlohmann::ordered_json> files;       // the sweep.json of each; null for one that has none
   std::string title;                               // "fashion", or "fashion and mnist"
   std::vector<SourceRun> runs;      // all runs, with the status they have now and the epochs that are known
   std::vector<RunRecord> records;   // of `runs`
   std::vector<std::string> keys;    // what differs between the runs that have epochs, without the repeat
-  Goal goal;                        // by which runs are judged
-  std::string metric;               // its key
+  Goals goals;                      // by which runs are judged
+  std::string metric;               // the key of the first one
   std::optional<std::size_t> best;  // of `runs`
   std::optional<Effects> effects;   // of all runs of one sweep; none if they cannot be told
   std::string no_effects;           // why not; "" if there are
@@ -37,9 +39,9 @@ struct ReportData {
 /// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.
 ReportData read_report_data(const std::vector<std::filesystem::path>& directories);
 
-/// The same for runs that have been read. `goal`: of their search; none: default_goal(). `is_search`: of one
-/// sweep.
-ReportData report_data_of(std::vector<SourceRun> runs, std::optional<Goal> goal = {}, bool is_search = false);
+/// The same for runs that have been read. `goals`: of their search; empty: default_goals(). `is_search`: of
+/// one sweep.
+ReportData report_data_of(std::vector<SourceRun> runs, Goals goals = {}, bool is_search = false);
 
 /// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
 std::string metric_title(std::string_view metric);

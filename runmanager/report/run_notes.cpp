@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
+
 namespace sweep {
 namespace {
 
@@ -32,8 +34,8 @@ std::vector<std::string> run_notes(const ReportData& data) {
   }
   std::vector<std::string> lines;
   for (const Note& note : notes)
-    lines.push_back(fmt::format("{} {} {}{}", note.runs, note.runs == 1 ? "run" : "runs",
-                                to_string(note.status), note.reason.empty() ? "" : ": " + note.reason));
+    lines.push_back(fmt::format("{} {}{}", counted(note.runs, "run"), to_string(note.status),
+                                note.reason.empty() ? "" : ": " + note.reason));
   return lines;
 }
 

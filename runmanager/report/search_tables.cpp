@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/json/json_text.h"
 #include "runmanager/answers/statistics_text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/provenance.h"
@@ -17,7 +16,6 @@
 namespace sweep {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // A few trials far from all others would press those into a line.
@@ -43,12 +41,7 @@ Json value_of(const RunRecord& run, const std::string& key, const ParamValue& pa
 }
 
 // Whether the search begins at points of its file, which other values of the axes would not have.
-bool begins_at_points(const fs::path& directory) {
-  const fs::path file = directory / kSweepFile;
-  if (!fs::exists(file)) return false;
-  const Json sweep = read_json_file(file.string());
-  return sweep.contains("search") && sweep["search"].contains("points");
-}
+bool begins_at_points(const Json& file) { return file.value("search", Json()).contains("points"); }
 
 // "lr=0.01"; a text that would be read as something else is in quotes.
 std::string override_text(const std::string& key, const Json& value) {
@@ -72,14 +65,15 @@ Trials trials_of(const ReportData& data) {
     const bool has_ended = record.status == RunStatus::kCompleted || record.status == RunStatus::kPruned ||
                            record.status == RunStatus::kFailed;
     if (!has_ended || !value || !std::isfinite(*value)) continue;
-    if (record.status == RunStatus::kCompleted && (!best || data.goal.is_better(*value, *best))) best = value;
+    if (record.status == RunStatus::kCompleted && (!best || data.goals[0].is_better(*value, *best)))
+      best = value;
     trials.rows.rows.push_back({run + 1, run, run_label(data, run, true), *value,
                                 metric_text(value, data.metric), chart_number(best), to_string(record.status),
                                 data.best == run});
     runs.push_back(run);
     values.push_back(*value);
   }
-  trials.worst_shown = worst_shown(std::move(values), data.goal);
+  trials.worst_shown = worst_shown(std::move(values), data.goals[0]);
   for (const std::string& key : data.keys) {
     trials.rows.columns.push_back(fmt::format("axis{}", trials.axes.size()));
     ChartAxis axis = setting_axis(data, key, runs);
@@ -99,7 +93,7 @@ ChartTable importances_rows(const ReportData& data) {
 }
 
 std::string best_command(const ReportData& data) {
-  if (!data.is_search || !data.best || data.directories.size() != 1 || begins_at_points(data.directories[0]))
+  if (!data.is_search || !data.best || data.directories.size() != 1 || begins_at_points(data.files[0]))
     return "";
   const RunRecord& run = data.records[*data.best];
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};

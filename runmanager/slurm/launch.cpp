@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/json/json_text.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
@@ -159,8 +160,8 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, con
 void check_no_live_tasks(const fs::path& directory, SlurmClient& client) {
   const std::size_t live = live_workers(directory, client);
   if (live == 0) return;
-  throw ConfigError(fmt::format("{}: {} task{} on the cluster train{} it; \"{}\" ends them",
-                                directory.string(), live, live == 1 ? "" : "s", live == 1 ? "s" : "",
+  throw ConfigError(fmt::format("{}: {} on the cluster train{} it; \"{}\" ends them", directory.string(),
+                                counted(live, "task"), live == 1 ? "s" : "",
                                 shell_command({"sweep", "cancel", directory.string()})));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/records/provenance.h"
 
 namespace sweep {
@@ -53,9 +54,7 @@ std::string tasks_text(const SlurmJobStatus& job) {
     parts.push_back(fmt::format("{} wait ({})", job.waiting, fmt::join(reasons, "; ")));
   }
   for (const auto& [how, count] : job.ended) {
-    std::string word = how;
-    std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
-    parts.push_back(fmt::format("{} {}", count, word));
+    parts.push_back(fmt::format("{} {}", count, lower_case(how)));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -147,8 +146,8 @@ std::string slurm_line(const SlurmStatus& status) {
     }
   }
   const std::size_t running = status.running();
-  return fmt::format("Slurm: {} task{} run{}, {} wait{}", running, running == 1 ? "" : "s",
-                     running == 1 ? "s" : "", status.waiting(),
+  return fmt::format("Slurm: {} run{}, {} wait{}", counted(running, "task"), running == 1 ? "s" : "",
+                     status.waiting(),
                      reasons.empty() ? "" : printable(fmt::format(" ({})", fmt::join(reasons, "; "))));
 }
 
@@ -163,8 +162,8 @@ std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished,
   if (!text.empty()) text = fmt::format("Slurm, {:.0f} s ago:\n", status.age) + text;
   if (status.any_live() || unfinished == 0) return text;
   text += fmt::format(
-      "{} run{} not done, and no task is left to train {}. What the tasks said is in {}; to go on: {}\n",
-      unfinished, unfinished == 1 ? " is" : "s are", unfinished == 1 ? "it" : "them",
+      "{} {} not done, and no task is left to train {}. What the tasks said is in {}; to go on: {}\n",
+      counted(unfinished, "run"), unfinished == 1 ? "is" : "are", unfinished == 1 ? "it" : "them",
       printable((directory / kSlurmFolder).string()), shell_command({"sweep", "resume", directory.string()}));
   return text;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/json_progress.h"
@@ -56,8 +57,8 @@ std::string cost_text(const SweepCost& cost) {
   // Runs beside each other take less together than one after the other.
   const bool at_once = cost.seconds > 1.05 * cost.elapsed_seconds;
   return fmt::format(
-      "{} run{} took {}{}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%", cost.runs,
-      cost.runs == 1 ? "" : "s", human_seconds(cost.elapsed_seconds),
+      "{} took {}{}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%",
+      counted(cost.runs, "run"), human_seconds(cost.elapsed_seconds),
       at_once ? fmt::format(", the sum of their times is {}", human_seconds(cost.seconds)) : "",
       human_seconds(std::max(0.0, beside) / static_cast<double>(cost.runs)), 100 * beside / cost.seconds,
       100 * cost.logging_seconds / cost.seconds);
@@ -70,7 +71,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
       progress_(make_progress(options, std::max(runs.size(), options.total_runs))),
       disk_(options.directory),
       begin_(options.clock()) {
-  if (options.goal) progress_->judge_by(*options.goal);
+  progress_->judge_by(options.goals);
   for (RunRecord& record : records) {
     if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
     progress_->consider(record);

@@ -43,7 +43,7 @@ struct SweepRecorderOptions {
   bool quiet = false, json = false;  // no progress; progress as JSON
   std::size_t total_runs = 0;        // if more are to be added; 0: those that are there
   double work = 0;                   // see Progress
-  std::optional<Goal> goal = {};     // of a search; none: as default_goal() says
+  Goals goals = {};                  // of a search; empty: default_goals()
   /// If several processes share the sweep: called before results are written, to read what the others have
   /// done. Means are then written by write_means() only, and no progress file is written.
   std::function<void()> refresh = {};

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "core/base/text.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_metric.h"
@@ -37,30 +38,29 @@ std::string resume_command(const SweepSummary& summary, const RunnerOptions& opt
 // "50 trials, 5 of them to the end; best: Accuracy/validation 0.91, lr=0.003".
 std::string search_text(const SweepSummary& summary, const std::vector<RunRecord>& runs) {
   const SearchSpec& search = *summary.sweep.search;
-  std::string text = fmt::format("{} trial{}", runs.size(), runs.size() == 1 ? "" : "s");
+  std::string text = counted(runs.size(), "trial");
   if (compares_on_the_way(search.method))
     text += fmt::format(", {} of them to the end",
                         std::ranges::count(runs, RunStatus::kCompleted, &RunRecord::status));
-  const Goal goal = goal_of(search);
-  if (const auto best = best_run(runs, goal)) {
-    text += fmt::format("; best: {} {:.6g}, {}", search.metric, *run_metric(runs[*best], *goal.metric),
-                        runs[*best].name);
+  if (const auto best = best_run(runs, search.goals)) {
+    text += fmt::format("; best: {} {:.6g}, {}", search.goals[0].asked,
+                        *run_metric(runs[*best], *search.goals[0].metric), runs[*best].name);
   }
   if (!summary.search->reason.empty()) text += "\nNo more trials: " + summary.search->reason;
   return text;
 }
 
 // What a person should know who waits for a metric that never came; "" if it did.
-std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goal& goal) {
+std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goals& goals) {
   std::vector<const RunRecord*> completed;
   for (const RunRecord& run : runs) {
     if (run.status == RunStatus::kCompleted) completed.push_back(&run);
   }
-  for (const Goal& one : all_goals(goal)) {
+  for (const Goal& goal : goals) {
     const bool has_value = std::ranges::any_of(
-        completed, [&one](const RunRecord* run) { return run_metric(*run, *one.metric).has_value(); });
+        completed, [&goal](const RunRecord* run) { return run_metric(*run, *goal.metric).has_value(); });
     if (!completed.empty() && !has_value)
-      return fmt::format("No run has reported {}, by which runs are judged; there are: {}", one.metric->key,
+      return fmt::format("No run has reported {}, by which runs are judged; there are: {}", goal.metric->key,
                          fmt::join(metric_names(completed), ", "));
   }
   return "";
@@ -71,15 +71,15 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goal& 
 void print_summary(const SweepSummary& summary, const RunnerOptions& options,
                    const SweepEnvironment& environment) {
   std::vector<RunRecord> runs(summary.runs.begin(), summary.runs.end());
-  const std::optional<Goal> goal = goal_of(summary.sweep);
+  const Goals goals = goals_of(summary.sweep);
   std::ostream& out = *environment.out;
   if (options.json) {
     out << json_text(results_json(runs, summary.directory.filename().string()));
   } else {
-    if (goal) put_front_first(runs, *goal);
+    put_front_first(runs, goals);
     out << results_table(
         runs, summary.sweep.keys,
-        {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width(), .goal = goal});
+        {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width(), .goals = goals});
   }
   out.flush();
   // Lines with their ends, perhaps an empty one before them.
@@ -90,9 +90,7 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     environment.terminal.write(json_message(text));
   };
   if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
-  if (goal) {
-    if (const std::string text = missing_metric_text(runs, *goal); !text.empty()) say("\n" + text + "\n");
-  }
+  if (const std::string text = missing_metric_text(runs, goals); !text.empty()) say("\n" + text + "\n");
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
   if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
   if (summary.signal != 0 && !options.command.empty()) {

@@ -54,7 +54,7 @@ void SweepRunner::train_runs() {
        .json = options_.json,
        .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
        .work = total_work,
-       .goal = goal_of(sweep_),
+       .goals = goals_of(sweep_),
        .refresh = refresh()},
       sweep_.runs, std::move(records_));
   for (const std::string& remark : kind_->remarks()) recorder.progress().message(remark);

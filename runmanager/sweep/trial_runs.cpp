@@ -120,7 +120,7 @@ SearchEnd TrialRuns::outcome() {
   read_results();
   SearchEnd end{.reason = "", .winner = schedule_.winner(results_)};
   if (end.winner) {
-    end.reason = fmt::format("{} of {} is reached", search_.metric, *search_.target);
+    end.reason = fmt::format("{} of {} is reached", search_.goals[0].asked, *search_.target);
   } else if (!has_time()) {
     end.reason = fmt::format("trials have taken the {} that they may", human_seconds(*search_.seconds));
   } else if (is_exhausted_) {

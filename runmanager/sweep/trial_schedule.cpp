@@ -14,10 +14,10 @@
 namespace sweep {
 namespace {
 
-std::optional<double> value_of(const EpochRecord& epoch, const SearchSpec& search) {
-  const std::optional<double> value = epoch[metric_called(search.metric)];
+std::optional<double> value_of(const EpochRecord& epoch, const Goal& goal) {
+  const std::optional<double> value = epoch[*goal.metric];
   if (!value || !std::isfinite(*value)) return std::nullopt;
-  return search.largest_is_best ? -*value : *value;
+  return goal.cost(*value);
 }
 
 bool has_epoch(const TrialResult& trial, int epoch) {
@@ -35,14 +35,14 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool be
   TrialResult trial;
   std::optional<double> best;
   for (const EpochRecord& epoch : run.epochs) {
-    std::optional<double> value = value_of(epoch, search);
+    std::optional<double> value = value_of(epoch, search.goals[0]);
     if (value && (!best || *value < *best)) best = value;
     trial.values.push_back(best_counts ? best : value);
   }
   trial.failed = run.status == RunStatus::kFailed || run.status == RunStatus::kSkipped;
   trial.ended = trial.failed || run.status == RunStatus::kCompleted;
-  if (!search.others.empty()) {
-    const std::optional<GoalValues> values = trial.failed ? std::nullopt : goal_values(run, goal_of(search));
+  if (search.goals.size() > 1) {
+    const std::optional<GoalValues> values = trial.failed ? std::nullopt : goal_values(run, search.goals);
     trial.values = {values ? std::optional(values->front()) : std::nullopt};
     if (values) trial.others.assign(values->begin() + 1, values->end());
   }
@@ -78,7 +78,7 @@ TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int e
 
 bool TrialSchedule::reaches_target(const std::optional<double>& value) const {
   if (!value || !search_.target) return false;
-  return *value <= (search_.largest_is_best ? -*search_.target : *search_.target);
+  return *value <= search_.goals[0].cost(*search_.target);
 }
 
 std::optional<std::size_t> TrialSchedule::winner(std::span<const TrialResult> trials) const {

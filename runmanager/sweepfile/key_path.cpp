@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/base/text.h"
 #include "core/network/layer_spec.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
@@ -80,10 +80,8 @@ std::optional<std::size_t> element_index(const Json& list, const std::string& pa
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i].is_object() && list[i].contains("name") && list[i]["name"] == part) return i;
   }
-  std::size_t index = list.size();
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
-  const bool is_index = error == std::errc() && end == part.data() + part.size() && index < list.size();
-  return is_index ? std::optional(index) : std::nullopt;
+  const std::optional<std::size_t> index = number_in<std::size_t>(part);
+  return index && *index < list.size() ? index : std::nullopt;
 }
 
 std::string missing_element(const Json& list, const std::string& part) {

@@ -64,8 +64,7 @@ class KnownPointReader {
       problems_.add_value(given, "the directory of a sweep, or {\"params\": {\"lr\": 0.01}, \"value\": 0.5}");
       return std::nullopt;
     }
-    Observation result{.point = SearchPoint(axes_.size()),
-                       .value = search_.largest_is_best ? -value.number() : value.number()};
+    Observation result{.point = SearchPoint(axes_.size()), .value = search_.goals[0].cost(value.number())};
     bool has_any = false;
     for (const JsonView& member : params.children()) {
       const std::optional<std::size_t> axis = axis_of(member);
@@ -137,8 +136,8 @@ class KnownPointReader {
 };
 
 // The last value of the metric of every run that was completed.
-Json results_in(const fs::path& file, const std::string& metric) {
-  const std::string key(metric_called(metric).key);
+Json results_in(const fs::path& file, const Metric& metric) {
+  const std::string key(metric.key);
   Json results = Json::array();
   const Json sweep = Json::parse(read_file(file));
   for (const Json& run : sweep.at("runs")) {
@@ -162,7 +161,7 @@ Json results_of(const JsonView& given, const fs::path& directory, const SearchSp
   fs::path file = directory / given.text() / "results.json";
   if (!fs::exists(file, error)) file = fs::path(given.text()) / "results.json";
   try {
-    return results_in(file, search.metric);
+    return results_in(file, *search.goals[0].metric);
   } catch (const std::exception&) {
     problems.add_value(given, "the directory of a sweep, with a results.json");
     return Json::array();

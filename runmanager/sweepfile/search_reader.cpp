@@ -30,12 +30,10 @@ SearchSpec search_of(const nlohmann::ordered_json& json) {
                                             search_method_names().begin());
   search.trials = json.at("trials");
   const auto &metric = json.at("metric"), &mode = json.at("mode");
-  const auto goal_at = [&](std::size_t i) -> SearchGoal {
-    return metric.is_array() ? SearchGoal{metric[i], mode[i] == "max"} : SearchGoal{metric, mode == "max"};
-  };
-  search.metric = goal_at(0).metric;
-  search.largest_is_best = goal_at(0).largest_is_best;
-  for (std::size_t i = 1; i < metric.size(); ++i) search.others.push_back(goal_at(i));
+  search.goals.clear();
+  for (std::size_t i = 0; i < metric.size(); ++i)  // a text has the size 1
+    search.goals.push_back(metric.is_array() ? asked_goal(metric[i], mode[i] == "max")
+                                             : asked_goal(metric, mode == "max"));
   search.seed = json.at("seed");
   search.samples_tpe = json.value("sampler", "") == "tpe";
   search.at_once = json.at("at_once");
@@ -90,7 +88,7 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
   if (node.find("points") && !draws_points(search, space))
     problems.add(node.find("points"),
                  fmt::format("\"{}\" has every combination, want a method that draws points", method));
-  if (!search.others.empty()) {
+  if (search.goals.size() > 1) {
     if (compares_on_the_way(search.method))
       problems.add(node.find("metric"),
                    fmt::format("\"{}\" compares trials by one number, want one metric, or the method grid, "
@@ -99,7 +97,7 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     for (const char* key : {"target", "learn_from"}) {
       if (const JsonView member = node.find(key))
         problems.add(member,
-                     fmt::format("\"{}\" is of one metric, but there are {}", key, search.others.size() + 1));
+                     fmt::format("\"{}\" is of one metric, but there are {}", key, search.goals.size()));
     }
   }
   if (node.find("learn_from") && !chooses_points(search))

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/suggest.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/sweepfile/axes.h"
@@ -62,10 +63,8 @@ std::string read_sweep_text(const fs::path& file) {
     throw DataError(file.string() + ": is larger than 16 MiB, want a sweep file");
   }
   if (!fs::exists(status)) {
-    const fs::path nearest = nearest_file(file);
     throw DataError(
-        fmt::format("{}: no such file{}", file.string(),
-                    nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest.string())));
+        fmt::format("{}: no such file{}", file.string(), did_you_mean(nearest_file(file).string())));
   }
   return read_file(file);
 }

@@ -3,24 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 
+#include "core/base/text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
-namespace {
-
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-}  // namespace
 
 TrialReader::TrialReader(const SearchSpace& space, const JsonView& rule_base, JsonDocument tree,
                          std::vector<Assignment> plain, NetworkFiles files, ReadContext context)

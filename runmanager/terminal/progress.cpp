@@ -180,7 +180,7 @@ void Progress::consider(const RunRecord& run) {
   if (state_.best && state_.best->name != run.name) runs.push_back(std::move(*state_.best));
   runs.push_back(summary_of(run));
   state_.best.reset();
-  if (const auto best = best_run(runs, goal_ ? *goal_ : default_goal(runs)))
+  if (const auto best = best_run(runs, goals_.empty() ? default_goals(runs) : goals_))
     state_.best = std::move(runs[*best]);
 }
 

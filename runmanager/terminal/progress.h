@@ -40,8 +40,8 @@ class Progress {
   void pause_run(std::size_t number);
   /// Counts `count` runs as finished that an earlier start has trained.
   void keep_runs(std::size_t count);
-  /// How the best run is chosen from now on. Before, by default_goal().
-  void judge_by(const Goal& goal) { goal_ = goal; }
+  /// How the best run is chosen from now on; empty, as before it is called: by default_goals().
+  void judge_by(const Goals& goals) { goals_ = goals; }
   /// Takes a run that an earlier start has trained into the choice of the best one.
   void consider(const RunRecord& run);
   /// The sweep turns out to have `count` more runs. `work`: what they, and runs that go on further than was
@@ -78,7 +78,7 @@ class Progress {
 
   std::function<double()> clock_;
   double start_;  // by clock_
-  std::optional<Goal> goal_;
+  Goals goals_;
   LiveSweep state_;
   std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
   std::map<std::size_t, End> ended_;                          // likewise

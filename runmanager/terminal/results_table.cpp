@@ -8,6 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/suggest.h"
+#include "core/base/text.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
@@ -74,8 +76,7 @@ ResultColumn metric_column(const Metric& metric, bool is_plain) {
 }
 
 // Those that tables show, of the program's own and of a person's: how good the runs are, then their times.
-std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs,
-                                         const std::optional<Goal>& goal) {
+std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs, const Goals& goals) {
   std::vector<const Metric*> list;
   const auto add = [&list](const Metric& metric) {
     if (std::ranges::find(list, &metric) == list.end()) list.push_back(&metric);
@@ -94,13 +95,13 @@ std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs,
       for (const auto& [metric, value] : run.epochs.back().values) add_own(*metric);
     }
   }
-  if (goal && !goal->others.empty())
-    for (const Goal& one : all_goals(*goal)) add(*one.metric);
+  if (goals.size() > 1)
+    for (const Goal& goal : goals) add(*goal.metric);
   return list;
 }
 
 ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          bool is_plain, const std::optional<Goal>& goal) {
+                          bool is_plain, const Goals& goals) {
   ResultColumns columns;
   for (const std::string& key : keys) columns.push_back(param_column(key, runs, is_plain));
   const auto add_text = [&columns](const char* title, auto text) {
@@ -109,7 +110,7 @@ ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<
   if (keys.empty() || is_plain) add_text("run", [](const RunRecord& run) { return run.name; });
   add_text("status", [](const RunRecord& run) { return std::string(to_string(run.status)); });
   columns.push_back({{.title = "epochs", .importance = 200, .key = "epochs"}, epochs_text});
-  for (const Metric* metric : shown_metrics(runs, goal)) columns.push_back(metric_column(*metric, is_plain));
+  for (const Metric* metric : shown_metrics(runs, goals)) columns.push_back(metric_column(*metric, is_plain));
   return columns;
 }
 
@@ -122,9 +123,8 @@ ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std
     if (found == columns.end()) {
       std::vector<std::string> known;
       for (const ResultColumn& column : columns) known.push_back(column.column.key);
-      const std::string nearest = nearest_key(name, known);
       throw ConfigError(fmt::format("there is no column \"{}\", want {}{}", name, listed(known),
-                                    nearest.empty() ? "" : ", did you mean \"" + nearest + "\"?"));
+                                    did_you_mean(nearest_key(name, known))));
     }
     chosen.push_back(*found);
     chosen.back().column.importance = kNeeded;  // Nothing that is asked for is left out.
@@ -134,7 +134,7 @@ ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std
 
 TextTable table_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys, bool is_plain,
                    const TableOptions& options) {
-  ResultColumns columns = all_columns(runs, keys, is_plain, options.goal);
+  ResultColumns columns = all_columns(runs, keys, is_plain, options.goals);
   if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
   TextTable table;
   for (const ResultColumn& column : columns) table.columns.push_back(column.column);
@@ -178,8 +178,6 @@ std::string first_line(std::string_view text) {
   return printable(line) + (line.size() < text.size() ? " …" : "");
 }
 
-std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
-
 // A run with nothing but a reason to show has that where its results would be.
 void put_reasons(TextTable& table, const std::vector<RunRecord>& runs) {
   const auto leading = static_cast<std::size_t>(std::ranges::find(table.columns, false, &Column::leads) -
@@ -192,10 +190,11 @@ void put_reasons(TextTable& table, const std::vector<RunRecord>& runs) {
 }
 
 // "★ highest validation accuracy", and which run that is where the mark does not show it or a search asked.
-std::string best_note(const RunRecord& best, const Goal& goal, bool is_shown, bool unicode) {
-  std::string note = fmt::format("{} {}", unicode ? "★" : "*", goal_text(goal));
-  if (is_shown && !goal.is_asked) return note;
-  return note + fmt::format(": {}, {}", metric_text(*goal.metric, run_metric(best, *goal.metric)),
+std::string best_note(const RunRecord& best, const Goals& goals, bool is_shown, bool unicode) {
+  std::string note = fmt::format("{} {}", unicode ? "★" : "*", goal_text(goals));
+  const Goal& first = goals[0];
+  if (is_shown && first.asked.empty()) return note;
+  return note + fmt::format(": {}, {}", metric_text(*first.metric, run_metric(best, *first.metric)),
                             printable(best.name));
 }
 
@@ -302,9 +301,9 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
 
 std::string results_table(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
                           const TableOptions& options) {
-  const Goal goal = options.goal ? *options.goal : default_goal(all);
-  const std::optional<std::size_t> best = best_run(all, goal);
-  const std::vector<std::size_t> front = front_runs(all, goal);
+  const Goals goals = options.goals.empty() ? default_goals(all) : options.goals;
+  const std::optional<std::size_t> best = best_run(all, goals);
+  const std::vector<std::size_t> front = front_runs(all, goals);
   std::vector<RunRecord> first;
   const std::vector<RunRecord>& runs = first_runs(all, options.top, first);
   TextTable table = table_of(runs, keys, false, options);
@@ -340,13 +339,13 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   }
   Notes notes(options, terminal);
   for (const auto& [reason, count] : skipped)
-    notes.add(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), kYellow);
-  if (pending > 0) notes.add(runs_text(pending) + " not started", kDim);
+    notes.add(fmt::format("{} skipped: {}", counted(count, "run"), first_line(reason)), kYellow);
+  if (pending > 0) notes.add(counted(pending, "run") + " not started", kDim);
   if (best && all.size() > 1)
-    notes.add(best_note(all[*best], goal, *best < runs.size(), options.unicode), kDim);
+    notes.add(best_note(all[*best], goals, *best < runs.size(), options.unicode), kDim);
   if (!front.empty())
-    notes.add(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goal),
-                          runs_text(front.size())),
+    notes.add(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goals),
+                          counted(front.size(), "run")),
               kDim);
   if (any_shared(runs)) notes.add("~ timed while runs shared the machine", kDim);
   notes.add_left_out(left_out);

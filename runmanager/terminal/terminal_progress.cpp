@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_table.h"
 #include "runmanager/terminal/table.h"
@@ -22,7 +23,7 @@ TerminalProgress::TerminalProgress(Terminal terminal, std::function<double()> cl
 
 void TerminalProgress::show_kept(std::size_t count) {
   if (quiet_) return;
-  write_line(painted(terminal(), kDim, fmt::format("{} finished run{} kept", count, count == 1 ? "" : "s")));
+  write_line(painted(terminal(), kDim, counted(count, "finished run") + " kept"));
 }
 
 void TerminalProgress::show_begin(const RunPlan&) {}

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "runmanager/text/json_document.h"
 
@@ -66,9 +67,7 @@ std::string explained_word(const std::string& whole) {
   const char first = has_sign ? word[1] : word[0];
   if (is_digit(first) || first == '.')
     return fmt::format("{} is not a number of JSON, want one like 10, 0.01 or 1e-4", word);
-  std::string lower = word;
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(word);
   if (lower.find("nan") != std::string::npos || lower.find("inf") != std::string::npos)
     return fmt::format("{} is not a number of JSON, want a finite one", word);
   const std::string literals[] = {"true", "false", "null"};

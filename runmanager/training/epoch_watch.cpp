@@ -5,14 +5,14 @@
 #include <cmath>
 
 #include "core/base/file.h"
-#include "runmanager/config/metrics.h"
+#include "core/base/text.h"
 
 namespace sweep {
 
 bool EpochWatch::add(const EpochRecord& epoch) {
-  const std::optional<double> value = epoch[metric_called(stop_.metric)];
+  const std::optional<double> value = epoch[*stop_.goal.metric];
   const bool measured = value && !std::isnan(*value);
-  const double gain = !measured || !best_ ? 0 : stop_.largest_is_best ? *value - *best_ : *best_ - *value;
+  const double gain = measured && best_ ? stop_.goal.cost(*best_) - stop_.goal.cost(*value) : 0;
   if (!measured || (best_ && !(gain > stop_.min_delta))) {
     ++without_improvement_;
     return false;
@@ -25,9 +25,9 @@ bool EpochWatch::add(const EpochRecord& epoch) {
 
 std::string EpochWatch::reason() const {
   const std::string text =
-      fmt::format("{} has not improved{} for {} epoch{}", stop_.metric,
+      fmt::format("{} has not improved{} for {}", stop_.goal.asked,
                   stop_.min_delta > 0 ? fmt::format(" by more than {}", stop_.min_delta) : "",
-                  without_improvement_, without_improvement_ == 1 ? "" : "s");
+                  counted(static_cast<std::size_t>(without_improvement_), "epoch"));
   return best_ ? fmt::format("{}; it was best in epoch {}: {:.4f}", text, best_epoch_, *best_) : text;
 }
 
@@ -47,10 +47,8 @@ bool resume_best_file(const RunConfig& config, const std::filesystem::path& run_
 std::optional<EpochWatch> make_epoch_watch(const RunConfig& config, bool has_validation) {
   if (config.stop) return EpochWatch(*config.stop);
   if (!keeps_best(config)) return std::nullopt;
-  StopSpec never;
-  never.metric = has_validation ? "Loss/validation" : "Loss/train";
-  never.patience = 0;
-  return EpochWatch(std::move(never));
+  return EpochWatch(
+      {.goal = asked_goal(has_validation ? "Loss/validation" : "Loss/train", false), .patience = 0});
 }
 
 }  // namespace sweep

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
@@ -30,7 +30,7 @@ int cancel(const fs::path& directory) {
     finished += has_ended(run.status) ? 1 : 0;
   }
   std::cout << (tasks == 0 ? std::string("No task ran or waited any more")
-                           : fmt::format("{} task{} ended", tasks, tasks == 1 ? " was" : "s were"))
+                           : fmt::format("{} {} ended", counted(tasks, "task"), tasks == 1 ? "was" : "were"))
             << fmt::format("; {} of {} runs are finished.\n", finished, runs);
   if (finished < runs)
     std::cout << "To go on: " << shell_command({"sweep", "resume", directory.string()}) << "\n";
@@ -43,11 +43,9 @@ Command cancel_command() {
   return {.name = "cancel",
           .description = "end the tasks of a sweep on a Slurm cluster; what they have done stays",
           .missing_argument = "a directory is needed: sweep cancel runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto directory = std::make_shared<fs::path>();
-            app.add_option("directory", *directory, "runs/NAME")->type_name("DIR")->required();
-            return [directory](const auto&) { return cancel(*directory); };
-          }};
+          .add_to = command_with<fs::path>(cancel, [](CLI::App& app, fs::path& directory) {
+            app.add_option("directory", directory, "runs/NAME")->type_name("DIR")->required();
+          })};
 }
 
 }  // namespace sweep

@@ -1,12 +1,10 @@
 // `sweep compare`: pairs runs that differ in one setting, and tells what it changed.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
+#include <iterator>
 
-#include "core/base/error.h"
 #include "runmanager/answers/comparison_report.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/terminal/terminal.h"
@@ -29,13 +27,7 @@ struct CompareOptions {
 std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
   std::vector<SourceRun> runs;
   for (const fs::path& directory : directories) {
-    if (!has_runs(directory)) {
-      throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
-                                  fs::exists(directory) ? "holds no runs" : "is not there"));
-    }
-    std::string source = directory.string();
-    while (source.size() > 1 && source.ends_with('/')) source.pop_back();
-    for (RunRecord& run : list_runs(directory)) runs.push_back({source, std::move(run)});
+    std::ranges::move(source_runs(directory, read_sweep(directory).runs), std::back_inserter(runs));
   }
   return runs;
 }
@@ -56,24 +48,22 @@ Command compare_command() {
   return {.name = "compare",
           .description = "pair runs that differ in one setting: times, metrics, learning curves",
           .missing_argument = "a directory is needed: sweep compare runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<CompareOptions>();
-            app.add_option("directories", options->directories,
+          .add_to = command_with<CompareOptions>(compare, [](CLI::App& app, CompareOptions& options) {
+            app.add_option("directories", options.directories,
                            "runs/NAME; several are compared with each other")
                 ->type_name("DIR")
                 ->required();
-            app.add_option("--by", options->key,
+            app.add_option("--by", options.key,
                            "the setting: device, optimizer, …, or \"sweep\" for the directories; default: "
                            "the device, or the only one that varies")
                 ->type_name("KEY");
-            app.add_option("--metric", options->metric,
+            app.add_option("--metric", options.metric,
                            "epoch_seconds, run_seconds, images_per_second, loss, test_accuracy, …; default: "
                            "epoch_seconds")
                 ->type_name("METRIC");
-            add_format_option(app, options->format);
-            for (const char* name : {"csv", "markdown", "latex"}) add_format_flag(app, name, options->format);
-            return [options](const auto&) { return compare(*options); };
-          }};
+            add_format_option(app, options.format);
+            for (const char* name : {"csv", "markdown", "latex"}) add_format_flag(app, name, options.format);
+          })};
 }
 
 }  // namespace sweep

@@ -185,22 +185,22 @@ void complete(const CLI::App& app, const Words& words) {
   }
 }
 
+int print_script(const std::string& shell) {
+  std::cout << (shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
+  return kExitDone;
+}
+
 }  // namespace
 
 Command completion_command() {
   return {.name = "completion",
           .description = "print a completion script for a shell",
           .missing_argument = "a shell is needed: sweep completion bash|zsh|fish",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto shell = std::make_shared<std::string>();
-            app.add_option("shell", *shell, "whose script it is")
+          .add_to = command_with<std::string>(print_script, [](CLI::App& app, std::string& shell) {
+            app.add_option("shell", shell, "whose script it is")
                 ->check(CLI::IsMember({"bash", "zsh", "fish"}))
                 ->required();
-            return [shell](const auto&) {
-              std::cout << (*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
-              return kExitDone;
-            };
-          }};
+          })};
 }
 
 Command complete_command() {

@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <span>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "core/data/cache/cache_folder.h"
 #include "core/data/dataset_summary.h"
 #include "core/data/known_datasets.h"
@@ -97,8 +97,8 @@ void print_text(const Dataset& dataset) {
                                      megabytes(memory_bytes(dataset))));
   if (const auto& names = dataset.feature_names; !names.empty()) {
     const auto shown = std::span(names).first(std::min(names.size(), kMaxFeaturesShown));
-    std::cout << printable(fmt::format("{} feature{}: {}{}\n", names.size(), names.size() == 1 ? "" : "s",
-                                       fmt::join(shown, ", "), shown.size() < names.size() ? ", …" : ""));
+    std::cout << printable(fmt::format("{}: {}{}\n", counted(names.size(), "feature"), fmt::join(shown, ", "),
+                                       shown.size() < names.size() ? ", …" : ""));
   }
   std::cout << '\n' << terminal_table(parts_table(dataset, parts), stdout_unicode());
   const std::size_t shown = std::min(dataset.skipped.size(), kMaxSkippedShown);
@@ -179,8 +179,8 @@ int describe(const DataOptions& options) {
 int clean() {
   const fs::path cache = decoded_cache();
   const CleanedCache cleaned = clean_cache(cache);
-  std::cout << fmt::format("removed {} file{} with {} MB of decoded images from {}\n", cleaned.files,
-                           cleaned.files == 1 ? "" : "s", megabytes(cleaned.bytes),
+  std::cout << fmt::format("removed {} with {} MB of decoded images from {}\n",
+                           counted(cleaned.files, "file"), megabytes(cleaned.bytes),
                            printable(cache.string()));
   return kExitDone;
 }
@@ -203,19 +203,17 @@ Command data_command() {
           .missing_argument =
               "a file or a name is needed: sweep data SWEEP.json, sweep data PATH, or sweep data "
               "get fashion-mnist",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<DataOptions>();
+          .add_to = command_with<DataOptions>(run_data, [](CLI::App& app, DataOptions& options) {
             app.add_option(
-                   "what", options->words,
+                   "what", options.words,
                    "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
                    "if that is set; clean: remove decoded images from that cache; or a sweep file and "
                    "overrides, or a data set's name, a file or a "
                    "folder with keys of \"dataset\" (label=bought): print its samples and classes")
                 ->type_name("get NAME | clean | SWEEP.json | PATH [key=v ...]")
                 ->required();
-            add_format_option(app, options->format);
-            return [options](const auto&) { return run_data(*options); };
-          }};
+            add_format_option(app, options.format);
+          })};
 }
 
 }  // namespace sweep

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -78,24 +77,24 @@ void print_text(const Machine& machine) {
   }
 }
 
+int print_devices(const DevicesOptions& options) {
+  const Machine machine;
+  if (options.json) {
+    print_json(to_json(machine));
+  } else {
+    print_text(machine);
+  }
+  return kExitDone;
+}
+
 }  // namespace
 
 Command devices_command() {
   return {.name = "devices",
           .description = "print what there is to train on",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<DevicesOptions>();
-            app.add_flag("--json", options->json, "as JSON");
-            return [options](const auto&) {
-              const Machine machine;
-              if (options->json) {
-                print_json(to_json(machine));
-              } else {
-                print_text(machine);
-              }
-              return kExitDone;
-            };
-          }};
+          .add_to = command_with<DevicesOptions>(print_devices, [](CLI::App& app, DevicesOptions& options) {
+            app.add_flag("--json", options.json, "as JSON");
+          })};
 }
 
 }  // namespace sweep

@@ -1,7 +1,6 @@
 // `sweep evaluate`: measures the network of a run on a part of its data.
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "runmanager/inference/evaluation_text.h"
 #include "runmanager/inference/predictor.h"
@@ -44,18 +43,16 @@ Command evaluate_command() {
   return {.name = "evaluate",
           .description = "loss, confusion matrix, precision, recall and F1 of a run, or errors of numbers",
           .missing_argument = "the directory of a run is needed: sweep evaluate runs/NAME/RUN",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<EvaluateOptions>();
-            add_trained_options(app, options->trained);
-            add_data_option(app, options->trained);
-            app.add_option("--part", options->part,
+          .add_to = command_with<EvaluateOptions>(evaluate, [](CLI::App& app, EvaluateOptions& options) {
+            add_trained_options(app, options.trained);
+            add_data_option(app, options.trained);
+            app.add_option("--part", options.part,
                            "of the run's data; default: test if there is one, else validation, else train")
                 ->check(CLI::IsMember({"train", "validation", "test"}));
-            add_device_option(app, options->device);
-            add_format_option(app, options->format);
+            add_device_option(app, options.device);
+            add_format_option(app, options.format);
             app.footer("Exit codes: 0 evaluated, 2 no such run, or its data cannot be read.");
-            return [options](const auto&) { return evaluate(*options); };
-          }};
+          })};
 }
 
 }  // namespace sweep

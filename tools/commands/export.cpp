@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 #include <utility>
 
 #include "core/base/error.h"
@@ -59,26 +58,24 @@ Command export_command() {
       .description =
           "scalars and hyperparameters of a log directory, of any program, as CSV, JSON or Markdown",
       .missing_argument = "a log directory is needed: sweep export LOGDIR",
-      .add_to = [](CLI::App& app) -> CommandAction {
-        auto options = std::make_shared<ExportOptions>();
-        app.add_option("logdir", options->logdir, "a directory with events files in it or below")
+      .add_to = command_with<ExportOptions>(export_logdir, [](CLI::App& app, ExportOptions& options) {
+        app.add_option("logdir", options.logdir, "a directory with events files in it or below")
             ->type_name("LOGDIR")
             ->required();
         app.add_option(
-               "--format", options->format,
+               "--format", options.format,
                "csv: a row per point; json; markdown: a row per run with last values; default: as FILE is "
                "ends, else csv")
             ->check(CLI::IsMember({"csv", "json", "markdown"}));
-        app.add_option("-o,--output", options->output, "instead of standard output")->type_name("FILE");
-        app.add_option("--tag", options->tags,
+        app.add_option("-o,--output", options.output, "instead of standard output")->type_name("FILE");
+        app.add_option("--tag", options.tags,
                        "only scalars whose tag begins with this, a regular expression; may be given again")
             ->type_name("REGEX")
             ->allow_extra_args(false);  // Otherwise the log directory behind it would be another tag.
         app.footer(
             "Exit codes: 0 everything exported, 1 all but what is damaged, 2 no such directory, events file "
             "or tag,\n3 FILE cannot be written.");
-        return [options](const auto&) { return export_logdir(*options); };
-      }};
+      })};
 }
 
 }  // namespace sweep

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -91,16 +90,15 @@ Command export_model_command() {
       .description = "write the network of a run as ONNX, or its weights as safetensors for PyTorch",
       .missing_argument =
           "the directory of a run and a file are needed: sweep export-model runs/NAME/RUN -o model.onnx",
-      .add_to = [](CLI::App& app) -> CommandAction {
-        auto options = std::make_shared<ExportModelOptions>();
-        add_trained_options(app, options->trained);
-        app.add_option("-o,--output", options->output, "model.onnx or model.safetensors")
+      .add_to = command_with<ExportModelOptions>(export_model, [](CLI::App& app,
+                                                                  ExportModelOptions& options) {
+        add_trained_options(app, options.trained);
+        app.add_option("-o,--output", options.output, "model.onnx or model.safetensors")
             ->type_name("FILE")
             ->required();
         app.footer(
             "Exit codes: 0 written, 2 no such run, or FILE has another ending, 3 FILE cannot be written.");
-        return [options](const auto&) { return export_model(*options); };
-      }};
+      })};
 }
 
 }  // namespace sweep

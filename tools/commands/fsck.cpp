@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "core/base/printable.h"
 #include "tools/commands.h"
@@ -35,16 +34,14 @@ Command fsck_command() {
   return {.name = "fsck",
           .description = "check every file of a sweep, run or log directory for damage",
           .missing_argument = "a directory is needed: sweep fsck runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<FsckOptions>();
-            app.add_option("directory", options->directory, "runs/NAME, a directory in it, or one above")
+          .add_to = command_with<FsckOptions>(check, [](CLI::App& app, FsckOptions& options) {
+            app.add_option("directory", options.directory, "runs/NAME, a directory in it, or one above")
                 ->type_name("DIR")
                 ->required();
-            app.add_flag("--verbose", options->verbose, "name the files in which nothing was found, too");
-            app.add_flag("--json", options->json, "as JSON");
+            app.add_flag("--verbose", options.verbose, "name the files in which nothing was found, too");
+            app.add_flag("--json", options.json, "as JSON");
             app.footer("Exit codes: 0 no damage, 1 damage, 2 no such directory or nothing in it to check.");
-            return [options](const auto&) { return check(*options); };
-          }};
+          })};
 }
 
 }  // namespace sweep

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/import/import_sweep.h"
 #include "runmanager/records/provenance.h"
 #include "tools/commands.h"
@@ -14,13 +14,14 @@
 namespace sweep {
 namespace {
 
-int import_directory(ImportOptions options) {
+int import_directory(const ImportOptions& given) {
+  ImportOptions options = given;
   options.command = {"sweep", "import", options.source.string()};
   const ImportedSweep imported = import_sweep(options);
   for (const std::string& remark : imported.remarks) std::cerr << "sweep: " << printable(remark) << '\n';
   const std::string directory = shell_command({imported.directory.string()});
-  std::cout << printable(fmt::format("{} run{} in {}\nTo look at them: sweep show {}\n", imported.runs,
-                                     imported.runs == 1 ? "" : "s", directory, directory));
+  std::cout << printable(fmt::format("{} in {}\nTo look at them: sweep show {}\n",
+                                     counted(imported.runs, "run"), directory, directory));
   return kExitDone;
 }
 
@@ -30,22 +31,20 @@ Command import_command() {
   return {.name = "import",
           .description = "adopt the events of other programs as a finished sweep",
           .missing_argument = "a directory is needed: sweep import DIR",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<ImportOptions>();
-            options->logdir = "runs";
-            app.add_option("directory", options->source,
+          .add_to = command_with<ImportOptions>(import_directory, [](CLI::App& app, ImportOptions& options) {
+            options.logdir = "runs";
+            app.add_option("directory", options.source,
                            "a directory with events files of PyTorch, Lightning, Keras or W&B in it or below")
                 ->type_name("DIR")
                 ->required();
-            app.add_option("--name", options->name, "of the sweep; default: that of DIR")->type_name("NAME");
-            app.add_option("--logdir", options->logdir, "where its directory is made; default: runs")
+            app.add_option("--name", options.name, "of the sweep; default: that of DIR")->type_name("NAME");
+            app.add_option("--logdir", options.logdir, "where its directory is made; default: runs")
                 ->type_name("DIR");
             app.footer(
                 "Parameters are those of the hparams plugin, of hparams.yaml, or of names such as\n"
                 "\"lr=0.1 batch_size=100\". Nothing in DIR is changed.\n"
                 "Exit codes: 0 done, 2 no events there or the sweep is there already, 3 cannot be written.");
-            return [options](const auto&) { return import_directory(*options); };
-          }};
+          })};
 }
 
 }  // namespace sweep

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -94,13 +93,12 @@ int init(const fs::path& file) {
 Command init_command() {
   return {.name = "init",
           .description = "write a sweep file and a network to start from, with comments",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto file = std::make_shared<fs::path>("sweep.json");
-            app.add_option("file", *file, "the sweep file; the network goes beside it")
+          .add_to = command_with<fs::path>(init, [](CLI::App& app, fs::path& file) {
+            file = "sweep.json";
+            app.add_option("file", file, "the sweep file; the network goes beside it")
                 ->type_name("FILE")
                 ->capture_default_str();
-            return [file](const auto&) { return init(*file); };
-          }};
+          })};
 }
 
 }  // namespace sweep

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/follow.h"
 #include "runmanager/slurm/launch.h"
@@ -48,8 +49,8 @@ void tell_of_held(const std::vector<SlurmTask>& held) {
   if (held.empty()) return;
   std::vector<std::string> words = {"scontrol", "release"};
   for (const SlurmTask& task : held) words.push_back(task_name(task));
-  std::cerr << fmt::format("{} task{} held ({}), and wait{} until somebody lets {} go: {}\n", held.size(),
-                           held.size() == 1 ? " is" : "s are", held.front().reason,
+  std::cerr << fmt::format("{} {} held ({}), and wait{} until somebody lets {} go: {}\n",
+                           counted(held.size(), "task"), held.size() == 1 ? "is" : "are", held.front().reason,
                            held.size() == 1 ? "s" : "", held.size() == 1 ? "it" : "them",
                            shell_command(words));
 }
@@ -72,9 +73,9 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
     return;
   }
   for (const SubmittedJob& job : launched.submission.jobs) {
-    std::cout << (job.is_report() ? fmt::format("job {}: the report, when the others have ended\n", job.id)
-                                  : fmt::format("job {}: {} task{} on {}\n", job.id, job.tasks,
-                                                job.tasks == 1 ? "" : "s", job.shape));
+    std::cout << (job.is_report()
+                      ? fmt::format("job {}: the report, when the others have ended\n", job.id)
+                      : fmt::format("job {}: {} on {}\n", job.id, counted(job.tasks, "task"), job.shape));
   }
   std::cout.flush();
   if (runner.quiet) return;
@@ -83,17 +84,15 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
     return;
   }
   if (const std::size_t released = launched.submission.released; released > 0)
-    std::cerr << fmt::format("{} task{} that a node could not start {} let go: Slurm had held {}.\n",
-                             released, released == 1 ? "" : "s", released == 1 ? "was" : "were",
+    std::cerr << fmt::format("{} that a node could not start {} let go: Slurm had held {}.\n",
+                             counted(released, "task"), released == 1 ? "was" : "were",
                              released == 1 ? "it" : "them");
   tell_of_held(launched.submission.held);
   if (launched.submission.jobs.empty())
-    std::cerr << fmt::format(
-        "Nothing to submit: {} task{} of it run or wait, which train what is not done.\n",
-        launched.submission.live_tasks, launched.submission.live_tasks == 1 ? "" : "s");
-  std::cerr << fmt::format("{} run{} to be trained. How far they are: {}\nTo end them: {}\n",
-                           launched.unfinished, launched.unfinished == 1 ? "" : "s",
-                           command_on("status", launched.directory),
+    std::cerr << fmt::format("Nothing to submit: {} of it run or wait, which train what is not done.\n",
+                             counted(launched.submission.live_tasks, "task"));
+  std::cerr << fmt::format("{} to be trained. How far they are: {}\nTo end them: {}\n",
+                           counted(launched.unfinished, "run"), command_on("status", launched.directory),
                            command_on("cancel", launched.directory));
 }
 
@@ -126,8 +125,8 @@ int follow(const Sweep& sweep, const RunnerOptions& runner, const fs::path& dire
                  .signal = 0},
                 runner, environment);
   if (followed.unfinished == 0) return exit_code_of(followed.runs, 0);
-  std::cerr << fmt::format("{} run{} not done, and no task is left for {}. To go on: {}\n",
-                           followed.unfinished, followed.unfinished == 1 ? " is" : "s are",
+  std::cerr << fmt::format("{} {} not done, and no task is left for {}. To go on: {}\n",
+                           counted(followed.unfinished, "run"), followed.unfinished == 1 ? "is" : "are",
                            followed.unfinished == 1 ? "it" : "them", command_on("resume", directory));
   return kExitFailed;
 }

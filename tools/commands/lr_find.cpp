@@ -93,29 +93,27 @@ Command lr_find_command() {
   return {.name = "lr-find",
           .description = "train a run for a few batches with rising learning rates, and suggest one",
           .missing_argument = "a sweep file is needed: sweep lr-find SWEEP.json [key=value ...]",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<LrFindArguments>();
-            add_sweep_arguments(app, options->sweep);
-            app.add_option("--from", options->test.from, "learning rate of the first batch")
+          .add_to = command_with<LrFindArguments>(find, [](CLI::App& app, LrFindArguments& options) {
+            add_sweep_arguments(app, options.sweep);
+            app.add_option("--from", options.test.from, "learning rate of the first batch")
                 ->type_name("LR")
                 ->capture_default_str();
-            app.add_option("--to", options->test.to, "learning rate of the last batch")
+            app.add_option("--to", options.test.to, "learning rate of the last batch")
                 ->type_name("LR")
                 ->capture_default_str();
-            app.add_option("--steps", options->test.steps, "batches, at least 10")
+            app.add_option("--steps", options.test.steps, "batches, at least 10")
                 ->type_name("N")
                 ->capture_default_str();
-            app.add_option("--threads", options->test.threads, "CPU threads; 0: one per core")
+            app.add_option("--threads", options.test.threads, "CPU threads; 0: one per core")
                 ->type_name("N")
                 ->check(CLI::Range(0, 4096))
                 ->capture_default_str();
-            app.add_flag("--tensorboard", options->tensorboard,
+            app.add_flag("--tensorboard", options.tensorboard,
                          "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
-            add_logdir_option(app, options->sweep);
-            add_format_option(app, options->format);
-            add_format_flag(app, "csv", options->format);
-            return [options](const auto&) { return find(*options); };
-          }};
+            add_logdir_option(app, options.sweep);
+            add_format_option(app, options.format);
+            add_format_flag(app, "csv", options.format);
+          })};
 }
 
 }  // namespace sweep

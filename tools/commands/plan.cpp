@@ -153,20 +153,18 @@ Command plan_command() {
               "print every run of a sweep file, what an earlier start has left of it, and what it "
               "will take: memory, disk, time; trains nothing",
           .missing_argument = "a sweep file is needed: sweep plan SWEEP.json [key=v1,v2,... ...]",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<PlanOptions>();
-            add_sweep_arguments(app, options->sweep);
-            add_logdir_option(app, options->sweep);
-            app.add_flag("--fresh", options->fresh, "as if nothing were there yet");
-            app.add_flag("--replace", options->replace,
+          .add_to = command_with<PlanOptions>(print_plan, [](CLI::App& app, PlanOptions& options) {
+            add_sweep_arguments(app, options.sweep);
+            add_logdir_option(app, options.sweep);
+            app.add_flag("--fresh", options.fresh, "as if nothing were there yet");
+            app.add_flag("--replace", options.replace,
                          "runs that are there with other settings would be trained again");
-            add_jobs_options(app, options->jobs, options->threads);
-            app.add_flag("--pilot", options->pilot,
+            add_jobs_options(app, options.jobs, options.threads);
+            app.add_flag("--pilot", options.pilot,
                          "train a few batches of each kind of run to predict the time; the sweep then tells "
                          "how wrong that was");
-            add_format_option(app, options->format);
-            return [options](const auto&) { return print_plan(*options); };
-          }};
+            add_format_option(app, options.format);
+          })};
 }
 
 }  // namespace sweep

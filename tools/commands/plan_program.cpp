@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "core/engine/engine.h"
 #include "runmanager/kinds/command/command_kind.h"
 #include "runmanager/kinds/command/command_words.h"
@@ -55,8 +56,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     text += fmt::format("{:<10} {}\n           {}\n", fate, run.name, shell_command(words));
   }
   for (const ExcludedRun& run : sweep.excluded) text += fmt::format("left out: {}\n", run.reason);
-  text += fmt::format("{} run{} in {}\n", sweep.runs.size(), sweep.runs.size() == 1 ? "" : "s",
-                      (logdir / sweep.name).string());
+  text += fmt::format("{} in {}\n", counted(sweep.runs.size(), "run"), (logdir / sweep.name).string());
   Json plan = {{"sweep", sweep.name}, {"runs", std::move(list)}};
   const GpuPool gpus = kind.gpus(sweep);
   if (const auto max_runs = gpus.max_runs()) {

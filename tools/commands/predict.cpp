@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -163,35 +162,33 @@ Command predict_command() {
       .name = "predict",
       .description = "classes or numbers by the network of a run, for new files or its own data",
       .missing_argument = "the directory of a run is needed: sweep predict runs/NAME/RUN FILE…",
-      .add_to = [](CLI::App& app) -> CommandAction {
-        auto options = std::make_shared<PredictOptions>();
-        add_trained_options(app, options->trained);
+      .add_to = command_with<PredictOptions>(predict, [](CLI::App& app, PredictOptions& options) {
+        add_trained_options(app, options.trained);
         app.add_option(
-               "files", options->files,
+               "files", options.files,
                "pictures, tables (CSV, TSV) or arrays (.npy, .npz, safetensors, IDX) without targets; or "
                "folders of such files")
             ->type_name("FILE");
         auto* dataset =
-            app.add_flag("--dataset", options->dataset, "instead of files: samples of the run's own data");
-        add_data_option(app, options->trained)->needs(dataset);
-        app.add_option("--part", options->part,
+            app.add_flag("--dataset", options.dataset, "instead of files: samples of the run's own data");
+        add_data_option(app, options.trained)->needs(dataset);
+        app.add_option("--part", options.part,
                        "of that data; default: test if there is one, else validation, else train")
             ->check(CLI::IsMember({"train", "validation", "test"}))
             ->needs(dataset);
-        app.add_option("--limit", options->limit,
+        app.add_option("--limit", options.limit,
                        "the first samples of that part only; default: all, or 20 in a table")
             ->type_name("N")
             ->check(CLI::PositiveNumber)
             ->needs(dataset);
-        add_device_option(app, options->device);
-        add_format_option(app, options->format);
-        add_format_flag(app, "csv", options->format);
+        add_device_option(app, options.device);
+        add_format_option(app, options.format);
+        add_format_flag(app, "csv", options.format);
         app.footer(
             "CSV and JSON have every class.\n"
             "Exit codes: 0 everything predicted, 1 all but the files that are named on standard error, 2 no "
             "such run,\nor none of the files can be used.");
-        return [options](const auto&) { return predict(*options); };
-      }};
+      })};
 }
 
 }  // namespace sweep

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <thread>
 
 #include "core/base/file.h"
@@ -96,27 +95,24 @@ int report(const ReportOptions& options) {
 }  // namespace
 
 Command report_command() {
-  return {.name = "report",
-          .description = "write one HTML page: the answer, charts, pictures, tables, provenance",
-          .missing_argument = "a directory is needed: sweep report runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<ReportOptions>();
-            app.add_option("directories", options->directories,
-                           "runs/NAME; several are put side by side in one report")
-                ->type_name("DIR")
-                ->required();
-            app.add_option("-o,--output", options->output,
-                           "where to; default: report.html in the first directory")
-                ->type_name("FILE");
-            app.add_option("--specs", options->specs,
-                           "also write the charts with their data to this folder, for Vega elsewhere")
-                ->type_name("FOLDER");
-            app.add_flag(
-                "--follow", options->follow,
-                "write the page again as trials end, until the sweep ends or Ctrl-C; in a browser it "
-                "reloads itself");
-            return [options](const auto&) { return report(*options); };
-          }};
+  return {
+      .name = "report",
+      .description = "write one HTML page: the answer, charts, pictures, tables, provenance",
+      .missing_argument = "a directory is needed: sweep report runs/NAME",
+      .add_to = command_with<ReportOptions>(report, [](CLI::App& app, ReportOptions& options) {
+        app.add_option("directories", options.directories,
+                       "runs/NAME; several are put side by side in one report")
+            ->type_name("DIR")
+            ->required();
+        app.add_option("-o,--output", options.output, "where to; default: report.html in the first directory")
+            ->type_name("FILE");
+        app.add_option("--specs", options.specs,
+                       "also write the charts with their data to this folder, for Vega elsewhere")
+            ->type_name("FOLDER");
+        app.add_flag("--follow", options.follow,
+                     "write the page again as trials end, until the sweep ends or Ctrl-C; in a browser it "
+                     "reloads itself");
+      })};
 }
 
 }  // namespace sweep

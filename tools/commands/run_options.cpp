@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/json/json_text.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -37,11 +37,9 @@ CLI::Validator jobs_validator() {
           word = "0";
           return std::string();
         }
-        int jobs = 0;
-        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), jobs);
-        const bool good =
-            error == std::errc() && end == word.data() + word.size() && jobs >= 1 && jobs <= kMaxJobs;
-        return good ? std::string() : fmt::format("got {}, want 1 to {}, or auto", word, kMaxJobs);
+        const int jobs = number_in<int>(word).value_or(0);
+        return jobs >= 1 && jobs <= kMaxJobs ? std::string()
+                                             : fmt::format("got {}, want 1 to {}, or auto", word, kMaxJobs);
       },
       "");
 }

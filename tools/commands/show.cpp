@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
-#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -104,14 +103,14 @@ void print_run_directory(const fs::path& directory, TableFormat format) {
 }
 
 // The runs of several goals that no other one beats, with nothing but settings and goals.
-std::string front_text(std::vector<RunRecord> runs, const Goal& goal) {
-  put_front_first(runs, goal);
-  runs.resize(front_runs(runs, goal).size());
+std::string front_text(std::vector<RunRecord> runs, const Goals& goals) {
+  put_front_first(runs, goals);
+  runs.resize(front_runs(runs, goals).size());
   if (runs.empty()) return "";
   TableOptions options = {.unicode = stdout_unicode(), .columns = param_keys(runs)};
-  for (const Goal& one : all_goals(goal)) options.columns.emplace_back(one.metric->key);
-  options.goal = goal;
-  return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goal),
+  for (const Goal& goal : goals) options.columns.emplace_back(goal.metric->key);
+  options.goals = goals;
+  return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goals),
                      formatted_results(runs, param_keys(runs), TableFormat::kText, options));
 }
 
@@ -142,67 +141,63 @@ void print_answers(const std::vector<Answer>& answers, TableFormat format, const
 }
 
 // For a search, whose trials are no grid.
-void print_importances(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  std::vector<Goal> goals = all_goals(goal);
-  if (!options.metric.empty())
-    goals = {{.metric = &metric_named(options.metric), .largest_is_best = larger_is_better(options.metric)}};
-  std::vector<Answer> answers;
-  for (const Goal& one : goals) {
-    const Importances importances = importances_of(runs, one);
-    answers.push_back({importances_text(importances, stdout_unicode()),
-                       importances_json(importances),
-                       {importances_table(importances, options.format)}});
-  }
-  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goal) : "");
+Answer importances_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format) {
+  const Importances importances = importances_of(runs, goal);
+  return {importances_text(importances, stdout_unicode()),
+          importances_json(importances),
+          {importances_table(importances, format)}};
 }
 
-void print_effects(const std::vector<RunRecord>& runs, const Goal& goal, const ShowOptions& options) {
-  std::vector<std::string> metrics = {options.metric};
-  if (options.metric.empty() && goal.is_asked) {
-    metrics.clear();
-    for (const Goal& one : all_goals(goal)) metrics.emplace_back(one.metric->key);
-  }
+// `is_only`: there is no other goal, so the runs that are both fast and good belong to the answer.
+Answer effects_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format,
+                      bool is_only) {
+  Effects effects = effects_of(runs, goal);
+  if (!is_only) effects.front.clear();
+  return {effects_text(effects, stdout_unicode()), effects_json(effects),
+          effects_tables(effects, format, stdout_unicode())};
+}
+
+void print_effects(const std::vector<RunRecord>& runs, Goals goals, bool is_search,
+                   const ShowOptions& options) {
+  if (!options.metric.empty()) goals = {goal_for(metric_named(options.metric), goals)};
   std::vector<Answer> answers;
-  for (const std::string& metric : metrics) {
-    Effects effects = effects_of(runs, metric);
-    if (metrics.size() > 1) effects.front.clear();  // that of all goals follows
-    answers.push_back({effects_text(effects, stdout_unicode()), effects_json(effects),
-                       effects_tables(effects, options.format, stdout_unicode())});
-  }
-  print_answers(answers, options.format, metrics.size() > 1 ? front_text(runs, goal) : "");
+  for (const Goal& goal : goals)
+    answers.push_back(is_search ? importances_answer(runs, goal, options.format)
+                                : effects_answer(runs, goal, options.format, goals.size() == 1));
+  print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goals) : "");
 }
 
 // A start with fewer values of an axis keeps the runs of the others.
-std::string other_runs_text(const fs::path& directory) {
-  const std::vector<std::string> names = runs_no_longer_listed(directory);
+std::string other_runs_text(const fs::path& directory, const nlohmann::ordered_json& file) {
+  const std::vector<std::string> names = runs_no_longer_listed(directory, file);
   if (names.empty()) return "";
   return fmt::format("\n{} more {} here that the sweep's file no longer has: {}\n", names.size(),
                      names.size() == 1 ? "run is" : "runs are", first_names(names));
 }
 
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
-  std::vector<RunRecord> runs = list_runs(directory);
+  RecordedSweep sweep = read_sweep(directory);
+  std::vector<RunRecord>& runs = sweep.runs;
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
-  const Goal goal = goal_of_sweep(directory, runs);
-  if (options.effects)
-    return is_search(directory) ? print_importances(runs, goal, options) : print_effects(runs, goal, options);
+  const Goals goals = goals_of(sweep);
+  if (options.effects) return print_effects(runs, goals, is_search(sweep.file), options);
   if (!options.sort.empty())
-    sort_runs(runs, options.sort, goal);
+    sort_runs(runs, options.sort, goals);
   else
-    put_front_first(runs, goal);
+    put_front_first(runs, goals);
   const std::vector<std::string> keys = param_keys(runs);
   const TableOptions table = {.color = stdout_color(),
                               .unicode = stdout_unicode(),
                               .width = stdout_width(),
                               .skipped = options.verbose,
                               .columns = options.columns,
-                              .goal = goal,
+                              .goals = goals,
                               .top = options.top};
   if (options.format == TableFormat::kJson) {
     if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else if (options.format == TableFormat::kText) {
-    std::cout << results_table(runs, keys, table) << printable(other_runs_text(directory));
+    std::cout << results_table(runs, keys, table) << printable(other_runs_text(directory, sweep.file));
   } else {
     std::cout << formatted_results(runs, keys, options.format, table);
   }
@@ -266,42 +261,40 @@ Command show_command() {
       .name = "show",
       .description = "print the results of a sweep's directory, or of one run's",
       .missing_argument = "a directory is needed: sweep show runs/NAME",
-      .add_to = [](CLI::App& app) -> CommandAction {
-        auto options = std::make_shared<ShowOptions>();
-        app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
+      .add_to = command_with<ShowOptions>(show, [](CLI::App& app, ShowOptions& options) {
+        app.add_option("directory", options.directory, "runs/NAME, or a directory in it")
             ->type_name("DIR")
             ->required();
-        add_format_option(app, options->format);
-        app.add_flag("--verbose", options->verbose, "a line for each skipped run");
-        auto* parameters = app.add_flag("--parameters", options->parameters,
+        add_format_option(app, options.format);
+        app.add_flag("--verbose", options.verbose, "a line for each skipped run");
+        auto* parameters = app.add_flag("--parameters", options.parameters,
                                         "of one run: name, shape, device and size of each of its weights");
-        auto* effects = app.add_flag("--effects", options->effects,
+        auto* effects = app.add_flag("--effects", options.effects,
                                      "what each setting changes, alone and in pairs, by analysis of "
                                      "variance; and the runs that none beats in both time and metric. Of a "
                                      "search: how important each setting is, by PED-ANOVA");
         app.add_option(
-               "--sort", options->sort,
+               "--sort", options.sort,
                "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
             ->type_name("KEY")
             ->excludes(effects);
-        app.add_option("--columns", options->columns,
+        app.add_option("--columns", options.columns,
                        "only these, in this order: parameters, status, loss, test_accuracy, epoch_seconds, …")
             ->type_name("NAME,…")
             ->delimiter(',')
             ->excludes(effects)
             ->excludes("--json");
-        app.add_option("--top", options->top, "only so many runs of that order")
+        app.add_option("--top", options.top, "only so many runs of that order")
             ->type_name("N")
             ->check(CLI::PositiveNumber)
             ->excludes(effects);
-        app.add_option("--metric", options->metric,
+        app.add_option("--metric", options.metric,
                        "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
                        "accuracy, or what else tells how good a run is")
             ->type_name("METRIC")
             ->needs(effects);
         effects->excludes(parameters);
-        return [options](const auto&) { return show(*options); };
-      }};
+      })};
 }
 
 }  // namespace sweep

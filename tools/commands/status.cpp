@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <thread>
 
@@ -213,24 +212,25 @@ int print_status(const StatusOptions& options) {
 }  // namespace
 
 Command status_command() {
-  return {.name = "status",
-          .description = "how far a sweep is, or the sweeps in a log directory; --follow: until it ends",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<StatusOptions>();
-            app.add_option("directory", options->directory, "of a sweep, or a log directory; default: runs")
+  return {
+      .name = "status",
+      .description = "how far a sweep is, or the sweeps in a log directory; --follow: until it ends",
+      .add_to = command_with<StatusOptions>(
+          print_status,
+          [](CLI::App& app, StatusOptions& options) {
+            app.add_option("directory", options.directory, "of a sweep, or a log directory; default: runs")
                 ->type_name("DIR");
-            auto* follow = app.add_flag("--follow", options->follow,
+            auto* follow = app.add_flag("--follow", options.follow,
                                         "show the live table until the sweep ends or Ctrl-C; of a log "
                                         "directory the one sweep that runs. With --json a line per change");
             app.add_flag(
-                   "--expect-done", options->expect_done,
+                   "--expect-done", options.expect_done,
                    "wait a minute for files of other machines, and end with 1 unless every run is completed, "
                    "skipped or pruned")
                 ->excludes(follow);
-            add_format_option(app, options->format);
-            return [options](const auto&) { return print_status(*options); };
-          },
-          .old_words = {{"ls", {}}, {"watch", {"--follow"}}}};
+            add_format_option(app, options.format);
+          }),
+      .old_words = {{"ls", {}}, {"watch", {"--follow"}}}};
 }
 
 }  // namespace sweep

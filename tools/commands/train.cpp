@@ -15,8 +15,7 @@ namespace {
 
 // The question that devices are swept for. Says nothing unless runs on two devices are completed.
 void print_device_comparison(const SweepOutcome& outcome) {
-  std::vector<SourceRun> runs;
-  for (const RunRecord& record : outcome.runs) runs.push_back({outcome.directory.string(), record});
+  const std::vector<SourceRun> runs = source_runs(outcome.directory, outcome.runs);
   const std::vector<std::string> keys = varying_keys(runs);
   if (std::find(keys.begin(), keys.end(), "device") == keys.end()) return;
   std::cout << "\n"

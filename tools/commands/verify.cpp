@@ -1,12 +1,12 @@
 // `sweep verify`: trains finished runs again, and says whether every bit is the same.
 #include "runmanager/inspect/verify.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "core/base/printable.h"
 #include "tools/commands.h"
@@ -19,8 +19,7 @@ int verify(const VerifyOptions& options) {
   const VerifyReport report = verify_sweep(options, environment_with_workers());
   const auto trained = std::count_if(report.runs.begin(), report.runs.end(),
                                      [](const VerifiedRun& run) { return run.not_compared.empty(); });
-  std::cout << fmt::format("{} of {} finished run{} trained again\n", trained, report.finished,
-                           report.finished == 1 ? "" : "s");
+  std::cout << fmt::format("{} of {} trained again\n", trained, counted(report.finished, "finished run"));
   return report.exit_code;
 }
 
@@ -30,26 +29,24 @@ Command verify_command() {
   return {.name = "verify",
           .description = "train finished runs of a sweep again, and compare every bit",
           .missing_argument = "a directory is needed: sweep verify runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<VerifyOptions>();
+          .add_to = command_with<VerifyOptions>(verify, [](CLI::App& app, VerifyOptions& options) {
             // Flushed after each, since training the next one takes a while.
-            options->on_run = [](const VerifiedRun& run) {
+            options.on_run = [](const VerifiedRun& run) {
               std::cout << printable(verified_text(run)) << std::endl;
             };
-            app.add_option("directory", options->directory, "runs/NAME")->type_name("DIR")->required();
-            app.add_option("--runs", options->runs, "so many, spread over the sweep; 0: all")
+            app.add_option("directory", options.directory, "runs/NAME")->type_name("DIR")->required();
+            app.add_option("--runs", options.runs, "so many, spread over the sweep; 0: all")
                 ->type_name("N")
                 ->check(CLI::Range(0, 100000))
                 ->capture_default_str();
-            app.add_option("--threads", options->threads, "CPU threads, which must not matter; 0: all")
+            app.add_option("--threads", options.threads, "CPU threads, which must not matter; 0: all")
                 ->type_name("N")
                 ->check(CLI::Range(0, 4096))
                 ->capture_default_str();
             app.footer(
                 "Exit codes: 0 every bit is the same, 1 some are not, 2 no such directory or no finished run "
                 "in it.");
-            return [options](const auto&) { return verify(*options); };
-          }};
+          })};
 }
 
 }  // namespace sweep

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/data/readers/input_file.h"
 
@@ -22,13 +23,6 @@ constexpr std::size_t kFewCategories = 32;  // may be as many as rows
 constexpr std::size_t kMaxOrdinal = 1 << 20;
 constexpr std::size_t kMaxClasses = 65536;
 constexpr std::size_t kMaxShown = 40;  // bytes of a field in a message
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // "2024-03-01", "1.3.2024", "03/01/24", with a time of day after it or without.
 bool is_date(const std::string& text) {
@@ -71,11 +65,7 @@ std::string_view trim(std::string_view field) {
 bool is_missing(std::string_view field) {
   constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?"};
   if (field.size() > 4) return false;
-  std::string lower(field);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return std::ranges::count(kWords, lower) > 0;
+  return std::ranges::count(kWords, lower_case(std::string(field))) > 0;
 }
 
 ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma) {
@@ -176,11 +166,12 @@ void TableColumn::add(std::string_view field, const std::string& file, std::size
 void TableColumn::finish() {
   std::vector<std::size_t> order(categories_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const bool whole =
-      std::ranges::all_of(categories_, [](const auto& text) { return whole_number(text).has_value(); });
+  const bool whole = std::ranges::all_of(
+      categories_, [](const auto& text) { return number_in<std::int64_t>(text).has_value(); });
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (whole) {
-      const auto left = *whole_number(categories_[a]), right = *whole_number(categories_[b]);
+      const auto left = *number_in<std::int64_t>(categories_[a]),
+                 right = *number_in<std::int64_t>(categories_[b]);
       if (left != right) return left < right;
     }
     return categories_[a] < categories_[b];

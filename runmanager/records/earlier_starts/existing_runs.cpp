@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/read_error.h"
+#include "core/base/text.h"
 #include "core/json/json_path.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
@@ -77,10 +78,6 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
   }
 }
 
-std::string epochs_text(std::size_t epochs) {
-  return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
-}
-
 // Settings such as num_workers change no number, but they are swept to compare times or files. A run has to
 // have been trained with the value that its name or its row of the results tells.
 std::vector<SettingDifference> swept_differences(const RunRecord& record, const RunConfig& config,
@@ -124,7 +121,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
     if (!damage.empty())
       existing.note = fmt::format("was finished, but {}", damage);
     else if (epochs > wanted && wanted > 0)  // 0: as many as a program reports
-      existing.note = fmt::format("has {}, {} asked for; it stays as it is", epochs_text(epochs),
+      existing.note = fmt::format("has {}, {} asked for; it stays as it is", counted(epochs, "epoch"),
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
     else if (run.config->evaluate_first && !record->untrained)
       existing.note = "has no epoch 0, which evaluate_first asks for; it stays as it is";
@@ -288,9 +285,9 @@ void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const Req
       "again, and "
       "removes the old {} when the new {} finished;\n--fresh trains in a new directory and leaves this one "
       "as it is.",
-      sweep_directory.string(), count == 1 ? "1 run" : fmt::format("{} runs", count),
-      count == 1 ? "has" : "have", count == 1 ? "is" : "are", differences_text(runs, existing),
-      count == 1 ? "it" : "them", count == 1 ? "run" : "runs", count == 1 ? "one has" : "ones have"));
+      sweep_directory.string(), counted(static_cast<std::size_t>(count), "run"), count == 1 ? "has" : "have",
+      count == 1 ? "is" : "are", differences_text(runs, existing), count == 1 ? "it" : "them",
+      count == 1 ? "run" : "runs", count == 1 ? "one has" : "ones have"));
 }
 
 }  // namespace sweep

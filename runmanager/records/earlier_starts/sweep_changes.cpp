@@ -8,13 +8,12 @@
 #include <optional>
 #include <set>
 
+#include "core/base/text.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
 namespace {
-
-std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
 
 std::vector<std::string> without(const std::vector<std::string>& names,
                                  const std::vector<std::string>& others) {
@@ -55,17 +54,17 @@ void add_changes_of_existing(std::span<const RunConfig> runs, std::span<const Ex
     return run.fate == RunFate::kInTheWay;
   });
   if (!replaced.empty()) {
-    changes.push_back(
-        fmt::format("{} with other settings {} trained again; each old one is removed when its "
-                    "new one has finished: {}",
-                    runs_text(replaced.size()), replaced.size() == 1 ? "is" : "are", first_names(replaced)));
+    changes.push_back(fmt::format(
+        "{} with other settings {} trained again; each old one is removed when its "
+        "new one has finished: {}",
+        counted(replaced.size(), "run"), replaced.size() == 1 ? "is" : "are", first_names(replaced)));
   }
   const auto adopted = names_of(
       runs, existing, [](const RunConfig& config, const ExistingRun& run) { return run.is_adopted(config); });
   if (!adopted.empty()) {
     changes.push_back(
         fmt::format("{} from an earlier start {} the same under another name and {} renamed: {}",
-                    runs_text(adopted.size()), adopted.size() == 1 ? "is" : "are",
+                    counted(adopted.size(), "run"), adopted.size() == 1 ? "is" : "are",
                     adopted.size() == 1 ? "was" : "were", first_names(adopted)));
   }
   const auto longer = names_of(runs, existing, [](const RunConfig& config, const ExistingRun& run) {
@@ -73,9 +72,9 @@ void add_changes_of_existing(std::span<const RunConfig> runs, std::span<const Ex
            run.record->stop_reason.empty() && static_cast<int>(run.record->epochs.size()) < config.epochs;
   });
   if (!longer.empty()) {
-    changes.push_back(fmt::format("{} {} finished with fewer epochs and {} on: {}", runs_text(longer.size()),
-                                  longer.size() == 1 ? "was" : "were", longer.size() == 1 ? "goes" : "go",
-                                  first_names(longer)));
+    changes.push_back(fmt::format("{} {} finished with fewer epochs and {} on: {}",
+                                  counted(longer.size(), "run"), longer.size() == 1 ? "was" : "were",
+                                  longer.size() == 1 ? "goes" : "go", first_names(longer)));
   }
   // Notes are mostly the same for all runs: one line each, with the runs that it is about.
   std::map<std::string, std::vector<std::string>> notes;
@@ -111,11 +110,11 @@ std::vector<std::string> changes_since(const std::filesystem::path& directory,
   const std::vector<std::string> added = without(now, *old), retired = without(without(*old, now), adopted);
   if (!added.empty())
     changes.push_back(
-        fmt::format("{} new since the last start: {}", runs_text(added.size()), first_names(added)));
+        fmt::format("{} new since the last start: {}", counted(added.size(), "run"), first_names(added)));
   if (!retired.empty()) {
     changes.push_back(fmt::format("{} no longer in the file; what {} left stays: {}",
-                                  runs_text(retired.size()), retired.size() == 1 ? "it has" : "they have",
-                                  first_names(retired)));
+                                  counted(retired.size(), "run"),
+                                  retired.size() == 1 ? "it has" : "they have", first_names(retired)));
   }
   return changes;
 }

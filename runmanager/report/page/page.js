@@ -33,7 +33,7 @@
   }
 
   function addChart(chart) {
-    const section = byId(chart.part), figure = element("figure"), box = element("div", undefined, "canvas");
+    const section = byId(chart.kind), figure = element("figure"), box = element("div", undefined, "canvas");
     section.hidden = false;
     if (chart.title) {
       const heading = element("h3", chart.title);

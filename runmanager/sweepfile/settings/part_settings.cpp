@@ -165,7 +165,7 @@ Json complete_parallel(const Setting&, const Given& given) {
 
 std::span<const Setting> stop_settings() {
   static const std::vector<Setting> settings = {
-      choice("metric", watchable_tags(), StopSpec().metric, "the metric that has to improve"),
+      choice("metric", watchable_tags(), StopSpec().goal.asked, "the metric that has to improve"),
       choice("mode", {"min", "max"}, std::nullopt,
              "whether the smallest or the largest value is the best; default: max for accuracies, Number "
              "Correct and R2")

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/text.h"
+
 namespace sweep {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SlurmTasks, partition, account, qos, reservation, time,
@@ -44,11 +46,10 @@ void check_time(const JsonView& object, const std::string& time, int warning_sec
   const long minutes = slurm_minutes(time);
   if (time.empty() || minutes <= 0 || minutes * kSecondsPerMinute >= warning_seconds + kSlackSeconds) return;
   const JsonView node = object.find("time");
-  problems.add(
-      node ? node : object,
-      fmt::format("\"{}\" is {} minute{}, want more than the {} s of \"warning_seconds\", in which a "
-                  "run writes its checkpoint; hours are written as \"4:00:00\"",
-                  time, minutes, minutes == 1 ? "" : "s", warning_seconds));
+  problems.add(node ? node : object,
+               fmt::format("\"{}\" is {}, want more than the {} s of \"warning_seconds\", in which a "
+                           "run writes its checkpoint; hours are written as \"4:00:00\"",
+                           time, counted(static_cast<std::size_t>(minutes), "minute"), warning_seconds));
 }
 
 }  // namespace

@@ -24,5 +24,11 @@ TEST(NearestName, SaysNothingWhereNothingIsNear) {
   EXPECT_EQ(nearest_name(std::string(100000, 'a'), kNames), "");
 }
 
+TEST(DidYouMean, EndsASentenceOrBeginsOne) {
+  EXPECT_EQ(did_you_mean("lr"), ", did you mean \"lr\"?");
+  EXPECT_EQ(did_you_mean("lr", ". Did"), ". Did you mean \"lr\"?");
+  EXPECT_EQ(did_you_mean(""), "");
+}
+
 }  // namespace
 }  // namespace sweep

@@ -27,6 +27,14 @@ std::vector<SourceRun> grid() {
           made_run({{"lr", 0.01}}, "cpu", 9, {3, 2}), made_run({{"lr", 0.01}}, "cuda:0", 1, {3, 2})};
 }
 
+std::string text_of(const std::vector<SourceRun>& runs, const std::string& metric = "") {
+  return comparison_text(compare_runs(runs, "", metric), TableFormat::kText, true);
+}
+
+ComparedPair first_pair(const std::vector<SourceRun>& runs) {
+  return compare_runs(runs, "", "").values.at(0).pairs.at(0);
+}
+
 TEST(Comparison, TellsHowManyTimesAsFast) {
   const Comparison comparison = compare_runs(grid(), "device", "");
   EXPECT_EQ(comparison.metric, "epoch_seconds");
@@ -48,14 +56,14 @@ TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
 }
 
 TEST(Comparison, RatesSayTheSameAsTimes) {
-  EXPECT_THAT(comparison_text(compare_runs(grid(), "device", "images_per_second"), TableFormat::kText, true),
+  EXPECT_THAT(text_of(grid(), "images_per_second"),
               HasSubstr("cuda:0 is 6.00 times as fast as cpu in images_per_second"));
 }
 
 TEST(Comparison, TheFirstEpochIsApart) {
   std::vector<SourceRun> runs = grid();
   runs[0].record.epochs[0].set("epoch_seconds", 100);
-  const ComparedPair pair = compare_runs(runs, "device", "").values[0].pairs[0];
+  const ComparedPair pair = first_pair(runs);
   EXPECT_EQ(pair.base, 4);
   EXPECT_EQ(pair.first_epoch_base, 100);
 }
@@ -64,8 +72,7 @@ TEST(Comparison, AMachineThatIsNotDescribedByTextsHasNoName) {
   std::vector<SourceRun> runs = grid();
   runs[0].record.provenance = {{"machine", {{"host", "a"}, {"processor", 3}}}};
   runs[1].record.provenance = {{"machine", {{"host", nullptr}, {"processor", "p"}}}};
-  EXPECT_THAT(compare_runs(runs, "device", "").values[0].pairs[0].notes,
-              ElementsAre("on other machines: a, ; , p"));
+  EXPECT_THAT(first_pair(runs).notes, ElementsAre("on other machines: a, ; , p"));
 }
 
 TEST(Comparison, OtherMetricsAreSubtracted) {
@@ -79,9 +86,7 @@ TEST(Comparison, OtherMetricsAreSubtracted) {
 TEST(Comparison, MetricsOfTheWholeRunAreThereToo) {
   std::vector<SourceRun> runs = grid();
   for (const std::size_t i : {1, 3}) runs[i].record.metrics["test_accuracy"] = 0.75;
-  const Comparison comparison = compare_runs(runs, "device", "test_accuracy");
-  EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true),
-              HasSubstr("+25.00 points (mean of 2 pairs"));
+  EXPECT_THAT(text_of(runs, "test_accuracy"), HasSubstr("+25.00 points (mean of 2 pairs"));
 }
 
 TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
@@ -96,9 +101,9 @@ TEST(Comparison, NaNInBothCurvesIsTheSameAndInOneIsNot) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   std::vector<SourceRun> runs = {made_run({}, "cpu", 1, {1, kNaN, 2}),
                                  made_run({}, "cuda:0", 1, {1, kNaN, 2})};
-  EXPECT_TRUE(compare_runs(runs, "", "").values[0].pairs[0].curves.same_bits);
+  EXPECT_TRUE(first_pair(runs).curves.same_bits);
   runs[1].record.epochs[1].set("loss", 5);
-  const CurveParity curves = compare_runs(runs, "", "").values[0].pairs[0].curves;
+  const CurveParity curves = first_pair(runs).curves;
   EXPECT_FALSE(curves.same_bits);
   EXPECT_TRUE(std::isnan(curves.largest_loss_difference));
   EXPECT_EQ(curves.epoch, 2);
@@ -110,7 +115,7 @@ TEST(Comparison, WhatElseDiffersIsSaid) {
   runs[1].record.config = {{"lr", 0.2}, {"optimizer", {{"name", "sgd"}}}};
   runs[0].record.provenance = {{"machine", {{"host", "a"}, {"processor", "p"}}}};
   runs[1].record.provenance = {{"machine", {{"host", "b"}, {"processor", "p"}}}};
-  EXPECT_THAT(compare_runs(runs, "device", "").values[0].pairs[0].notes,
+  EXPECT_THAT(first_pair(runs).notes,
               ElementsAre("lr: 0.1 -> 0.2", "1 and 2 epochs", "on other machines: a, p; b, p"));
 }
 
@@ -119,15 +124,14 @@ TEST(Comparison, TheKeysOwnArgumentsAreNoDifference) {
                                  made_run({{"optimizer", std::string("adam")}}, "cpu", 1)};
   runs[0].record.config = {{"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}}};
   runs[1].record.config = {{"optimizer", {{"name", "adam"}, {"eps", 1e-8}}}};
-  EXPECT_THAT(compare_runs(runs, "", "").values[0].pairs[0].notes, IsEmpty());
+  EXPECT_THAT(first_pair(runs).notes, IsEmpty());
 }
 
 TEST(Comparison, TimesOfRunsThatSharedTheMachineAreMarked) {
   std::vector<SourceRun> runs = grid();
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true), Not(HasSubstr("~")));
+  EXPECT_THAT(text_of(runs), Not(HasSubstr("~")));
   runs[0].record.jobs = 2;
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true),
-              HasSubstr("~ timed while runs shared"));
+  EXPECT_THAT(text_of(runs), HasSubstr("~ timed while runs shared"));
 }
 
 TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {
@@ -136,15 +140,13 @@ TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {
     runs.push_back(made_run({}, "cuda:1", 1));
     runs.back().record.status = RunStatus::kSkipped;
   }
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true),
-              HasSubstr("left out: 4 runs, the first of them runs/s/cuda:1: skipped\n"));
+  EXPECT_THAT(text_of(runs), HasSubstr("left out: 4 runs, the first of them runs/s/cuda:1: skipped\n"));
 }
 
 TEST(Comparison, ValuesThatAreNumbersHaveTheirKeyBesideThem) {
   const std::vector<SourceRun> runs = {made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
                                        made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)};
-  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), TableFormat::kText, true),
-              HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
+  EXPECT_THAT(text_of(runs), HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
 }
 
 TEST(Comparison, AMetricThatNoRunHasIsRefused) {

@@ -17,9 +17,11 @@ namespace {
 using test::message_of;
 using ::testing::_;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 // A 3 x 2 x 2 grid with two repeats: value = sin(n^2) + effects of a and b, with n the number of the run. The
 // same table was given to statsmodels, anova_lm(ols("v ~ C(a) * C(b) * C(c)", table).fit(), typ=2).
@@ -47,6 +49,11 @@ std::vector<RunRecord> grid(std::int64_t repeats) {
   return runs;
 }
 
+// By the metric's own better end.
+Effects effects_of(const std::vector<RunRecord>& runs, const char* metric) {
+  return effects_of(runs, goal_for(metric_named(metric), {}));
+}
+
 TEST(Effects, AreThoseOfStatsmodelsWithRepeats) {
   const Effects effects = effects_of(grid(2), "score");
   ASSERT_EQ(effects.effects.size(), 6u);
@@ -71,6 +78,20 @@ TEST(Effects, AreThoseOfStatsmodelsWithRepeats) {
   EXPECT_NEAR(z.metric.mean, 3.5565148060091465, 1e-12);
   EXPECT_NEAR(z.metric.interval->second - z.metric.mean, 0.6168507554190737, 1e-9);
   EXPECT_EQ(effects.effects[0].best, 0u) << "of a score that is not known to be better when larger";
+}
+
+TEST(Effects, HaveTheBestValuesThatTheGoalAsksFor) {
+  for (const bool largest : {false, true}) {
+    std::vector<RunRecord> runs = grid(2);
+    for (RunRecord& run : runs) run.run_seconds = 1;
+    const Effects effects = effects_of(runs, asked_goal("score", largest));
+    EXPECT_EQ(effects.effects[0].levels[effects.effects[0].best].value, largest ? "z" : "x");
+    ASSERT_EQ(effects.front.size(), 1u);
+    EXPECT_THAT(effects.front[0].settings, Contains(Pair("a", largest ? "z" : "x")));
+    EXPECT_THAT(effects_text(effects, false),
+                HasSubstr(largest ? "(larger is better)" : "(smaller is better)"));
+    EXPECT_EQ(effects_json(effects)["larger_is_better"], largest);
+  }
 }
 
 TEST(Effects, AreTestedAgainstHigherInteractionsWithoutRepeats) {
@@ -178,8 +199,8 @@ TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
               AllOf(HasSubstr("no finite speed"), HasSubstr("score"), HasSubstr("epoch_seconds")));
   runs[0].metrics["score"] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(effects_of(runs, "score"), ConfigError);
-  EXPECT_THROW(effects_of({}, ""), ConfigError);
-  EXPECT_THAT(message_of<ConfigError>([&] { effects_of({grid(1)[0]}, ""); }),
+  EXPECT_THROW(effects_of({}, "score"), ConfigError);
+  EXPECT_THAT(message_of<ConfigError>([&] { effects_of({grid(1)[0]}, "score"); }),
               HasSubstr("no setting has two values"));
 }
 

@@ -21,7 +21,7 @@ using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Goal kLowestLoss = {.metric = &metric_named("loss"), .largest_is_best = false, .is_asked = true};
+const Goal kLowestLoss = asked_goal("loss", false);
 
 RunRecord trial(Params params, double loss) {
   return testing::made_run(std::move(params), "cpu", 1, {loss}).record;
@@ -170,7 +170,7 @@ TEST(Importances, FollowTheGoalAndSayWhatTheBestHave) {
   std::vector<RunRecord> runs;
   for (int i = 0; i < 200; ++i)
     runs.push_back(trial({{"n", std::int64_t{i}}, {"device", std::string("cpu")}}, i));
-  const Goal highest = {.metric = &metric_named("loss"), .largest_is_best = true, .is_asked = true};
+  const Goal highest = asked_goal("loss", true);
   const Importances importances = importances_of(runs, highest);
   ASSERT_EQ(importances.settings.size(), 1u) << "the device does not differ";
   EXPECT_EQ(importances.settings[0].best, "182 to 197");

@@ -33,7 +33,7 @@ std::vector<RunRecord> some_runs() {
 std::vector<std::string> order_by(const std::string& key) {
   std::vector<RunRecord> runs = some_runs();
   runs[0].params.pop_back();
-  sort_runs(runs, key, default_goal(runs));
+  sort_runs(runs, key, default_goals(runs));
   std::vector<std::string> names;
   for (const RunRecord& run : runs) names.push_back(run.name);
   return names;
@@ -45,6 +45,15 @@ TEST(SortRuns, ByAParameterUpwardsAndByAMetricTheBestFirst) {
   EXPECT_THAT(order_by("test_accuracy"), ElementsAre("b", "d", "a", "c")) << "c is not a number";
   EXPECT_THAT(order_by("epoch_seconds"), ElementsAre("b", "c", "a", "d"));
   EXPECT_THAT(order_by("loss"), ElementsAre("a", "b", "c", "d")) << "all are equal";
+}
+
+TEST(SortRuns, ByTheMetricOfAGoalAsThatGoalSays) {
+  std::vector<RunRecord> runs = some_runs();
+  const Goals goals = {asked_goal("test_accuracy", false), asked_goal("epoch_seconds", true)};
+  for (const char* key : {"test_accuracy", "epoch_seconds"}) {
+    sort_runs(runs, key, goals);
+    EXPECT_EQ(runs[0].name, std::string(key) == "test_accuracy" ? "a" : "d");
+  }
 }
 
 TEST(SortRuns, NamesWhatThereIsToSortBy) {

@@ -44,21 +44,21 @@ TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
                                  ended_record("e", RunStatus::kPending, "")};
   runs[2].config["epochs"] = 7;
   runs[2].epochs.resize(3);
-  const LiveSweep& live = progress.update(runs, default_goal(runs));
+  const LiveSweep& live = progress.update(runs, default_goals(runs));
   EXPECT_THAT(live.latest, ElementsAre(Field(&RunRecord::name, "b"), Field(&RunRecord::name, "a")));
   EXPECT_EQ(live.finished(), 2u);
   EXPECT_DOUBLE_EQ(live.fraction(), 2 / 5.0);
   ASSERT_EQ(live.active.size(), 1u);
   EXPECT_EQ(live.active.at(3).epochs, 7);
   EXPECT_EQ(live.active.at(3).finished_epochs, 3);
-  progress.update(runs, default_goal(runs));
+  progress.update(runs, default_goals(runs));
   EXPECT_EQ(live.latest.size(), 2u);
   EXPECT_EQ(live.ends, 2u);
   // One that failed is tried again.
   runs[1].status = RunStatus::kRunning;
-  EXPECT_EQ(progress.update(runs, default_goal(runs)).active.size(), 2u);
+  EXPECT_EQ(progress.update(runs, default_goals(runs)).active.size(), 2u);
   runs[1] = ended_record("b", RunStatus::kCompleted, "2026-01-01T00:01:00Z");
-  EXPECT_THAT(progress.update(runs, default_goal(runs)).ended, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
+  EXPECT_THAT(progress.update(runs, default_goals(runs)).ended, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
   EXPECT_EQ(live.latest.size(), 3u);
   EXPECT_EQ(live.latest.back().name, "b");
 }

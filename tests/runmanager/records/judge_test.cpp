@@ -30,7 +30,7 @@ RunRecord completed(std::initializer_list<std::pair<std::string_view, std::optio
 }
 
 std::optional<std::size_t> best_by_default(const std::vector<RunRecord>& runs) {
-  return best_run(runs, default_goal(runs));
+  return best_run(runs, default_goals(runs));
 }
 
 TEST(BestRun, IsTheCompletedOneWithTheHighestValidationAccuracyIfNobodySays) {
@@ -40,7 +40,7 @@ TEST(BestRun, IsTheCompletedOneWithTheHighestValidationAccuracyIfNobodySays) {
       run(RunStatus::kInterrupted, {{"loss", 0}, {"accuracy", 1}, {"validation_accuracy", 0.99}}),
       run(RunStatus::kSkipped, {})};
   EXPECT_EQ(best_by_default(runs), 1u);
-  EXPECT_EQ(goal_text(default_goal(runs)), "highest validation accuracy");
+  EXPECT_EQ(goal_text(default_goals(runs)), "highest validation accuracy");
 }
 
 TEST(BestRun, FallsBackOnTheTrainingAccuracyAndIgnoresNan) {
@@ -69,16 +69,14 @@ TEST(BestRun, IsTheOneThatTheSearchAsksFor) {
                                        completed({{"validation_loss", 0.75}, {"validation_accuracy", 0.7}})};
   EXPECT_EQ(best_by_default(runs), 0u);
   const auto best = [&runs](const Json& search) {
-    return best_run(runs, recorded_goal({{"search", search}}).value());
+    return best_run(runs, recorded_goals({{"search", search}}));
   };
   EXPECT_EQ(best({{"method", "random"}}), 1u) << "the default of a search is the loss";
   EXPECT_EQ(best({{"metric", "Loss/validation"}, {"mode", "max"}}), 2u);
   EXPECT_EQ(best({{"metric", "Accuracy/validation"}}), 0u);
-  EXPECT_EQ(recorded_goal({{"runs", Json::array()}}).has_value(), false);
-  SearchSpec search;
-  search.metric = "Loss/validation";
-  EXPECT_EQ(best_run(runs, goal_of(search)), 1u);
-  EXPECT_EQ(goal_text(goal_of(search)), "lowest validation loss");
+  EXPECT_EQ(recorded_goals({{"runs", Json::array()}}), Goals());
+  EXPECT_EQ(best_run(runs, SearchSpec().goals), 1u);
+  EXPECT_EQ(goal_text(SearchSpec().goals), "lowest validation loss");
 }
 
 TEST(FrontRuns, AreThoseThatNoOtherBeatsInAllGoals) {
@@ -90,22 +88,27 @@ TEST(FrontRuns, AreThoseThatNoOtherBeatsInAllGoals) {
                                  completed({{"accuracy", 1}}),
                                  completed({{"accuracy", 0.95}, {"own", std::nan("")}})};
   for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = std::to_string(i);
-  const Goal goal = recorded_goal({{"search", {{"metric", {"Accuracy/train", "own"}}}}}).value();
-  EXPECT_THAT(front_runs(runs, goal), ElementsAre(2, 0));
-  EXPECT_EQ(best_run(runs, goal), 2u) << "the best by the first goal that is in the front";
-  EXPECT_EQ(goal_text(goal), "highest training accuracy, the first of 2 goals");
-  EXPECT_EQ(goal_names(goal), "training accuracy and own");
+  const Goals goals = recorded_goals({{"search", {{"metric", {"Accuracy/train", "own"}}}}});
+  EXPECT_THAT(front_runs(runs, goals), ElementsAre(2, 0));
+  EXPECT_EQ(best_run(runs, goals), 2u) << "the best by the first goal that is in the front";
+  EXPECT_EQ(goal_text(goals), "highest training accuracy, the first of 2 goals");
+  EXPECT_EQ(goal_names(goals), "training accuracy and own");
   const Json larger = {{"metric", {"own", "Accuracy/train"}}, {"mode", {"max", "max"}}};
-  EXPECT_THAT(front_runs(runs, recorded_goal({{"search", larger}}).value()), ElementsAre(1));
-  EXPECT_THAT(front_runs(runs, default_goal(runs)), ElementsAre());
-  put_front_first(runs, goal);
+  EXPECT_THAT(front_runs(runs, recorded_goals({{"search", larger}})), ElementsAre(1));
+  EXPECT_THAT(front_runs(runs, default_goals(runs)), ElementsAre());
+  put_front_first(runs, goals);
   std::string order;
   for (const RunRecord& run : runs) order += run.name;
   EXPECT_EQ(order, "2013456");
-  SearchSpec search;
-  search.metric = "Loss/validation";
-  search.others = {{"own", true}};
-  EXPECT_EQ(goal_of(search).others.at(0).largest_is_best, true);
+}
+
+TEST(Goals, OfAMetricAreThoseOfTheSweepOrElseTheMetricsOwn) {
+  const Goals goals = recorded_goals({{"objective", {"own", "loss"}}, {"mode", {"max", "min"}}});
+  EXPECT_EQ(goals, (Goals{asked_goal("own", true), asked_goal("Loss/train", false)}));
+  EXPECT_NE(goals, (Goals{asked_goal("own", false), asked_goal("Loss/train", false)}));
+  EXPECT_TRUE(goal_for(metric_named("own"), goals).largest_is_best);
+  EXPECT_FALSE(goal_for(metric_named("own"), {}).largest_is_best);
+  EXPECT_TRUE(goal_for(metric_named("accuracy"), goals).largest_is_best);
 }
 
 TEST(RunMetric, ParametersAreThoseOfTheRunsNetwork) {

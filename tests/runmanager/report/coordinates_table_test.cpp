@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "runmanager/report/chart_specs.h"
 #include "tests/runmanager/answers/made_runs.h"
 
 namespace sweep {
@@ -38,6 +39,20 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
   EXPECT_EQ(coordinates.scales[1].at("reverse"), true);
   EXPECT_EQ(coordinates.scales[2].at("reverse"), false);
   EXPECT_EQ(coordinates.formats[2], ".3~%");
+}
+
+TEST(Coordinates, HaveTheBestAtTheTopThatTheGoalsAskFor) {
+  const ReportData data =
+      report_data_of({timed_run(0.1, 0.5, 4), timed_run(0.2, 0.9, 2)},
+                     {asked_goal("validation_accuracy", false), asked_goal("epoch_seconds", true)});
+  EXPECT_EQ(coordinates_of(data).scales[1].at("reverse"), false);
+  EXPECT_EQ(coordinates_of(data).scales[2].at("reverse"), true);
+  Json better;
+  for (const Chart& chart : charts_of(data).charts) {
+    for (const Json& signal : chart.spec.value("signals", Json::array()))
+      if (signal.at("name") == "better") better = signal.at("value");
+  }
+  EXPECT_EQ(better, "smaller");
 }
 
 TEST(Coordinates, KeepTextsInTheOrderOfTheRuns) {

@@ -55,6 +55,19 @@ TEST(Headline, TellsTheBestMeanOverRepeats) {
   EXPECT_EQ(answer.more.front(), "Best mean of 2 repeats: 85.00% ± 7.07% with lr=0.01.");
 }
 
+TEST(Headline, JudgesByTheGoalOfTheSweep) {
+  std::vector<SourceRun> runs;
+  for (const double lr : {0.1, 0.2})
+    for (const std::int64_t repeat : {0, 1}) {
+      runs.push_back(made_run({{"lr", lr}, {"repeat", repeat}}, "cpu", 1));
+      runs.back().record.metrics["score"] = 10 * lr + 0.01 * static_cast<double>(repeat);
+    }
+  const Headline answer = headline(report_data_of(runs, {asked_goal("score", true)}));
+  EXPECT_EQ(answer.best, "Best of 4 runs: 2.0100 score (50.00% test accuracy) with lr=0.2, repeat=1.");
+  EXPECT_THAT(answer.more, ElementsAre(HasSubstr("2.0050 ± 0.0071 with lr=0.2"),
+                                       HasSubstr("lr: 0.2 is best with 2.0050 on average, 0.1 worst")));
+}
+
 TEST(Headline, SaysWhyThereIsNoBestRun) {
   SourceRun running = graded({{"lr", 0.1}}, 0.5);
   running.record.status = RunStatus::kRunning;

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using testing::made_run;
 using Json = nlohmann::ordered_json;
 
-const Goal kLowestLoss = {.metric = &metric_named("loss"), .largest_is_best = false, .is_asked = true};
+const Goals kLowestLoss = {asked_goal("loss", false)};
 
 ReportData searched(const std::vector<double>& losses) {
   std::vector<SourceRun> runs;
@@ -71,6 +71,7 @@ TEST(BestCommand, HasTheValuesThatTheRunHad) {
                        {"network", {{"name", "mlp"}, {"layers", Json::array()}}}};
   ReportData data = report_data_of({run}, kLowestLoss, true);
   data.directories = {"runs/a b"};
+  data.files = {Json::object()};
   data.title = "a b";
   EXPECT_EQ(best_command(data),
             "sweep 'runs/a b/sweep.json' lr=0.5 momentum=0.9 "
@@ -86,6 +87,7 @@ TEST(BestCommand, KeepsTextsOfProgramsTexts) {
       {"params", {{"x.y", 0.5}, {"mode", "fast"}, {"id", "007"}, {"flag", "true"}, {"list", "a,b"}}}};
   ReportData data = report_data_of({run}, kLowestLoss, true);
   data.directories = {"runs/p"};
+  data.files = {Json::object()};
   data.title = "p";
   EXPECT_EQ(best_command(data),
             "sweep runs/p/sweep.json x.y=0.5 mode=fast id=007 'flag=\"true\"' 'list=\"a,b\"' search.trials=1 "

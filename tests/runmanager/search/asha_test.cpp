@@ -5,59 +5,46 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <random>
+
+#include "tests/runmanager/search/made_domains.h"
 
 namespace sweep {
 namespace {
 
+using test::MadeResults;
 using ::testing::ElementsAre;
 using Value = std::optional<double>;
 
 bool never(double) { return false; }
 
-// The values of trials at the rungs that are known.
-class Results {
- public:
-  void set(std::size_t trial, std::size_t rung, Value value) { values_[{trial, rung}] = value; }
-  KnownResult operator()(std::size_t trial, std::size_t rung) const {
-    const auto found = values_.find({trial, rung});
-    if (found == values_.end()) return {};
-    return {.is_known = true, .value = found->second};
-  }
-
- private:
-  std::map<std::pair<std::size_t, std::size_t>, Value> values_;
-};
-
 // The result of trial t at every rung.
 double value_of(std::size_t trial) { return static_cast<double>(trial * 7919 % 1009); }
 
-Results all_results(std::size_t trials, std::size_t rungs) {
-  Results results;
+MadeResults all_results(std::size_t trials, std::size_t rungs) {
+  MadeResults results;
   for (std::size_t t = 0; t < trials; ++t)
-    for (std::size_t r = 0; r < rungs; ++r) results.set(t, r, value_of(t));
+    for (std::size_t r = 0; r < rungs; ++r) results.set(r, {value_of(t)}, t);
   return results;
 }
 
 TEST(Asha, BeginsAsManyTrialsAsThereAreWorkers) {
-  const AshaState state = Asha({1, 2, 4}, 2, 3).play(5, false, Results(), never);
+  const AshaState state = Asha({1, 2, 4}, 2, 3).play(5, false, MadeResults(), never);
   EXPECT_THAT(state.begun, ElementsAre(1, 1, 1, 0, 0));
   EXPECT_FALSE(state.is_over);
 }
 
 TEST(Asha, SendsATrialOnOnceItIsTheBestOfEtaResults) {
   const Asha asha({1, 2, 4}, 2, 1);
-  Results results;
-  results.set(0, 0, 5.0);
+  MadeResults results;
+  results.set(0, {5.0});
   EXPECT_THAT(asha.play(4, false, results, never).begun, ElementsAre(1, 1, 0, 0))
       << "one of one is not enough";
-  results.set(1, 0, 3.0);
+  results.set(0, {3.0}, 1);
   EXPECT_THAT(asha.play(4, false, results, never).begun, ElementsAre(1, 2, 0, 0));
-  results.set(1, 1, 3.0);
+  results.set(1, {3.0}, 1);
   EXPECT_THAT(asha.play(4, false, results, never).begun, ElementsAre(1, 2, 1, 0));
-  results.set(2, 0, 9.0);
-  results.set(3, 0, 4.0);
+  results.set(0, {9.0, 4.0}, 2);
   // The second of four: of the best half.
   EXPECT_THAT(asha.play(4, false, results, never).begun, ElementsAre(1, 2, 1, 2));
 }
@@ -71,8 +58,7 @@ TEST(Asha, TrainsTheBestOfNineTrialsToTheEnd) {
 }
 
 TEST(Asha, AnEqualEarlierTrialGoesOnFirstAndFailedOnesNever) {
-  Results results;
-  for (std::size_t t = 0; t < 4; ++t) results.set(t, 0, t == 0 ? Value() : Value(2.0));
+  const MadeResults results = MadeResults().set(0, {std::nullopt, 2.0, 2.0, 2.0});
   const AshaState state = Asha({1, 2}, 4, 1).play(4, false, results, never);
   EXPECT_THAT(state.begun, ElementsAre(1, 2, 1, 1));
 }
@@ -84,8 +70,7 @@ TEST(Asha, OneTrialComesToTheEndEvenIfThereAreFewerThanEta) {
 }
 
 TEST(Asha, EndsWhereAllHaveFailed) {
-  Results results;
-  for (std::size_t t = 0; t < 6; ++t) results.set(t, 0, Value());
+  const MadeResults results = MadeResults().set(0, std::vector<Value>(6));
   const AshaState state = Asha({1, 3}, 3, 2).play(6, false, results, never);
   EXPECT_TRUE(state.is_over);
   EXPECT_THAT(state.begun, ElementsAre(1, 1, 1, 1, 1, 1));
@@ -93,21 +78,17 @@ TEST(Asha, EndsWhereAllHaveFailed) {
 
 TEST(Asha, WithATargetOnlyWhatReachesItGoesOnAndNoTrialBegins) {
   const auto reaches = [](double value) { return value <= 1; };
-  Results results;
-  results.set(0, 0, 5.0);
-  results.set(1, 0, 0.5);
-  results.set(2, 0, 2.0);
-  results.set(1, 1, 0.5);
+  const MadeResults results = MadeResults().set(0, {5.0, 0.5, 2.0}).set(1, {0.5}, 1);
   const AshaState state = Asha({1, 2}, 2, 2).play(6, false, results, reaches);
   EXPECT_THAT(state.begun, ElementsAre(1, 2, 1, 0, 0, 0)) << "trial 2 had begun, and goes no further";
 }
 
 TEST(Asha, AsksForTheNextTrialWhenItWouldBegin) {
   const Asha asha({1, 2}, 2, 2);
-  Results results;
+  MadeResults results;
   EXPECT_TRUE(asha.play(1, true, results, never).wants_trial);
   EXPECT_FALSE(asha.play(2, true, results, never).wants_trial) << "both workers are busy";
-  results.set(0, 0, 1.0);
+  results.set(0, {1.0});
   const AshaState state = asha.play(2, true, results, never);
   EXPECT_TRUE(state.wants_trial);
   EXPECT_THAT(state.used, ElementsAre(1, 0)) << "it is chosen from the result that is there by then";
@@ -123,7 +104,7 @@ TEST(Asha, DecisionsStayWhenMoreIsKnownInAnyOrder) {
     ASSERT_TRUE(expected.is_over);
     for (std::uint32_t seed = 0; seed < 30; ++seed) {
       std::mt19937 random(seed);
-      Results results;
+      MadeResults results;
       std::vector<std::size_t> trained(kTrials), last_used(kTrials);
       for (;;) {
         const AshaState state = asha.play(kTrials, false, results, never);
@@ -141,7 +122,7 @@ TEST(Asha, DecisionsStayWhenMoreIsKnownInAnyOrder) {
         ASSERT_FALSE(ready.empty());
         last_used = state.used;
         const std::size_t t = ready[random() % ready.size()];
-        results.set(t, trained[t]++, value_of(t));
+        results.set(trained[t]++, {value_of(t)}, t);
       }
     }
   }

@@ -1,11 +1,19 @@
-// Domains that several tests search.
+// Domains that several tests search, and what is found there.
 #pragma once
 
 #include <cmath>
+#include <map>
 
-#include "runmanager/search/search_space.h"
+#include "runmanager/search/asha.h"
+#include "runmanager/search/sampler.h"
 
 namespace sweep::test {
+
+/// Real numbers from 0 to 1.
+inline SearchDomain unit_cube(std::size_t dimensions) {
+  return {.dimensions =
+              std::vector<Dimension>(dimensions, {.kind = DimensionKind::kUniform, .low = 0, .high = 1})};
+}
 
 /// A dimension of every kind, two of them conditional, one of these on the other, and a rule.
 inline SearchDomain domain_of_all_kinds() {
@@ -35,5 +43,34 @@ inline SearchDomain domain_of_five_points() {
   domain.is_allowed = [](const SearchPoint& point) { return point[1] != 2.0; };
   return domain;
 }
+
+/// The first trials that `sampler` proposes, up to `count`: each is observe(its number, its point).
+inline std::vector<Observation> trials_of(const Sampler& sampler, std::size_t count, const auto& observe) {
+  std::vector<Observation> trials;
+  while (trials.size() < count) {
+    const auto point = sampler.suggest(trials.size(), trials);
+    if (!point) break;
+    trials.push_back(observe(trials.size(), *point));
+  }
+  return trials;
+}
+
+/// The values of trials that are known after an epoch, or at a rung.
+class MadeResults {
+ public:
+  MadeResults& set(std::size_t when, const std::vector<std::optional<double>>& values,
+                   std::size_t first_trial = 0) {
+    for (std::size_t i = 0; i < values.size(); ++i) values_[{first_trial + i, when}] = values[i];
+    return *this;
+  }
+  KnownResult operator()(std::size_t trial, auto when) const {
+    const auto found = values_.find({trial, static_cast<std::size_t>(when)});
+    if (found == values_.end()) return {};
+    return {.is_known = true, .value = found->second};
+  }
+
+ private:
+  std::map<std::pair<std::size_t, std::size_t>, std::optional<double>> values_;
+};
 
 }  // namespace sweep::test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "runmanager/search/sampler.h"
+#include "tests/runmanager/search/made_domains.h"
 
 namespace sweep {
 namespace {
@@ -11,18 +11,12 @@ namespace {
 using enum DimensionKind;
 using ::testing::Optional;
 
-SearchDomain plane() {
-  return {.dimensions = std::vector<Dimension>(2, {.kind = kUniform, .low = 0, .high = 1})};
-}
+SearchDomain plane() { return test::unit_cube(2); }
 
 std::vector<Observation> first_trials(const Sampler& sampler, std::size_t trials) {
-  std::vector<Observation> seen;
-  while (seen.size() < trials) {
-    const auto point = sampler.suggest(seen.size(), seen);
-    if (!point) break;
-    seen.push_back({.point = *point, .value = *(*point)[0]});
-  }
-  return seen;
+  return test::trials_of(sampler, trials, [](std::size_t, const SearchPoint& point) {
+    return Observation{.point = point, .value = *point[0]};
+  });
 }
 
 TEST(PointSampler, BeginsWithItsPointsAndDrawsWhatTheyLack) {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 
 #include "tests/runmanager/search/made_domains.h"
@@ -12,27 +11,10 @@
 namespace sweep {
 namespace {
 
+using test::MadeResults;
 using ::testing::ElementsAre;
-using Value = std::optional<double>;
 
 bool no_target(double) { return false; }
-
-// The values of trials after epochs that are known.
-class MemberResults {
- public:
-  MemberResults& set(int epoch, const std::vector<Value>& values, std::size_t first = 0) {
-    for (std::size_t i = 0; i < values.size(); ++i) values_[{first + i, epoch}] = values[i];
-    return *this;
-  }
-  KnownResult operator()(std::size_t trial, int epoch) const {
-    const auto found = values_.find({trial, epoch});
-    if (found == values_.end()) return {};
-    return {.is_known = true, .value = found->second};
-  }
-
- private:
-  std::map<std::pair<std::size_t, int>, Value> values_;
-};
 
 std::vector<std::pair<std::size_t, int>> copies_of(const PopulationState& state) {
   std::vector<std::pair<std::size_t, int>> copies;
@@ -43,13 +25,13 @@ std::vector<std::pair<std::size_t, int>> copies_of(const PopulationState& state)
 using Copies = std::vector<std::pair<std::size_t, int>>;
 
 TEST(Population, TrainsAllMembersToTheFirstInterval) {
-  const PopulationState state = Population(4, 2, 6, 4).play(4, MemberResults(), no_target);
+  const PopulationState state = Population(4, 2, 6, 4).play(4, MadeResults(), no_target);
   EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
   EXPECT_TRUE(state.copies.empty());
 }
 
 TEST(Population, DecidesNothingBeforeAllResultsOfAGenerationAreThere) {
-  const MemberResults results = MemberResults().set(2, {1.0, 2.0, 3.0});
+  const MadeResults results = MadeResults().set(2, {1.0, 2.0, 3.0});
   const PopulationState state = Population(4, 2, 6, 4).play(4, results, no_target);
   EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
   EXPECT_THAT(state.ended, ElementsAre(false, false, false, false));
@@ -57,7 +39,7 @@ TEST(Population, DecidesNothingBeforeAllResultsOfAGenerationAreThere) {
 
 TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
   const Population population(4, 2, 6, 4);
-  MemberResults results = MemberResults().set(2, {3.0, 1.0, 4.0, 2.0});
+  MadeResults results = MadeResults().set(2, {3.0, 1.0, 4.0, 2.0});
   PopulationState state = population.play(4, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{1, 2}}));
   EXPECT_THAT(state.ended, ElementsAre(false, false, true, false));
@@ -73,29 +55,29 @@ TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
 }
 
 TEST(Population, TheWorstIsReplacedByTheBestAndTheSecondWorstByTheSecondBest) {
-  const MemberResults results = MemberResults().set(1, {1.0, 6.0, 2.0, 5.0, 3.0, 4.0});
+  const MadeResults results = MadeResults().set(1, {1.0, 6.0, 2.0, 5.0, 3.0, 4.0});
   EXPECT_EQ(copies_of(Population(6, 1, 3, 3).play(6, results, no_target)), (Copies{{0, 1}, {2, 1}}));
 }
 
 TEST(Population, TheLastIntervalMayBeShorter) {
   const Population population(2, 2, 5, 2);
-  const MemberResults results = MemberResults().set(2, {1.0, 2.0, 0.5}).set(4, {1.0, 2.0, 0.5});
+  const MadeResults results = MadeResults().set(2, {1.0, 2.0, 0.5}).set(4, {1.0, 2.0, 0.5});
   EXPECT_EQ(population.total(), 4U);
   EXPECT_EQ(copies_of(population.play(4, results, no_target)), (Copies{{0, 2}, {2, 4}}));
   EXPECT_THAT(population.play(4, results, no_target).until, ElementsAre(4, 2, 5, 5));
 }
 
 TEST(Population, FailedMembersAreTheWorstAndNeverCopied) {
-  const MemberResults results = MemberResults().set(1, {std::nullopt, std::nan(""), std::nullopt, 9.0});
+  const MadeResults results = MadeResults().set(1, {std::nullopt, std::nan(""), std::nullopt, 9.0});
   const PopulationState state = Population(4, 1, 3, 2).play(4, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{3, 1}, {3, 1}}));
   EXPECT_THAT(state.ended, ElementsAre(false, true, true, false));
-  const MemberResults none = MemberResults().set(1, {std::nullopt, std::nullopt});
+  const MadeResults none = MadeResults().set(1, {std::nullopt, std::nullopt});
   EXPECT_EQ(copies_of(Population(2, 1, 3, 2).play(2, none, no_target)), Copies());
 }
 
 TEST(Population, OnlyThoseThatReachATargetGoOn) {
-  const MemberResults results = MemberResults().set(1, {0.5, 3.0, 0.75, 2.0});
+  const MadeResults results = MadeResults().set(1, {0.5, 3.0, 0.75, 2.0});
   const PopulationState state =
       Population(4, 1, 9, 4).play(4, results, [](double value) { return value < 1; });
   EXPECT_THAT(state.until, ElementsAre(9, 1, 9, 1));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "runmanager/search/sampler.h"
+#include "tests/runmanager/search/made_domains.h"
 
 namespace sweep {
 namespace {
@@ -69,7 +69,7 @@ TEST(RandomSampler, DimensionsAndTrialsAreIndependent) {
 }
 
 TEST(RandomSampler, ValuesOfEarlierTrialsChangeNothing) {
-  const auto sampler = make_random_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 3);
+  const auto sampler = make_random_sampler(test::unit_cube(1), 3);
   const std::vector<Observation> good{{.point = {0.25}, .value = -10}},
       bad{{.point = {0.25}, .failed = true}};
   for (std::size_t trial = 1; trial < 20; ++trial)

@@ -24,20 +24,16 @@ double value_of(const SearchPoint& point) {
 
 // Trials of which some fail and some have no value yet.
 std::vector<Observation> trials_of(const Sampler& sampler, std::size_t count) {
-  std::vector<Observation> trials;
-  while (trials.size() < count) {
-    const auto point = sampler.suggest(trials.size(), trials);
-    if (!point) break;
-    Observation trial{.point = *point};
-    if (trials.size() % 7 == 3)
+  return test::trials_of(sampler, count, [count](std::size_t number, const SearchPoint& point) {
+    Observation trial{.point = point};
+    if (number % 7 == 3)
       trial.failed = true;
-    else if (trials.size() % 7 == 5)
+    else if (number % 7 == 5)
       trial.value = std::numeric_limits<double>::quiet_NaN();
-    else if (trials.size() + 4 < count)
-      trial.value = value_of(*point);
-    trials.push_back(std::move(trial));
-  }
-  return trials;
+    else if (number + 4 < count)
+      trial.value = value_of(point);
+    return trial;
+  });
 }
 
 class SamplerProperties : public testing::TestWithParam<MakeSampler> {};
@@ -99,7 +95,7 @@ TEST_P(SamplerProperties, TheLastPointOfManyIsFound) {
 }
 
 TEST_P(SamplerProperties, ASpaceOfWhichAllIsLeftOutIsExhausted) {
-  SearchDomain domain{.dimensions = {{.kind = DimensionKind::kUniform, .low = 0, .high = 1}}};
+  SearchDomain domain = test::unit_cube(1);
   domain.is_allowed = [](const SearchPoint&) { return false; };
   EXPECT_FALSE(GetParam()(domain, 2)->suggest(0, {}));
 }
@@ -144,16 +140,15 @@ TEST_P(SamplerProperties, TheWidestRangesAreSearched) {
                      {.kind = DimensionKind::kLogInteger, .low = 1, .high = 9e15},
                      {.kind = DimensionKind::kUniform, .low = -8e307, .high = 8e307},
                      {.kind = DimensionKind::kLogUniform, .low = 1e-300, .high = 1e300}}};
-  std::vector<Observation> trials;
-  for (std::size_t trial = 0; trial < 40; ++trial) {
-    const auto point = GetParam()(domain, 3)->suggest(trial, trials);
-    ASSERT_TRUE(point);
-    trials.push_back({.point = *point, .value = *point->at(0) / 9e15 + std::log10(*point->at(1)) / 16});
+  const auto trials = test::trials_of(*GetParam()(domain, 3), 40, [](std::size_t, const SearchPoint& point) {
+    return Observation{.point = point, .value = *point[0] / 9e15 + std::log10(*point[1]) / 16};
+  });
+  EXPECT_EQ(trials.size(), 40u);
+  for (const Observation& trial : trials)
     for (std::size_t d = 0; d < 4; ++d) {
-      EXPECT_GE(*point->at(d), domain.dimensions[d].low);
-      EXPECT_LE(*point->at(d), domain.dimensions[d].high);
+      EXPECT_GE(*trial.point[d], domain.dimensions[d].low);
+      EXPECT_LE(*trial.point[d], domain.dimensions[d].high);
     }
-  }
 }
 
 TEST_P(SamplerProperties, ADomainWithoutValuesIsAnError) {

@@ -5,32 +5,32 @@
 #include <functional>
 #include <set>
 
-#include "runmanager/search/sampler.h"
+#include "tests/runmanager/search/made_domains.h"
 
 namespace sweep {
 namespace {
 
 using enum DimensionKind;
+using test::trials_of;
+using test::unit_cube;
 using Function = std::function<double(const SearchPoint&)>;
 
 double best_of(const Sampler& sampler, const Function& function, std::size_t trials) {
-  std::vector<Observation> seen;
   double best = INFINITY;
-  while (seen.size() < trials) {
-    const auto point = sampler.suggest(seen.size(), seen);
-    const double value = function(*point);
-    best = std::min(best, value);
-    seen.push_back({.point = *point, .value = value});
-  }
+  trials_of(sampler, trials, [&](std::size_t, const SearchPoint& point) {
+    best = std::min(best, function(point));
+    return Observation{.point = point, .value = function(point)};
+  });
   return best;
 }
 
-// The medians over nine seeds, of TPE and at random.
-std::pair<double, double> medians(const SearchDomain& domain, const Function& function, std::size_t trials) {
+// The medians over nine seeds of what `measure` says of TPE and of random points.
+std::pair<double, double> medians(const SearchDomain& domain,
+                                  const std::function<double(const Sampler&)>& measure) {
   std::vector<double> tpe, random;
   for (std::uint64_t seed = 50; seed < 59; ++seed) {
-    tpe.push_back(best_of(*make_tpe_sampler(domain, seed), function, trials));
-    random.push_back(best_of(*make_random_sampler(domain, seed), function, trials));
+    tpe.push_back(measure(*make_tpe_sampler(domain, seed)));
+    random.push_back(measure(*make_random_sampler(domain, seed)));
   }
   std::ranges::sort(tpe);
   std::ranges::sort(random);
@@ -40,15 +40,13 @@ std::pair<double, double> medians(const SearchDomain& domain, const Function& fu
 double square(double x) { return x * x; }
 
 TEST(TpeSampler, FindsAMinimumMuchBetterThanAtRandom) {
-  const SearchDomain domain{.dimensions = std::vector<Dimension>(4, {.kind = kUniform, .low = 0, .high = 1})};
-  const auto [tpe, random] = medians(
-      domain,
-      [](const SearchPoint& point) {
-        double sum = 0;
-        for (const auto& x : point) sum += square(*x - 0.3);
-        return sum;
-      },
-      80);
+  const Function function = [](const SearchPoint& point) {
+    double sum = 0;
+    for (const auto& x : point) sum += square(*x - 0.3);
+    return sum;
+  };
+  const auto [tpe, random] =
+      medians(unit_cube(4), [&](const Sampler& sampler) { return best_of(sampler, function, 80); });
   EXPECT_LT(tpe, random / 4);
 }
 
@@ -58,29 +56,26 @@ TEST(TpeSampler, FindsAMinimumOfMixedDimensionsWithConditions) {
                                      {.kind = kUniform, .low = 0, .high = 1},
                                      {.kind = kInteger, .low = 1, .high = 10}}};
   domain.is_active = [](const SearchPoint& point, std::size_t d) { return d != 2 || point[0] == 1.0; };
-  const auto [tpe, random] = medians(
-      domain,
-      [](const SearchPoint& point) {
-        return square(std::log10(*point[1]) + 3) + square(*point[3] - 6) / 10 +
-               (point[2] ? square(*point[2] - 0.9) : 0.5);
-      },
-      80);
+  const Function function = [](const SearchPoint& point) {
+    return square(std::log10(*point[1]) + 3) + square(*point[3] - 6) / 10 +
+           (point[2] ? square(*point[2] - 0.9) : 0.5);
+  };
+  const auto [tpe, random] =
+      medians(domain, [&](const Sampler& sampler) { return best_of(sampler, function, 80); });
   EXPECT_LT(tpe, random / 4);
 }
 
 // The area below (1, 11) that no trial's values are better than, of the goals x and (1 + 9 y) (1 - sqrt(x /
 // …)).
 double front_area(const Sampler& sampler, std::size_t trials) {
-  std::vector<Observation> seen;
   std::vector<std::pair<double, double>> values;
-  while (seen.size() < trials) {
-    const SearchPoint point = *sampler.suggest(seen.size(), seen);
+  trials_of(sampler, trials, [&](std::size_t, const SearchPoint& point) {
     double sum = 0;
     for (std::size_t d = 1; d < point.size(); ++d) sum += *point[d];
     const double x = *point[0], g = 1 + 9 * sum / static_cast<double>(point.size() - 1);
     values.emplace_back(x, g * (1 - std::sqrt(x / g)));
-    seen.push_back({.point = point, .value = x, .others = {values.back().second}});
-  }
+    return Observation{.point = point, .value = x, .others = {values.back().second}};
+  });
   std::ranges::sort(values);
   double area = 0, low = 11;
   for (const auto& [x, y] : values) {
@@ -92,21 +87,17 @@ double front_area(const Sampler& sampler, std::size_t trials) {
 }
 
 TEST(TpeSampler, FindsAFrontOfTwoGoalsMuchBetterThanAtRandom) {
-  const SearchDomain domain{.dimensions = std::vector<Dimension>(6, {.kind = kUniform, .low = 0, .high = 1})};
-  constexpr double kLargest = 10 + 2.0 / 3;  // of the true front
-  std::vector<double> tpe, random;           // what they lack of it
-  for (std::uint64_t seed = 50; seed < 59; ++seed) {
-    tpe.push_back(kLargest - front_area(*make_tpe_sampler(domain, seed), 80));
-    random.push_back(kLargest - front_area(*make_random_sampler(domain, seed), 80));
-  }
-  std::ranges::sort(tpe);
-  std::ranges::sort(random);
-  EXPECT_GT(tpe[0], 0);
-  EXPECT_LT(tpe[4], random[4] / 3);
+  const auto missing = [](const Sampler& sampler) {
+    const double area = 10 + 2.0 / 3 - front_area(sampler, 80);  // less than the true front
+    EXPECT_GT(area, 0);
+    return area;
+  };
+  const auto [tpe, random] = medians(unit_cube(6), missing);
+  EXPECT_LT(tpe, random / 3);
 }
 
 TEST(TpeSampler, ForgetsTheOldestOfMoreThanAThousandOthers) {
-  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 7);
+  const auto sampler = make_tpe_sampler(unit_cube(1), 7);
   std::vector<Observation> seen;
   for (int i = 0; i < 1200; ++i) {
     const double x = i / 1200.0;
@@ -148,7 +139,7 @@ std::vector<Observation> valley() {
 double distance_of_next(const std::vector<Observation>& trials) {
   double sum = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, seed);
+    const auto sampler = make_tpe_sampler(unit_cube(1), seed);
     sum += std::abs(*sampler->suggest(trials.size(), trials)->at(0) - 0.5) / 50;
   }
   return sum;
@@ -175,7 +166,7 @@ TEST(TpeSampler, AValueThatIsNotFiniteCountsAsAFailure) {
   failed.push_back({.point = {0.51}, .failed = true});
   infinite.push_back({.point = {0.51}, .value = -INFINITY});
   nan.push_back({.point = {0.51}, .value = NAN});
-  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 5);
+  const auto sampler = make_tpe_sampler(unit_cube(1), 5);
   EXPECT_EQ(sampler->suggest(21, failed), sampler->suggest(21, infinite));
   EXPECT_EQ(sampler->suggest(21, failed), sampler->suggest(21, nan));
 }
@@ -183,18 +174,16 @@ TEST(TpeSampler, AValueThatIsNotFiniteCountsAsAFailure) {
 TEST(TpeSampler, OnlyTheOrderOfTheValuesCounts) {
   std::vector<Observation> trials = valley(), scaled = valley();
   for (Observation& trial : scaled) trial.value = std::exp(*trial.value) * 1000 - 7;
-  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 5);
+  const auto sampler = make_tpe_sampler(unit_cube(1), 5);
   EXPECT_EQ(sampler->suggest(20, trials), sampler->suggest(20, scaled));
 }
 
 TEST(TpeSampler, GoesOnIfEveryTrialFails) {
-  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 5);
-  std::vector<Observation> trials;
-  for (std::size_t trial = 0; trial < 30; ++trial) {
-    const auto point = sampler->suggest(trial, trials);
-    ASSERT_TRUE(point);
-    trials.push_back({.point = *point, .failed = true});
-  }
+  const auto sampler = make_tpe_sampler(unit_cube(1), 5);
+  const auto fail = [](std::size_t, const SearchPoint& point) {
+    return Observation{.point = point, .failed = true};
+  };
+  EXPECT_EQ(trials_of(*sampler, 30, fail).size(), 30u);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ Sweep search_of(SearchMethod method, std::size_t trials, std::size_t at_once = 2
   SearchSpec& search = sweep.search.emplace();
   search.method = method;
   search.trials = trials;
-  search.metric = "Loss/validation";
   search.at_once = at_once;
   sweep.runs.resize(method == SearchMethod::kTpe ? at_once : trials);
   for (RunConfig& run : sweep.runs) run.epochs = 9;

@@ -18,7 +18,6 @@ using ::testing::Optional;
 SearchSpec halving() {
   SearchSpec search;
   search.method = SearchMethod::kHalving;
-  search.metric = "Loss/validation";
   search.reduction = 2;
   return search;
 }
@@ -261,7 +260,7 @@ TEST(TrialSchedule, NoTrialBeginsOnceTheTargetIsReached) {
   SearchSpec search;
   search.method = SearchMethod::kRandom;
   search.target = 0.9;
-  search.largest_is_best = true;
+  search.goals[0].largest_is_best = true;
   search.at_once = 2;
   const TrialSchedule schedule(search, 5, 1);
   std::vector<TrialResult> trials(5);
@@ -275,8 +274,7 @@ TEST(TrialSchedule, NoTrialBeginsOnceTheTargetIsReached) {
 
 TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
   SearchSpec search;
-  search.metric = "Accuracy/validation";
-  search.largest_is_best = true;
+  search.goals = {asked_goal("Accuracy/validation", true)};
   RunRecord run;
   run.epochs.resize(3);
   run.epochs[0].set("validation_accuracy", 0.5);
@@ -290,9 +288,7 @@ TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
 
 TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
   SearchSpec search;
-  search.metric = "Accuracy/validation";
-  search.largest_is_best = true;
-  search.others = {{"Duration/epoch_seconds", false}};
+  search.goals = {asked_goal("Accuracy/validation", true), asked_goal("Duration/epoch_seconds", false)};
   RunRecord run;
   run.status = RunStatus::kCompleted;
   run.epochs.resize(3);

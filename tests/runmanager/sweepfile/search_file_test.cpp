@@ -171,9 +171,9 @@ TEST(SearchFile, MayHaveSeveralGoals) {
   const SweepFolder folder;
   const auto goals_of = [&](const std::string& goals) {
     const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 9, )" + goals + "}", kRates));
-    std::string text = sweep.search->metric + (sweep.search->largest_is_best ? " max" : " min");
-    for (const SearchGoal& other : sweep.search->others)
-      text += ", " + other.metric + (other.largest_is_best ? " max" : " min");
+    std::string text;
+    for (const Goal& goal : sweep.search->goals)
+      text += (text.empty() ? "" : ", ") + goal.asked + (goal.largest_is_best ? " max" : " min");
     return text;
   };
   EXPECT_EQ(goals_of(R"("metric": ["Accuracy/validation", "Duration/epoch_seconds", "parameters"])"),

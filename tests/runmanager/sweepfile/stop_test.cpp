@@ -51,12 +51,12 @@ TEST(Stop, ItsModeFollowsFromItsMetric) {
   const auto stop = [&folder](const std::string& object) {
     return folder.load(on_own_data("\"stop\": " + object)).runs.at(0).stop.value();
   };
-  EXPECT_FALSE(stop("{}").largest_is_best);
-  EXPECT_EQ(stop("{}").metric, "Loss/validation");
+  EXPECT_FALSE(stop("{}").goal.largest_is_best);
+  EXPECT_EQ(stop("{}").goal.asked, "Loss/validation");
   EXPECT_EQ(stop("{}").patience, 3);
-  EXPECT_TRUE(stop(R"({"metric": "Accuracy/validation"})").largest_is_best);
-  EXPECT_TRUE(stop(R"({"metric": "R2/train"})").largest_is_best);
-  EXPECT_FALSE(stop(R"({"metric": "Accuracy/validation", "mode": "min"})").largest_is_best);
+  EXPECT_TRUE(stop(R"({"metric": "Accuracy/validation"})").goal.largest_is_best);
+  EXPECT_TRUE(stop(R"({"metric": "R2/train"})").goal.largest_is_best);
+  EXPECT_FALSE(stop(R"({"metric": "Accuracy/validation", "mode": "min"})").goal.largest_is_best);
   const Sweep sweep = folder.load(on_own_data(R"("params": {"stop.patience": [1, 2]})"));
   EXPECT_EQ(testing::names_of(sweep), (std::vector<std::string>{"stop.patience=1", "stop.patience=2"}));
   EXPECT_EQ(sweep.runs[1].resolved["stop"]["patience"], 2);

@@ -134,24 +134,23 @@ std::vector<RunRecord> searched_runs() {
 }
 
 TEST(ResultsTable, MarksTheBestRunOfASearchByItsGoalAndNamesIt) {
-  const Goal goal = {&metric_named("validation_loss"), false, true};
-  const auto lines = lines_of(results_table(searched_runs(), {"optimizer"}, {.goal = goal}));
+  const Goals goals = {asked_goal("validation_loss", false)};
+  const auto lines = lines_of(results_table(searched_runs(), {"optimizer"}, {.goals = goals}));
   EXPECT_THAT(lines[2], StartsWith("  a"));
   EXPECT_THAT(lines[3], StartsWith("★ b"));
   EXPECT_EQ(lines.back(), "  ★ lowest validation loss: 0.2500, optimizer=b");
 }
 
 TEST(ResultsTable, MarksTheFrontOfSeveralGoals) {
-  Goal goal = {&metric_named("validation_accuracy"), true, true};
-  goal.others = {{&metric_named("validation_loss"), false, true}};
-  const auto lines = lines_of(results_table(searched_runs(), {"optimizer"}, {.goal = goal}));
+  const Goals goals = {asked_goal("validation_accuracy", true), asked_goal("validation_loss", false)};
+  const auto lines = lines_of(results_table(searched_runs(), {"optimizer"}, {.goals = goals}));
   EXPECT_THAT(lines[2], StartsWith("★ a"));
   EXPECT_THAT(lines[3], StartsWith("◆ b"));
   EXPECT_THAT(lines[4], StartsWith("  c"));
   EXPECT_EQ(lines[5], "  ★ highest validation accuracy, the first of 2 goals: 90.00%, optimizer=a");
   EXPECT_EQ(lines[6], "  ◆ not beaten in validation accuracy and validation loss: 2 runs");
   const auto plain =
-      lines_of(results_table(searched_runs(), {"optimizer"}, {.unicode = false, .goal = goal}));
+      lines_of(results_table(searched_runs(), {"optimizer"}, {.unicode = false, .goals = goals}));
   EXPECT_THAT(plain[3], StartsWith("+ b"));
 }
 

@@ -39,7 +39,8 @@ TEST(EpochWatch, EndsAfterPatienceEpochsWithoutImprovement) {
   EXPECT_EQ(watch(one, {5, 5}), (Ended{1, 2})) << "a tie is no improvement";
   EXPECT_EQ(watch(two, {5, 6, 4, 5, 4, 3}), (Ended{3, 5})) << "the 6 does not count any more";
   EXPECT_EQ(watch(two, {3, 4}), (Ended{1, 0}));
-  EXPECT_EQ(watch({.largest_is_best = true, .patience = 2}, {1, 3, 2, 2.5, 9}), (Ended{2, 4}));
+  EXPECT_EQ(watch({.goal = asked_goal("Loss/validation", true), .patience = 2}, {1, 3, 2, 2.5, 9}),
+            (Ended{2, 4}));
   EXPECT_EQ(watch({.patience = 2, .min_delta = 0.5}, {5, 4.6, 4.5, 1}), (Ended{1, 3})) << "exactly min_delta";
   EXPECT_EQ(watch({.patience = 2, .min_delta = 0.5}, {5, 4.6, 4.4, 4}), (Ended{3, 0}));
   EXPECT_EQ(watch({.patience = 2, .min_delta = 1e300}, {5, -5, 1}), (Ended{1, 3}));
@@ -55,7 +56,7 @@ TEST(EpochWatch, SaysWhyARunEnded) {
   EXPECT_EQ(watch.reason(),
             "Loss/validation has not improved by more than 0.25 for 1 epoch; it was best in epoch "
             "1: 2.0000");
-  EpochWatch never({.metric = "R2/validation", .patience = 1});
+  EpochWatch never({.goal = asked_goal("R2/validation", true), .patience = 1});
   never.add({1, {}});
   EXPECT_EQ(never.reason(), "R2/validation has not improved for 1 epoch");
 }

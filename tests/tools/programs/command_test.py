@@ -190,9 +190,12 @@ sys.stderr.write("last line")""")
         self.sweep(self.file(command=["python3", "train.py", "{lr}", "3", "0"], params={"lr": [1, 3, 2]}, objective="score",
                              mode="max"))
         self.assertRegex(self.sweep("show", "runs/s").stdout, r"[★*] +3 ")
+        self.assertRegex(self.sweep("show", "runs/s", "--sort", "score").stdout, r"(?s)[★*] +3 .* 2 .* 1 ")
+        self.assertRegex(self.sweep("show", "runs/s", "--effects").stdout, r"(?s)score \(larger is better\).*\n *lr +3 ")
         for words in (["show", "runs/s", "--effects"], ["compare", "runs/s", "--by", "lr"], ["status", "runs/s"],
                       ["report", "runs/s", "-o", "r.html"], ["fsck", "runs/s"], ["plan", "s.json"]):
             self.sweep(*words)
+        self.assertIn("lr: 3 is best with 9.0000 on average, 1 worst", (self.folder / "r.html").read_text())
         for run in self.runs():
             self.assertIn('"status": "completed"', self.sweep("show", f"runs/s/{run}", "--json").stdout)
 

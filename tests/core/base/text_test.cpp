@@ -1,0 +1,27 @@
+#include "core/base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace sweep {
+namespace {
+
+TEST(NumberIn, IsTheWholeTextOrNone) {
+  EXPECT_EQ(number_in<int>("-12"), -12);
+  EXPECT_EQ(number_in<double>("1e-3"), 0.001);
+  for (const char* text : {"", " 1", "1 ", "+1", "1.5", "0x1", "2147483648"})
+    EXPECT_FALSE(number_in<int>(text)) << text;
+  EXPECT_FALSE(number_in<std::size_t>("-1"));
+}
+
+TEST(Counted, HasOneThingOrSeveral) {
+  EXPECT_EQ(counted(0, "run"), "0 runs");
+  EXPECT_EQ(counted(1, "finished run"), "1 finished run");
+  EXPECT_EQ(counted(2, "run"), "2 runs");
+}
+
+TEST(LowerCase, IsOfAsciiAlone) { EXPECT_EQ(lower_case("AzÄ_9[Z]"), "azÄ_9[z]"); }
+
+}  // namespace
+}  // namespace sweep
