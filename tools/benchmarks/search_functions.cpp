@@ -1,7 +1,9 @@
 #include "tools/benchmarks/search_functions.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <vector>
@@ -162,7 +164,9 @@ SearchFunction measured_function(const std::string& path) {
       return values.at(place);
     };
   };
-  return {table.at("name"), domain, 0, goal(0), goal(1)};
+  double minimum = std::numeric_limits<double>::infinity();
+  for (const auto& pair : table.at("values")) minimum = std::min(minimum, pair.at(0).get<double>());
+  return {table.at("name"), domain, minimum, goal(0), goal(1)};
 }
 
 }  // namespace sweep

@@ -12,7 +12,7 @@ namespace sweep {
 struct SearchFunction {
   std::string name;
   SearchDomain domain;
-  double minimum;  // of the function over the domain; of two goals unused
+  double minimum;  // of the value over the domain; unused by the ZDT functions, which have two goals
   std::function<double(const SearchPoint& point)> value{};   // pure
   std::function<double(const SearchPoint& point)> second{};  // the same of a second goal, if it has two
 };

@@ -96,12 +96,11 @@ class PointAsk:
 
 def functions_of(arguments):
     """(name, what is least or largest, evaluate) of each."""
+    table = search_functions.Table(arguments.table) if arguments.table else None
     if not arguments.goals:
-        return search_functions.FUNCTIONS
-    functions = search_functions.TWO_GOALS
-    if arguments.table:
-        table = search_functions.Table(arguments.table)
-        functions += ((table.name, table),)
+        measured = ((table.name, min(value for value, _ in table.values), lambda ask: table(ask)[0]),) if table else ()
+        return search_functions.FUNCTIONS + measured
+    functions = search_functions.TWO_GOALS + (((table.name, table),) if table else ())
     return tuple((name, evaluate.largest, evaluate) for name, evaluate in functions)
 
 
@@ -168,6 +167,7 @@ def smac_runs(arguments):
 def own_runs(arguments, method):
     done = subprocess.run([arguments.program, "--method", method, "--trials", str(arguments.trials), "--seed",
                            str(arguments.seed), "--seeds", str(arguments.seeds), "--after", str(AFTER),
+                           "--goals", "2" if arguments.goals else "1",
                            *(["--table", arguments.table] if arguments.table else [])],
                           check=True, capture_output=True, text=True)
     result = json.loads(done.stdout)
@@ -290,7 +290,7 @@ def main():
     parser.add_argument("--results", type=Path)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--goals", action="store_true", help="functions of two goals")
-    parser.add_argument("--table", type=Path, help="with --goals: a measured function, too")
+    parser.add_argument("--table", type=Path, help="a measured function of two goals, too, or without --goals its first goal")
     parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna or SMAC3, in place of those that fit")
     parser.add_argument("--optuna", choices=SAMPLERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
