@@ -145,6 +145,23 @@ void add_search(const ReportData& data, Charts& charts) {
   charts.tables["trials"] = std::move(trials.rows);
 }
 
+// How the settings of a population change.
+void add_schedules(const ReportData& data, Charts& charts) {
+  Schedules schedules = schedules_of(data);
+  for (std::size_t i = 0; i < schedules.axes.size(); ++i) {
+    const ChartAxis& axis = schedules.axes[i];
+    Chart chart = chart_of("schedule", fmt::format("{} over the epochs", axis.title),
+                           {{"schedules", "schedules"}}, {{"field", fmt::format("axis{}", i)}});
+    chart.id += fmt::format("-{}", i);
+    chart.title = axis.title;
+    Json& scale = named(chart.spec.at("scales"), "y");
+    scale["type"] = axis.scale == "log" ? "log" : "linear";
+    scale["domain"]["field"] = fmt::format("axis{}", i);
+    charts.charts.push_back(std::move(chart));
+  }
+  if (!schedules.axes.empty()) charts.tables["schedules"] = std::move(schedules.rows);
+}
+
 void add_coordinates(const ReportData& data, Charts& charts) {
   Coordinates coordinates = coordinates_of(data);
   if (coordinates.runs.rows.size() < 2 || data.keys.empty()) return;
@@ -226,6 +243,7 @@ Charts charts_of(const ReportData& data) {
   Charts charts;
   add_curves(data, charts);
   add_search(data, charts);
+  add_schedules(data, charts);
   add_coordinates(data, charts);
   add_goals(data, charts);
   add_answers(data, charts);

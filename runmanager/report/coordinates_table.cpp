@@ -48,11 +48,11 @@ ChartAxis setting_axis(const ReportData& data, const std::string& key, const std
     are_numbers = are_numbers && (number || text.empty());
   }
   if (!are_numbers || different.empty()) return {key, "point", std::move(texts), ""};
-  if (different.size() <= kMaxPlaces) return {key, "point", std::move(numbers), "~g"};
   const auto range = data.by_logarithm.find(key);
-  const bool by_log = range != data.by_logarithm.end()
-                          ? range->second
-                          : *different.begin() > 0 && *different.rbegin() / *different.begin() >= 100;
+  const bool is_drawn = range != data.by_logarithm.end();
+  if (!is_drawn && different.size() <= kMaxPlaces) return {key, "point", std::move(numbers), "~g"};
+  const bool by_log =
+      is_drawn ? range->second : *different.begin() > 0 && *different.rbegin() / *different.begin() >= 100;
   if (by_log) return {key, "log", std::move(numbers), "~g"};
   return {key, "linear", std::move(numbers)};
 }

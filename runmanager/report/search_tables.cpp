@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <span>
 
 #include "runmanager/answers/statistics_text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
@@ -38,6 +41,20 @@ Json value_of(const RunRecord& run, const std::string& key, const ParamValue& pa
   const Json complete = path ? *find_path(config, *path) : Json();
   const bool is_name = complete.is_object() && key != "network" && !is_json_text(param);
   return complete.is_null() || is_name ? to_json(param) : complete;
+}
+
+std::optional<double> number_of(const Params& params, const std::string& key) {
+  const ParamValue* const value = find_param(params, key);
+  return value == nullptr ? std::nullopt : param_number(*value);
+}
+
+// Whether a number of a run is not always the one it began with.
+bool changes(std::span<const Lineage> histories, const std::string& key) {
+  return std::ranges::any_of(histories, [&](const Lineage& history) {
+    return std::ranges::any_of(history, [&](const Ancestor& piece) {
+      return number_of(piece.params, key) != number_of(history[0].params, key);
+    });
+  });
 }
 
 // Whether the search begins at points of its file, which other values of the axes would not have.
@@ -81,6 +98,42 @@ Trials trials_of(const ReportData& data) {
     trials.axes.push_back(std::move(axis));
   }
   return trials;
+}
+
+Schedules schedules_of(const ReportData& data) {
+  Schedules schedules{.rows = {{"run", "label", "epoch", "is_best", "ended"}}, .axes = {}};
+  std::vector<std::size_t> runs;
+  std::vector<Lineage> histories;  // of each run, which itself comes last
+  for (std::size_t run = 0; run < data.records.size(); ++run) {
+    const RunRecord& record = data.records[run];
+    if (record.epochs.empty()) continue;
+    runs.push_back(run);
+    histories.push_back(lineage_of(record.config));
+    histories.back().push_back({record.name, record.epochs.back().epoch, record.params});
+  }
+  std::vector<std::string> keys;
+  std::ranges::copy_if(data.keys, std::back_inserter(keys),
+                       [&](const std::string& key) { return changes(histories, key); });
+  for (const std::string& key : keys) {
+    schedules.rows.columns.push_back(fmt::format("axis{}", schedules.axes.size()));
+    schedules.axes.push_back(setting_axis(data, key, runs));
+  }
+  if (keys.empty()) return schedules;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    int begin = 0;
+    const auto add = [&](int epoch, const Params& params) {
+      schedules.rows.rows.push_back({runs[i], run_label(data, runs[i], true), epoch, data.best == runs[i],
+                                     to_string(data.records[runs[i]].status)});
+      for (const std::string& key : keys)
+        schedules.rows.rows.back().push_back(chart_number(number_of(params, key)));
+    };
+    for (const Ancestor& piece : histories[i]) {
+      add(begin, piece.params);
+      begin = piece.until;
+    }
+    add(begin, histories[i].back().params);
+  }
+  return schedules;
 }
 
 ChartTable importances_rows(const ReportData& data) {

@@ -24,6 +24,16 @@ struct Trials {
 /// Trials in the order of their numbers. No rows unless the sweep is a search.
 Trials trials_of(const ReportData& data);
 
+struct Schedules {
+  /// Where each run begins, where it or a run that it continues got other settings, and its end: run, label,
+  /// epoch (0: before the first), is_best, ended, and a column per axis.
+  ChartTable rows;
+  std::vector<ChartAxis> axes;  // of the settings that change, which are numbers
+};
+
+/// The settings of a population over the epochs. No rows if no run continues another.
+Schedules schedules_of(const ReportData& data);
+
 /// A row per setting: row, setting, share, text ("62.1%"), best (what the best trials have), may_be_chance.
 /// The most important first. No rows without importances.
 ChartTable importances_rows(const ReportData& data);

@@ -44,7 +44,7 @@
     box.id = `chart-${chart.id}`;
     figure.append(box);
     const shownTables = {curves: "points", coordinates: "lines", goals: "goals", effects: "levels", comparison: "pairs", times: "parts",
-                         progress: "trials", slice: "trials", importances: "importances"};
+                         progress: "trials", slice: "trials", importances: "importances", schedule: "schedules"};
     figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.kind])));
     section.querySelector(".charts").append(figure);
     let width = 0;
@@ -92,6 +92,10 @@
       const field = signal(chart, "field").value;
       return Tables.simple([chart.title, "result", "trial"], tables[name].map((row) => [row[field], row.text, row.trial]));
     }
+    if (chart.kind === "schedule") {
+      const field = signal(chart, "field").value;
+      return Tables.simple(["run", "from epoch", chart.title], tables[name].map((row) => [row.label, row.epoch, row[field]]));
+    }
     if (chart.kind === "goals")
       return Tables.simple(["run", signal(chart, "xTitle").value, signal(chart, "yTitle").value, "front"],
                            tables[name].map((row) => [row.label, row.xText, row.yText, row.front ? "◆" : ""]));
@@ -108,7 +112,7 @@
   function applyFocus(chart, view) {
     const focus = Selection.focus();
     const ids = focus && (chart.kind === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
-    if (!["curves", "coordinates", "goals", "times", "progress", "slice"].includes(chart.kind)) return;
+    if (!["curves", "coordinates", "goals", "times", "progress", "slice", "schedule"].includes(chart.kind)) return;
     view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
   }
 

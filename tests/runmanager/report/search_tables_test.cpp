@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/report/chart_specs.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/runmanager/report/chart_column.h"
@@ -11,6 +12,7 @@ namespace sweep {
 namespace {
 
 using test::column;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::made_run;
@@ -61,6 +63,24 @@ TEST(SearchTables, HaveAChartPerSetting) {
   for (const Chart& chart : charts_of(searched({5, 3, 4, 1, 2})).charts) ids.push_back(chart.id);
   EXPECT_THAT(ids, ElementsAre("curves-loss", "curves-accuracy", "progress", "importances", "slice-0",
                                "slice-1", "coordinates"));
+}
+
+TEST(SearchTables, ShowHowTheSettingsOfAPopulationChange) {
+  ReportData data = searched({5, 3, 4, 1});
+  EXPECT_THAT(schedules_of(data).rows.rows, IsEmpty());
+  for (RunRecord& record : data.records) record.epochs = {EpochRecord(2), EpochRecord(6)};
+  data.records[0].epochs.pop_back();
+  data.records[0].status = RunStatus::kPruned;
+  data.records[1].config[std::string(kLineageKey)] =
+      to_json(Lineage{{"first", 2, {{"lr", 0.1}, {"optimizer", "sgd"}}}, {"second", 4, {{"lr", 0.2}}}});
+  const Schedules schedules = schedules_of(data);
+  ASSERT_EQ(schedules.axes.size(), 2u) << "lr, and momentum, which the others do not have";
+  EXPECT_EQ(schedules.axes[0].title, "lr");
+  EXPECT_THAT(column(schedules.rows, "run"), ElementsAre(0, 0, 1, 1, 1, 1, 2, 2, 3, 3));
+  EXPECT_THAT(column(schedules.rows, "epoch"), ElementsAre(0, 2, 0, 2, 4, 6, 0, 6, 0, 6));
+  EXPECT_THAT(column(schedules.rows, "axis0"),
+              ElementsAre(0.001, 0.001, 0.1, 0.2, 0.002, 0.002, 0.003, 0.003, 0.004, 0.004));
+  EXPECT_THAT(column(schedules.rows, "ended"), Contains("pruned").Times(2));
 }
 
 TEST(BestCommand, HasTheValuesThatTheRunHad) {
