@@ -68,10 +68,10 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
 // The values of a setting in the trials that have it, the best trials first.
 struct Values {
   std::size_t all = 0;
-  std::size_t best = 0;           // how many are of the best trials
-  std::vector<double> numbers{};  // as many, unless some are no numbers: then none
-  std::map<ParamValue, std::size_t> count{},
-      best_count{};  // how often each value is there, and among the best
+  std::size_t best = 0;                            // how many are of the best trials
+  std::vector<double> numbers{};                   // as many, unless some are no numbers: then none
+  std::map<ParamValue, std::size_t> count{};       // how often each value is there
+  std::map<ParamValue, std::size_t> best_count{};  // how often in the best trials
 };
 
 Values values_of(const std::string& key, const Ranking& ranking) {
