@@ -201,24 +201,6 @@ class ProgressSender final : public TrainingObserver {
   std::string phase_;
 };
 
-proto::Failure wire_failure(RunFailure failure) {
-  switch (failure) {
-    case RunFailure::kNone:
-      return proto::FAILURE_NONE;
-    case RunFailure::kError:
-      return proto::FAILURE_ERROR;
-    case RunFailure::kDiverged:
-      return proto::FAILURE_DIVERGED;
-    case RunFailure::kDevice:
-      return proto::FAILURE_DEVICE;
-    case RunFailure::kTakenOver:
-      return proto::FAILURE_TAKEN_OVER;
-    case RunFailure::kLost:  // of which the sweep, not the worker, tells
-      break;
-  }
-  return proto::FAILURE_ERROR;
-}
-
 // Handles messages in the main thread: sets up the data sets once, then does run after run.
 class Worker {
  public:
@@ -279,15 +261,15 @@ class Worker {
     lock.reset();
     proto::FromWorker message;
     // A program that reports many steps has some of them joined.
-    const bool has_epochs =
-        trained.record.epochs.size() + (trained.record.untrained ? 1 : 0) != progress.epochs();
-    if (!has_epochs) {
+    const bool were_sent =
+        trained.record.epochs.size() + (trained.record.untrained ? 1 : 0) == progress.epochs();
+    if (were_sent) {
       trained.record.epochs.clear();
       trained.record.untrained.reset();
     }
-    message.mutable_end()->set_has_epochs(has_epochs);
+    message.mutable_end()->set_lacks_epochs(were_sent);
     message.mutable_end()->set_record(run_record_text(trained.record));
-    message.mutable_end()->set_failure(wire_failure(trained.failure));
+    message.mutable_end()->set_failure(static_cast<int>(trained.failure));
     socket_.send(message);
     return trained.failure != RunFailure::kDevice;
   }
