@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -297,10 +296,8 @@ bool read_number(const char* text, int& number) {
 
 }  // namespace
 
-int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
+int run_worker(int fd, const WorkerEnvironment& environment) {
   keep_freed_memory();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (parent != 0 && ::getppid() != parent) return 1;  // It died before prctl() took effect.
   // A terminal or batch system sends these to all processes of a job. The parent decides what to do and sends
   // a message.
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
@@ -315,15 +312,15 @@ int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
 }
 
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment) {
-  int fd = -1, parent = 0;
-  if (argc != 4 || !read_number(argv[2], fd) || !read_number(argv[3], parent)) {
+  int fd = -1;
+  if (argc != 3 || !read_number(argv[2], fd)) {
     fmt::print(stderr, "sweep worker: only the sweep itself starts workers\n");
     return 2;
   }
   constexpr const char* kOutOfMemory = "sweep worker: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kWorkerOutOfMemory);
   try {
-    return run_worker(fd, parent, environment);
+    return run_worker(fd, environment);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, kOutOfMemory);
     return kWorkerOutOfMemory;

@@ -62,7 +62,7 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
                        int threads) {
   Slot& slot = slots_[slot_index];
   if (!slot.worker) {
-    slot.worker = std::make_unique<WorkerProcess>(WorkerProcess::start(command_));
+    slot.worker = std::make_unique<WorkerProcess>(command_);
     slot.is_killed = false;
     slot.worker->socket().send(setup_message());
   }
