@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -11,6 +12,7 @@
 #include "runmanager/inspect/checkpoint_check.h"
 #include "runmanager/inspect/results_check.h"
 #include "runmanager/records/checkpoint.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_decoder.h"
@@ -194,15 +196,16 @@ class DirectoryChecker {
   }
 
   void check_run_checkpoint(const fs::path& directory, const std::optional<RunRecord>& record) {
-    const fs::path path = directory / kCheckpointFile, previous = directory / kPreviousCheckpointFile;
-    std::error_code error;
-    if (fs::exists(previous, error)) {
-      FileFinding finding;
-      finding.bytes = fs::file_size(previous, error);
-      check_checkpoint(previous, nullptr, finding);  // It is of an earlier epoch than the record.
-      add(previous, std::move(finding));
-    }
+    const fs::path path = directory / kCheckpointFile;
+    check_other(directory / kPreviousCheckpointFile, [](int) { return ""; });
+    check_other(directory / kStartFile, [&](int epoch) -> std::string {
+      const Lineage lineage = record ? lineage_of(record->config) : Lineage();
+      if (lineage.empty() || epoch == lineage.back().until) return "";
+      return fmt::format("is of epoch {}, but the run continues {} after epoch {}", epoch, lineage.back().run,
+                         lineage.back().until);
+    });
     check_best(directory, record);
+    std::error_code error;
     if (fs::exists(path, error)) {
       FileFinding finding;
       finding.bytes = size_of(path);
@@ -218,24 +221,30 @@ class DirectoryChecker {
 
   void check_best(const fs::path& directory, const std::optional<RunRecord>& record) {
     const fs::path path = directory / kBestFile;
-    std::error_code error;
     // Before the run's end, run.json may be older than the file.
     const bool is_final = record && record->status == RunStatus::kCompleted;
-    if (!fs::exists(path, error)) {
-      if (is_final && record->best_epoch)
-        add(path, {.problems = {fmt::format("is missing: the weights of epoch {}, the best, are lost",
-                                            *record->best_epoch)}});
-      return;
-    }
+    std::error_code error;
+    if (is_final && record->best_epoch && !fs::exists(path, error))
+      add(path, {.problems = {fmt::format("is missing: the weights of epoch {}, the best, are lost",
+                                          *record->best_epoch)}});
+    check_other(path, [&](int epoch) -> std::string {
+      if (!is_final || epoch == record->best_epoch) return "";
+      return fmt::format("is of epoch {}, but run.json calls {} the best", epoch,
+                         record->best_epoch ? std::to_string(*record->best_epoch) : "none");
+    });
+  }
+
+  // Checks a checkpoint next to that of the last epoch, if it is there. `problem_of` returns what is wrong
+  // with its epoch, or "".
+  void check_other(const fs::path& path, const std::function<std::string(int epoch)>& problem_of) {
+    std::error_code error;
+    if (!fs::exists(path, error)) return;
     FileFinding finding;
     finding.bytes = size_of(path);
     check_checkpoint(path, nullptr, finding);
-    const std::optional<int> epoch =
-        finding.problems.empty() && is_final ? whole_checkpoint_epoch(path) : std::nullopt;
-    if (epoch && epoch != record->best_epoch)
-      finding.problems.push_back(
-          fmt::format("is of epoch {}, but run.json calls {} the best", *epoch,
-                      record->best_epoch ? std::to_string(*record->best_epoch) : "none"));
+    const std::optional<int> epoch = finding.damaged() ? std::nullopt : whole_checkpoint_epoch(path);
+    const std::string problem = epoch ? problem_of(*epoch) : "";
+    if (!problem.empty()) finding.problems.push_back(problem);
     add(path, std::move(finding));
   }
 

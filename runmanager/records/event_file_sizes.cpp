@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "tbwriter/event_file_name.h"
-#include "tbwriter/event_reader.h"
 
 namespace sweep {
 
@@ -30,16 +29,6 @@ std::string event_file_problem(const std::filesystem::path& run_directory, const
     if (size < bytes) return fmt::format("{} has {} bytes instead of {}", name, size, bytes);
   }
   return "";
-}
-
-bool has_session_end(const std::filesystem::path& run_directory) {
-  const std::vector<std::string> files = tbwriter::list_event_files(run_directory);
-  if (files.empty()) return false;
-  tbwriter::EventReader reader(run_directory / files.back());
-  while (const auto record = reader.next()) {
-    if (record->find("_hparams_/session_end_info") != std::string_view::npos) return true;
-  }
-  return false;
 }
 
 }  // namespace sweep

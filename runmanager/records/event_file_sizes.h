@@ -19,8 +19,4 @@ std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::pat
 /// is. Other files may be there as well.
 std::string event_file_problem(const std::filesystem::path& run_directory, const RunRecord& record);
 
-/// Whether the newest events file has the end of the session, which a start that was killed before it wrote
-/// run.json has left. Throws DataError if it cannot be read.
-bool has_session_end(const std::filesystem::path& run_directory);
-
 }  // namespace sweep

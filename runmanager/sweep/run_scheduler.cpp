@@ -240,6 +240,11 @@ class RunScheduler {
   }
 
   void end_run(Slot& slot, TrainedRun trained) {
+    if (trained.lacks_epochs) {
+      const RunRecord& told = recorder_.record(slot.run().run);
+      trained.record.epochs = told.epochs;
+      trained.record.untrained = told.untrained;
+    }
     recorder_.update(slot.run().run, std::move(trained.record));
     end_attempt(slot, trained.failure);
   }

@@ -94,6 +94,9 @@ class SweepRunner {
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
   // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
   const ExistingRun& make_room_for(const RunConfig& config);
+  // Of a sweep that several processes share, once no other has it. Without one if `is_done`, or if this
+  // process was asked to stop.
+  std::optional<RunLock> wait_for_lock(const std::string& run, const std::function<bool()>& is_done);
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
   bool keep_start(std::size_t parent, int epoch, const RunConfig& copy, SweepRecorder& recorder);
   void train_here(RunSource& source, SweepRecorder& recorder);

@@ -19,14 +19,6 @@ namespace {
 
 constexpr int kRetriesOfLostTrials = 2;
 
-// Another process may write the same to the run.
-RunLock wait_for_lock(const std::filesystem::path& run) {
-  for (;;) {
-    if (auto lock = RunLock::try_lock(run)) return *std::move(lock);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
-
 }  // namespace
 
 double SweepRunner::work(const PreparedRun& run) {
@@ -233,10 +225,19 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecord
     // A network that does not fit its data, say: the point is as bad as can be.
     recorder.add_run(std::move(record));
     const Run run = describe_run(added, environment_.parse_device(added.device));
-    std::optional<RunLock> lock;
-    if (options_.join) lock.emplace(wait_for_lock(directory_->path() / added.name));
+    std::optional<RunLock> lock = wait_for_lock(added.name, [] { return false; });
+    if (options_.join && !lock) return std::nullopt;
     recorder.skip_run(added.index, run, RunStatus::kFailed, error.what());
     if (lock) lock->note_failure(directory_->start());
+  }
+  return std::nullopt;
+}
+
+std::optional<RunLock> SweepRunner::wait_for_lock(const std::string& run,
+                                                  const std::function<bool()>& is_done) {
+  while (options_.join && !is_done() && environment_.stop_requested() == 0) {
+    if (std::optional<RunLock> lock = RunLock::try_lock(directory_->path() / run)) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return std::nullopt;
 }
@@ -254,14 +255,9 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
     return start && static_cast<int>(start->epochs.size()) == epoch &&
            differences(identity_of(start->config, start->device, start->provenance), identity).empty();
   };
-  std::optional<RunLock> lock;
-  while (options_.join && !lock && !is_kept()) {
-    if (auto free = RunLock::try_lock(from))
-      lock.emplace(*std::move(free));
-    else
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  const std::optional<RunLock> lock = wait_for_lock(sweep_.runs[parent].name, is_kept);
   if (is_kept()) return true;
+  if (options_.join && !lock) return false;
   const std::optional<RunRecord> state = kind_->state_of(from);
   const int epochs = state ? static_cast<int>(state->epochs.size()) : 0;
   if (epochs > epoch)

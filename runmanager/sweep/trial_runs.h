@@ -27,7 +27,7 @@ struct TrialRunsOptions {
   /// done now.
   std::function<bool(std::size_t run, const std::string& reason)> prune;
   /// Keeps the state of trial `parent` after `epoch`, its last one so far, for a copy of it. Returns false if
-  /// that state is lost; the parent's record then has fewer epochs.
+  /// that state is lost; the parent's record then has fewer epochs. Also if it was asked to stop meanwhile.
   std::function<bool(std::size_t parent, int epoch, const RunConfig& copy)> keep_start;
 };
 

@@ -24,11 +24,6 @@ bool has_epoch(const TrialResult& trial, int epoch) {
   return trial.values.size() >= static_cast<std::size_t>(epoch);
 }
 
-// Of a trial that has this epoch, or has ended before it.
-std::optional<double> value_at(const TrialResult& trial, int epoch) {
-  return has_epoch(trial, epoch) ? trial.values[static_cast<std::size_t>(epoch) - 1] : final_value(trial);
-}
-
 }  // namespace
 
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts) {
@@ -86,6 +81,11 @@ std::optional<std::size_t> TrialSchedule::winner(std::span<const TrialResult> tr
     if (trials[i].ended && reaches_target(final_value(trials[i]))) return i;
   }
   return std::nullopt;
+}
+
+std::optional<double> TrialSchedule::value_at(const TrialResult& trial, int epoch) const {
+  if (!has_epoch(trial, epoch) || (trial.ended && epoch >= epochs_)) return final_value(trial);
+  return trial.values[static_cast<std::size_t>(epoch) - 1];
 }
 
 std::size_t TrialSchedule::first_unknown(std::size_t trial) const {

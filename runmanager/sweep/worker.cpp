@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -201,24 +200,6 @@ class ProgressSender final : public TrainingObserver {
   std::string phase_;
 };
 
-proto::Failure wire_failure(RunFailure failure) {
-  switch (failure) {
-    case RunFailure::kNone:
-      return proto::FAILURE_NONE;
-    case RunFailure::kError:
-      return proto::FAILURE_ERROR;
-    case RunFailure::kDiverged:
-      return proto::FAILURE_DIVERGED;
-    case RunFailure::kDevice:
-      return proto::FAILURE_DEVICE;
-    case RunFailure::kTakenOver:
-      return proto::FAILURE_TAKEN_OVER;
-    case RunFailure::kLost:  // of which the sweep, not the worker, tells
-      break;
-  }
-  return proto::FAILURE_ERROR;
-}
-
 // Handles messages in the main thread: sets up the data sets once, then does run after run.
 class Worker {
  public:
@@ -279,15 +260,15 @@ class Worker {
     lock.reset();
     proto::FromWorker message;
     // A program that reports many steps has some of them joined.
-    const bool has_epochs =
-        trained.record.epochs.size() + (trained.record.untrained ? 1 : 0) != progress.epochs();
-    if (!has_epochs) {
+    const bool were_sent =
+        trained.record.epochs.size() + (trained.record.untrained ? 1 : 0) == progress.epochs();
+    if (were_sent) {
       trained.record.epochs.clear();
       trained.record.untrained.reset();
     }
-    message.mutable_end()->set_has_epochs(has_epochs);
+    message.mutable_end()->set_lacks_epochs(were_sent);
     message.mutable_end()->set_record(run_record_text(trained.record));
-    message.mutable_end()->set_failure(wire_failure(trained.failure));
+    message.mutable_end()->set_failure(static_cast<int>(trained.failure));
     socket_.send(message);
     return trained.failure != RunFailure::kDevice;
   }
@@ -315,10 +296,8 @@ bool read_number(const char* text, int& number) {
 
 }  // namespace
 
-int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
+int run_worker(int fd, const WorkerEnvironment& environment) {
   keep_freed_memory();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (parent != 0 && ::getppid() != parent) return 1;  // It died before prctl() took effect.
   // A terminal or batch system sends these to all processes of a job. The parent decides what to do and sends
   // a message.
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
@@ -333,15 +312,15 @@ int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
 }
 
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment) {
-  int fd = -1, parent = 0;
-  if (argc != 4 || !read_number(argv[2], fd) || !read_number(argv[3], parent)) {
+  int fd = -1;
+  if (argc != 3 || !read_number(argv[2], fd)) {
     fmt::print(stderr, "sweep worker: only the sweep itself starts workers\n");
     return 2;
   }
   constexpr const char* kOutOfMemory = "sweep worker: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kWorkerOutOfMemory);
   try {
-    return run_worker(fd, parent, environment);
+    return run_worker(fd, environment);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, kOutOfMemory);
     return kWorkerOutOfMemory;

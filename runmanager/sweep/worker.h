@@ -18,15 +18,14 @@ struct WorkerEnvironment {
       sweep::make_engine;
 };
 
-/// Trains the runs that are requested over the socket `fd`, until its other end closes. Ends with the process
-/// `parent`, however that dies; 0: not checked at the start. Ignores SIGINT, SIGTERM, SIGUSR1 and SIGUSR2,
-/// which the parent handles. Returns an exit code.
-int run_worker(int fd, int parent, const WorkerEnvironment& environment = {});
+/// Trains the runs that are requested over the socket `fd`, until its other end closes. Ignores SIGINT,
+/// SIGTERM, SIGUSR1 and SIGUSR2, which the parent handles. Returns an exit code.
+int run_worker(int fd, const WorkerEnvironment& environment = {});
 
 /// The exit code of a worker that ran out of memory where it could not report that.
 inline constexpr int kWorkerOutOfMemory = 12;  // ENOMEM
 
-/// main() of a worker, started as PROGRAM worker FD PARENT. Prints what is wrong with the arguments. Returns
+/// main() of a worker, started as PROGRAM worker FD. Prints what is wrong with the arguments. Returns
 /// an exit code.
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment = {});
 

@@ -18,21 +18,6 @@ namespace {
 
 constexpr const char* kFromWorker = "a worker's message";
 
-RunFailure failure_of(proto::Failure failure) {
-  switch (failure) {
-    case proto::FAILURE_NONE:
-      return RunFailure::kNone;
-    case proto::FAILURE_DIVERGED:
-      return RunFailure::kDiverged;
-    case proto::FAILURE_DEVICE:
-      return RunFailure::kDevice;
-    case proto::FAILURE_TAKEN_OVER:
-      return RunFailure::kTakenOver;
-    default:
-      return RunFailure::kError;
-  }
-}
-
 EpochRecord epoch_of(const std::string& text) {
   return epoch_record_from_json(parse_json_text(text, kFromWorker), kFromWorker);
 }
@@ -77,12 +62,11 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
                        int threads) {
   Slot& slot = slots_[slot_index];
   if (!slot.worker) {
-    slot.worker = std::make_unique<WorkerProcess>(WorkerProcess::start(command_));
+    slot.worker = std::make_unique<WorkerProcess>(command_);
     slot.is_killed = false;
     slot.worker->socket().send(setup_message());
   }
   slot.run = &run;
-  slot.epochs.clear();
   proto::ToWorker message;
   proto::Train& train = *message.mutable_train();
   train.set_index(run.run);
@@ -146,11 +130,8 @@ void WorkerPool::deliver(std::size_t slot_index, RunListener& listener) {
 
 WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& message) {
   switch (message.content_case()) {
-    case proto::FromWorker::kBegin: {
-      RunPlan plan = plan_of(*slot.run, message.begin());
-      slot.epochs = plan.finished_epochs;
-      return [plan = std::move(plan)](RunListener& to) { to.begin_run(plan); };
-    }
+    case proto::FromWorker::kBegin:
+      return [plan = plan_of(*slot.run, message.begin())](RunListener& to) { to.begin_run(plan); };
     case proto::FromWorker::kBatches:
       return [batches = message.batches()](RunListener& to) {
         if (batches.begins_epoch()) to.begin_epoch(batches.epoch());
@@ -160,15 +141,11 @@ WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& mess
     case proto::FromWorker::kPhase:
       return [phase = message.phase()](RunListener& to) { to.phase(phase); };
     case proto::FromWorker::kEpoch:
-      slot.epochs.push_back(epoch_of(message.epoch()));
-      return [epoch = slot.epochs.back()](RunListener& to) { to.end_epoch(epoch); };
+      return [epoch = epoch_of(message.epoch())](RunListener& to) { to.end_epoch(epoch); };
     case proto::FromWorker::kEnd: {
       TrainedRun trained{.record = parse_run_record(message.end().record(), kFromWorker),
-                         .failure = failure_of(message.end().failure())};
-      std::vector<EpochRecord> sent = std::exchange(slot.epochs, {});
-      if (!message.end().has_epochs()) {
-        for (EpochRecord& epoch : sent) add_epoch(trained.record, std::move(epoch));
-      }
+                         .failure = static_cast<RunFailure>(message.end().failure()),
+                         .lacks_epochs = message.end().lacks_epochs()};
       slot.run = nullptr;
       // The worker exits after a failure of its device; the next run gets a new one.
       if (trained.failure == RunFailure::kDevice || slot.is_killed) slot.worker.reset();

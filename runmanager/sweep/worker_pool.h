@@ -33,7 +33,6 @@ class WorkerPool final : public RunExecutor {
     std::unique_ptr<WorkerProcess> worker;  // empty before the first run, and after a lost one
     const ScheduledRun* run = nullptr;      // nullptr: idle
     bool is_killed = false;                 // the worker
-    std::vector<EpochRecord> epochs;        // of the run, so far
   };
 
   proto::ToWorker setup_message() const;

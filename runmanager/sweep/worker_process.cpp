@@ -3,97 +3,60 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/spawn.h"
 #include "runmanager/sweep/worker.h"
 
 namespace sweep {
 namespace {
 
-// "SIGSEGV". The C library's names lack the prefix.
-std::string name_of_signal(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+std::array<int, 2> connected_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw IoError(fmt::format("cannot make a connection to a worker: {}", std::strerror(errno)));
+  return ends;
 }
 
-std::string describe_end(int status) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kWorkerOutOfMemory) return "out of memory";
-  if (WIFEXITED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
-  const int signal = WTERMSIG(status);
-  // This process does not ask for the reason after killing a worker itself, so it was somebody else.
-  const char* hint = signal == SIGKILL ? " (by hand, or by the kernel for want of memory)" : "";
-  return fmt::format("killed by {}{}", name_of_signal(signal), hint);
+ChildStart start_of(const WorkerCommand& command, int socket) {
+  ChildStart start{.words = command.words,
+                   .group = ChildGroup::kParents,
+                   .captures_output = false,
+                   .inherited = command.inherited};
+  start.words.push_back(std::to_string(socket));
+  start.inherited.push_back(socket);
+  return start;
 }
 
 }  // namespace
 
-WorkerProcess WorkerProcess::start(const WorkerCommand& command) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    throw IoError(fmt::format("cannot make a connection to a worker: {}", std::strerror(errno)));
-  MessageSocket ours(ends[0]);
-  const MessageSocket theirs(ends[1]);
+WorkerProcess::WorkerProcess(const WorkerCommand& command) : WorkerProcess(command, connected_sockets()) {}
 
-  Spawn spawn;
-  spawn.give(STDERR_FILENO, STDOUT_FILENO);
-  spawn.give(theirs.fd(), theirs.fd());
-  for (const int fd : command.inherited) spawn.give(fd, fd);
-  std::vector<std::string> words = command.words;
-  words.push_back(std::to_string(theirs.fd()));
-  words.push_back(std::to_string(::getpid()));
-  pid_t pid = 0;
-  const int error = spawn.start(words, pid);
-  if (error != 0)
-    throw IoError(fmt::format("cannot start a worker ({}): {}", words[0], std::strerror(error)));
-  return {pid, std::move(ours)};
+WorkerProcess::WorkerProcess(const WorkerCommand& command, std::array<int, 2> sockets)
+    : socket_(sockets[0]), child_(start_of(command, MessageSocket(sockets[1]).fd())) {
+  if (const auto end = child_.end(); end && end->kind == ProcessEnd::Kind::kNotStarted)
+    throw IoError(fmt::format("cannot start a worker ({}): {}", command.words[0], std::strerror(end->value)));
 }
-
-WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), socket_(std::move(other.socket_)) {}
-
-WorkerProcess::~WorkerProcess() { kill(); }
 
 void WorkerProcess::signal_end() const {
-  if (pid_ == 0) return;
   // One that cannot be signalled ends by itself once its socket is closed.
-  if (::kill(pid_, SIGKILL) != 0) ::shutdown(socket_.fd(), SHUT_RDWR);
-}
-
-// One that hangs is not waited for: it ends with this process at the latest (PR_SET_PDEATHSIG).
-void WorkerProcess::kill() {
-  constexpr int kTries = 2000;  // 1 ms each
-  for (int tries = 0; pid_ != 0 && tries < kTries; ++tries) {
-    signal_end();
-    const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
-    if (ended == pid_ || (ended < 0 && errno != EINTR)) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  pid_ = 0;
+  if (!child_.kill()) ::shutdown(socket_.fd(), SHUT_RDWR);
 }
 
 std::string WorkerProcess::exit_reason() {
-  if (pid_ == 0) return "ended";
-  constexpr int kTries = 200;  // 5 ms each
-  int status = 0;
-  for (int tries = 0; tries < kTries; ++tries) {
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = 0;
-      return describe_end(status);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  kill();
-  return "closed its connection and had to be killed";
+  const std::optional<ProcessEnd> end = child_.wait_for_end(std::chrono::seconds(1));
+  if (!end) return "closed its connection and had to be killed";
+  if (end->kind == ProcessEnd::Kind::kExit)
+    return end->value == kWorkerOutOfMemory ? "out of memory"
+                                            : fmt::format("ended with exit code {}", end->value);
+  // This process does not ask for the reason after killing a worker itself, so it was somebody else.
+  const char* const hint = end->value == SIGKILL ? " (by hand, or by the kernel for want of memory)" : "";
+  return fmt::format("killed by {}{}", name_of_signal(end->value), hint);
 }
 
 }  // namespace sweep

@@ -367,7 +367,7 @@ tbwriter::FilePosition RunLog::position() const { return writer_.position(); }
 
 void RunLog::close(RunStatus status, std::string_view reason) {
   if (!reason.empty()) {
-    writer_.add_text("status", fmt::format("**{}**: {}", to_string(status), markdown_text(reason)));
+    writer_.add_text(kStatusTag, fmt::format("**{}**: {}", to_string(status), markdown_text(reason)));
   }
   // TensorBoard uses the first end of a session that it finds, so an interrupted run must not have one.
   if (session_ && status != RunStatus::kInterrupted) writer_.add_hparams_end(session_status(status));

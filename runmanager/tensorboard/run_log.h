@@ -66,6 +66,9 @@ std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch);
 /// Those of the metrics on the test set, at the last epoch's step.
 std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics);
 
+/// The tag of the text that says how a run has ended.
+inline constexpr std::string_view kStatusTag = "status";
+
 /// Writes the events of one run. LogOptions of the run switch parts of them off. Not thread-safe, except
 /// flush(). Any call may throw IoError.
 class RunLog {

@@ -47,6 +47,7 @@ struct TrainedRun {
   /// is trained again with a later PreparedRun::until_epoch.
   RunRecord record;
   RunFailure failure = RunFailure::kNone;
+  bool lacks_epochs = false;  // the record: they are those that the observer was told of
 };
 
 /// Trains, validates after every epoch, tests at the end, and leaves events, run.json, log.txt and

@@ -18,7 +18,7 @@ ERRORS = {
     "flock": "ENOLCK EINTR", "mmap": "ENOMEM EAGAIN EACCES", "socketpair": "EMFILE ENOMEM",
     "sendmsg": "EIO EAGAIN ENOMEM EINTR short", "recvmsg": "EIO EAGAIN ENOMEM EINTR short", "poll": "ENOMEM EAGAIN EINTR",
     "kill": "EPERM", "waitpid": "ECHILD EINTR", "clone": "EAGAIN ENOMEM",
-    "posix_spawn": "EAGAIN ENOMEM EMFILE EACCES EIO", "stack": "ENOMEM", "malloc": "ENOMEM"}
+    "fork": "EAGAIN ENOMEM", "stack": "ENOMEM", "malloc": "ENOMEM"}
 # The sweep has to end as if nothing had happened.
 HARMLESS = ("EINTR", "short")
 # Where all memory is refused from some call on: every call at first, then every so manieth part further on.

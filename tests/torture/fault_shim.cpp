@@ -23,7 +23,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -283,13 +282,18 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   return next(thread, attributes, begin, argument);
 }
 
-int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
-                const posix_spawnattr_t* attributes, char* const* arguments, char* const* variables) {
-  static const auto next = real<int (*)(pid_t*, const char*, const posix_spawn_file_actions_t*,
-                                        const posix_spawnattr_t*, char* const*, char* const*)>("posix_spawn");
-  if (before("posix_spawn") == Fate::kFail) return fault::planned_error();
-  return next(process, path, actions, attributes, arguments, variables);
+// A child made with vfork() could not return from here.
+pid_t fork() {
+  static const auto next = real<pid_t (*)()>("fork");
+  if (before("fork") == Fate::kFail) {
+    errno = fault::planned_error();
+    return -1;
+  }
+  const pid_t child = next();
+  if (child != 0) after("fork");
+  return child;
 }
+pid_t vfork() { return fork(); }
 
 void* malloc(size_t size) { return has_no_memory() ? nullptr : __libc_malloc(size); }
 void* calloc(size_t count, size_t size) { return has_no_memory() ? nullptr : __libc_calloc(count, size); }

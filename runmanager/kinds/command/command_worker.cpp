@@ -1,7 +1,5 @@
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/child.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_files.h"
@@ -19,7 +18,6 @@
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/metric_sources.h"
 #include "runmanager/kinds/command/output_log.h"
-#include "runmanager/kinds/command/program.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
@@ -44,15 +42,13 @@ struct Reason {
   bool stops_early = false;  // by "stop": the run is complete
 };
 
-std::string end_text(const std::string& program, const ProgramEnd& end) {
-  if (end.kind == ProgramEnd::Kind::kExit)
+std::string end_text(const std::string& program, const ProcessEnd& end) {
+  if (end.kind == ProcessEnd::Kind::kExit)
     return fmt::format("{} ended with exit code {}", program, end.value);
-  if (end.kind == ProgramEnd::Kind::kNotStarted)
+  if (end.kind == ProcessEnd::Kind::kNotStarted)
     return fmt::format("{} could not be started{}: {}", program, end.cwd ? " in its working directory" : "",
                        std::strerror(end.value));
-  const char* const name = ::sigabbrev_np(end.value);
-  return fmt::format("{} was killed by {}", program,
-                     name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", end.value));
+  return fmt::format("{} was killed by {}", program, name_of_signal(end.value));
 }
 
 // Does one run; used once.
@@ -76,7 +72,7 @@ class CommandRun {
     log_.emplace(files_.directory() / kLogFile, false);
     output_.emplace(files_.directory() / kLogFile);
     read_earlier();
-    std::optional<ProgramEnd> end;
+    std::optional<ProcessEnd> end;
     for (int starts = 1; !reason_ && (!end || wants_again(*end)); ++starts) {
       if (starts > kMaxStarts) {
         reason_ = Reason{
@@ -91,8 +87,8 @@ class CommandRun {
   }
 
  private:
-  static bool wants_again(const ProgramEnd& end) {
-    return end.kind == ProgramEnd::Kind::kExit && end.value == kRunAgain;
+  static bool wants_again(const ProcessEnd& end) {
+    return end.kind == ProcessEnd::Kind::kExit && end.value == kRunAgain;
   }
 
   // The reports after which a program of a population saves its state and ends by itself; 0: of another.
@@ -101,8 +97,8 @@ class CommandRun {
     return task_.until_epoch > 0 ? task_.until_epoch : task_.config.epochs;
   }
 
-  bool is_through_interval(const ProgramEnd& end) const {
-    return task_.until_epoch > 0 && until_in_population() > 0 && end.kind == ProgramEnd::Kind::kExit &&
+  bool is_through_interval(const ProcessEnd& end) const {
+    return task_.until_epoch > 0 && until_in_population() > 0 && end.kind == ProcessEnd::Kind::kExit &&
            end.value == 0 && history_.size() >= static_cast<std::size_t>(task_.until_epoch);
   }
 
@@ -112,11 +108,11 @@ class CommandRun {
   }
 
   // A signal to all processes of a job may end the program before this worker is asked to stop.
-  void await_stop(const ProgramEnd& end) {
+  void await_stop(const ProcessEnd& end) {
     constexpr std::array kStops = {SIGTERM, SIGINT, SIGHUP};
     constexpr int kOfShells = 128;  // plus the signal: exit code of a shell whose command it ended
-    const int signal = end.kind == ProgramEnd::Kind::kSignal ? end.value : end.value - kOfShells;
-    if (end.kind == ProgramEnd::Kind::kNotStarted || std::ranges::find(kStops, signal) == kStops.end())
+    const int signal = end.kind == ProcessEnd::Kind::kSignal ? end.value : end.value - kOfShells;
+    if (end.kind == ProcessEnd::Kind::kNotStarted || std::ranges::find(kStops, signal) == kStops.end())
       return;
     const double until = options_.clock() + kSecondsToStop;
     while (!(reason_ = stop_reason()) && options_.clock() < until)
@@ -158,7 +154,7 @@ class CommandRun {
             .has_classes = false};
   }
 
-  ProgramEnd run_once() {
+  ProcessEnd run_once() {
     const CommandStart start{.spec = spec_,
                              .params = task_.config.params,
                              .run_directory = files_.directory(),
@@ -175,15 +171,17 @@ class CommandRun {
     events_.begin_attempt();
     const std::vector<std::string> words = command_words(start);
     log_->info("attempt {}: {}", start.attempt, shell_command(words));
-    Program program(words, command_environment(start), spec_.cwd == kRunCwd ? files_.directory() : spec_.cwd);
+    Child program({.words = words,
+                   .environment = command_environment(start),
+                   .directory = spec_.cwd == kRunCwd ? files_.directory() : spec_.cwd,
+                   .group = ChildGroup::kKept});
     last_sign_ = last_look_ = options_.clock();
-    ask_end_ = next_look_ = next_save_ = 0;
-    std::optional<ProgramEnd> end;
+    next_look_ = next_save_ = 0;
+    std::optional<ProcessEnd> end;
     while (!end) {
-      wait(program);
-      read_output(program);
+      program.wait(std::chrono::milliseconds(100));
       end = program.end();
-      if (end) read_output(program);
+      program.read([this](std::string_view text, bool is_error) { take_output(text, is_error); });
       look(end.has_value());
       if (!end) check_deadlines(program);
     }
@@ -194,28 +192,10 @@ class CommandRun {
     return *end;
   }
 
-  void wait(Program& program) const {
-    std::array<pollfd, 3> ready = {{{is_open_[0] ? program.output() : -1, POLLIN, 0},
-                                    {is_open_[1] ? program.errors() : -1, POLLIN, 0},
-                                    {program.ended(), POLLIN, 0}}};
-    constexpr int kMilliseconds = 100;
-    ::poll(ready.data(), ready.size(), kMilliseconds);
-  }
-
-  void read_output(Program& program) {
-    std::array<char, 1 << 16> part;
-    for (const bool errors : {false, true}) {
-      // Not for ever, should the program be faster.
-      for (int parts = 0; parts < 64; ++parts) {
-        const ssize_t size = ::read(errors ? program.errors() : program.output(), part.data(), part.size());
-        if (size == 0) is_open_[errors] = false;
-        if (size <= 0) break;
-        const std::string_view text(part.data(), static_cast<std::size_t>(size));
-        last_sign_ = options_.clock();
-        output_->write(text);
-        if (!errors) printed_.add(text);
-      }
-    }
+  void take_output(std::string_view text, bool is_error) {
+    last_sign_ = options_.clock();
+    output_->write(text);
+    if (!is_error) printed_.add(text);
   }
 
   // Follows files and the clock, as often as is worth it.
@@ -265,16 +245,11 @@ class CommandRun {
     observer_.end_epoch(epoch);
   }
 
-  void check_deadlines(Program& program) {
+  void check_deadlines(Child& program) {
     const double now = options_.clock();
     files_.check_owner();
     if (!reason_) reason_ = reason_to_end(now);
-    if (!reason_) return;
-    if (std::exchange(ask_end_, ask_end_ == 0 ? now : ask_end_) == 0) {
-      program.request_end();
-    } else if (now - ask_end_ >= spec_.grace) {
-      program.kill();
-    }
+    if (reason_) program.stop(now, spec_.grace);
   }
 
   std::optional<Reason> stop_reason() const {
@@ -298,7 +273,7 @@ class CommandRun {
     return std::nullopt;
   }
 
-  TrainedRun conclude(const std::optional<ProgramEnd>& end) {
+  TrainedRun conclude(const std::optional<ProcessEnd>& end) {
     RunStatus status = RunStatus::kCompleted;
     std::string text, stop;
     if (reason_ && reason_->stops_early) {
@@ -306,7 +281,7 @@ class CommandRun {
     } else if (reason_) {
       status = reason_->status;
       text = reason_->text;
-    } else if (end->kind != ProgramEnd::Kind::kExit || end->value != 0) {
+    } else if (end->kind != ProcessEnd::Kind::kExit || end->value != 0) {
       status = RunStatus::kFailed;
       text = end_text(spec_.shell ? "the command" : spec_.words[0], *end);
     }
@@ -334,12 +309,11 @@ class CommandRun {
   std::optional<LogFile> log_;
   std::optional<OutputLog> output_;
   std::optional<Reason> reason_;  // why the program was ended
-  std::array<bool, 2> is_open_ = {true, true};
-  std::size_t closed_ = 0;  // steps so far
-  int attempt_ = 0;         // of all starts
+  std::size_t closed_ = 0;        // steps so far
+  int attempt_ = 0;               // of all starts
   bool is_live_ = false;
   double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;
-  double ask_end_ = 0, next_look_ = 0, next_save_ = 0;
+  double next_look_ = 0, next_save_ = 0;
 };
 
 }  // namespace

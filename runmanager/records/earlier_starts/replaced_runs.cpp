@@ -102,13 +102,16 @@ void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
       set_run_aside(sweep_directory, config.name);
       continue;
     }
-    if (run.fate == RunFate::kKept) remove_temporaries(sweep_directory / run.directory);
+    // A pruned trial has ended, too, unless its search goes further now.
+    const bool has_ended =
+        run.fate == RunFate::kKept || (run.record && run.record->status == RunStatus::kPruned);
+    if (has_ended) remove_temporaries(sweep_directory / run.directory);
     // The record may also be behind its directory's name: a start was killed between the two.
     if (run.record && (run.is_adopted(config) || run.record->name != config.name ||
                        to_json(run.record->params) != to_json(config.params)))
       adopt_run(sweep_directory, run.directory, config, *run.record);
     // Likewise between the end of a new run and the removal of the old one.
-    if (run.fate == RunFate::kKept && has_run_set_aside(sweep_directory, config.name))
+    if (has_ended && has_run_set_aside(sweep_directory, config.name))
       remove_replaced_runs(sweep_directory, config.name);
   }
 }

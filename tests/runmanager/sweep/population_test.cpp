@@ -1,11 +1,16 @@
 // Populations: copies go on from the states of others, with the same members and bits whatever interrupts.
 #include "tests/runmanager/sweep/search_fixture.h"
 
+#include <atomic>
+#include <chrono>
 #include <set>
+#include <thread>
 
+#include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/recorded_config.h"
+#include "runmanager/records/run_lock.h"
 
 namespace sweep {
 namespace {
@@ -184,6 +189,55 @@ TEST_F(PopulationSearch, TrainsAMemberAgainWhoseLastStateAPowerCutHasCost) {
   EXPECT_THAT(read_file(parent / "log.txt"), HasSubstr("not resumed but trained from the start"));
   EXPECT_EQ(sweep.exit_code, 0);
   expect_same(outcome_of(sweep), expected);
+}
+
+TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
+  write_population();
+  const Outcome expected = outcome_of(run("whole"));
+  const SweepOutcome first = run_to_first_generation("runs");
+  const RunRecord copy = read_run_record(directory_ / "whole/quarters" / expected.names[4] / "run.json");
+  std::optional<RunLock> lock = RunLock::try_lock(first.directory / lineage_of(copy.config)[0].run);
+  ASSERT_TRUE(lock.has_value());
+  std::atomic<bool> has_ended = false;
+  std::thread patience([&] {
+    for (int tries = 0; tries < 1000 && !has_ended; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    lock.reset();
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [begin] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const SweepOutcome stopped = run(
+      "runs", [&] { return seconds() > 0.5 ? 2 : 0; }, {}, 0, true);
+  EXPECT_LT(seconds(), 1.5);
+  has_ended = true;
+  patience.join();
+  EXPECT_EQ(stopped.exit_code, 130);
+  EXPECT_FALSE(fs::exists(first.directory / expected.names[4]));
+  expect_same(outcome_of(run("runs")), expected);
+}
+
+TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
+  write_population();
+  const SweepOutcome sweep = run("runs");
+  const fs::path start = sweep.directory / sweep.runs[4].name / "start.safetensors";
+  EXPECT_EQ(check_directory(sweep.directory).damaged(), 0u);
+  const auto damage = [&] {
+    std::string text;
+    for (const FileFinding& finding : check_directory(sweep.directory).files) {
+      if (finding.damaged()) text += finding.path + ": " + finding.problems[0] + "\n";
+    }
+    return text;
+  };
+  const std::string whole = read_file(start);
+  std::string flipped = whole;
+  flipped.back() ^= 1;
+  write_file_atomically(start, flipped);
+  EXPECT_THAT(damage(), HasSubstr(sweep.runs[4].name + "/start.safetensors: "));
+  fs::remove(start);
+  fs::copy_file(sweep.directory / sweep.runs[5].name / "start.safetensors", start);
+  EXPECT_THAT(damage(), HasSubstr("is of epoch 4, but the run continues "));
 }
 
 TEST_F(PopulationSearch, MakesCopiesAgainThatWereLostBeforeTheirFirstEpoch) {

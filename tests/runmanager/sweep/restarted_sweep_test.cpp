@@ -223,6 +223,12 @@ TEST(RestartedSweep, LeavesNothingBehindOfStartsThatWereKilled) {
   EXPECT_FALSE(fs::exists(half));
 }
 
+void expect_one_end(const fs::path& run_directory) {
+  const auto events = tbwriter::read_run(run_directory);
+  for (const char* tag : {"status", "_hparams_/session_end_info"})
+    EXPECT_EQ(tbwriter::values_of(events, tag).size(), 1u) << tag;
+}
+
 TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
   World world;
   train_batches(world, small_sweep(), 5);
@@ -232,10 +238,28 @@ TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
   const RunConfig config = small_run(0, 0.5);
   sweep::Run run = describe_run(config, parse_device("cpu"));
   run.name = kFirst;
+  const fs::path half = world.path(kFirst) / "run.json.17-00000001-2.tmp";
+  tbwriter::spill(half, "half");
   for (int times = 0; times < 2; ++times)
     record_pruned_run({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
-  const auto events = tbwriter::read_run(world.path(kFirst));
-  EXPECT_EQ(tbwriter::values_of(events, "_hparams_/session_end_info").size(), 1u);
+  expect_one_end(world.path(kFirst));
+  EXPECT_FALSE(fs::exists(half));
+}
+
+TEST(RestartedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
+  World world;
+  world.run(small_sweep());
+  RunRecord record = read_run_record(world.path(kFirst) / "run.json");
+  record.status = RunStatus::kFailed;
+  record.error = "its worker was lost";
+  const RunConfig config = small_run(0, 0.5);
+  sweep::Run run = describe_run(config, parse_device("cpu"));
+  run.name = kFirst;
+  const auto losses = tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size();
+  for (int times = 0; times < 2; ++times)
+    record_lost_run({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
+  expect_one_end(world.path(kFirst));
+  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size(), losses);
 }
 
 TEST(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {

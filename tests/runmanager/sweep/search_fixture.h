@@ -61,7 +61,7 @@ class Search : public testing::Test {
 
   SweepOutcome run(
       const std::string& logdir, std::function<int()> stop = [] { return 0; },
-      const std::vector<std::string>& overrides = {}, int workers = 0) {
+      const std::vector<std::string>& overrides = {}, int workers = 0, bool join = false) {
     std::ostringstream out;
     SweepEnvironment environment;
     environment.terminal = {};
@@ -71,7 +71,8 @@ class Search : public testing::Test {
     if (workers > 0) environment.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
     SweepOutcome outcome =
         run_sweep(load_sweep(directory_ / "quarters.json", overrides),
-                  {.logdir = directory_ / logdir, .jobs = std::max(1, workers), .threads = 1}, environment);
+                  {.logdir = directory_ / logdir, .jobs = std::max(1, workers), .threads = 1, .join = join},
+                  environment);
     table_ = out.str();
     return outcome;
   }

@@ -252,8 +252,21 @@ TEST_F(Search, ThePrunedAreShownInTheTableAndInTheRecords) {
   for (const RunRecord& run : sweep.runs) {
     if (run.status != RunStatus::kPruned) continue;
     EXPECT_EQ(run.error, "not among the best 1 of 4 after epoch 1");
+    // Not also that it waited.
+    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(sweep.directory / run.name), "status").size(), 1u);
   }
   EXPECT_THAT(read_file(sweep.directory / "results.csv"), HasSubstr(",pruned,1,"));
+}
+
+TEST_F(Search, RemovesTheOldDirectoryOfATrialWhoseStartWasKilledWhenItHadPrunedIt) {
+  write({{"method", "halving"}, {"reduction", 4}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  const SweepOutcome sweep = run("runs");
+  const auto pruned = std::ranges::find(sweep.runs, RunStatus::kPruned, &RunRecord::status);
+  ASSERT_NE(pruned, sweep.runs.end());
+  const std::filesystem::path aside = sweep.directory / (pruned->name + ".replaced-1");
+  std::filesystem::copy(sweep.directory / pruned->name, aside);
+  expect_same(outcome_of(run("runs")), outcome_of(sweep));
+  EXPECT_FALSE(std::filesystem::exists(aside));
 }
 
 TEST_F(Search, RemovesTheOldDirectoryOfATrialWhoseStartWasKilledAfterItSetThatAside) {

@@ -307,6 +307,23 @@ TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
   EXPECT_THAT(trial_result(run, search, false).values, ElementsAre(Eq(std::nullopt)));
 }
 
+// A program that does not say how often it reports has one epoch for the search.
+TEST(TrialSchedule, TheNextTrialIsChosenByWhatTrialsHaveComeTo) {
+  SearchSpec search;
+  search.method = SearchMethod::kTpe;
+  search.trials = 4;
+  search.at_once = 1;
+  const TrialSchedule schedule(search, 0, 1);
+  TrialResult failing = after({0.1}, true);
+  failing.failed = true;
+  const std::optional<std::vector<KnownResult>> known =
+      schedule.known_to_next(std::vector<TrialResult>{after({3, 2, 1}, true), failing});
+  ASSERT_TRUE(known.has_value());
+  EXPECT_TRUE((*known)[0].is_known && (*known)[1].is_known);
+  EXPECT_EQ((*known)[0].value, 1) << "not its first report";
+  EXPECT_EQ((*known)[1].value, std::nullopt) << "it has failed";
+}
+
 // Trials end in any order, some fail, and whoever may train is trained: the fates are always the same.
 TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
   SearchSpec search = halving();

@@ -382,8 +382,7 @@ TEST(WorkerPool, DoesNotTakeAnErrorOfItsListenerForADamagedMessage) {
 }
 
 TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
-  WorkerProcess worker =
-      WorkerProcess::start({.words = {SWEEP_MISBEHAVING_WORKER, "worker"}, .inherited = {}});
+  WorkerProcess worker({.words = {SWEEP_MISBEHAVING_WORKER, "worker"}, .inherited = {}});
   proto::ToWorker message;
   proto::SharedMemory& memory = *message.mutable_setup()->add_datasets();
   memory.set_fd(999);

@@ -1,0 +1,82 @@
+// Child processes: how each program that this one starts is started, watched, stopped and reaped.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/file.h"
+
+namespace sweep {
+
+/// How a process has ended.
+struct ProcessEnd {
+  enum class Kind { kExit, kSignal, kNotStarted } kind = Kind::kExit;
+  int value = 0;     // the exit code, the signal, or why it could not be started: an errno
+  bool cwd = false;  // of kNotStarted: the working directory was the reason
+};
+
+/// "SIGSEGV", or "signal 63" for one without a name.
+std::string name_of_signal(int signal);
+
+/// What a child belongs to. kParents: the process group of this process; Ctrl-C and Ctrl-Z are also for it.
+/// kOwn: a group of its own. kKept: the same, below a keeper: a process that does nothing but watch it. The
+/// keeper adopts whatever leaves the group or outlives its parent, and kills all of it when the program has
+/// ended, and when this process is gone, however that died.
+enum class ChildGroup { kParents, kOwn, kKept };
+
+struct ChildStart {
+  std::vector<std::string> words;  // the program, looked for in PATH unless it has a slash, and its arguments
+  std::optional<std::vector<std::string>> environment = {};  // none: that of this process
+  std::filesystem::path directory = {};                      // empty: that of this process
+  ChildGroup group = ChildGroup::kOwn;
+  bool captures_output = true;      // else output and errors go to the standard error of this process
+  std::vector<int> inherited = {};  // further descriptors that it gets, under the same numbers
+};
+
+/// A process that was started, with an empty standard input and all signals as a new program has them. It is
+/// killed when the thread that has started it ends. Not thread-safe.
+class Child {
+ public:
+  /// Returns when the program runs, or could not be started, which end() then tells. Throws IoError if there
+  /// is no memory or descriptor for a process.
+  explicit Child(const ChildStart& start);
+  /// Kills it, and waits until it is gone, up to two seconds: one that waits for a disk ends when that
+  /// answers.
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// Returns when there is output or it may have ended, or after `limit`.
+  void wait(std::chrono::milliseconds limit) const;
+  /// Passes on what it has written by now, some megabytes at most. Does not wait.
+  void read(const std::function<void(std::string_view text, bool is_error)>& use);
+  /// How it has ended; nothing as long as it runs. Does not wait.
+  std::optional<ProcessEnd> end();
+  /// The same, and waits for that up to `limit`.
+  std::optional<ProcessEnd> wait_for_end(std::chrono::milliseconds limit);
+
+  /// Asks it to end at the first call, with SIGTERM to its group, and kills it at one that is `grace` seconds
+  /// later. `now`: seconds of any clock.
+  void stop(double now, double grace);
+  /// Sends SIGKILL to its group, or kills all that it has started if it is kept. Returns false if that is not
+  /// allowed.
+  bool kill() const;
+
+ private:
+  pid_t target() const { return group_ == ChildGroup::kOwn ? -pid_ : pid_; }  // of signals
+
+  const ChildGroup group_;
+  std::vector<FileDescriptor> readers_;  // of output and errors; -1 at their end
+  pid_t pid_ = 0;                        // of the keeper, if it is kept
+  std::optional<double> asked_;          // when it was asked to end
+  std::optional<ProcessEnd> end_;
+};
+
+}  // namespace sweep
