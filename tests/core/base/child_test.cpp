@@ -23,7 +23,7 @@ using Kind = ProcessEnd::Kind;
 constexpr std::chrono::seconds kLong(20);
 constexpr std::array kGroups = {ChildGroup::kParents, ChildGroup::kOwn, ChildGroup::kKept};
 
-ChildStart shell(const std::string& script, ChildGroup group = ChildGroup::kKept) {
+ChildStart shell_start(const std::string& script, ChildGroup group = ChildGroup::kKept) {
   return {.words = {"sh", "-c", script}, .group = group};
 }
 
@@ -70,9 +70,9 @@ pid_t number_in(const std::filesystem::path& file) {
 
 TEST(Child, EndsAsTheProgramDoes) {
   for (const ChildGroup group : kGroups) {
-    EXPECT_EQ(end_of(shell("exit 3", group)), std::pair(Kind::kExit, 3));
+    EXPECT_EQ(end_of(shell_start("exit 3", group)), std::pair(Kind::kExit, 3));
     for (const int signal : {SIGKILL, SIGSEGV, SIGTERM, SIGINT})
-      EXPECT_EQ(end_of(shell("ulimit -c 0; kill -" + std::to_string(signal) + " $$", group)),
+      EXPECT_EQ(end_of(shell_start("ulimit -c 0; kill -" + std::to_string(signal) + " $$", group)),
                 std::pair(Kind::kSignal, signal));
     EXPECT_EQ(end_of({.words = {"no-such-program"}, .group = group}), std::pair(Kind::kNotStarted, ENOENT));
     EXPECT_EQ(end_of({.words = {"/dev/null"}, .group = group}), std::pair(Kind::kNotStarted, EACCES));
@@ -90,7 +90,7 @@ TEST(Child, HasTheGivenWorldAndNothingElse) {
       other(::fcntl(zero.get(), F_DUPFD, kOther));
   ::signal(SIGUSR2, SIG_IGN);
   for (const ChildGroup group : kGroups) {
-    ChildStart start = shell(
+    ChildStart start = shell_start(
         "cat; pwd; echo $A; for fd in 50 51; do test -e /proc/$$/fd/$fd && echo $fd; done; "
         "grep -E 'Sig(Blk|Ign)' /proc/self/status",
         group);
@@ -106,8 +106,8 @@ TEST(Child, HasTheGivenWorldAndNothingElse) {
 
 TEST(Child, IsAskedToEndAndKilledWhenItDoesNot) {
   for (const ChildGroup group : kGroups) {
-    Child polite(shell("trap 'exit 5' TERM; echo begun; while :; do sleep 0.01; done", group)),
-        other(shell("trap '' TERM; echo begun; while :; do sleep 0.01; done", group));
+    Child polite(shell_start("trap 'exit 5' TERM; echo begun; while :; do sleep 0.01; done", group)),
+        other(shell_start("trap '' TERM; echo begun; while :; do sleep 0.01; done", group));
     for (Child* child : {&polite, &other}) {
       child->wait(kLong);
       child->stop(100, 1);
@@ -125,7 +125,7 @@ constexpr const char* kDaemon = "setsid sh -c 'echo $$ > daemon; exec sleep 100'
 
 TEST(Child, LeavesNothingOfAKeptProgram) {
   const test::TemporaryDirectory folder;
-  ChildStart start = shell(std::string(kDaemon) + "while ! test -s daemon; do sleep 0.01; done");
+  ChildStart start = shell_start(std::string(kDaemon) + "while ! test -s daemon; do sleep 0.01; done");
   start.directory = folder.path();
   EXPECT_EQ(end_of(start), std::pair(Kind::kExit, 0));
   EXPECT_FALSE(is_alive(number_in(folder / "daemon")));
@@ -145,9 +145,10 @@ TEST(Child, EndsWithItsParent) {
   for (const ChildGroup group : kGroups) {
     const pid_t parent = ::fork();
     if (parent == 0) {
-      ChildStart start = shell(std::string(group == ChildGroup::kKept ? kDaemon : "echo $$ > daemon; ") +
-                                   "echo $$ > program; exec sleep 100",
-                               group);
+      ChildStart start =
+          shell_start(std::string(group == ChildGroup::kKept ? kDaemon : "echo $$ > daemon; ") +
+                          "echo $$ > program; exec sleep 100",
+                      group);
       start.directory = folder.path();
       const Child child(start);
       for (;;) ::pause();
