@@ -29,6 +29,7 @@ struct Image {
   char* const* environment;
   const char* directory;  // nullptr: that of the parent
   bool has_own_group;
+  bool has_own_signals;  // else too large a file is an error of write(), as in this process
   int output, errors;
   const std::vector<int>* inherited;
   int failure;  // where a program that cannot be started says so
@@ -52,7 +53,8 @@ constexpr int kFirstOther = 3;  // descriptor behind the standard streams
   if (image.has_own_group) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // It died before prctl() took effect.
-  for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
+  for (int signal = 1; signal < SIGRTMIN; ++signal)
+    if (signal != SIGXFSZ || image.has_own_signals) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -203,6 +205,7 @@ Child::Child(const ChildStart& start) : group_(start.group) {
                     .environment = start.environment ? variables.data() : environ,
                     .directory = start.directory.empty() ? nullptr : start.directory.c_str(),
                     .has_own_group = group_ != ChildGroup::kParents,
+                    .has_own_signals = group_ == ChildGroup::kKept,
                     .output = start.captures_output ? writers[0].get() : STDERR_FILENO,
                     .errors = start.captures_output ? writers[1].get() : STDERR_FILENO,
                     .inherited = &start.inherited,

@@ -40,8 +40,9 @@ struct ChildStart {
   std::vector<int> inherited = {};  // further descriptors that it gets, under the same numbers
 };
 
-/// A process that was started, with an empty standard input and all signals as a new program has them. It is
-/// killed when the thread that has started it ends. Not thread-safe.
+/// A process that was started, with an empty standard input and all signals as a new program has them; but
+/// one that is not kept ignores SIGXFSZ if this process does. It is killed when the thread that has started
+/// it ends. Not thread-safe.
 class Child {
  public:
   /// Returns when the program runs, or could not be started, which end() then tells. Throws IoError if there
