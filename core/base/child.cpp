@@ -175,7 +175,9 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 // memory, which MPI would warn of.
 pid_t start_process(const Image& image, bool is_kept) {
   const BlockSignals until_the_child_has_its_own;
-  const pid_t parent = ::getpid(), child = is_kept ? ::fork() : ::vfork();
+  const pid_t parent = ::getpid();
+  // NOLINTNEXTLINE(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork): it becomes a program
+  const pid_t child = is_kept ? ::fork() : ::vfork();
   if (child != 0) return child;
   if (is_kept) keep(image, parent);
   become_program(image, parent);
