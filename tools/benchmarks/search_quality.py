@@ -3,14 +3,14 @@
 
   search_quality.py --program SEARCH_BENCHMARK [--venv FOLDER] [--trials N] [--seeds N] [--seed FIRST] [--results PATH]
                     [--commit NAME] [--goals] [--table FILE] [--sampler NAME …]
-  search_quality.py --sweep SWEEP [--seeds N] [--seed FIRST] [--results PATH] [--commit NAME]
+  search_quality.py --sweep SWEEP [--rungs] [--seeds N] [--seed FIRST] [--results PATH] [--commit NAME]
 
 With --goals the functions are those of two goals, and the measured one of --table, see search_functions.py. --sampler names
 those of Optuna or SMAC3. GPSampler needs PyTorch and BlackBoxFacade smac, which have to be in FOLDER; both take minutes.
 
 PATH.md and PATH.json are written; without --results the table is printed only. Optuna is installed into FOLDER, by default
 build/optuna, if it is not there. The second form compares populations with random searches that train as many epochs, on
-Fashion-MNIST.
+Fashion-MNIST, or with --rungs searches that end most trials early with random searches that end none.
 """
 import argparse
 import importlib.metadata
@@ -59,6 +59,9 @@ TASKS = {
                    "network.layers.drop.p": {"uniform": [0, 0.8]}}},
 }
 METHODS = {"population": {"interval": INTERVAL, "reduction": REDUCTION}, "random": {}}
+RUNGS, RUNG_TRIALS, RUNG_EPOCHS = {
+    "random": {}, "tpe": {}, "halving": {"reduction": 3}, "hyperband": {"reduction": 3}, "asha": {"reduction": 3, "at_once": 4},
+    "asha, tpe": {"method": "asha", "reduction": 3, "at_once": 4, "sampler": "tpe"}}, 27, 9
 
 
 class OptunaAsk:
@@ -225,6 +228,43 @@ def final_results(program, task, method, seed):
                 "lineage": best["config"].get("lineage", []), "params": best["params"]}
 
 
+def rung_results(program, task, method, seed):
+    """The best validation loss of a trial that came to its end, and the epochs that all trials were trained."""
+    with tempfile.TemporaryDirectory() as folder:
+        search = {"method": method, "trials": RUNG_TRIALS, "seed": seed, **RUNGS[method]}
+        if method == "hyperband":
+            del search["trials"]
+        sweep = {**TASKS[task], "name": "s", "epochs": RUNG_EPOCHS, "seed": seed, "device": "cpu", "search": search,
+                 "log": {"histograms": False, "images": False, "graph": False, "predictions": False}}
+        (Path(folder) / "s.json").write_text(json.dumps(sweep))
+        subprocess.run([program, "s.json", "--quiet"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        runs = machine.run_records(Path(folder) / "runs/s")
+        losses = [run["epochs"][-1]["validation_loss"] for run in runs if run["status"] == "completed"]
+        return {"seed": seed, "loss": min(losses), "epochs": sum(len(run["epochs"]) for run in runs), "trials": len(runs)}
+
+
+def compare_rungs(arguments):
+    about, seeds = machine.describe(), range(arguments.seed, arguments.seed + arguments.seeds)
+    results = {task: {method: [rung_results(arguments.sweep, task, method, seed) for seed in seeds] for method in RUNGS}
+               for task in TASKS}
+    rows = ["| | | best validation loss | epochs | trials |", "|---|---|---|---|---|"]
+    for task, methods in results.items():
+        for method, found in methods.items():
+            loss, epochs, trials = (statistics.median(run[key] for run in found) for key in ("loss", "epochs", "trials"))
+            rows.append(f"| {task} | {method} | {loss:.4f} | {epochs:g} | {trials:g} |")
+    text = "\n".join([
+        f"# Searches that end trials early, {machine.now():%Y-%m-%d}", "",
+        f"{machine.sentence(about)}; sweep {arguments.commit}. {RUNG_TRIALS} trials (hyperband: its own number) of up to {RUNG_EPOCHS} "
+        f"epochs on {SMALL['limit']:,} samples of Fashion-MNIST, validated with {SMALL['validation']:,} others; one in 3 goes on to the "
+        f"next rung. Medians over seeds {seeds[0]} to {seeds[-1]}: the best trial that came to its end, and the epochs of all trials.", "",
+        *rows, ""])
+    print(text)
+    if arguments.results:
+        machine.write_results(arguments.results, text, {
+            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
+            "tasks": results})
+
+
 def compare_populations(arguments):
     about, seeds = machine.describe(), range(arguments.seed, arguments.seed + arguments.seeds)
     results = {task: {method: [final_results(arguments.sweep, task, method, seed) for seed in seeds] for method in METHODS}
@@ -292,12 +332,13 @@ def main():
     parser.add_argument("--goals", action="store_true", help="functions of two goals")
     parser.add_argument("--table", type=Path, help="a measured function of two goals, too, or without --goals its first goal")
     parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna or SMAC3, in place of those that fit")
+    parser.add_argument("--rungs", action="store_true", help="with --sweep: searches that end trials early")
     parser.add_argument("--optuna", choices=SAMPLERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.optuna:
         print(json.dumps((smac_runs if arguments.optuna.startswith("SMAC3") else optuna_runs)(arguments)))
     elif arguments.sweep is not None:
-        compare_populations(arguments)
+        (compare_rungs if arguments.rungs else compare_populations)(arguments)
     elif arguments.program is None:
         parser.error("--program is missing")
     else:
