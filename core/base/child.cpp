@@ -40,7 +40,7 @@ struct Failure {
   bool cwd;
 };
 
-constexpr int kFirstOther = 3;  // descriptor behind the standard streams
+constexpr int kFirstOther = 3;  // the first descriptor after the standard streams
 
 [[noreturn]] void fail(const Image& image, bool cwd) {
   const Failure failure{errno, cwd};

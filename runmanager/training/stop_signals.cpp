@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 
+#include "core/base/child.h"
+
 namespace sweep {
 namespace {
 
@@ -54,25 +56,10 @@ StopSignals::~StopSignals() {
 
 int StopSignals::requested() { return first_signal; }
 
-const char* signal_name(int signal) {
-  switch (signal) {
-    case SIGINT:
-      return "SIGINT";
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGUSR1:
-      return "SIGUSR1";
-    case SIGUSR2:
-      return "SIGUSR2";
-    case SIGHUP:
-      return "SIGHUP";
-    case kTimeIsUp:
-      return "--max-time";
-    case kOtherRunFailed:
-      return "--fail-fast";
-    default:
-      return "a signal";
-  }
+std::string signal_name(int signal) {
+  if (signal == kTimeIsUp) return "--max-time";
+  if (signal == kOtherRunFailed) return "--fail-fast";
+  return name_of_signal(signal);
 }
 
 }  // namespace sweep

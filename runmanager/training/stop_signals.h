@@ -1,6 +1,8 @@
 // Ctrl-C and the like: the first signal asks to stop after the batch, the second ends the process at once.
 #pragma once
 
+#include <string>
+
 namespace sweep {
 
 /// While an object exists, SIGINT, SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP are recorded instead of ending the
@@ -22,7 +24,7 @@ class StopSignals {
 /// Reasons to stop that are handled like signals.
 inline constexpr int kTimeIsUp = -1, kOtherRunFailed = -2;
 
-/// "SIGINT", "--max-time"; "a signal" for any that is not handled here.
-const char* signal_name(int signal);
+/// "SIGINT", "--max-time".
+std::string signal_name(int signal);
 
 }  // namespace sweep

@@ -214,50 +214,44 @@ def table(arguments, columns):
         yield f"| {title} | " + " | ".join("–" if math.isnan(mean) else f"{mean:.3g}" for mean in means) + " |"
 
 
-def final_results(program, task, method, seed):
-    """The best validation loss after the last epoch, and the test accuracy of that run."""
+def trained_runs(program, task, search, epochs, seed):
+    """The records of a search on the task."""
     with tempfile.TemporaryDirectory() as folder:
-        search = {"method": method, "trials": MEMBERS, "seed": seed, **METHODS[method]}
-        sweep = {**TASKS[task], "name": "s", "epochs": EPOCHS, "seed": seed, "device": "cpu", "search": search,
+        sweep = {**TASKS[task], "name": "s", "epochs": epochs, "seed": seed, "device": "cpu", "search": {**search, "seed": seed},
                  "log": {"histograms": False, "images": False, "graph": False, "predictions": False}}
         (Path(folder) / "s.json").write_text(json.dumps(sweep))
         subprocess.run([program, "s.json", "--quiet"], cwd=folder, stdout=subprocess.DEVNULL, check=False)
-        runs = [run for run in machine.run_records(Path(folder) / "runs/s") if run["status"] == "completed"]
-        best = min(runs, key=lambda run: run["epochs"][-1]["validation_loss"])
-        return {"seed": seed, "loss": best["epochs"][-1]["validation_loss"], "accuracy": best["metrics"]["test_accuracy"],
-                "lineage": best["config"].get("lineage", []), "params": best["params"]}
+        return machine.run_records(Path(folder) / "runs/s")
+
+
+def final_results(program, task, method, seed):
+    """The best validation loss after the last epoch, and the test accuracy of that run."""
+    runs = [run for run in trained_runs(program, task, {"method": method, "trials": MEMBERS, **METHODS[method]}, EPOCHS, seed)
+            if run["status"] == "completed"]
+    best = min(runs, key=lambda run: run["epochs"][-1]["validation_loss"])
+    return {"seed": seed, "loss": best["epochs"][-1]["validation_loss"], "accuracy": best["metrics"]["test_accuracy"],
+            "lineage": best["config"].get("lineage", []), "params": best["params"]}
 
 
 def rung_results(program, task, method, seed):
     """The best validation loss of a trial that came to its end, and the epochs that all trials were trained."""
-    with tempfile.TemporaryDirectory() as folder:
-        search = {"method": method, "trials": RUNG_TRIALS, "seed": seed, **RUNGS[method]}
-        if method == "hyperband":
-            del search["trials"]
-        sweep = {**TASKS[task], "name": "s", "epochs": RUNG_EPOCHS, "seed": seed, "device": "cpu", "search": search,
-                 "log": {"histograms": False, "images": False, "graph": False, "predictions": False}}
-        (Path(folder) / "s.json").write_text(json.dumps(sweep))
-        subprocess.run([program, "s.json", "--quiet"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
-        runs = machine.run_records(Path(folder) / "runs/s")
-        losses = [run["epochs"][-1]["validation_loss"] for run in runs if run["status"] == "completed"]
-        return {"seed": seed, "loss": min(losses), "epochs": sum(len(run["epochs"]) for run in runs), "trials": len(runs)}
+    search = {"method": method, **({} if method == "hyperband" else {"trials": RUNG_TRIALS}), **RUNGS[method]}
+    runs = trained_runs(program, task, search, RUNG_EPOCHS, seed)
+    losses = [run["epochs"][-1]["validation_loss"] for run in runs if run["status"] == "completed"]
+    return {"seed": seed, "loss": min(losses), "epochs": sum(len(run["epochs"]) for run in runs), "trials": len(runs)}
 
 
-def compare_rungs(arguments):
-    about, seeds = machine.describe(), range(arguments.seed, arguments.seed + arguments.seeds)
-    results = {task: {method: [rung_results(arguments.sweep, task, method, seed) for seed in seeds] for method in RUNGS}
-               for task in TASKS}
-    rows = ["| | | best validation loss | epochs | trials |", "|---|---|---|---|---|"]
-    for task, methods in results.items():
-        for method, found in methods.items():
-            loss, epochs, trials = (statistics.median(run[key] for run in found) for key in ("loss", "epochs", "trials"))
-            rows.append(f"| {task} | {method} | {loss:.4f} | {epochs:g} | {trials:g} |")
+def results_of_tasks(arguments, methods, result_of):
+    """{task: {method: [result of each seed]}}"""
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    return {task: {method: [result_of(arguments.sweep, task, method, seed) for seed in seeds] for method in methods} for task in TASKS}
+
+
+def tell_tasks(arguments, about, title, sentence, rows, results):
     text = "\n".join([
-        f"# Searches that end trials early, {machine.now():%Y-%m-%d}", "",
-        f"{machine.sentence(about)}; sweep {arguments.commit}. {RUNG_TRIALS} trials (hyperband: its own number) of up to {RUNG_EPOCHS} "
-        f"epochs on {SMALL['limit']:,} samples of Fashion-MNIST, validated with {SMALL['validation']:,} others; one in 3 goes on to the "
-        f"next rung. Medians over seeds {seeds[0]} to {seeds[-1]}: the best trial that came to its end, and the epochs of all trials.", "",
-        *rows, ""])
+        f"# {title}, {machine.now():%Y-%m-%d}", "",
+        f"{machine.sentence(about)}; sweep {arguments.commit}. {sentence} Medians over seeds {arguments.seed} to "
+        f"{arguments.seed + arguments.seeds - 1}.", "", *rows, ""])
     print(text)
     if arguments.results:
         machine.write_results(arguments.results, text, {
@@ -265,28 +259,34 @@ def compare_rungs(arguments):
             "tasks": results})
 
 
+def compare_rungs(arguments):
+    about = machine.describe()
+    results = results_of_tasks(arguments, RUNGS, rung_results)
+    rows = ["| | | best validation loss | epochs | trials |", "|---|---|---|---|---|"]
+    for task, methods in results.items():
+        for method, found in methods.items():
+            loss, epochs, trials = (statistics.median(run[key] for run in found) for key in ("loss", "epochs", "trials"))
+            rows.append(f"| {task} | {method} | {loss:.4f} | {epochs:g} | {trials:g} |")
+    tell_tasks(arguments, about, "Searches that end trials early",
+               f"{RUNG_TRIALS} trials (hyperband: its own number) of up to {RUNG_EPOCHS} epochs on {SMALL['limit']:,} samples of "
+               f"Fashion-MNIST, validated with {SMALL['validation']:,} others; one in 3 goes on to the next rung. The best trial that came "
+               "to its end, and the epochs of all trials.", rows, results)
+
+
 def compare_populations(arguments):
-    about, seeds = machine.describe(), range(arguments.seed, arguments.seed + arguments.seeds)
-    results = {task: {method: [final_results(arguments.sweep, task, method, seed) for seed in seeds] for method in METHODS}
-               for task in TASKS}
+    about = machine.describe()
+    results = results_of_tasks(arguments, METHODS, final_results)
     rows = ["| | best validation loss: population | random | better in | test accuracy: population | random |",
             "|---|---|---|---|---|---|"]
     for task, methods in results.items():
         loss, accuracy = ([statistics.median(run[key] for run in methods[method]) for method in METHODS]
                           for key in ("loss", "accuracy"))
         better = sum(ours["loss"] < theirs["loss"] for ours, theirs in zip(*methods.values(), strict=True))
-        rows.append(f"| {task} | {loss[0]:.4f} | {loss[1]:.4f} | {better} of {len(seeds)} | {accuracy[0]:.2%} | {accuracy[1]:.2%} |")
-    text = "\n".join([
-        f"# Populations and random searches, {machine.now():%Y-%m-%d}", "",
-        f"{machine.sentence(about)}; sweep {arguments.commit}. {MEMBERS} runs of {EPOCHS} epochs on {SMALL['limit']:,} samples of "
-        f"Fashion-MNIST, validated with {SMALL['validation']:,} others; the population replaces one in {REDUCTION} after every "
-        f"{INTERVAL} epochs, and begins with the points of the random search. Medians over seeds {seeds[0]} to {seeds[-1]}.", "",
-        *rows, ""])
-    print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {
-            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
-            "tasks": results})
+        rows.append(f"| {task} | {loss[0]:.4f} | {loss[1]:.4f} | {better} of {arguments.seeds} | {accuracy[0]:.2%} | {accuracy[1]:.2%} |")
+    tell_tasks(arguments, about, "Populations and random searches",
+               f"{MEMBERS} runs of {EPOCHS} epochs on {SMALL['limit']:,} samples of Fashion-MNIST, validated with {SMALL['validation']:,} "
+               f"others; the population replaces one in {REDUCTION} after every {INTERVAL} epochs, and begins with the points of the random "
+               "search.", rows, results)
 
 
 def compare(arguments):

@@ -11,6 +11,7 @@
 #include "core/base/command.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
@@ -149,8 +150,8 @@ PreparedRun CommandKind::prepare(const RunConfig& config) {
   // Programs use GPUs also if this program was built without CUDA.
   const bool is_seen = static_cast<std::size_t>(run.device.index) < gpus_.size();
   if (run.device.type == DeviceType::kCuda && !is_seen && !run.takes_gpus && unavailable_reason_(run.device))
-    run.unavailable = fmt::format("there is no {}: programs see {} GPU{} here", run.device.name(),
-                                  gpus_.size(), gpus_.size() == 1 ? "" : "s");
+    run.unavailable =
+        fmt::format("there is no {}: programs see {} here", run.device.name(), counted(gpus_.size(), "GPU"));
   if (!run.unavailable && !run.takes_gpus) run.devices = {run.device};
   run.provenance = program_;
   run.provenance["inputs"] = input_files(config);

@@ -223,6 +223,18 @@ TEST(RestartedSweep, LeavesNothingBehindOfStartsThatWereKilled) {
   EXPECT_FALSE(fs::exists(half));
 }
 
+// Has the first run recorded as ended, by `record_end`, again and again.
+void end_twice(const World& world, const auto& record_end, RunStatus status, const std::string& reason) {
+  RunRecord record = read_run_record(world.path(kFirst) / "run.json");
+  record.status = status;
+  record.error = reason;
+  const RunConfig config = small_run(0, 0.5);
+  sweep::Run run = describe_run(config, parse_device("cpu"));
+  run.name = kFirst;
+  for (int times = 0; times < 2; ++times)
+    record_end({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
+}
+
 void expect_one_end(const fs::path& run_directory) {
   const auto events = tbwriter::read_run(run_directory);
   for (const char* tag : {"status", "_hparams_/session_end_info"})
@@ -232,16 +244,9 @@ void expect_one_end(const fs::path& run_directory) {
 TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
   World world;
   train_batches(world, small_sweep(), 5);
-  RunRecord record = read_run_record(world.path(kFirst) / "run.json");
-  record.status = RunStatus::kPruned;
-  record.error = "not among the best";
-  const RunConfig config = small_run(0, 0.5);
-  sweep::Run run = describe_run(config, parse_device("cpu"));
-  run.name = kFirst;
   const fs::path half = world.path(kFirst) / "run.json.17-00000001-2.tmp";
   tbwriter::spill(half, "half");
-  for (int times = 0; times < 2; ++times)
-    record_pruned_run({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
+  end_twice(world, record_pruned_run, RunStatus::kPruned, "not among the best");
   expect_one_end(world.path(kFirst));
   EXPECT_FALSE(fs::exists(half));
 }
@@ -249,15 +254,8 @@ TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
 TEST(RestartedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
   World world;
   world.run(small_sweep());
-  RunRecord record = read_run_record(world.path(kFirst) / "run.json");
-  record.status = RunStatus::kFailed;
-  record.error = "its worker was lost";
-  const RunConfig config = small_run(0, 0.5);
-  sweep::Run run = describe_run(config, parse_device("cpu"));
-  run.name = kFirst;
   const auto losses = tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size();
-  for (int times = 0; times < 2; ++times)
-    record_lost_run({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
+  end_twice(world, record_lost_run, RunStatus::kFailed, "its worker was lost");
   expect_one_end(world.path(kFirst));
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size(), losses);
 }
