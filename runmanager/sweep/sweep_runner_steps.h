@@ -94,7 +94,7 @@ class SweepRunner {
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
   // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
   const ExistingRun& make_room_for(const RunConfig& config);
-  // Of a sweep that several processes share, once no other has it. Without one if `is_done`, or if this
+  // Returns a run's lock once no other process has it. None if only this one trains, if `is_done`, or if this
   // process was asked to stop.
   std::optional<RunLock> wait_for_lock(const std::string& run, const std::function<bool()>& is_done);
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.

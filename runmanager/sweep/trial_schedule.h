@@ -79,8 +79,8 @@ class TrialSchedule {
   /// Whether trial `trial` may begin without rungs: those before, except the last `at_once` - 1, have ended.
   bool may_begin(std::size_t trial, std::span<const TrialResult> trials) const;
   std::size_t first_unknown(std::size_t trial) const;
-  /// Of a trial that has this epoch, or has ended. At the last epoch it is the final one: a program may fail
-  /// after that report, or make more of them.
+  /// The value of a trial that has this epoch or has ended. At the last epoch its final one: a program may
+  /// fail after that report, or make more of them.
   std::optional<double> value_at(const TrialResult& trial, int epoch) const;
   AshaState play(std::span<const TrialResult> trials, bool more) const;
   void decide_asha(std::span<const TrialResult> trials, bool more,

@@ -245,7 +245,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   return cudaSuccess;
 }
 
-// Of its type, which does not tell kernels that are no functors apart.
+// The name of its type, which does not tell kernels apart that are no functors.
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
   SWEEP_BEGIN_CALL(s);
   *name = type_of(function).name;

@@ -35,8 +35,8 @@ class PipelineStage {
   DeviceRunner& runner() { return runner_; }
   Program& program() { return runner_.program(); }
   int device() const { return device_; }
-  /// Of each op, whether a training pass over several micro-batches needs all of them at once; the loss is an
-  /// op.
+  /// Whether, for each op, a training pass over several micro-batches needs all of them at once; the loss is
+  /// an op.
   std::vector<bool> whole_batch_ops() const;
 
   /// Connects this stage with a later one if both have copies of a value, and none between them has.
