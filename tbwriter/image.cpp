@@ -133,13 +133,14 @@ EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridO
       }
     }
   }
-  return encode_image(canvas, whole);
+  return {whole.width, whole.height, channels, encode_png(canvas, whole, PngContent::kPhotographs)};
 }
 
 EncodedImage encode_image(const Pixels& pixels, ImageSize size) {
   check_image(count_values(pixels), size);
   std::vector<std::uint8_t> kept;
-  return {size.width, size.height, size.channels, encode_png(hwc_bytes(pixels, size, kept), size)};
+  return {size.width, size.height, size.channels,
+          encode_png(hwc_bytes(pixels, size, kept), size, PngContent::kAny)};
 }
 
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
@@ -160,7 +161,7 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
     throw UsageError("a drawing has a pixel of colour " + std::to_string(largest) + ", but the palette has " +
                      std::to_string(palette.size()) + ", counted from 0");
   }
-  return {size.width, size.height, 3, encode_png(pixels, size, palette)};
+  return {size.width, size.height, 3, encode_png(pixels, size, PngContent::kAny, palette)};
 }
 
 EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes,

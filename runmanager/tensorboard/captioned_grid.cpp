@@ -11,8 +11,10 @@ namespace {
 
 using tbwriter::text_width;
 
-constexpr std::int64_t kWidestCaption = 144;  // that small pictures are enlarged for
-constexpr std::size_t kGap = 4;               // pixels around pictures and captions
+constexpr std::int64_t kWidestCaption = 144;
+constexpr std::int64_t kSpace = 8;     // after a caption, so that it does not run into the next
+constexpr std::size_t kMinWidth = 64;  // of a picture; smaller ones are enlarged
+constexpr std::size_t kGap = 4;        // pixels around pictures and captions
 constexpr std::size_t kLineHeight = tbwriter::kLetterHeight + 1;
 
 // What is before and after the caption's line break.
@@ -44,10 +46,12 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
     wanted = std::max({wanted, text_width(first), text_width(second)});
     two = two || !second.empty();
   }
-  const std::size_t scale = (static_cast<std::size_t>(std::min(wanted, kWidestCaption)) + width - 1) / width;
+  const std::size_t scale = (kMinWidth + width - 1) / width;
+  const std::int64_t widest = std::min(wanted, kWidestCaption);
+  const std::size_t room = std::max(width * scale, static_cast<std::size_t>(widest + kSpace));
   columns = std::min(columns, count);
   const std::size_t rows = (count + columns - 1) / columns;
-  const std::size_t cell_width = width * scale + kGap,
+  const std::size_t cell_width = room + kGap,
                     cell_height = height * scale + (two ? 2 : 1) * kLineHeight + 2 * kGap;
   const tbwriter::ImageSize whole = {.height = static_cast<std::int64_t>(rows * cell_height + kGap),
                                      .width = static_cast<std::int64_t>(columns * cell_width + kGap),
@@ -71,7 +75,8 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
     }
     for (std::size_t line = 0; line < 2; ++line) {
       const std::size_t below = height * scale + 2 + line * kLineHeight;
-      const std::string text = cut_text(lines[i][line], static_cast<std::int64_t>(width * scale));
+      const std::string text =
+          cut_text(lines[i][line], std::max(widest, static_cast<std::int64_t>(width * scale)));
       tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
         const std::size_t pixel = at(static_cast<std::size_t>(x), below + static_cast<std::size_t>(y));
         std::fill_n(canvas.begin() + static_cast<std::ptrdiff_t>(pixel), channels, std::uint8_t{255});

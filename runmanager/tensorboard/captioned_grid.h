@@ -18,9 +18,9 @@ inline bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[
 std::string cut_text(std::string text, std::int64_t width);
 
 /// Draws pictures, [count, channels, height, width] of 8 bits, white captions on black below them, `columns`
-/// a row. Small pictures are enlarged by a whole number, so that lines of up to 144 pixels fit; longer ones
-/// are cut. `captions`: one per picture, of one line or two. Throws UsageError for extents that
-/// tbwriter::encode_image() refuses.
+/// a row. Pictures of less than 64 pixels are enlarged by a whole number. Wider lines make the cells wider,
+/// up to 144 pixels; longer ones are cut. `captions`: one per picture, of one line or two. Throws UsageError
+/// for extents that tbwriter::encode_image() refuses.
 tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels, tbwriter::BatchSize size,
                                            std::span<const std::string> captions, std::size_t columns);
 

@@ -85,10 +85,10 @@ TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
   // Labels 1, 2, 0, … from sample 40: of 10, 3 are class 0, and all are predicted as it.
   EXPECT_THAT(tbwriter::values_of(events, "predictions/confusion_counts")[0].tensor().string_val(0),
               HasSubstr("| a | 3 | 0 | 0 | 100.0 % |"));
-  // Seven mistakes, four a row: 4 pixels wide, 24 times enlarged, with gaps of 4.
+  // Seven mistakes, four a row: 4 pixels wide, 16 times enlarged, with gaps of 4.
   const auto picture = tbwriter::values_of(events, "predictions/misclassified")[0].image();
-  EXPECT_EQ(picture.width(), 4 * (2 * 24 + 4) + 4);
-  EXPECT_EQ(picture.height(), 2 * (2 * 24 + 2 * 17 + 2 * 4) + 4);
+  EXPECT_EQ(picture.width(), 4 * (64 + 4) + 4);
+  EXPECT_EQ(picture.height(), 2 * (64 + 2 * 17 + 2 * 4) + 4);
 }
 
 TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
