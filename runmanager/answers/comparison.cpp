@@ -114,7 +114,8 @@ ComparedPair compare_pair(const RunPair& pair, const std::string& key, const std
                         .data_wait_base = run_metric(base, "data_wait_seconds"),
                         .data_wait_other = run_metric(other, "data_wait_seconds"),
                         .curves = compare_curves(base, other),
-                        .jobs = std::max(base.jobs, other.jobs),
+                        .base_jobs = base.jobs,
+                        .other_jobs = other.jobs,
                         .notes = notes_on(pair, key)};
   if (compared.base && compared.other && *compared.other != 0) {
     const double ratio = *compared.base / *compared.other;

@@ -28,8 +28,8 @@ struct ComparedPair {
   std::optional<double> setup_base, setup_other;              // seconds before the first epoch
   std::optional<double> data_wait_base, data_wait_other;      // seconds per epoch, see run_metric()
   CurveParity curves{};
-  int jobs = 1;                      // the larger number of runs that were trained at once
-  std::vector<std::string> notes{};  // what else tells the two apart: "lr: 0.1 -> 0.01", "on other machines"
+  int base_jobs = 1, other_jobs = 1;  // how many runs were trained at once
+  std::vector<std::string> notes{};   // what else tells the two apart: "lr: 0.1 -> 0.01", "on other machines"
 };
 
 /// All pairs of two values of the key.

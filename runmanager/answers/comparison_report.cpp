@@ -74,9 +74,10 @@ TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) 
   for (const ComparedPair& pair : value.pairs) {
     std::vector<std::string> row;
     for (const auto& [key, text] : pair.settings) row.push_back(text);
-    const std::string mark = pair.jobs > 1 && is_time(comparison.metric) ? "~" : "";
-    row.push_back(mark + metric_text(pair.base, comparison.metric));
-    row.push_back(mark + metric_text(pair.other, comparison.metric));
+    for (const auto& [number, jobs] : {std::pair(pair.base, pair.base_jobs), {pair.other, pair.other_jobs}}) {
+      const bool is_marked = jobs > 1 && is_time(comparison.metric);
+      row.push_back((is_marked ? "~" : "") + metric_text(number, comparison.metric));
+    }
     row.push_back(change_text(pair, comparison.metric));
     row.push_back(both(pair.first_epoch_base, pair.first_epoch_other));
     row.push_back(both(pair.setup_base, pair.setup_other));
@@ -122,10 +123,12 @@ std::string sentence(const Comparison& comparison, const ComparedValue& value) {
                      interval_text(*value.difference, text));
 }
 
+int jobs_of(const ComparedPair& pair) { return std::max(pair.base_jobs, pair.other_jobs); }
+
 bool any_shared(const Comparison& comparison) {
   for (const ComparedValue& value : comparison.values) {
     for (const ComparedPair& pair : value.pairs) {
-      if (pair.jobs > 1) return true;
+      if (jobs_of(pair) > 1) return true;
     }
   }
   return false;
@@ -173,7 +176,7 @@ Json pair_json(const ComparedPair& pair) {
             {"same_bits", pair.curves.same_bits},
             {"largest_loss_difference", json_number(pair.curves.largest_loss_difference)},
             {"epoch", pair.curves.epoch}}},
-          {"jobs", pair.jobs},
+          {"jobs", jobs_of(pair)},
           {"notes", pair.notes}};
 }
 
@@ -192,7 +195,7 @@ std::string comparison_csv(const Comparison& comparison) {
            csv_number(pair.first_epoch_base), csv_number(pair.first_epoch_other), csv_number(pair.setup_base),
            csv_number(pair.setup_other), csv_number(pair.data_wait_base), csv_number(pair.data_wait_other),
            pair.curves.same_bits ? "true" : "false", csv_number(pair.curves.largest_loss_difference),
-           std::to_string(pair.jobs), fmt::format("{}", fmt::join(pair.notes, "; "))});
+           std::to_string(jobs_of(pair)), fmt::format("{}", fmt::join(pair.notes, "; "))});
     }
   }
   return csv;

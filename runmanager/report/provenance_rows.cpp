@@ -59,19 +59,22 @@ std::string machine_text(const Json& machine) {
   return text + ", " + text_of(member(machine, "system"));
 }
 
-void add_data(const Json& dataset, Rows& rows) {
-  for (const Json& file : member(dataset, "files"))
-    rows.add("Data, SHA-256", fmt::format("{}  {}", text_of(member(file, "sha256")),
-                                          fs::path(text_of(member(file, "path"))).filename().string()));
+void add_files(const std::string& title, const Json& files, Rows& rows) {
+  for (const Json& file : files)
+    rows.add(title, fmt::format("{}  {}", text_of(member(file, "sha256")),
+                                fs::path(text_of(member(file, "path"))).filename().string()));
 }
 
 void add_run(const RunRecord& run, Rows& rows) {
   const Json& provenance = run.provenance;
   if (!provenance.is_object()) return;
+  // A program's own numbers are not those of this engine.
+  const std::string numerics = text_of(member(provenance, "numerics"));
   rows.add("Program",
-           fmt::format("{} {}, revision {}, numerics {}, {}", text_of(member(provenance, "program")),
+           fmt::format("{} {}, revision {}, {}{}", text_of(member(provenance, "program")),
                        text_of(member(provenance, "version")), text_of(member(provenance, "revision")),
-                       text_of(member(provenance, "numerics")), text_of(member(provenance, "compiler"))));
+                       numerics.empty() ? "" : "numerics " + numerics + ", ",
+                       text_of(member(provenance, "compiler"))));
   rows.add("Command", text_of(member(provenance, "command")));
   const Json& machine = member(provenance, "machine");
   rows.add("Machine", machine_text(machine));
@@ -80,7 +83,11 @@ void add_run(const RunRecord& run, Rows& rows) {
              fmt::format("{}: {}, {}", text_of(member(device, "device")),
                          text_of(member(device, "description")), text_of(member(device, "software"))));
   rows.add("Data", text_of(member(member(provenance, "dataset"), "name")));
-  add_data(member(provenance, "dataset"), rows);
+  add_files("Data, SHA-256", member(member(provenance, "dataset"), "files"), rows);
+  add_files("Input, SHA-256", member(provenance, "inputs"), rows);
+  const Json& git = member(provenance, "git");
+  if (const std::string commit = text_of(member(git, "commit")); !commit.empty())
+    rows.add("Git commit", commit + (member(git, "changed") == true ? ", with changes" : ""));
 }
 
 // Of the runs, started to ended, and how long they took together.

@@ -90,7 +90,7 @@ void answer(ReportData& data) {
     if (std::find(sources.begin(), sources.end(), run.source) == sources.end()) sources.push_back(run.source);
   }
   try {
-    if (sources.size() > 1) throw ConfigError("effects are those of one sweep");
+    if (sources.size() > 1) throw ConfigError("effects are computed within one sweep");
     if (data.is_search)
       data.importances = importances_of(data.records, data.goals[0]);
     else

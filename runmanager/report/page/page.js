@@ -269,7 +269,7 @@
     add("Fast and good", model.front, "No other combination is both faster and better than these.");
     if (section.hidden && model.no_effects && model.keys.length) {
       section.hidden = false;
-      section.querySelector(".hint").textContent = `Not told: ${model.no_effects}`;
+      section.querySelector(".hint").textContent = `Not shown: ${model.no_effects}`;
     }
   }
 

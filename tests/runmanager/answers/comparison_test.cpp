@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -131,7 +132,9 @@ TEST(Comparison, TimesOfRunsThatSharedTheMachineAreMarked) {
   std::vector<SourceRun> runs = grid();
   EXPECT_THAT(text_of(runs), Not(HasSubstr("~")));
   runs[0].record.jobs = 2;
-  EXPECT_THAT(text_of(runs), HasSubstr("~ timed while runs shared"));
+  const std::string text = text_of(runs);
+  EXPECT_THAT(text, HasSubstr("~ timed while runs shared"));
+  EXPECT_EQ(std::ranges::count(text, '~'), 2) << "that run's time and the remark:\n" << text;
 }
 
 TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runmanager/report/provenance_rows.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/runmanager/report/chart_column.h"
 
@@ -70,6 +71,23 @@ TEST(InteractionsTable, HasNoColumnOfChanceWithoutATest) {
   const ReportData two = report_data_of({graded(0.1, 32, "cpu", 0.5, 1), graded(0.1, 64, "cpu", 0.6, 1),
                                          graded(0.01, 32, "cpu", 0.9, 1), graded(0.01, 64, "cpu", 0.5, 1)});
   EXPECT_EQ(interactions_table(two).columns, (std::vector<std::string>{"settings together", "share"}));
+}
+
+TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
+  SourceRun run = graded(0.1, 32, "cpu", 0.5, 1);
+  run.record.provenance = {{"program", "sweep"},
+                           {"version", "1.0"},
+                           {"revision", "abc"},
+                           {"compiler", "GNU 12"},
+                           {"inputs", {{{"path", "/home/me/train.py"}, {"sha256", "12ab"}}}},
+                           {"git", {{"commit", "cd34"}, {"changed", true}}}};
+  const ChartTable rows = provenance_rows(report_data_of({run}));
+  EXPECT_EQ(column(rows, "what")[0], "Program");
+  EXPECT_EQ(column(rows, "value")[0], "sweep 1.0, revision abc, GNU 12") << "no numerics of its own";
+  for (const auto& [what, value] :
+       {std::pair("Input, SHA-256", "12ab  train.py"), {"Git commit", "cd34, with changes"}}) {
+    EXPECT_EQ(std::ranges::count(rows.rows, std::vector<Json>{what, value}), 1) << what;
+  }
 }
 
 }  // namespace
