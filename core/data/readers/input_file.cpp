@@ -38,6 +38,13 @@ struct InputFile::Inflate {
 
 std::string quoted_name(std::string_view text) { return '"' + std::string(text) + '"'; }
 
+std::string listed_names(std::span<const std::string> names, std::size_t most) {
+  std::string text;
+  for (const std::string& name : names.first(std::min(names.size(), most)))
+    text += (text.empty() ? "" : ", ") + quoted_name(name);
+  return text + (names.size() > most ? ", …" : "");
+}
+
 std::ifstream open_data_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

@@ -27,6 +27,8 @@ struct ReadOptions {
   DecimalMark decimal = DecimalMark::kAuto;
   TextEncoding encoding = TextEncoding::kUtf8;
   MissingValues missing = MissingValues::kError;
+  std::vector<FeatureColumn> columns{};  // that a network was trained on; empty: those that are found
+  UnknownCategory unknown = UnknownCategory::kError;  // of these columns
 
   // All formats.
   unsigned threads = 0;  // 0: all cores that the process may use

@@ -129,6 +129,21 @@ TEST(UnlabelledSamples, NeverChangeTheirScale) {
   EXPECT_THAT(floats.skipped, ElementsAre(HasSubstr("u.npy: holds bytes (uint8)")));
 }
 
+TEST(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
+  const test::TemporaryDirectory folder;
+  folder.write("test.csv", "colour,size\nred,1\n?,NA\ngreen,5\nblue,2\n");
+  folder.write("none.csv", "colour,size\ngreen,5\n");
+  SampleFormat format;
+  format.shape = {3};
+  format.columns = {{"size", {}, false}, {"colour", {"blue", "red"}, true}};
+  format.fill_values = {3, 0.25f, 0.75f};
+  const Outcome outcome = read({folder / "test.csv", folder / "none.csv"}, format, folder.path());
+  EXPECT_THAT(outcome.names, ElementsAre("test.csv:2", "test.csv:3", "test.csv:5"));
+  EXPECT_THAT(outcome.values, ElementsAre(1, 0, 1, 3, 0.25f, 0.75f, 2, 1, 0));
+  EXPECT_THAT(outcome.skipped, ElementsAre(HasSubstr("test.csv:4: column \"colour\": \"green\" was not"),
+                                           HasSubstr("none.csv:2: column")));
+}
+
 TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {
   const test::TemporaryDirectory folder;
   const std::string file = test::png_file(test::flat_pixels(1, 1, {9}));
