@@ -45,6 +45,11 @@ std::string listed_names(std::span<const std::string> names, std::size_t most) {
   return text + (names.size() > most ? ", …" : "");
 }
 
+std::string without_path(const std::string& message, const fs::path& path) {
+  const std::string start = path.string() + ": ";
+  return message.starts_with(start) ? message.substr(start.size()) : message;
+}
+
 std::ifstream open_data_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

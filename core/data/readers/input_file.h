@@ -21,6 +21,9 @@ std::string quoted_name(std::string_view text);
 /// The first `most` of `names`, quoted, and "…" if there are more.
 std::string listed_names(std::span<const std::string> names, std::size_t most = 6);
 
+/// `message` without `path` at its beginning: skipped files are listed with their paths.
+std::string without_path(const std::string& message, const std::filesystem::path& path);
+
 /// Opens a regular file. Throws DataError for anything else, a pipe for example, which would be waited for.
 std::ifstream open_data_file(const std::filesystem::path& path);
 

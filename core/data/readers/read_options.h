@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct ReadOptions {
   // Images.
   std::optional<ImageSize> resize{};
   bool grayscale = false;
+  std::filesystem::path cache{};  // the folder of decoded images; empty: none
 
   // Tables, and arrays by name.
   std::string label{};                     // what holds classes

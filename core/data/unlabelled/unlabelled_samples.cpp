@@ -9,7 +9,7 @@
 #include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/data_format.h"
-#include "core/data/readers/image_folder.h"
+#include "core/data/readers/image_folder/decode_images.h"
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 
@@ -118,15 +118,10 @@ class Pictures {
     const std::vector<DecodedFile> files = decode_images(entries_, options_, *options_.resize, pixels, {});
     std::vector<std::string> names;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!files[i].problem.empty()) {
+      if (files[i].problem.empty())
+        names.push_back(entries_[i].path.string());
+      else
         skip_({entries_[i].path, files[i].problem});
-        continue;
-      }
-      // Closes the gaps that skipped files leave.
-      const auto from = pixels.begin() + static_cast<std::ptrdiff_t>(i * sample_bytes_);
-      std::copy_n(from, sample_bytes_,
-                  pixels.begin() + static_cast<std::ptrdiff_t>(names.size() * sample_bytes_));
-      names.push_back(entries_[i].path.string());
     }
     pixels.resize(names.size() * sample_bytes_);
     entries_.clear();
@@ -155,11 +150,6 @@ std::vector<fs::path> expanded(const fs::path& path) {
   }
   std::sort(files.begin(), files.end());
   return files;
-}
-
-std::string without_path(const std::string& message, const fs::path& path) {
-  const std::string start = path.string() + ": ";
-  return message.starts_with(start) ? message.substr(start.size()) : message;
 }
 
 }  // namespace
