@@ -284,29 +284,6 @@ TEST(WriteSafetensors, LeavesTheOldFileWhenItCannotWrite) {
   EXPECT_THROW(write_safetensors("/proc/nowhere/file", some_tensors()), IoError);
 }
 
-TEST(ReadSafetensors, RefusesAFileCutAnywhere) {
-  const std::string file = written(some_tensors());
-  for (std::size_t cut = 0; cut < file.size(); ++cut)
-    EXPECT_THROW(parse_safetensors(file.substr(0, cut), "FILE"), DataError) << cut;
-  EXPECT_NO_THROW(parse_safetensors(file, "FILE"));
-}
-
-TEST(ReadSafetensors, GivesADataErrorOrARightFileForEveryFlippedByte) {
-  const std::string file = written(some_tensors());
-  for (std::size_t i = 0; i < file.size(); ++i) {
-    for (const int mask : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
-      std::string damaged = file;
-      damaged[i] = static_cast<char>(damaged[i] ^ mask);
-      try {
-        for (const NamedTensor& tensor : parse_safetensors(damaged, "FILE").tensors) {
-          ASSERT_EQ(tensor.values.size(), element_count(tensor.shape)) << "byte " << i << " mask " << mask;
-        }
-      } catch (const DataError&) {  // Anything else fails the test.
-      }
-    }
-  }
-}
-
 TEST(ParseSafetensors, TakesLinearTimeForManyTensors) {
   const auto parse = [](std::size_t count) {
     std::string header = "{";
