@@ -104,14 +104,6 @@ TEST(Cifar, RefusesEmptyBatches) {
                 ": holds 0 bytes, which is not a number of records of 3073 bytes");
 }
 
-TEST(Cifar, RefusesLabelsOutOfRange) {
-  const TemporaryDirectory directory;
-  write_cifar10(directory);
-  directory.write("data_batch_3.bin", record(1, 'a') + record(10, 'a'));
-  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
-              HasSubstr("data_batch_3.bin: label 10 of sample 1 (from 0) is out of range: 0 to 9"));
-}
-
 TEST(Cifar, RefusesAnotherNumberOfNames) {
   const TemporaryDirectory directory;
   write_cifar10(directory);
