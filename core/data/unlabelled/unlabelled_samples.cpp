@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/data_format.h"
@@ -86,7 +87,7 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
-  open_data_file(path);  // says why it cannot be read
+  open_regular_file(path);  // says why it cannot be read
   const DataFormat* row = recognise_format(data_formats(), path);
   const bool is_array = row != nullptr && !row->is_table;
   if (!is_array && starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
