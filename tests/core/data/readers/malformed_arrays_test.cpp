@@ -2,15 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "core/base/error.h"
-#include "core/data/readers/input_file.h"
-#include "core/data/readers/npy.h"
-#include "core/data/readers/npz.h"
+#include "tests/fuzz/file_readers.h"
 #include "tests/support/array_files.h"
 #include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {
@@ -22,17 +17,10 @@ using test::zip_file;
 using testing::HasSubstr;
 
 std::string npy_error(const std::string& content) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
-  return message_of<DataError>([&] { read_npy(source_of(file)); });
+  return message_of<DataError>([&] { test::file_reader("npy").read(content); });
 }
-
 std::string npz_error(const std::string& content) {
-  const test::TemporaryDirectory folder;
-  const std::filesystem::path file = folder.write("x.npz", content);
-  const std::string path = file.string();
-  const std::string message = message_of<DataError>([&] { read_npz(std::span(&file, 1), {}); });
-  return message.starts_with(path) ? "FILE" + message.substr(path.size()) : message;
+  return message_of<DataError>([&] { test::file_reader("npz").read(content); });
 }
 
 TEST(MalformedNpy, RefusesPythonObjects) {

@@ -74,8 +74,7 @@ TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   folder.write("3.png", test::png_file(test::flat_pixels(2, 2, {4})));
   folder.write("4.idx", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\2\0\0\0\2\5\5\5\5", 20));
   const std::string header = R"({"x":{"dtype":"U8","shape":[1,1,2,2],"data_offsets":[0,4]}})";
-  folder.write("5.st",
-               std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "\6\6\6\6");
+  folder.write("5.st", test::safetensors_file(header, "\6\6\6\6"));
   const Outcome outcome =
       read({folder / "1.png", folder / "2.npy", folder / "3.png", folder / "4.idx", folder / "5.st"}, gray(2),
            folder.path());
