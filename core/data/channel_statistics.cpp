@@ -104,11 +104,10 @@ ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const s
   return counts.statistics();
 }
 
-void fill_missing(TensorDataset& set, const std::vector<double>& means) {
-  const std::size_t plane = element_count(set.shape) / means.size();
-  std::vector<float>& values = std::get<1>(set.samples).edit();
+void fill_missing(std::vector<float>& values, const Shape& shape, std::span<const float> means) {
+  const std::size_t plane = element_count(shape) / means.size();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) values[i] = static_cast<float>(means[i / plane % means.size()]);
+    if (std::isnan(values[i])) values[i] = means[i / plane % means.size()];
   }
 }
 

@@ -19,8 +19,8 @@ struct ChannelStatistics {
 /// depend on the order of the rows.
 ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows);
 
-/// Replaces each NaN among the samples of `set`, floats, by the mean of its channel. `means` must come from
+/// Replaces each NaN among `values`, samples of `shape`, by the mean of its channel. `means` must come from
 /// the samples that a network is trained on, so that nothing of the others reaches it.
-void fill_missing(TensorDataset& set, const std::vector<double>& means);
+void fill_missing(std::vector<float>& values, const Shape& shape, std::span<const float> means);
 
 }  // namespace sweep

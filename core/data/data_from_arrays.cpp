@@ -43,15 +43,14 @@ std::pair<std::string, std::optional<Part>> split_name(const std::string& name) 
   return {name, std::nullopt};
 }
 
-// What messages about an array begin with, before a verb or before the problem, and how others mention it.
-std::string where(const NamedArray& array, const std::string& name) {
-  return array.where.empty() ? name + ": array " + quoted_name(array.name) : array.where + ":";
+// Sets what messages about an array begin with, before a verb: "PATH:" or "SOURCE: array "x"".
+void set_where(NamedArray& array, const std::string& name) {
+  array.where = array.where.empty() ? name + ": array " + quoted_name(array.name) : array.where + ":";
 }
-std::string place(const NamedArray& array, const std::string& name) {
-  return where(array, name) + (array.where.empty() ? ": " : " ");
-}
+// The same before the problem, and how others mention the array.
+std::string place(const NamedArray& array) { return array.where + (array.where.ends_with(':') ? " " : ": "); }
 std::string mention(const NamedArray& array) {
-  return array.where.empty() ? quoted_name(array.name) : array.where;
+  return array.where.ends_with(':') ? array.where.substr(0, array.where.size() - 1) : quoted_name(array.name);
 }
 
 struct ArrayPair {
@@ -74,7 +73,7 @@ void move_channels(std::vector<T>& values, const Shape& shape) {
 }
 
 // Whether the channels of [count, a, b, c] come last, and have to be moved.
-bool channels_are_last(const NamedArray& array, ChannelOrder order, const std::string& name) {
+bool channels_are_last(const NamedArray& array, ChannelOrder order) {
   const Shape& shape = array.shape;
   if (shape.size() != 4 || order == ChannelOrder::kFirst) return false;
   const std::int64_t a = shape[1], b = shape[2], c = shape[3];
@@ -82,12 +81,12 @@ bool channels_are_last(const NamedArray& array, ChannelOrder order, const std::s
   // Few channels in front, or a square image after them, are channels first.
   const bool looks_last = a > 4 && (c < std::min(a, b) || (a == b && b != c));
   if (!looks_last) return false;
-  throw DataError(where(array, name) + " has shape " + to_string(shape) +
+  throw DataError(array.where + " has shape " + to_string(shape) +
                   ": it does not say where the channels are; \"channels\": \"first\" means " +
                   to_string(Shape{a, b, c}) + ", \"last\" " + to_string(Shape{c, a, b}));
 }
 
-Shape sample_shape(const NamedArray& array, bool channels_last, const std::string& name) {
+Shape sample_shape(const NamedArray& array, bool channels_last) {
   const Shape& s = array.shape;
   switch (s.size()) {
     case 1:
@@ -99,13 +98,12 @@ Shape sample_shape(const NamedArray& array, bool channels_last, const std::strin
     case 4:
       return channels_last ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
     default:
-      throw DataError(where(array, name) + " has shape " + to_string(s) +
+      throw DataError(array.where + " has shape " + to_string(s) +
                       "; samples have 1 to 3 dimensions beside their number");
   }
 }
 
-SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels_last,
-                         const std::string& name) {
+SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels_last) {
   if (auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values))
     return std::vector<float>(integers->begin(), integers->end());
   if (auto* mapped = std::get_if<MaybeOwnedArray<std::uint8_t>>(&array.values)) return std::move(*mapped);
@@ -120,7 +118,7 @@ SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels
   if (wrong != floats.end()) {
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
     const bool infinite = std::isinf(*wrong);
-    throw DataError(where(array, name) + " holds " + (infinite ? "infinity" : "NaN") + " in sample " +
+    throw DataError(array.where + " holds " + (infinite ? "infinity" : "NaN") + " in sample " +
                     std::to_string(static_cast<std::size_t>(wrong - floats.begin()) / per_sample) +
                     " (from 0)" +
                     (infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature"));
@@ -133,29 +131,29 @@ bool are_bytes(const NamedArray& array) { return array.values.index() == 0 || ar
 bool are_floats(const NamedArray& array) { return std::holds_alternative<std::vector<float>>(array.values); }
 
 // True if the targets are classes: integers, one per sample, unless the options say what they are.
-bool holds_classes(const NamedArray& array, const DatasetSpec& spec, const std::string& name) {
+bool holds_classes(const NamedArray& array, const DatasetSpec& spec) {
   if (!spec.targets.empty()) return false;
   const bool one_value = element_count(array.shape) == static_cast<std::size_t>(array.shape[0]);
   if (!spec.label.empty() && !one_value) {
-    throw DataError(where(array, name) + " has shape " + to_string(array.shape) +
+    throw DataError(array.where + " has shape " + to_string(array.shape) +
                     ", but classes are one number per sample; numbers are named by \"target\"");
   }
   return one_value && (!spec.label.empty() || !are_floats(array));
 }
 
 // Classes from 0 to `count` - 1.
-std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t count, const std::string& name) {
+std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t count) {
   std::vector<std::int32_t> classes;
   const auto add = [&](auto value) {
     if constexpr (std::is_floating_point_v<decltype(value)>) {
       if (!(std::abs(value) <= kLargestWhole) || value != std::trunc(value)) {
-        throw DataError(place(array, name) + "the label " + std::to_string(value) + " of sample " +
+        throw DataError(place(array) + "the label " + std::to_string(value) + " of sample " +
                         std::to_string(classes.size()) +
                         " (from 0) is not a whole number; numbers to be predicted are named by \"target\"");
       }
     }
     if (value < 0 || static_cast<std::int64_t>(value) >= count) {
-      throw DataError(place(array, name) + "label " + std::to_string(static_cast<std::int64_t>(value)) +
+      throw DataError(place(array) + "label " + std::to_string(static_cast<std::int64_t>(value)) +
                       " of sample " + std::to_string(classes.size()) + " (from 0) is out of range: 0 to " +
                       std::to_string(count - 1));
     }
@@ -165,13 +163,13 @@ std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t cou
   return classes;
 }
 
-std::vector<float> take_values(NamedArray& array, const std::string& name) {
+std::vector<float> take_values(NamedArray& array) {
   std::vector<float> floats = std::visit(
       [](const auto& values) { return std::vector<float>(values.begin(), values.end()); }, array.values);
   for (std::size_t i = 0; i < floats.size(); ++i) {
     if (std::isfinite(floats[i])) continue;
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
-    throw DataError(place(array, name) + "the target of sample " + std::to_string(i / per_sample) +
+    throw DataError(place(array) + "the target of sample " + std::to_string(i / per_sample) +
                     " (from 0) is not a finite number");
   }
   return floats;
@@ -186,38 +184,37 @@ std::string names_of(const std::vector<NamedArray>& arrays) {
   return is_cut ? text + " and " + std::to_string(arrays.size() - kMaxNames) + " more" : text;
 }
 
-void check_same_form(const ArrayPair& train, const ArrayPair& other, const DatasetSpec& spec,
-                     const std::string& name) {
+void check_same_form(const ArrayPair& train, const ArrayPair& other, const DatasetSpec& spec) {
   const auto same = [](const NamedArray& a, const NamedArray& b) {
     return std::equal(a.shape.begin() + 1, a.shape.end(), b.shape.begin() + 1, b.shape.end());
   };
   for (const auto& [a, b] :
        {std::pair(train.samples, other.samples), std::pair(train.targets, other.targets)}) {
     if (!same(*a, *b)) {
-      throw DataError(where(*b, name) + " has shape " + to_string(b->shape) + ", but " + mention(*a) +
-                      " has " + to_string(a->shape));
+      throw DataError(b->where + " has shape " + to_string(b->shape) + ", but " + mention(*a) + " has " +
+                      to_string(a->shape));
     }
   }
   if (are_bytes(*train.samples) != are_bytes(*other.samples)) {
-    throw DataError(where(*other.samples, name) + " and " + mention(*train.samples) +
+    throw DataError(other.samples->where + " and " + mention(*train.samples) +
                     ": one part holds bytes, another floats");
   }
   const bool type_decides = spec.label.empty() && spec.targets.empty();
   if (type_decides && are_floats(*train.targets) != are_floats(*other.targets)) {
     const bool floats = are_floats(*other.targets);
-    throw DataError(where(*other.targets, name) + " holds " + (floats ? "floats" : "integers") + ", but " +
+    throw DataError(other.targets->where + " holds " + (floats ? "floats" : "integers") + ", but " +
                     mention(*train.targets) + " holds " + (floats ? "integers" : "floats") +
                     "; \"label\" or \"target\" says whether they are classes or numbers");
   }
 }
 
-void check_array(const NamedArray& array, const std::string& name) {
+void check_array(const NamedArray& array) {
   const bool is_positive = std::ranges::all_of(array.shape, [](std::int64_t extent) { return extent >= 1; });
   if (array.shape.empty() || !is_positive)
-    throw DataError(where(array, name) + " holds no samples: its shape is " + to_string(array.shape));
+    throw DataError(array.where + " holds no samples: its shape is " + to_string(array.shape));
   const std::size_t values = std::visit([](const auto& of_type) { return of_type.size(); }, array.values);
   if (values == element_count(array.shape)) return;
-  throw DataError(where(array, name) + " has shape " + to_string(array.shape) + ", but holds " +
+  throw DataError(array.where + " has shape " + to_string(array.shape) + ", but holds " +
                   std::to_string(values) + " values");
 }
 
@@ -230,6 +227,7 @@ struct FoundArrays {
 FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::string& name) {
   FoundArrays found{{}, wanted};
   for (NamedArray& array : data.arrays) {
+    set_where(array, name);
     const std::string full_name = lower_case(array.name);
     auto [base, part] = split_name(full_name);
     if (full_name == wanted) {
@@ -245,7 +243,7 @@ FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::
     } else if (std::ranges::count(kSampleNames, base) > 0) {
       slot = &pair.samples;
     } else {
-      data.notes.push_back(where(array, name) + " is not used");
+      data.notes.push_back(array.where + " is not used");
       continue;
     }
     if (*slot != nullptr) {
@@ -253,7 +251,7 @@ FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::
                       " could be the " + (is_target ? "targets" : "samples"));
     }
     *slot = &array;
-    check_array(array, name);
+    check_array(array);
   }
   const ArrayPair& train = found.parts[kTrain];
   if (train.samples == nullptr || train.targets == nullptr) {
@@ -267,11 +265,10 @@ FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::
   return found;
 }
 
-void name_targets(const ArrayPair& train, const std::string& target_name, bool classes,
-                  const std::string& name, Dataset& dataset) {
+void name_targets(const ArrayPair& train, const std::string& target_name, bool classes, Dataset& dataset) {
   if (classes) {
     if (!dataset.class_names.empty()) return;
-    const std::vector<std::int32_t> labels = take_classes(*train.targets, kMaxClasses, name);
+    const std::vector<std::int32_t> labels = take_classes(*train.targets, kMaxClasses);
     for (std::int32_t c = 0; c <= std::ranges::max(labels); ++c)
       dataset.class_names.push_back(std::to_string(c));
     return;
@@ -282,26 +279,26 @@ void name_targets(const ArrayPair& train, const std::string& target_name, bool c
   for (std::size_t i = 0; !is_named && i < count; ++i)
     dataset.target_names.push_back(count == 1 ? target_name : target_name + " " + std::to_string(i));
   if (dataset.target_names.size() == count) return;
-  throw DataError(where(*train.targets, name) + " has " + std::to_string(count) +
-                  " numbers per sample, but " + std::to_string(dataset.target_names.size()) + " names");
+  throw DataError(train.targets->where + " has " + std::to_string(count) + " numbers per sample, but " +
+                  std::to_string(dataset.target_names.size()) + " names");
 }
 
 // `dataset` has the shape of a sample and the names of its classes.
 TensorDataset make_set(const ArrayPair& pair, bool classes, bool channels_last, const DatasetSpec& spec,
-                       const std::string& name, const Dataset& dataset) {
+                       const Dataset& dataset) {
   if (pair.targets->shape.front() != pair.samples->shape.front()) {
-    throw DataError(where(*pair.samples, name) + " holds " + std::to_string(pair.samples->shape.front()) +
+    throw DataError(pair.samples->where + " holds " + std::to_string(pair.samples->shape.front()) +
                     " samples, but " + mention(*pair.targets) + " holds " +
                     std::to_string(pair.targets->shape.front()) + " targets");
   }
   TensorDataset set;
   set.shape = dataset.shape;
   if (classes) {
-    set.targets = take_classes(*pair.targets, static_cast<std::int64_t>(dataset.class_names.size()), name);
+    set.targets = take_classes(*pair.targets, static_cast<std::int64_t>(dataset.class_names.size()));
   } else {
-    set.targets = take_values(*pair.targets, name);
+    set.targets = take_values(*pair.targets);
   }
-  set.samples = take_samples(*pair.samples, spec.missing, channels_last, name);
+  set.samples = take_samples(*pair.samples, spec.missing, channels_last);
   return set;
 }
 
@@ -315,16 +312,16 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   const FoundArrays found =
       find_arrays(data, lower_case(spec.targets.empty() ? spec.label : spec.targets.front()), name);
   const ArrayPair& train = found.parts[kTrain];
-  const bool channels_last = channels_are_last(*train.samples, spec.channels, name);
-  const bool classes = holds_classes(*train.targets, spec, name);
+  const bool channels_last = channels_are_last(*train.samples, spec.channels);
+  const bool classes = holds_classes(*train.targets, spec);
   Dataset dataset;
   dataset.name = spec.name;
-  dataset.shape = sample_shape(*train.samples, channels_last, name);
+  dataset.shape = sample_shape(*train.samples, channels_last);
   (classes ? dataset.class_names : dataset.target_names) =
       std::move(classes ? data.class_names : data.target_names);
-  name_targets(train, found.target_name, classes, name, dataset);
+  name_targets(train, found.target_name, classes, dataset);
   if (!classes && spec.targets.empty() && (found.target_name == "labels" || found.target_name == "classes")) {
-    data.notes.push_back(where(*train.targets, name) +
+    data.notes.push_back(train.targets->where +
                          " holds floats, which are numbers to be predicted; \"label\": " +
                          quoted_name(found.target_name) + " makes whole numbers classes");
   }
@@ -345,8 +342,8 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
       throw DataError(name + ": has only " + (pair.samples == nullptr ? "targets" : "samples") + " of the " +
                       kPartNames[p] + " part");
     }
-    check_same_form(train, pair, spec, name);
-    sets[p] = make_set(pair, classes, channels_last, spec, name, dataset);
+    check_same_form(train, pair, spec);
+    sets[p] = make_set(pair, classes, channels_last, spec, dataset);
     sets[p]->file = data.mapping;
   }
   split_parts({std::move(*sets[kTrain]), std::move(sets[kValidation]), std::move(sets[kTest])}, spec,
@@ -370,16 +367,17 @@ SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues mi
     throw DataError(name + ": has no array of samples, called \"features\" or \"x\"; there are: " +
                     (arrays.empty() ? "none" : names_of(arrays)));
   }
-  check_array(*found, name);
+  set_where(*found, name);
+  check_array(*found);
   // The network's shape says where the channels are.
-  Shape shape = sample_shape(*found, false, name);
+  Shape shape = sample_shape(*found, false);
   const bool channels_last = found->shape.size() == 4 && shape != wanted;
-  if (channels_last) shape = sample_shape(*found, true, name);
+  if (channels_last) shape = sample_shape(*found, true);
   if (shape != wanted) {
     throw DataError(name + ": its samples are " + to_string(shape) +
                     ", those that the network was trained on " + to_string(wanted));
   }
-  return take_samples(*found, missing, channels_last, name);
+  return take_samples(*found, missing, channels_last);
 }
 
 }  // namespace sweep

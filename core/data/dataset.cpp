@@ -7,8 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/data/cache/cache_folder.h"
-#include "core/data/cache/cached_images.h"
+#include "core/data/cache_folder.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
@@ -104,6 +103,7 @@ ReadOptions read_options(const DatasetSpec& spec) {
                                static_cast<std::uint32_t>((*spec.resize)[1])};
   }
   options.grayscale = spec.grayscale;
+  options.cache = decoded_cache();
   options.label = spec.label;
   options.targets = spec.targets;
   options.missing = spec.missing;
@@ -146,9 +146,7 @@ Dataset load_dataset(const DatasetSpec& spec) {
   check_options(spec, format, name);
   Dataset dataset;
   try {
-    DataArrays arrays = format.decodes_images
-                            ? read_cached_image_folder(paths, read_options(spec), decoded_cache())
-                            : format.read(paths, read_options(spec));
+    DataArrays arrays = format.read(paths, read_options(spec));
     if (known != nullptr) arrays.class_names.assign(known->class_names.begin(), known->class_names.end());
     dataset = data_from_arrays(std::move(arrays), resolved(spec, format), name);
     if (known != nullptr) check_against_known(dataset, spec, *known, name);

@@ -139,10 +139,11 @@ std::vector<float> fill_missing_values(SourceParts& parts, MissingValues missing
     if (*part) sets.push_back(&**part);
   const bool any = std::ranges::any_of(sets, [](const TensorDataset* set) { return has_missing(*set); });
   if (!any && (missing == MissingValues::kError || parts.train.file)) return {};
-  const std::vector<double> means = channel_statistics(parts.train, rows).mean;
+  const std::vector<double> exact = channel_statistics(parts.train, rows).mean;
+  const std::vector<float> means(exact.begin(), exact.end());
   for (TensorDataset* set : sets)
-    if (has_missing(*set)) fill_missing(*set, means);
-  return {means.begin(), means.end()};
+    if (has_missing(*set)) fill_missing(std::get<1>(set->samples).edit(), set->shape, means);
+  return means;
 }
 
 InputTransform measured_transform(const TensorDataset& train, std::span<const std::uint32_t> rows,

@@ -1,7 +1,8 @@
-// What the samples of a data set are: how many of each class, or the statistics of the numbers.
+// What a user should know of a data set that was loaded.
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,5 +22,9 @@ std::vector<PartSummary> summarize_parts(const Dataset& dataset);
 
 /// Bytes of samples and targets, in memory or in a mapped file; what parts share counts once.
 std::size_t memory_bytes(const Dataset& dataset);
+
+/// Returns one line each: how many files were skipped, with the first names and reasons, and Dataset::notes.
+/// Empty if there is nothing to say.
+std::vector<std::string> dataset_remarks(const Dataset& dataset);
 
 }  // namespace sweep

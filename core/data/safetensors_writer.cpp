@@ -3,6 +3,7 @@
 #include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -16,80 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The file as the list of buffers that writes it. Short texts are joined into one buffer; long ones and
-// values are referenced, not copied.
-class FileParts {
- public:
-  void add(std::string_view text) {
-    if (open_) {
-      texts_.back() += text;
-      parts_.back() = texts_.back();
-    } else {
-      parts_.push_back(texts_.emplace_back(text));
-      open_ = true;
-    }
-  }
-  void add_view(std::string_view text) {
-    parts_.push_back(text);
-    open_ = false;
-  }
-
-  void add_values(std::span<const float> values) {
-    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-    if (bytes.empty()) return;
-    const std::string_view last = parts_.back();
-    if (!open_ && last.data() + last.size() == bytes.data()) {
-      parts_.back() = {last.data(), last.size() + bytes.size()};
-    } else {
-      add_view(bytes);
-    }
-  }
-
-  std::size_t size() const {
-    std::size_t bytes = 0;
-    for (const std::string_view part : parts_) bytes += part.size();
-    return bytes;
-  }
-
-  std::span<const std::string_view> parts() const { return parts_; }
-
- private:
-  std::deque<std::string> texts_;
-  std::vector<std::string_view> parts_;
-  bool open_ = false;  // the last part is texts_.back(), which may be appended to
-};
-
-std::string member_begin(const std::string& name, bool first) {
-  return (first ? "" : ",") + Json(name).dump() + ":\"";
-}
-
-// `tensors` is the header without the metadata.
-void add_header(FileParts& parts, const TensorFileView& file, const TensorHeader& tensors) {
-  const std::string rest = tensor_header_text(tensors);
-  if (file.metadata.empty() && file.escaped_metadata.empty()) {
-    parts.add(rest);
-    return;
-  }
-  parts.add("{\"" + std::string(kTensorMetadata) + "\":{");
-  bool first = true;
-  for (const auto& [name, value] : file.metadata)
-    parts.add(member_begin(name, std::exchange(first, false)) + escaped_text(value) + "\"");
-  for (const auto& [name, value] : file.escaped_metadata) {
-    parts.add(member_begin(name, std::exchange(first, false)));
-    parts.add_view(value);
-    parts.add("\"");
-  }
-  parts.add((tensors.tensors.empty() ? "}" : "},") + rest.substr(1));
-}
-
-}  // namespace
-
-std::string escaped_text(const std::string& text) {
-  const std::string quoted = Json(text).dump();
-  return quoted.substr(1, quoted.size() - 2);
-}
-
-void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
+// The header, checked. Messages begin with `path`.
+TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& file) {
   TensorHeader header;
   std::uint64_t offset = 0;
   std::set<std::string_view> names;
@@ -105,20 +34,76 @@ void write_safetensors(const std::filesystem::path& path, const TensorFileView& 
     header.tensors.push_back({tensor.name, TensorType::kF32, tensor.shape, offset, end});
     offset = end;
   }
-  FileParts parts;
+  return header;
+}
+
+// The buffers that a file is written from. Long texts and values are referenced, not copied.
+struct FileParts {
+  std::deque<std::string> texts;  // that are made here
+  std::vector<std::string_view> all;
+
+  void add(std::string text) { all.push_back(texts.emplace_back(std::move(text))); }
+
+  // `tensors` is the header without the metadata.
+  void add_header(const TensorFileView& file, const TensorHeader& tensors) {
+    const std::string rest = tensor_header_text(tensors);
+    if (file.metadata.empty() && file.escaped_metadata.empty()) return add(rest);
+    std::string text = "{\"" + std::string(kTensorMetadata) + "\":{";
+    const auto begin_member = [&](const std::string& name) {
+      text += (text.ends_with('{') ? "" : ",") + Json(name).dump() + ":\"";
+    };
+    for (const auto& [name, value] : file.metadata) {
+      begin_member(name);
+      text += escaped_text(value) + "\"";
+    }
+    for (const auto& [name, value] : file.escaped_metadata) {
+      begin_member(name);
+      add(std::move(text));
+      all.push_back(value);
+      text = "\"";
+    }
+    add(text + (tensors.tensors.empty() ? "}" : "},") + rest.substr(1));
+  }
+
+  void add_values(std::span<const float> values) {
+    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    if (bytes.empty()) return;
+    const std::string_view last = all.back();
+    if (last.data() + last.size() == bytes.data())
+      all.back() = {last.data(), last.size() + bytes.size()};
+    else
+      all.push_back(bytes);
+  }
+
+  std::size_t bytes() const {
+    return std::accumulate(all.begin(), all.end(), std::size_t{0},
+                           [](std::size_t sum, std::string_view part) { return sum + part.size(); });
+  }
+};
+
+}  // namespace
+
+std::string escaped_text(const std::string& text) {
+  const std::string quoted = Json(text).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
+  const TensorHeader header = header_of(path, file);
   std::string length(kTensorLengthBytes, '\0');
-  parts.add_view(length);
+  FileParts parts;
+  parts.all.push_back(length);
   try {
-    add_header(parts, file, header);
+    parts.add_header(file, header);
   } catch (const Json::exception& error) {
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }
   // Spaces align the data.
-  parts.add(std::string((kTensorLengthBytes - parts.size() % kTensorLengthBytes) % kTensorLengthBytes, ' '));
-  const std::uint64_t header_bytes = parts.size() - kTensorLengthBytes;
+  parts.add(std::string((kTensorLengthBytes - parts.bytes() % kTensorLengthBytes) % kTensorLengthBytes, ' '));
+  const std::uint64_t header_bytes = parts.bytes() - kTensorLengthBytes;
   std::memcpy(length.data(), &header_bytes, kTensorLengthBytes);
   for (const TensorView& tensor : file.tensors) parts.add_values(tensor.values);
-  write_file_atomically(path, parts.parts(), survives);
+  write_file_atomically(path, parts.all, survives);
 }
 
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {

@@ -1,15 +1,17 @@
 // Fuzz target: any bytes are the description of samples that a run records, or give a DataError; and with it,
-// any bytes behind the first line break are a table of new rows, or give a DataError.
+// any bytes behind the first line break are a file of new samples, or skipped.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "core/base/error.h"
-#include "core/data/unlabelled/table_features.h"
+#include "core/data/unlabelled/unlabelled_samples.h"
 #include "core/json/json_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -21,13 +23,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const sweep::SampleFormat format = sweep::sample_format_from_json(json, "FORMAT");
     if (sweep::sample_format_from_json(to_json(format), "AGAIN") != format) std::abort();
     if (format.columns.empty()) return 0;
-    std::istringstream in(text.substr(end + 1));
-    sweep::InputFile file(in, "FILE");
-    const sweep::TableFeatures features = sweep::read_table_features(file, format);
-    if (features.values.size() != features.lines.size() * sweep::element_count(format.shape)) std::abort();
-    for (const float value : features.values) {
-      if (!std::isfinite(value)) std::abort();
-    }
+    const int file = ::memfd_create("table", 0);
+    const std::filesystem::path path = "/proc/self/fd/" + std::to_string(file);
+    if (file < 0 || ::write(file, text.data() + end + 1, size - end - 1) < 0) std::abort();
+    const auto check = [&](const sweep::SampleArray& samples, const std::vector<std::string>& names) {
+      const auto& floats = std::get<1>(samples);
+      if (floats.size() != names.size() * sweep::element_count(format.shape)) std::abort();
+      for (const float value : floats) {
+        if (!std::isfinite(value)) std::abort();
+      }
+    };
+    sweep::read_unlabelled(std::span(&path, 1), format, 1, check, [](const sweep::SkippedFile&) {});
+    ::close(file);
   } catch (const sweep::DataError&) {
   }
   return 0;

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "core/data/cache/cache_folder.h"
+#include "core/data/cache_folder.h"
 #include "core/data/dataset_summary.h"
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"

@@ -1,5 +1,7 @@
 #include "core/data/fetch/download.h"
 
+#include <iterator>
+#include <sstream>
 #include <vector>
 
 #include "core/base/command.h"
@@ -85,31 +87,12 @@ except OSError as error:
 
 CommandResult run_curl(const std::string& url, const fs::path& path, std::uint64_t most_bytes,
                        const std::function<bool()>& goes_on) {
-  const std::vector<std::string> curl = {"curl",
-                                         "--silent",
-                                         "--show-error",
-                                         "--fail",
-                                         "--location",
-                                         "--proto",
-                                         "=https,file",
-                                         "--proto-redir",
-                                         "=https",
-                                         "--max-redirs",
-                                         "10",
-                                         "--connect-timeout",
-                                         "30",
-                                         "--speed-time",
-                                         "60",
-                                         "--speed-limit",
-                                         "1000",
-                                         "--max-filesize",
-                                         std::to_string(most_bytes),
-                                         "--user-agent",
-                                         "sweep",
-                                         "--output",
-                                         path.string(),
-                                         "--url",
-                                         url};
+  std::istringstream options(
+      "curl --silent --show-error --fail --location --proto =https,file --proto-redir =https --max-redirs 10 "
+      "--connect-timeout 30 --speed-time 60 --speed-limit 1000 --user-agent sweep");
+  std::vector<std::string> curl(std::istream_iterator<std::string>(options), {});
+  curl.insert(curl.end(),
+              {"--max-filesize", std::to_string(most_bytes), "--output", path.string(), "--url", url});
   CommandResult result = run_command(curl, goes_on);
   if (result.started) return result;
   result = run_command({"python3", "-I", "-c", kPythonCurl, url, path.string(), std::to_string(most_bytes)},

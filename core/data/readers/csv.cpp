@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/data/readers/csv_columns.h"
 #include "core/data/readers/csv_rows.h"
@@ -52,15 +53,15 @@ class Table {
   DataArrays take_data(const std::string& name);
 
  private:
-  void set_columns(const std::vector<std::string>& header, const std::string& file);
+  bool is_known() const { return !options_.columns.empty(); }
+  void set_columns(const std::string& file);
+  void set_known_columns(const std::string& file);
   ColumnUse use_of(const std::string& column) const;
-  void choose_targets(const std::vector<std::string>& header, const std::string& file);
-  void check_columns_exist(const std::vector<std::string>& header, const std::string& file) const;
-  Part split_part(std::string_view field, const std::string& file, std::size_t line) const;
-  const TableColumn* column_for(ColumnUse use) const;
+  void choose_targets(const std::string& file);
+  void check_columns_exist(const std::string& file) const;
+  void add_row(const CsvRows& rows, Part part, const std::string& file);
+  void check_features(const std::string& name);
   void add_part(Part part, std::size_t features, DataArrays& data) const;
-  void refuse_names_of_rows(const std::string& name) const;
-  void note_decimal_commas(const std::string& name);
 
   const ReadOptions& options_;
   std::string label_;  // names of columns
@@ -68,8 +69,11 @@ class Table {
   std::string first_file_;
   bool takes_comma_ = false;  // in numbers
   std::vector<std::string> header_;
-  std::vector<TableColumn> columns_;
-  std::vector<Part> parts_;  // per row
+  std::vector<TableColumn> columns_;   // of the header
+  std::vector<std::size_t> features_;  // which of them, in the order of the samples' features
+  std::vector<Part> parts_;            // per row
+  std::vector<std::size_t> lines_;     // per row of known columns
+  std::vector<SkippedFile> refused_;   // rows
   std::vector<std::string> notes_;
 };
 
@@ -77,25 +81,41 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::count(names, name) > 0;
 }
 
-void Table::check_columns_exist(const std::vector<std::string>& header, const std::string& file) const {
+std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+}
+
+void check_header(const std::vector<std::string>& header, const std::string& file) {
+  std::set<std::string> seen;
+  bool all_numbers = true;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (!is_utf8(header[i]))
+      throw DataError(file + ": the name of column " + std::to_string(i + 1) + " is not UTF-8");
+    if (header[i].empty() && i > 0)
+      throw DataError(file + ": column " + std::to_string(i + 1) + " has no name");
+    if (!seen.insert(header[i]).second)
+      throw DataError(file + ": two columns are called " + quoted_name(header[i]));
+    all_numbers = all_numbers && header[i].find_first_not_of("0123456789+-.eE") == std::string::npos;
+  }
+  if (all_numbers)
+    throw DataError(file + ": line 1 holds numbers; expected a header, the names of the columns");
+}
+
+void Table::check_columns_exist(const std::string& file) const {
   std::vector<std::string> wanted = options_.targets;
   if (!options_.label.empty()) wanted.push_back(options_.label);
   wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
   wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
   for (const std::string& name : wanted) {
-    if (has(header, name)) continue;
-    const std::string nearest = nearest_name(name, header);
-    std::string columns;
-    for (std::size_t i = 0; i < std::min<std::size_t>(header.size(), 20); ++i) {
-      columns += (i > 0 ? ", " : "") + quoted_name(header[i]);
-    }
+    if (has(header_, name)) continue;
+    const std::string nearest = nearest_name(name, header_);
     throw ConfigError(file + ": has no column " + quoted_name(name) +
                       (nearest.empty() ? "" : "; did you mean " + quoted_name(nearest) + "?") +
-                      " Columns: " + columns + (header.size() > 20 ? ", …" : ""));
+                      " Columns: " + listed_names(header_, 20));
   }
 }
 
-void Table::choose_targets(const std::vector<std::string>& header, const std::string& file) {
+void Table::choose_targets(const std::string& file) {
   label_ = options_.label;
   targets_ = options_.targets;
   if (!label_.empty() && !targets_.empty()) {
@@ -103,9 +123,9 @@ void Table::choose_targets(const std::vector<std::string>& header, const std::st
                       quoted_name(targets_.front()));
   }
   for (const char* name : {"label", "class"}) {
-    if (label_.empty() && targets_.empty() && has(header, name)) label_ = name;
+    if (label_.empty() && targets_.empty() && has(header_, name)) label_ = name;
   }
-  if (label_.empty() && targets_.empty() && has(header, "target")) targets_ = {"target"};
+  if (label_.empty() && targets_.empty() && has(header_, "target")) targets_ = {"target"};
   if (label_.empty() && targets_.empty()) {
     throw DataError(file +
                     ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
@@ -121,65 +141,62 @@ ColumnUse Table::use_of(const std::string& column) const {
   return ColumnUse::kFeature;
 }
 
-void Table::set_columns(const std::vector<std::string>& header, const std::string& file) {
-  first_file_ = file;
-  header_ = header;
-  std::set<std::string> seen;
-  bool all_numbers = true;
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    if (!is_utf8(header[i]))
-      throw DataError(file + ": the name of column " + std::to_string(i + 1) + " is not UTF-8");
-    if (header[i].empty() && i > 0)
-      throw DataError(file + ": column " + std::to_string(i + 1) + " has no name");
-    if (!seen.insert(header[i]).second)
-      throw DataError(file + ": two columns are called " + quoted_name(header[i]));
-    all_numbers = all_numbers && header[i].find_first_not_of("0123456789+-.eE") == std::string::npos;
+void Table::set_columns(const std::string& file) {
+  check_header(header_, file);
+  check_columns_exist(file);
+  choose_targets(file);
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    columns_.emplace_back(header_[i], use_of(header_[i]), takes_comma_, options_);
+    if (columns_[i].use() == ColumnUse::kFeature) features_.push_back(i);
   }
-  if (all_numbers)
-    throw DataError(file + ": line 1 holds numbers; expected a header, the names of the columns");
-  check_columns_exist(header, file);
-  choose_targets(header, file);
-  for (const std::string& name : header) columns_.emplace_back(name, use_of(name), takes_comma_, options_);
-  if (header.front().empty()) {
+  if (header_.front().empty()) {
     notes_.push_back(file + ": column 1 has no name and is ignored, as row numbers that pandas writes");
   }
-  if (column_for(ColumnUse::kFeature) == nullptr) throw DataError(file + ": has no column of features");
+  if (features_.empty()) throw DataError(file + ": has no column of features");
 }
 
-const TableColumn* Table::column_for(ColumnUse use) const {
-  const auto found =
-      std::ranges::find_if(columns_, [&](const TableColumn& column) { return column.use() == use; });
-  return found == columns_.end() ? nullptr : &*found;
-}
-
-// Ids, dates and free text would become a feature per row, of which a network learns nothing.
-void Table::refuse_names_of_rows(const std::string& name) const {
-  std::string found;
-  for (const TableColumn& column : columns_) {
-    if (!column.names_rows()) continue;
-    found += (found.empty() ? "" : ", ") + quoted_name(column.name()) +
-             (column.holds_dates() ? " (dates, " : " (") + std::to_string(column.categories().size()) +
-             " values, as " + shown_field(column.categories().front()) + ")";
+// Other columns, such as that of the targets, are ignored.
+void Table::set_known_columns(const std::string& file) {
+  for (const std::string& name : header_) columns_.emplace_back(name, ColumnUse::kIgnored, false, options_);
+  std::vector<std::string> missing;
+  for (const FeatureColumn& known : options_.columns) {
+    features_.push_back(place_of(header_, known.name));
+    if (features_.back() == header_.size())
+      missing.push_back(known.name);
+    else
+      columns_[features_.back()] = TableColumn(known, options_);
   }
-  if (found.empty()) return;
-  throw DataError(name + ": these columns tell rows apart instead of describing them: " + found +
-                  ". List them under \"ignore\", or under \"categorical\" if their values are categories");
+  if (missing.empty()) return;
+  const std::string nearest = nearest_name(missing.front(), header_);
+  throw DataError(file + ": has no column " + listed_names(missing) +
+                  ", which the network was trained on; its columns: " + listed_names(header_) +
+                  (nearest.empty() ? "" : "; is " + quoted_name(nearest) + " meant?"));
 }
 
-void Table::note_decimal_commas(const std::string& name) {
-  std::string found;
-  for (const TableColumn& column : columns_) {
-    if (column.has_decimal_comma()) found += (found.empty() ? "" : ", ") + quoted_name(column.name());
-  }
-  if (found.empty() || options_.decimal != DecimalMark::kAuto) return;
-  notes_.push_back(name + ": numbers with a decimal comma are in " + found +
-                   "; \"decimal\": \".\" makes them text");
-}
-
-Part Table::split_part(std::string_view field, const std::string& file, std::size_t line) const {
+Part split_part(std::string_view field, const std::string& file, std::size_t line) {
   if (const std::optional<Part> part = part_called(trim(field))) return *part;
   throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(kSplit) + ": " +
                   quoted_name(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
+}
+
+void Table::add_row(const CsvRows& rows, Part part, const std::string& file) {
+  const std::vector<std::string>& fields = rows.fields();
+  if (fields.size() != header_.size()) {
+    throw DataError(file + ": line " + std::to_string(rows.line()) + ": has " +
+                    counted(fields.size(), "field") + ", the header has " + std::to_string(header_.size()));
+  }
+  std::string refusal;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!columns_[i].add(fields[i], file, rows.line())) refusal = columns_[i].refusal(fields[i]);
+    if (columns_[i].use() == ColumnUse::kSplit) part = split_part(fields[i], file, rows.line());
+  }
+  if (!refusal.empty()) {
+    for (TableColumn& column : columns_) column.keep(parts_.size());
+    refused_.push_back({file + ":" + std::to_string(rows.line()), std::move(refusal)});
+    return;
+  }
+  parts_.push_back(part);
+  if (is_known()) lines_.push_back(rows.line());
 }
 
 void Table::read(InputFile& file, Part part) {
@@ -191,52 +208,67 @@ void Table::read(InputFile& file, Part part) {
     // Between commas, one inside a number is rather that of thousands.
     takes_comma_ = options_.decimal == DecimalMark::kComma ||
                    (options_.decimal == DecimalMark::kAuto && rows.separator() != ',');
-    set_columns(header, file.name());
+    first_file_ = file.name();
+    header_ = std::move(header);
+    is_known() ? set_known_columns(first_file_) : set_columns(first_file_);
   } else if (header != header_) {
     throw DataError(file.name() + ": has other columns than " + first_file_);
   }
-  const std::size_t rows_before = parts_.size();
+  const std::size_t rows_before = parts_.size() + refused_.size();
   while (rows.next()) {
-    const std::vector<std::string>& fields = rows.fields();
-    if (fields.size() != header_.size()) {
-      throw DataError(file.name() + ": line " + std::to_string(rows.line()) + ": has " +
-                      std::to_string(fields.size()) + (fields.size() == 1 ? " field" : " fields") +
-                      ", the header has " + std::to_string(header_.size()));
-    }
-    Part row_part = part;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      columns_[i].add(fields[i], file.name(), rows.line());
-      if (columns_[i].use() == ColumnUse::kSplit) row_part = split_part(fields[i], file.name(), rows.line());
-    }
-    parts_.push_back(row_part);
+    add_row(rows, part, file.name());
     if (parts_.size() % kRowsBetweenChecks == 0) {
       check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), file.name());
     }
   }
-  if (parts_.size() == rows_before) throw DataError(file.name() + ": has a header, but no rows");
+  if (parts_.size() + refused_.size() == rows_before)
+    throw DataError(file.name() + ": has a header, but no rows");
+}
+
+// Refuses ids, dates and free text, which would become a feature per row, of which a network learns nothing.
+void Table::check_features(const std::string& name) {
+  std::string refused, commas;
+  for (const std::size_t i : features_) {
+    const FeatureColumn& feature = columns_[i].feature();
+    if (columns_[i].names_rows()) {
+      refused += (refused.empty() ? "" : ", ") + quoted_name(feature.name) +
+                 (columns_[i].holds_dates() ? " (dates, " : " (") +
+                 std::to_string(feature.categories.size()) + " values, as " +
+                 shown_field(feature.categories.front()) + ")";
+    }
+    if (feature.decimal_comma) commas += (commas.empty() ? "" : ", ") + quoted_name(feature.name);
+  }
+  if (!refused.empty()) {
+    throw DataError(name + ": these columns tell rows apart instead of describing them: " + refused +
+                    ". List them under \"ignore\", or under \"categorical\" if their values are categories");
+  }
+  if (!commas.empty() && options_.decimal == DecimalMark::kAuto) {
+    notes_.push_back(name + ": numbers with a decimal comma are in " + commas +
+                     "; \"decimal\": \".\" makes them text");
+  }
+  for (const std::size_t i : features_) {
+    if (!columns_[i].is_constant()) continue;
+    notes_.push_back(name + ": column " + quoted_name(header_[i]) + " has the same value in all rows");
+  }
 }
 
 DataArrays Table::take_data(const std::string& name) {
   DataArrays data;
   for (TableColumn& column : columns_) column.finish();
-  refuse_names_of_rows(name);
-  note_decimal_commas(name);
+  if (!is_known()) check_features(name);
   std::size_t features = 0;
-  for (const TableColumn& column : columns_) {
-    if (column.use() != ColumnUse::kFeature) continue;
-    data.columns.push_back(
-        {column.name(), column.categories(), column.is_one_hot(), column.has_decimal_comma()});
+  for (const std::size_t i : features_) {
+    data.columns.push_back(columns_[i].feature());
     features += data.columns.back().features();
-    if (column.is_constant()) {
-      notes_.push_back(name + ": column " + quoted_name(column.name()) + " has the same value in all rows");
-    }
   }
   check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
-  if (std::ranges::count(parts_, kTrain) == 0) throw DataError(name + ": has no rows to train on");
-  const TableColumn* label = column_for(ColumnUse::kLabel);
-  if (label != nullptr) data.class_names = label->categories();
+  if (!is_known() && std::ranges::count(parts_, kTrain) == 0)
+    throw DataError(name + ": has no rows to train on");
+  if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
   data.target_names = targets_;
   for (const Part part : {kTrain, kValidation, kTest}) add_part(part, features, data);
+  data.lines = std::move(lines_);
+  data.skipped = std::move(refused_);
   data.notes = std::move(notes_);
   return data;
 }
@@ -248,31 +280,27 @@ void Table::add_part(Part part, std::size_t features, DataArrays& data) const {
   if (rows == 0) return;
   std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
   std::vector<std::int64_t> classes;
-  const TableColumn* label = column_for(ColumnUse::kLabel);
+  std::vector<std::size_t> targets;  // in their order, which need not be that of the columns
+  for (const std::string& target : targets_) targets.push_back(place_of(header_, target));
+  const std::size_t label = place_of(header_, label_);
   float* out = samples.data();
   for (std::size_t row = 0; row < parts_.size(); ++row) {
     if (parts_[row] != part) continue;
-    for (const TableColumn& column : columns_) {
-      if (column.use() != ColumnUse::kFeature) continue;
-      column.write_features(row, out);
-      out += column.is_one_hot() ? column.categories().size() : 1;
+    for (const std::size_t i : features_) {
+      columns_[i].write_features(row, out);
+      out += columns_[i].feature().features();
     }
-    if (label != nullptr) classes.push_back(static_cast<std::int64_t>(label->value(row)));
-    // In the order of the targets, which need not be that of the columns.
-    for (const std::string& target : targets_) {
-      const auto at = static_cast<std::size_t>(std::ranges::find(header_, target) - header_.begin());
-      numbers.push_back(columns_[at].value(row));
-    }
+    if (!label_.empty()) classes.push_back(static_cast<std::int64_t>(columns_[label].value(row)));
+    for (const std::size_t i : targets) numbers.push_back(columns_[i].value(row));
   }
   const std::string name = kNames[part];
   data.arrays.push_back(
       {"x_" + name, {rows, static_cast<std::int64_t>(features)}, std::move(samples), first_file_});
-  if (label != nullptr) {
+  if (!label_.empty())
     data.arrays.push_back({"y_" + name, {rows}, std::move(classes), first_file_});
-  } else {
-    const auto targets = static_cast<std::int64_t>(targets_.size());
-    data.arrays.push_back({"y_" + name, {rows, targets}, std::move(numbers), first_file_});
-  }
+  else if (!targets.empty())
+    data.arrays.push_back(
+        {"y_" + name, {rows, static_cast<std::int64_t>(targets.size())}, std::move(numbers), first_file_});
 }
 
 bool is_table(const fs::path& path, bool tabs) {
@@ -300,7 +328,7 @@ DataArrays read_csv(std::span<const fs::path> paths, const ReadOptions& options)
   std::vector<DataFile> sources;
   for (const fs::path& path : files_in(paths, endings())) {
     InputFile file(path);
-    table.read(file, part_of_file(path));
+    table.read(file, options.columns.empty() ? part_of_file(path) : kTrain);
     sources.push_back({path, file.sha256()});
   }
   DataArrays data = table.take_data(paths.front().string());

@@ -29,6 +29,10 @@ bool is_tsv(const std::filesystem::path& path);
 /// with MissingValues::kMean, refused otherwise; missing targets always are. Options used: those for tables
 /// and for all formats. Throws DataError, naming file, line and column, or ConfigError for a column that is
 /// not there.
+///
+/// With options.columns, those of a table that a network was trained on, the samples have these features, and
+/// no targets; columns are found by name, others are ignored. A row with a category that was not there in
+/// training is in DataArrays::skipped, or has zeros for it, as options.unknown says.
 DataArrays read_csv(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// The same from files that are open, all of the training part.

@@ -31,8 +31,10 @@ bool is_date(const std::string& text) {
   return text.size() <= 48 && std::regex_match(text, form);
 }
 
-}  // namespace
+// A field as a number.
+enum class ParsedNumber { kNumber, kText, kNotFinite };
 
+// Sets `value` unless the field is text or no finite float. One too small for a float is 0.
 ParsedNumber parse_number(std::string_view field, float& value) {
   if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
@@ -51,23 +53,8 @@ ParsedNumber parse_number(std::string_view field, float& value) {
   return std::isfinite(value) ? ParsedNumber::kNumber : ParsedNumber::kNotFinite;
 }
 
-std::string shown_field(std::string_view field) {
-  return quoted_name(field.size() <= kMaxShown ? std::string(field)
-                                               : std::string(field.substr(0, kMaxShown)) + "…");
-}
-
-std::string_view trim(std::string_view field) {
-  while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
-  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
-  return field;
-}
-
-bool is_missing(std::string_view field) {
-  constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?"};
-  if (field.size() > 4) return false;
-  return std::ranges::count(kWords, lower_case(std::string(field))) > 0;
-}
-
+// The same of a number that may have a comma before its fraction, and then no point. Sets `has_comma` if it
+// has one, else leaves it.
 ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma) {
   const std::size_t comma = field.find(',');
   if (comma == std::string_view::npos) return parse_number(field, value);
@@ -79,126 +66,177 @@ ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma)
   return parsed;
 }
 
+// True for an empty field and the usual words for one without a value, in any case.
+bool is_missing(std::string_view field) {
+  constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?"};
+  if (field.size() > 4) return false;
+  return std::ranges::count(kWords, lower_case(std::string(field))) > 0;
+}
+
+}  // namespace
+
+std::string shown_field(std::string_view field) {
+  return quoted_name(field.size() <= kMaxShown ? std::string(field)
+                                               : std::string(field.substr(0, kMaxShown)) + "…");
+}
+
+std::string_view trim(std::string_view field) {
+  while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
+  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
+  return field;
+}
+
 TableColumn::TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options)
-    : name_(std::move(name)), use_(use), options_(options), takes_comma_(takes_comma) {
+    : feature_{.name = std::move(name)}, use_(use), options_(&options), takes_comma_(takes_comma) {
+  is_listed_ = std::ranges::count(options.categorical, feature_.name) > 0;
   if (use_ == ColumnUse::kTarget) kind_ = Kind::kNumbers;
   if (use_ == ColumnUse::kLabel || use_ == ColumnUse::kSplit) kind_ = Kind::kCategories;
-  is_listed_ = std::ranges::count(options.categorical, name_) > 0;
   if (use_ == ColumnUse::kFeature && is_listed_) kind_ = Kind::kCategories;
   words_are_classes_ = use_ == ColumnUse::kLabel && is_listed_;
 }
 
-bool TableColumn::is_one_hot() const {
-  return is_categorical() && use_ == ColumnUse::kFeature && options_.categories == Categories::kOneHot;
+TableColumn::TableColumn(const FeatureColumn& known, const ReadOptions& options)
+    : feature_(known),
+      use_(ColumnUse::kFeature),
+      options_(&options),
+      kind_(known.categories.empty() ? Kind::kNumbers : Kind::kCategories),
+      takes_comma_(known.decimal_comma),
+      is_known_(true) {
+  for (const std::string& category : known.categories) indices_.emplace(category, indices_.size());
 }
 
 void TableColumn::fail(const std::string& problem, const std::string& file, std::size_t line) const {
-  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(name_) + ": " +
+  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(feature_.name) + ": " +
                   problem);
 }
 
-float TableColumn::category(std::string_view field, const std::string& file, std::size_t line) {
-  const auto [found, is_new] = indices_.try_emplace(std::string(field), categories_.size());
-  if (is_new) {
-    if (!is_utf8(field)) fail("is not UTF-8", file, line);
-    const std::size_t most = use_ != ColumnUse::kFeature  ? kMaxClasses
-                             : is_one_hot() && is_listed_ ? kMaxOneHot
-                                                          : kMaxOrdinal;
-    if (categories_.size() == most) {
-      fail("more than " + std::to_string(most) + (use_ == ColumnUse::kFeature ? " categories" : " classes") +
-               "; the first value is " + shown_field(categories_.front()) +
-               (use_ == ColumnUse::kFeature
-                    ? "; a column that only tells rows apart can be listed under \"ignore\""
-                    : "; numbers to be predicted are named by \"target\""),
-           file, line);
-    }
-    categories_.emplace_back(field);
-  }
-  return static_cast<float>(found->second);
+void TableColumn::check_missing(std::string_view field, const std::string& file, std::size_t line) const {
+  const bool is_feature = use_ == ColumnUse::kFeature;
+  if (is_feature && options_->missing == MissingValues::kMean) return;
+  const char* way_on = "";
+  if (is_known_)
+    way_on = "; a network that is to take such rows is trained with \"missing\": \"mean\"";
+  else if (is_feature)
+    way_on = "; with \"missing\": \"mean\" it becomes the column's mean";
+  else if (use_ == ColumnUse::kLabel && !field.empty())
+    way_on = "; if that is the name of a class, list the column under \"categorical\"";
+  fail("the value is missing, as " + shown_field(field) + way_on, file, line);
 }
 
-void TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
-  if (use_ == ColumnUse::kIgnored) return;
+bool TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
+  if (use_ == ColumnUse::kIgnored) return true;
   field = trim(field);
   if (field.empty() || (!words_are_classes_ && is_missing(field))) {
-    if (use_ == ColumnUse::kLabel && !field.empty()) {
-      fail("the value is missing, as " + shown_field(field) +
-               "; if that is the name of a class, list the column under \"categorical\"",
-           file, line);
-    }
-    if (use_ != ColumnUse::kFeature) fail("the value is missing, as " + shown_field(field), file, line);
-    if (options_.missing == MissingValues::kError) {
-      fail("the value is missing, as " + shown_field(field) +
-               "; with \"missing\": \"mean\" it becomes the column's mean",
-           file, line);
-    }
+    check_missing(field, file, line);
     values_.push_back(std::numeric_limits<float>::quiet_NaN());
-    return;
+    return true;
   }
+  if (kind_ != Kind::kCategories && add_number(field, file, line)) return true;
+  return add_category(field, file, line);
+}
+
+// Returns false for text if no value has come before.
+bool TableColumn::add_number(std::string_view field, const std::string& file, std::size_t line) {
   float number = 0;
-  ParsedNumber parsed = ParsedNumber::kText;
-  if (kind_ != Kind::kCategories)
-    parsed = takes_comma_ ? parse_number(field, number, has_comma_) : parse_number(field, number);
+  const ParsedNumber parsed =
+      takes_comma_ ? parse_number(field, number, feature_.decimal_comma) : parse_number(field, number);
   has_point_ = has_point_ || (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos);
-  if (has_point_ && has_comma_) {
+  if (has_point_ && feature_.decimal_comma && !is_known_) {
     fail(
         shown_field(field) +
             ": some numbers of the column have a decimal point, others a comma; \"decimal\" says which it is",
         file, line);
   }
   if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
-  if (kind_ == Kind::kCategories) {
-    values_.push_back(category(field, file, line));
-  } else if (parsed == ParsedNumber::kNumber) {
+  if (kind_ == Kind::kCategories) return false;
+  if (parsed == ParsedNumber::kNumber) {
     values_.push_back(number);
-  } else if (parsed == ParsedNumber::kNotFinite) {
-    fail(shown_field(field) + " is not a finite number of 32 bits", file, line);
-  } else {
-    fail(shown_field(field) + " is not a number" +
-             (use_ == ColumnUse::kTarget
-                  ? "; classes are named by \"label\""
-                  : ", as the values before are; if they are names, list the column under "
-                    "\"categorical\""),
-         file, line);
+    return true;
   }
+  if (is_known_) fail(shown_field(field) + " is not a finite number, as those it was trained on", file, line);
+  if (parsed == ParsedNumber::kNotFinite)
+    fail(shown_field(field) + " is not a finite number of 32 bits", file, line);
+  fail(shown_field(field) + " is not a number" +
+           (use_ == ColumnUse::kTarget
+                ? "; classes are named by \"label\""
+                : ", as the values before are; if they are names, list the column under \"categorical\""),
+       file, line);
 }
 
+bool TableColumn::add_category(std::string_view field, const std::string& file, std::size_t line) {
+  std::vector<std::string>& categories = feature_.categories;
+  if (is_known_) {
+    const auto found = indices_.find(std::string(field));
+    const bool zeros = feature_.one_hot && options_->unknown == UnknownCategory::kZeros;
+    if (found == indices_.end() && !zeros) return false;
+    values_.push_back(found == indices_.end() ? -1.0f : static_cast<float>(found->second));
+    return true;
+  }
+  const auto [found, is_new] = indices_.try_emplace(std::string(field), categories.size());
+  if (is_new) {
+    if (!is_utf8(field)) fail("is not UTF-8", file, line);
+    const bool is_feature = use_ == ColumnUse::kFeature;
+    const std::size_t most =
+        !is_feature ? kMaxClasses
+                    : (options_->categories == Categories::kOneHot && is_listed_ ? kMaxOneHot : kMaxOrdinal);
+    if (categories.size() == most) {
+      fail("more than " + std::to_string(most) + (is_feature ? " categories" : " classes") +
+               "; the first value is " + shown_field(categories.front()) +
+               (is_feature ? "; a column that only tells rows apart can be listed under \"ignore\""
+                           : "; numbers to be predicted are named by \"target\""),
+           file, line);
+    }
+    categories.emplace_back(field);
+  }
+  values_.push_back(static_cast<float>(found->second));
+  return true;
+}
+
+std::string TableColumn::refusal(std::string_view field) const {
+  return "column " + quoted_name(feature_.name) + ": " + shown_field(trim(field)) +
+         " was not there in training; allowed: " + listed_names(feature_.categories);
+}
+
+void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(), rows)); }
+
 void TableColumn::finish() {
-  std::vector<std::size_t> order(categories_.size());
+  if (is_known_ || kind_ != Kind::kCategories) return;
+  feature_.one_hot = use_ == ColumnUse::kFeature && options_->categories == Categories::kOneHot;
+  std::vector<std::string>& categories = feature_.categories;
+  std::vector<std::size_t> order(categories.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const bool whole = std::ranges::all_of(
-      categories_, [](const auto& text) { return number_in<std::int64_t>(text).has_value(); });
+      categories, [](const auto& text) { return number_in<std::int64_t>(text).has_value(); });
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (whole) {
-      const auto left = *number_in<std::int64_t>(categories_[a]),
-                 right = *number_in<std::int64_t>(categories_[b]);
+      const auto left = *number_in<std::int64_t>(categories[a]),
+                 right = *number_in<std::int64_t>(categories[b]);
       if (left != right) return left < right;
     }
-    return categories_[a] < categories_[b];
+    return categories[a] < categories[b];
   });
   std::vector<float> rank(order.size());
   std::vector<std::string> sorted;
   for (std::size_t i = 0; i < order.size(); ++i) {
     rank[order[i]] = static_cast<float>(i);
-    sorted.push_back(std::move(categories_[order[i]]));
+    sorted.push_back(std::move(categories[order[i]]));
   }
-  categories_ = std::move(sorted);
+  categories = std::move(sorted);
   indices_.clear();
-  if (!is_categorical()) return;
   for (float& value : values_) {
     if (!std::isnan(value)) value = rank[static_cast<std::size_t>(value)];
   }
 }
 
 bool TableColumn::holds_dates() const {
-  return !categories_.empty() && std::ranges::all_of(categories_, is_date);
+  return !feature_.categories.empty() && std::ranges::all_of(feature_.categories, is_date);
 }
 
 bool TableColumn::names_rows() const {
-  if (use_ != ColumnUse::kFeature || !is_categorical() || is_listed_) return false;
-  const std::size_t values = categories_.size();
+  if (use_ != ColumnUse::kFeature || is_known_ || is_listed_) return false;
+  const std::size_t values = feature_.categories.size();
   return values > kFewCategories &&
-         (values > values_.size() / 2 || holds_dates() || (is_one_hot() && values > kMaxOneHot));
+         (values > values_.size() / 2 || holds_dates() || (feature_.one_hot && values > kMaxOneHot));
 }
 
 bool TableColumn::is_constant() const {
@@ -215,13 +253,13 @@ std::vector<std::string> FeatureColumn::feature_names() const {
 }
 
 void TableColumn::write_features(std::size_t row, float* out) const {
-  if (!is_one_hot()) {
+  if (!feature_.one_hot) {
     *out = values_[row];
     return;
   }
   const bool missing = std::isnan(values_[row]);
-  std::fill_n(out, categories_.size(), missing ? values_[row] : 0.0f);
-  if (!missing) out[static_cast<std::size_t>(values_[row])] = 1;
+  std::fill_n(out, feature_.categories.size(), missing ? values_[row] : 0.0f);
+  if (values_[row] >= 0) out[static_cast<std::size_t>(values_[row])] = 1;
 }
 
 }  // namespace sweep

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 
 namespace sweep {
 namespace {
@@ -21,6 +22,15 @@ constexpr std::size_t kPieceBytes = 256 * 1024;
 constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kDeflateExpansion = 1032;
+
+// Of a stream, which it leaves at its start.
+std::uint64_t stream_size(std::istream& in, const std::string& name) {
+  in.seekg(0, std::ios::end);
+  const std::streamoff end = in.tellg();
+  in.seekg(0, std::ios::beg);
+  if (!in || end < 0) throw DataError(name + ": cannot be read");
+  return static_cast<std::uint64_t>(end);
+}
 
 }  // namespace
 
@@ -38,52 +48,40 @@ struct InputFile::Inflate {
 
 std::string quoted_name(std::string_view text) { return '"' + std::string(text) + '"'; }
 
-std::ifstream open_data_file(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::status_known(status) || !fs::exists(status)) {
-    throw DataError(path.string() +
-                    ": cannot open: " + std::strerror(error ? error.value() : static_cast<int>(ENOENT)));
-  }
-  // Opening a pipe would wait for a writer.
-  if (!fs::is_regular_file(status)) throw DataError(path.string() + ": is not a regular file");
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
-  return in;
+std::string listed_names(std::span<const std::string> names, std::size_t most) {
+  std::string text;
+  for (const std::string& name : names.first(std::min(names.size(), most)))
+    text += (text.empty() ? "" : ", ") + quoted_name(name);
+  return text + (names.size() > most ? ", …" : "");
 }
 
-std::uint64_t stream_size(std::istream& in, const std::string& name) {
-  in.clear();
-  in.seekg(0, std::ios::end);
-  const std::streamoff end = in.tellg();
-  in.seekg(0, std::ios::beg);
-  if (!in || end < 0) throw DataError(name + ": cannot be read");
-  return static_cast<std::uint64_t>(end);
+std::string without_path(const std::string& message, const fs::path& path) {
+  const std::string start = path.string() + ": ";
+  return message.starts_with(start) ? message.substr(start.size()) : message;
 }
 
 std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_bytes) {
-  std::ifstream in = open_data_file(path);
-  const std::uint64_t size = stream_size(in, path.string());
+  const auto in = open_regular_stream(path);
+  const std::uint64_t size = stream_size(*in, path.string());
   if (size > max_bytes) {
     throw DataError(path.string() + ": has " + std::to_string(size) + " bytes; at most " +
                     std::to_string(max_bytes) + " are allowed");
   }
   std::vector<std::uint8_t> bytes(size);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (static_cast<std::uint64_t>(in.gcount()) != size) throw DataError(path.string() + ": cannot be read");
+  in->read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (static_cast<std::uint64_t>(in->gcount()) != size) throw DataError(path.string() + ": cannot be read");
   return bytes;
 }
 
 std::string file_sha256(const fs::path& path) {
-  std::ifstream in = open_data_file(path);
+  const auto in = open_regular_stream(path);
   Sha256 digest;
-  std::vector<std::uint8_t> piece(256 << 10);
-  while (in) {
-    in.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
-    digest.update(std::span(piece).first(static_cast<std::size_t>(in.gcount())));
+  std::vector<std::uint8_t> piece(kPieceBytes);
+  while (*in) {
+    in->read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+    digest.update(std::span(piece).first(static_cast<std::size_t>(in->gcount())));
   }
-  if (in.bad()) throw DataError(path.string() + ": cannot be read");
+  if (in->bad()) throw DataError(path.string() + ": cannot be read");
   return digest.finish();
 }
 
@@ -133,7 +131,8 @@ const fs::path& only_path(std::span<const fs::path> paths, std::string_view form
   throw DataError(std::string(format) + ": expected one path, found " + std::to_string(paths.size()));
 }
 
-InputFile::InputFile(const fs::path& path) : file_(open_data_file(path)), in_(file_), name_(path.string()) {
+InputFile::InputFile(const fs::path& path)
+    : file_(open_regular_stream(path)), in_(*file_), name_(path.string()) {
   open();
 }
 

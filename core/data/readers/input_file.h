@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <istream>
 #include <memory>
 #include <span>
@@ -18,12 +17,11 @@ namespace sweep {
 
 /// `text` between double quotes, for messages.
 std::string quoted_name(std::string_view text);
+/// The first `most` of `names`, quoted, and "…" if there are more.
+std::string listed_names(std::span<const std::string> names, std::size_t most = 6);
 
-/// Opens a regular file. Throws DataError for anything else, a pipe for example, which would be waited for.
-std::ifstream open_data_file(const std::filesystem::path& path);
-
-/// Size in bytes of an open file; reading goes on at its start.
-std::uint64_t stream_size(std::istream& in, const std::string& name);
+/// `message` without `path` at its beginning: skipped files are listed with their paths.
+std::string without_path(const std::string& message, const std::filesystem::path& path);
 
 /// Returns the bytes of a regular file. Throws DataError if it is larger than `max_bytes` or cannot be read.
 std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path, std::uint64_t max_bytes);
@@ -82,7 +80,7 @@ class InputFile {
   std::size_t read_plain(std::span<std::uint8_t> out);
   std::size_t read_compressed(std::span<std::uint8_t> out);
 
-  std::ifstream file_;
+  std::unique_ptr<std::istream> file_;  // if it was opened here
   std::istream& in_;
   std::string name_;
   std::uint64_t file_bytes_ = 0;

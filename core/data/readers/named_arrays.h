@@ -34,6 +34,7 @@ struct DataArrays {
   std::vector<std::string> class_names = {};   // of targets that are classes; empty: "0", "1", …
   std::vector<std::string> target_names = {};  // of targets that are numbers; empty: those of their array
   std::vector<FeatureColumn> columns = {};     // of a table: what became the features of its samples
+  std::vector<std::size_t> lines = {};  // of a table for a trained network: where each row starts, from 1
   std::shared_ptr<const MappedFile> mapping = nullptr;  // where arrays of the last kind lie
   std::vector<DataFile> files = {};
   std::vector<SkippedFile> skipped = {};  // to be shown: nothing is passed over silently

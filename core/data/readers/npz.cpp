@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/utf8.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/npy.h"
@@ -34,7 +35,7 @@ using ZipMember = std::unique_ptr<zip_file_t, Closer>;
 }
 
 Zip open_archive(const std::filesystem::path& path) {
-  open_data_file(path);  // says why it cannot be read
+  open_regular_file(path);  // says why it cannot be read
   int code = 0;
   Zip zip(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (zip != nullptr) return zip;

@@ -21,57 +21,35 @@ std::size_t usable_cores() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-class Loop {
- public:
-  Loop(std::size_t count, const std::function<void(std::size_t)>& work) : count_(count), work_(work) {}
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
-  ~Loop() {
-    next_ = count_;  // for those that ran when another could not be started
-    join();
-  }
-
-  void start(std::size_t threads) {
-    const BlockSignals block;
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
-  }
-
-  // Waits for the end. Throws the first exception.
-  void finish() {
-    join();
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  void join() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-  }
-
-  void run() {
-    try {
-      for (std::size_t i = next_++; i < count_; i = next_++) work_(i);
-    } catch (...) {
-      next_ = count_;
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-    }
-  }
-
-  const std::size_t count_;
-  const std::function<void(std::size_t)>& work_;
-  std::atomic<std::size_t> next_ = 0;
-  std::mutex mutex_;
-  std::exception_ptr error_;
-  std::vector<std::thread> threads_;
-};
-
 }  // namespace
 
 void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
-  Loop loop(count, work);
-  loop.start(std::min(threads > 0 ? threads : usable_cores(), std::max<std::size_t>(count, 1)));
-  loop.finish();
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr error;  // the first
+  const auto fail = [&] {
+    next = count;
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::current_exception();
+  };
+  const auto run = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      fail();
+    }
+  };
+  {
+    std::vector<std::jthread> running;  // which it waits for
+    const BlockSignals block;
+    try {
+      while (running.size() < std::min(threads > 0 ? threads : usable_cores(), count))
+        running.emplace_back(run);
+    } catch (...) {  // another thread could not be started
+      fail();
+    }
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace sweep

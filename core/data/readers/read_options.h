@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct ReadOptions {
   // Images.
   std::optional<ImageSize> resize{};
   bool grayscale = false;
+  std::filesystem::path cache{};  // the folder of decoded images; empty: none
 
   // Tables, and arrays by name.
   std::string label{};                     // what holds classes
@@ -27,6 +29,8 @@ struct ReadOptions {
   DecimalMark decimal = DecimalMark::kAuto;
   TextEncoding encoding = TextEncoding::kUtf8;
   MissingValues missing = MissingValues::kError;
+  std::vector<FeatureColumn> columns{};  // that a network was trained on; empty: those that are found
+  UnknownCategory unknown = UnknownCategory::kError;  // of these columns
 
   // All formats.
   unsigned threads = 0;  // 0: all cores that the process may use

@@ -25,6 +25,12 @@ std::string Sha256::finish() {
   return hexadecimal(digest);
 }
 
+std::string sha256_of(std::span<const std::uint8_t> bytes) {
+  Sha256 digest;
+  digest.update(bytes);
+  return digest.finish();
+}
+
 std::string hexadecimal(std::span<const std::uint8_t> bytes, std::string_view separator) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

@@ -24,6 +24,9 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
+/// The SHA-256 of `bytes`.
+std::string sha256_of(std::span<const std::uint8_t> bytes);
+
 /// "00 9f": the bytes as hexadecimal numbers with `separator` between them.
 std::string hexadecimal(std::span<const std::uint8_t> bytes, std::string_view separator = "");
 

@@ -1,18 +1,18 @@
 #include "core/data/unlabelled/unlabelled_samples.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/data_format.h"
-#include "core/data/readers/image_folder.h"
+#include "core/data/readers/image_folder/decode_images.h"
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
-#include "core/data/unlabelled/table_features.h"
 
 namespace sweep {
 namespace {
@@ -24,20 +24,6 @@ constexpr std::size_t kPicturesAtOnce = 512;
 bool starts_picture(const fs::path& path) {
   const std::string start = first_bytes(path, 18);
   return starts_image({reinterpret_cast<const std::uint8_t*>(start.data()), start.size()});
-}
-
-// The format of arrays that a file is in, or nullptr.
-const DataFormat* array_format(const fs::path& path) {
-  const DataFormat* format = recognise_format(data_formats(), path);
-  return format == nullptr || format->is_table ? nullptr : format;
-}
-
-void fill_missing(std::vector<float>& values, const SampleFormat& format) {
-  if (format.fill_values.empty()) return;
-  const std::size_t plane = element_count(format.shape) / format.fill_values.size();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) values[i] = format.fill_values[i / plane % format.fill_values.size()];
-  }
 }
 
 // A network gets byte / 255, but floats as they are: a conversion would have to guess their scale.
@@ -63,28 +49,29 @@ std::string why_no_pictures(const SampleFormat& format) {
   return samples + " of float32, whose scale a picture does not have; give an array of float32";
 }
 
-void read_array(const fs::path& path, const DataFormat& array, const SampleFormat& format,
-                const TakeSamples& take) {
-  const MissingValues missing = format.fill_values.empty() ? MissingValues::kError : MissingValues::kMean;
+// Takes the samples of a file in the format `row`.
+void read_samples(const fs::path& path, const DataFormat& row, const SampleFormat& format,
+                  const TakeSamples& take, const std::function<void(SkippedFile)>& skip) {
+  ReadOptions options;
+  options.missing = format.fill_values.empty() ? MissingValues::kError : MissingValues::kMean;
+  options.columns = format.columns;
+  options.encoding = format.encoding;
+  options.unknown = format.unknown;
+  DataArrays data = row.read(std::span(&path, 1), options);
+  const bool all_refused = data.arrays.empty() && !data.skipped.empty();
+  for (SkippedFile& refused : data.skipped) skip(std::move(refused));
+  if (all_refused) return;
   SampleArray samples =
-      samples_from_arrays(array.read(std::span(&path, 1), {}).arrays, missing, format.shape, path.string());
+      samples_from_arrays(std::move(data.arrays), options.missing, format.shape, path.string());
   check_type(samples.index() == 0, format, path.string());
-  if (auto* floats = std::get_if<1>(&samples)) fill_missing(floats->edit(), format);
+  if (auto* floats = std::get_if<1>(&samples); floats != nullptr && !format.fill_values.empty())
+    fill_missing(floats->edit(), format.shape, format.fill_values);
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < value_count(samples) / element_count(format.shape); ++i)
-    names.push_back(path.string() + "[" + std::to_string(i) + "]");
+  for (std::size_t i = 0; i < value_count(samples) / element_count(format.shape); ++i) {
+    names.push_back(path.string() + (data.lines.empty() ? "[" + std::to_string(i) + "]"
+                                                        : ":" + std::to_string(data.lines[i])));
+  }
   take(std::move(samples), std::move(names));
-}
-
-void read_table(const fs::path& path, const SampleFormat& format, const TakeSamples& take,
-                const std::function<void(SkippedFile)>& skip) {
-  InputFile file(path);
-  TableFeatures features = read_table_features(file, format);
-  for (RefusedRow& row : features.refused)
-    skip({path.string() + ":" + std::to_string(row.line), std::move(row.reason)});
-  std::vector<std::string> names;
-  for (const std::size_t line : features.lines) names.push_back(path.string() + ":" + std::to_string(line));
-  if (!names.empty()) take(std::move(features.values), std::move(names));
 }
 
 // What files a network with such samples can be given.
@@ -100,10 +87,12 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
-  open_data_file(path);  // says why it cannot be read
-  if (const DataFormat* array = array_format(path)) return read_array(path, *array, format, take);
-  if (starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
-  if (!format.columns.empty()) return read_table(path, format, take, skip);
+  open_regular_file(path);  // says why it cannot be read
+  const DataFormat* row = recognise_format(data_formats(), path);
+  const bool is_array = row != nullptr && !row->is_table;
+  if (!is_array && starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
+  if (!is_array && !format.columns.empty()) row = &require_format(data_formats(), "csv");
+  if (is_array || !format.columns.empty()) return read_samples(path, *row, format, take, skip);
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
 }
 
@@ -130,15 +119,10 @@ class Pictures {
     const std::vector<DecodedFile> files = decode_images(entries_, options_, *options_.resize, pixels, {});
     std::vector<std::string> names;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!files[i].problem.empty()) {
+      if (files[i].problem.empty())
+        names.push_back(entries_[i].path.string());
+      else
         skip_({entries_[i].path, files[i].problem});
-        continue;
-      }
-      // Closes the gaps that skipped files leave.
-      const auto from = pixels.begin() + static_cast<std::ptrdiff_t>(i * sample_bytes_);
-      std::copy_n(from, sample_bytes_,
-                  pixels.begin() + static_cast<std::ptrdiff_t>(names.size() * sample_bytes_));
-      names.push_back(entries_[i].path.string());
     }
     pixels.resize(names.size() * sample_bytes_);
     entries_.clear();
@@ -167,11 +151,6 @@ std::vector<fs::path> expanded(const fs::path& path) {
   }
   std::sort(files.begin(), files.end());
   return files;
-}
-
-std::string without_path(const std::string& message, const fs::path& path) {
-  const std::string start = path.string() + ": ";
-  return message.starts_with(start) ? message.substr(start.size()) : message;
 }
 
 }  // namespace

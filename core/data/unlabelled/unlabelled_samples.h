@@ -20,10 +20,9 @@ using TakeSamples = std::function<void(SampleArray values, std::vector<std::stri
 /// memory. What a file holds is told by its content, not by its name:
 /// - JPEG, PNG, WebP: a sample of format.shape, resized to it and grayscaled if it has one
 ///   channel, as the pictures of an image folder are; only for bytes of 1 or 3 channels;
-/// - CSV and TSV, plain or compressed: see read_table_features();
+/// - CSV and TSV, plain or compressed, with the columns of `format`: see read_csv();
 /// - other formats of data sets, such as .npy, .npz, safetensors and IDX images: see samples_from_arrays().
-/// Bytes
-///   are for a network that was trained on bytes, other numbers for one that was trained on floats.
+///   Bytes are for a network that was trained on bytes, other numbers for one that was trained on floats.
 /// A folder means the files in it and below, sorted by name, without hidden ones. A file that cannot be
 /// read, or that holds other samples than format.shape, is passed to `skip` with the reason. Not thread-safe;
 /// pictures are decoded on `threads` threads (0: all cores).

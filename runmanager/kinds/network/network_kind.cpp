@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/file.h"
-#include "core/data/dataset_remarks.h"
+#include "core/data/dataset_summary.h"
 #include "core/data/sample_format.h"
 #include "core/engine/stages.h"
 #include "runmanager/config/metrics.h"

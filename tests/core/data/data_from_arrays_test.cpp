@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/data/readers/npy.h"
-#include "core/data/readers/npz.h"
 #include "tests/support/array_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
@@ -204,17 +203,6 @@ TEST(ReadNpyFiles, ReadsAFolderOfArrays) {
   const Dataset data = data_from_arrays(read_npy_files(std::span(&path, 1), {}), {}, "FOLDER");
   EXPECT_THAT(data.train.labels(), ElementsAre(1, 0));
   ASSERT_EQ(data.files.size(), 2u);
-  EXPECT_EQ(data.files[0].sha256.size(), 64u);
-}
-
-TEST(ReadNpz, ReadsAnArchive) {
-  const TemporaryDirectory directory;
-  const fs::path path = directory.write(
-      "set.npz", test::zip_file({{"x.npy", npy_file("<f4", "(2, 1)", bytes_of<float>({1, 2})), true},
-                                 {"y.npy", npy_file("<f4", "(2,)", bytes_of<float>({1, 0})), true}}));
-  EXPECT_TRUE(is_npz(path));
-  const Dataset data = data_from_arrays(read_npz(std::span(&path, 1), {}), {}, "ARCHIVE");
-  EXPECT_THAT(data.train.numbers(), ElementsAre(1, 0));
   EXPECT_EQ(data.files[0].sha256.size(), 64u);
 }
 

@@ -171,26 +171,6 @@ TEST_F(LoadDataset, ChecksTheNormalisation) {
   EXPECT_THAT(transform_error({{NAN}, {1}}), HasSubstr("mean must be a finite number"));
 }
 
-TEST_F(LoadDataset, NamesTheFileThatIsWrong) {
-  directory_.write("t10k-images-idx3-ubyte.gz", gzip(idx({7, 3, 2}, some_bytes(42))).substr(0, 30));
-  EXPECT_EQ(load_error(),
-            file("t10k-images-idx3-ubyte.gz") + ": the compressed data is cut short after 30 bytes");
-  write_set(directory_.path());
-  directory_.write("train-images-idx3-ubyte",
-                   "\x7f"
-                   "ELF, by mistake");
-  EXPECT_THAT(load_error(), StartsWith(file("train-images-idx3-ubyte") + ": not an IDX file"));
-  write_set(directory_.path());
-  directory_.write("train-labels-idx1-ubyte.gz", "");
-  EXPECT_THAT(load_error(), StartsWith(file("train-labels-idx1-ubyte.gz") + ": is empty"));
-}
-
-TEST_F(LoadDataset, CountsImagesAndLabels) {
-  directory_.write("train-labels-idx1-ubyte.gz", gzip(idx({19}, labels_of(19, 3))));
-  EXPECT_EQ(load_error(), file("train-images-idx3-ubyte") + ": holds 20 samples, but " +
-                              file("train-labels-idx1-ubyte.gz") + " holds 19 targets");
-}
-
 TEST_F(LoadDataset, WantsBothFilesOfAPart) {
   remove("t10k-labels-idx1-ubyte");
   EXPECT_THAT(load_error(), HasSubstr(": has no t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte.gz"));
@@ -225,15 +205,6 @@ TEST_F(LoadDataset, FindsLabelsOutOfRangeAndForeignFilesInAKnownSet) {
   EXPECT_THAT(
       message_of<DataError>([&] { load_dataset(wanted); }),
       HasSubstr("train-labels-idx1-ubyte.gz: label 12 of sample 19 (from 0) is out of range: 0 to 9"));
-}
-
-TEST_F(LoadDataset, RefusesAnUnknownFormat) {
-  DatasetSpec wanted = spec();
-  wanted.format = "idex";
-  EXPECT_EQ(message_of<ConfigError>([&] { load_dataset(wanted); }),
-            "unknown data set format \"idex\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", "
-            "\"npz\", \"safetensors\", "
-            "\"image_folder\", \"csv\", \"tsv\". Did you mean \"idx\"?");
 }
 
 TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {

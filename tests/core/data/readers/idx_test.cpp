@@ -127,17 +127,6 @@ TEST(ReadIdx, TakesNoMemoryForAnImpossibleHeader) {
   EXPECT_THAT(parse_error(gzip(idx({0xffffffff, 0xffffffff, 1}, "abc")), 3), HasSubstr("is cut short"));
 }
 
-TEST(ReadIdx, RefusesAFileCutAnywhere) {
-  const std::string plain = idx({7, 5, 3}, some_bytes(105));
-  for (const std::string& file : {plain, gzip(plain)}) {
-    for (std::size_t cut = 0; cut < file.size(); ++cut) {
-      SCOPED_TRACE(cut);
-      EXPECT_THROW(parse(file.substr(0, cut), 3), DataError);
-    }
-    EXPECT_NO_THROW(parse(file, 3));
-  }
-}
-
 TEST(ReadIdx, FindsEveryFlippedByteOfCompressedData) {
   const std::string plain = idx({7, 5, 3}, some_bytes(105));
   const std::string file = gzip(plain);
@@ -154,17 +143,6 @@ TEST(ReadIdx, FindsEveryFlippedByteOfCompressedData) {
         EXPECT_LE(i, 10u);
       } catch (const DataError&) {
       }
-    }
-  }
-}
-
-TEST(ReadIdx, NeverCrashesOnFlippedBytesOfThePlainFile) {
-  const std::string plain = idx({7, 5, 3}, some_bytes(105));
-  for (std::size_t i = 0; i < 16; ++i) {  // A flipped pixel cannot be seen; every byte of the header can.
-    for (int mask = 1; mask < 256; ++mask) {
-      std::string damaged = plain;
-      damaged[i] = static_cast<char>(damaged[i] ^ mask);
-      EXPECT_THROW(parse(damaged, 3), DataError) << "byte " << i << " mask " << mask;
     }
   }
 }

@@ -1,5 +1,5 @@
 // A folder per class: what is read, in which order, and what becomes of files that are no images.
-#include "core/data/readers/image_folder.h"
+#include "core/data/readers/image_folder/image_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
+#include "core/data/readers/image_folder/scan.h"
 #include "tests/support/image_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"

@@ -2,15 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "core/base/error.h"
-#include "core/data/readers/input_file.h"
-#include "core/data/readers/npy.h"
-#include "core/data/readers/npz.h"
+#include "tests/fuzz/file_readers.h"
 #include "tests/support/array_files.h"
 #include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {
@@ -22,17 +17,10 @@ using test::zip_file;
 using testing::HasSubstr;
 
 std::string npy_error(const std::string& content) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
-  return message_of<DataError>([&] { read_npy(source_of(file)); });
+  return message_of<DataError>([&] { test::file_reader("npy").read(content); });
 }
-
 std::string npz_error(const std::string& content) {
-  const test::TemporaryDirectory folder;
-  const std::filesystem::path file = folder.write("x.npz", content);
-  const std::string path = file.string();
-  const std::string message = message_of<DataError>([&] { read_npz(std::span(&file, 1), {}); });
-  return message.starts_with(path) ? "FILE" + message.substr(path.size()) : message;
+  return message_of<DataError>([&] { test::file_reader("npz").read(content); });
 }
 
 TEST(MalformedNpy, RefusesPythonObjects) {
@@ -52,21 +40,9 @@ TEST(MalformedNpy, RefusesOtherTypes) {
   EXPECT_THAT(npy_error(fields), HasSubstr("holds structures with fields"));
 }
 
-TEST(MalformedNpy, RefusesFilesCutShortAnywhere) {
-  const std::string file = npy_file("<f4", "(2, 2)", bytes_of<float>({1, 2, 3, 4}));
-  for (std::size_t size = 0; size < file.size(); ++size) {
-    EXPECT_THAT(npy_error(file.substr(0, size)), testing::StartsWith("FILE: ")) << size;
-  }
-  EXPECT_EQ(npy_error(file.substr(0, file.size() - 1)),
-            "FILE: is cut short: its header promises [2, 2] = 4 values of 4 bytes");
-}
-
-TEST(MalformedNpy, RefusesTrailingBytes) {
-  EXPECT_EQ(npy_error(npy_file("<f4", "(1,)", bytes_of<float>({1, 2}))),
-            "FILE: is too long: more follows the 1 values of its header");
-}
-
 TEST(MalformedNpy, RefusesShapesThatTheFileCannotHold) {
+  EXPECT_EQ(npy_error(npy_file("<f4", "(2, 2)", "123456789012345")),
+            "FILE: is cut short: its header promises [2, 2] = 4 values of 4 bytes");
   EXPECT_THAT(npy_error(npy_file("<f4", "(1000000000000,)", "abcd")),
               HasSubstr("which a file of this size cannot hold"));
   EXPECT_THAT(npy_error(npy_file("<f4", "(4294967296, 4294967296, 16)", "abcd")),
@@ -100,34 +76,10 @@ TEST(MalformedNpy, RefusesNumbersThatDoNotFit) {
   EXPECT_THAT(npy_error(npy_file("<u8", "(1,)", std::string(8, '\xff'))), HasSubstr("more than 63 bits"));
 }
 
-TEST(MalformedNpz, RefusesArchivesCutShortAnywhere) {
-  const std::string file = zip_file({{"x.npy", npy_file("<f4", "(1,)", "abcd"), true}});
-  for (std::size_t size = 0; size < file.size(); ++size) {
-    EXPECT_THAT(npz_error(file.substr(0, size)), testing::StartsWith("FILE: ")) << size;
-  }
-}
-
-TEST(MalformedNpz, RefusesOrReadsFlippedBytes) {
-  std::string file = zip_file({{"x.npy", npy_file("|u1", "(4,)", "abcd"), false}});
-  // Times and versions do not matter; all else is found, or gives another array, but no crash.
-  for (std::size_t i = 0; i < file.size(); ++i) {
-    std::string flipped = file;
-    flipped[i] = static_cast<char>(flipped[i] ^ 0xff);
-    const test::TemporaryDirectory folder;
-    try {
-      const std::filesystem::path path = folder.write("x.npz", flipped);
-      read_npz(std::span(&path, 1), {});
-    } catch (const DataError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("x.npz: ")) << i;
-    }
-  }
-  file[file.find("abcd")] = 'z';
-  EXPECT_EQ(npz_error(file), "FILE: x.npy: the archive is damaged or cut short: CRC error");
-}
-
 TEST(MalformedNpz, RefusesADirectoryThatLies) {
   const std::string npy = npy_file("|u1", "(4,)", "abcd");
-  EXPECT_THAT(npz_error(zip_file({{"x.npy", npy, true}}, 1)), HasSubstr("CRC error"));
+  EXPECT_EQ(npz_error(zip_file({{"x.npy", npy, true}}, 1)),
+            "FILE: x.npy: the archive is damaged or cut short: CRC error");
   EXPECT_THAT(npz_error(zip_file({{"x.npy", npy, true}}, 0, 1)), HasSubstr("is shorter than the directory"));
   EXPECT_THAT(npz_error(zip_file({{"x.npy", npy, false}}, 0, 1)), HasSubstr("a stored member has two sizes"));
 }

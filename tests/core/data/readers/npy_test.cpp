@@ -108,7 +108,9 @@ TEST(ReadNpz, ReadsStoredAndDeflatedMembers) {
   const auto path =
       folder.write("x.npz", test::zip_file({{"x.npy", npy_file("<f4", "(500, 100)", bytes_of(values)), true},
                                             {"y.npy", npy_file("|u1", "(2,)", "ab"), false}}));
-  const std::vector<NamedArray> arrays = read_npz(std::span(&path, 1), {}).arrays;
+  const DataArrays data = read_npz(std::span(&path, 1), {});
+  const std::vector<NamedArray>& arrays = data.arrays;
+  EXPECT_EQ(data.files.at(0).sha256.size(), 64u);
   ASSERT_EQ(arrays.size(), 2u);
   EXPECT_EQ(arrays[0].name, "x");
   EXPECT_EQ(floats(arrays[0]), values);

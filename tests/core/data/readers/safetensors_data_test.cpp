@@ -109,17 +109,11 @@ TEST(SafetensorsData, TakesTensorsInTheOrderOfTheirData) {
   EXPECT_THAT(std::get<std::vector<std::uint8_t>>(arrays[1].values), ElementsAre('c'));
 }
 
-TEST(SafetensorsData, RefusesFilesCutShortAnywhere) {
-  const std::string file = file_of({{"x", "F32", "[2]", "12345678"}, {"y", "U8", "[2]", "ab"}});
-  EXPECT_EQ(parse(file).size(), 2u);
-  for (std::size_t size = 0; size < file.size(); ++size)
-    EXPECT_THAT(error_of(file.substr(0, size)), testing::StartsWith("FILE: ")) << size;
-  EXPECT_EQ(error_of(file.substr(0, file.size() - 1)),
-            "FILE: tensor \"y\": is cut short: its header promises [2] = 2 values of 1 bytes");
-  EXPECT_EQ(error_of(file + "x"), "FILE: is too long: more follows the last tensor's data");
-}
-
 TEST(SafetensorsData, SaysWhatIsWrong) {
+  const std::string two = file_of({{"x", "F32", "[2]", "12345678"}, {"y", "U8", "[2]", "ab"}});
+  EXPECT_EQ(error_of(two.substr(0, two.size() - 1)),
+            "FILE: tensor \"y\": is cut short: its header promises [2] = 2 values of 1 bytes");
+  EXPECT_EQ(error_of(two + "x"), "FILE: is too long: more follows the last tensor's data");
   EXPECT_THAT(
       error_of(file_of({{"x", "F8_E4M3", "[1]", "a"}})),
       HasSubstr(R"(FILE: tensor "x": its dtype is "F8_E4M3"; F32, F64, F16, BF16, BOOL, U8, U16, U32, )"

@@ -74,8 +74,7 @@ TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   folder.write("3.png", test::png_file(test::flat_pixels(2, 2, {4})));
   folder.write("4.idx", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\2\0\0\0\2\5\5\5\5", 20));
   const std::string header = R"({"x":{"dtype":"U8","shape":[1,1,2,2],"data_offsets":[0,4]}})";
-  folder.write("5.st",
-               std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "\6\6\6\6");
+  folder.write("5.st", test::safetensors_file(header, "\6\6\6\6"));
   const Outcome outcome =
       read({folder / "1.png", folder / "2.npy", folder / "3.png", folder / "4.idx", folder / "5.st"}, gray(2),
            folder.path());
@@ -127,6 +126,21 @@ TEST(UnlabelledSamples, NeverChangeTheirScale) {
   const Outcome floats = read({folder / "u.npy", folder / "f.npy"}, format, folder.path());
   EXPECT_THAT(floats.names, ElementsAre("f.npy[0]"));
   EXPECT_THAT(floats.skipped, ElementsAre(HasSubstr("u.npy: holds bytes (uint8)")));
+}
+
+TEST(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
+  const test::TemporaryDirectory folder;
+  folder.write("test.csv", "colour,size\nred,1\n?,NA\ngreen,5\nblue,2\n");
+  folder.write("none.csv", "colour,size\ngreen,5\n");
+  SampleFormat format;
+  format.shape = {3};
+  format.columns = {{"size", {}, false}, {"colour", {"blue", "red"}, true}};
+  format.fill_values = {3, 0.25f, 0.75f};
+  const Outcome outcome = read({folder / "test.csv", folder / "none.csv"}, format, folder.path());
+  EXPECT_THAT(outcome.names, ElementsAre("test.csv:2", "test.csv:3", "test.csv:5"));
+  EXPECT_THAT(outcome.values, ElementsAre(1, 0, 1, 3, 0.25f, 0.75f, 2, 1, 0));
+  EXPECT_THAT(outcome.skipped, ElementsAre(HasSubstr("test.csv:4: column \"colour\": \"green\" was not"),
+                                           HasSubstr("none.csv:2: column")));
 }
 
 TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {

@@ -1,4 +1,4 @@
-#include "core/data/cache/cache_folder.h"
+#include "core/data/cache_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+#include "core/data/readers/image_folder/scan.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "core/data/readers/image_folder.h"
+#include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 
 namespace sweep {
@@ -189,26 +191,28 @@ ImageFolder scan_image_folder(const fs::path& path) {
   if (!fs::is_directory(path, error)) throw DataError(path.string() + ": is not a folder");
   const std::vector<std::string> folders = folders_in(path);
   ImageFolder folder;
+  const auto add_part = [&](const std::string& part, const fs::path& directory) {
+    if (std::ranges::count(folder.parts, part, &ImagePart::name) > 0)
+      throw DataError(directory.string() + ": another folder stands for " + quoted_name(part) + ", too");
+    folder.parts.push_back({part, scan_part(directory, folder.class_names, folder.skipped)});
+  };
   if (folders.empty() || !is_divided(folders)) {
-    folder.train = scan_part(path, folder.class_names, folder.skipped);
+    add_part("train", path);
     return folder;
   }
   // The training part comes first: it says which classes there are.
-  for (const std::string_view part : {"train", "validation", "test"}) {
-    bool found = false;
-    for (const std::string& name : folders) {
-      if (part_name(name) != part) continue;
-      if (std::exchange(found, true)) {
-        throw DataError((path / name).string() + ": another folder stands for " + quoted_name(part) +
-                        ", too");
-      }
-      std::vector<ImageEntry> entries = scan_part(path / name, folder.class_names, folder.skipped);
-      if (part == "train") folder.train = std::move(entries);
-      if (part == "validation") folder.validation = std::move(entries);
-      if (part == "test") folder.test = std::move(entries);
-    }
+  for (const char* part : {"train", "validation", "test"}) {
+    for (const std::string& name : folders)
+      if (part_name(name) == part) add_part(part, path / name);
   }
   return folder;
+}
+
+std::string relative_name(const fs::path& root, const fs::path& path) {
+  std::string_view name(path.native());
+  name.remove_prefix(root.native().size());
+  name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
+  return std::string(name);
 }
 
 }  // namespace sweep

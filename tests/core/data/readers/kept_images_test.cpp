@@ -1,5 +1,5 @@
 // Decoded images that are kept: the same data set as decoding gives, and never that of another folder.
-#include "core/data/cache/cached_images.h"
+#include "core/data/readers/image_folder/image_folder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/base/file.h"
-#include "core/data/readers/image_folder.h"
+#include "core/base/mapped_file.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temporary_directory.h"
 
@@ -30,13 +30,12 @@ const NamedArray& array(const DataArrays& data, const std::string& name) {
   return *std::ranges::find(data.arrays, name, &NamedArray::name);
 }
 std::vector<std::uint8_t> bytes_of(const DataArrays& data, const std::string& name) {
-  const ArrayValues& values = array(data, name).values;
-  if (const auto* owned = std::get_if<std::vector<std::uint8_t>>(&values)) return *owned;
-  const auto& mapped = std::get<MaybeOwnedArray<std::uint8_t>>(values);
+  const auto& mapped = std::get<MaybeOwnedArray<std::uint8_t>>(array(data, name).values);
   return {mapped.begin(), mapped.end()};
 }
-bool is_mapped(const DataArrays& data) {
-  return std::holds_alternative<MaybeOwnedArray<std::uint8_t>>(array(data, "x_train").values);
+std::uint64_t inode(const fs::path& path) {
+  struct stat file {};
+  return ::stat(path.c_str(), &file) == 0 ? file.st_ino : 0;
 }
 
 class CachedImages : public testing::Test {
@@ -60,22 +59,21 @@ class CachedImages : public testing::Test {
   }
   DataArrays read_at_once(ReadOptions options = {}) {
     options.grayscale = true;
-    decoded_ = false;
+    options.cache = cache_;
     const std::vector<std::uint64_t> before = inodes();
-    DataArrays data = read_cached_image_folder(std::span(&images_, 1), options, cache_);
+    DataArrays data = read_image_folder(std::span(&images_, 1), options);
     decoded_ = inodes() != before || before.empty();
     return data;
   }
-  // Whether the images came from the cache, and lie in its file.
-  bool is_kept(const DataArrays& data) const { return !decoded_ && is_mapped(data); }
+  // Whether the images lie in the only kept file.
+  bool is_mapped(const DataArrays& data) const {
+    return kept().size() == 1 &&
+           inode("/proc/self/fd/" + std::to_string(data.mapping->fd())) == inode(kept().at(0));
+  }
   // Every decoding writes a new file.
   std::vector<std::uint64_t> inodes() const {
     std::vector<std::uint64_t> all;
-    for (const fs::path& path : kept()) {
-      struct stat file {};
-      ::stat(path.c_str(), &file);
-      all.push_back(file.st_ino);
-    }
+    for (const fs::path& path : kept()) all.push_back(inode(path));
     std::ranges::sort(all);
     return all;
   }
@@ -100,7 +98,8 @@ TEST_F(CachedImages, AreWhatDecodingGives) {
   EXPECT_TRUE(decoded_);
   EXPECT_TRUE(is_mapped(first)) << "decoded to the file, and read from there";
   const DataArrays second = read();
-  EXPECT_TRUE(is_kept(second));
+  EXPECT_FALSE(decoded_);
+  EXPECT_TRUE(is_mapped(second));
   EXPECT_THAT(kept(), SizeIs(1));
   for (const DataArrays* data : {&first, &second}) {
     ASSERT_EQ(data->arrays.size(), expected.arrays.size());
@@ -122,7 +121,8 @@ TEST_F(CachedImages, AreWhatDecodingGives) {
 
 TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   read();
-  EXPECT_TRUE(is_kept(read()));
+  read();
+  EXPECT_FALSE(decoded_);
   // Other content of the same size, with the old time of modification.
   struct stat before {};
   const fs::path file = images_ / "train/dog/a.png";
@@ -132,17 +132,22 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   const timespec times[] = {before.st_atim, before.st_mtim};
   ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
   DataArrays data = read();
-  EXPECT_FALSE(is_kept(data));
+  EXPECT_TRUE(decoded_);
   EXPECT_THAT(bytes_of(data, "x_train"), testing::Contains(7));
-  EXPECT_TRUE(is_kept(read()));
+  read();
+  EXPECT_FALSE(decoded_);
 
   fs::rename(images_ / "train/dog/b.png", images_ / "train/dog/c.png");
-  EXPECT_FALSE(is_kept(read()));
+  read();
+  EXPECT_TRUE(decoded_);
   write("train/cat/new.png", 8);
   EXPECT_EQ(array(read(), "y_train").shape.front(), 5);
-  EXPECT_FALSE(is_kept(read({.resize = ImageSize{4, 4}})));
-  EXPECT_TRUE(is_kept(read({.resize = ImageSize{4, 4}})));
-  EXPECT_TRUE(is_kept(read()));
+  read({.resize = ImageSize{4, 4}});
+  EXPECT_TRUE(decoded_);
+  read({.resize = ImageSize{4, 4}});
+  EXPECT_FALSE(decoded_);
+  read();
+  EXPECT_FALSE(decoded_);
 }
 
 TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
@@ -160,7 +165,7 @@ TEST_F(CachedImages, OneFolderIsKeptOnceHoweverItsPathIsWritten) {
        {folder_ / "link", folder_ / "images/", folder_ / "images/../link/.", fs::relative(plain)}) {
     images_ = path;
     const DataArrays data = read();
-    EXPECT_TRUE(is_kept(data)) << path;
+    EXPECT_FALSE(decoded_) << path;
     // Paths are told as they were asked for.
     EXPECT_EQ(data.files.at(0).path, path);
     ASSERT_THAT(data.skipped, SizeIs(1));
@@ -182,7 +187,7 @@ TEST_F(CachedImages, AreDecodedInPiecesOfABoundedSize) {
   }
   ReadOptions options{.resize = ImageSize{1024, 1024}};
   const DataArrays found = read(options), again = read(options);
-  EXPECT_TRUE(is_kept(again));
+  EXPECT_FALSE(decoded_);
   options.grayscale = true;
   const DataArrays expected = read_image_folder(std::span(&images_, 1), options);
   EXPECT_TRUE(array(found, "y_train").values == array(expected, "y_train").values);
@@ -197,11 +202,12 @@ TEST_F(CachedImages, DamageIsDetectedAndDecodedAgain) {
   read();
   const fs::path file = kept().at(0);
   const std::string right = read_file(file);
-  ASSERT_TRUE(is_kept(read()));
+  read();
+  ASSERT_FALSE(decoded_);
   const auto is_refused = [&](const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
     const DataArrays data = read();
-    return !is_kept(data) && array(data, "y_train").shape.front() == 4 && read_file(file) == right;
+    return decoded_ && array(data, "y_train").shape.front() == 4 && read_file(file) == right;
   };
   ASSERT_NE(right.find("{\"class_names\""), std::string::npos);
   // The header's length, its padding, the key, a shape, the digest, and both ends of the description.

@@ -1,0 +1,92 @@
+// Rows of a new table become the features that a network was trained on.
+#include "core/data/readers/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/base/error.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using test::message_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsNan;
+
+ReadOptions three_columns() {
+  return {
+      .columns = {{"size", {}, false}, {"colour", {"blue", "red"}, true}, {"grade", {"a", "b", "c"}, false}}};
+}
+
+DataArrays read(const std::string& text, const ReadOptions& options = three_columns()) {
+  std::istringstream in(text);
+  InputFile file(in, "new.csv");
+  InputFile* files[] = {&file};
+  return read_csv_files(files, options);
+}
+
+std::vector<float> values(const DataArrays& data) {
+  return std::get<std::vector<float>>(data.arrays.at(0).values);
+}
+
+std::string refused(const std::string& text) {
+  return message_of<DataError>([&] { read(text); });
+}
+
+TEST(KnownColumns, AreFoundByNameInAnyOrderAndWithoutTargets) {
+  const DataArrays features = read("id,grade, colour ,size,label\n7,c,red,1.5,no\n\"8\",a,blue,-2,yes\n");
+  EXPECT_THAT(values(features), ElementsAre(1.5f, 0, 1, 2, -2, 1, 0, 0));
+  EXPECT_THAT(features.lines, ElementsAre(2u, 3u));
+  EXPECT_THAT(values(read("size\tcolour\tgrade\n1\tblue\tb\n")), ElementsAre(1, 1, 0, 1));
+}
+
+TEST(KnownColumns, AreNanWhereTheyAreMissing) {
+  EXPECT_THAT(refused("size,colour,grade\n1,NA,a\n"),
+              HasSubstr("new.csv: line 2, column \"colour\": the value is missing, as \"NA\""));
+  ReadOptions options = three_columns();
+  options.missing = MissingValues::kMean;
+  EXPECT_THAT(values(read("size,colour,grade\n,?,a\n1,red,NA\n", options)),
+              ElementsAre(IsNan(), IsNan(), IsNan(), 0, 1, 0, 1, IsNan()));
+}
+
+TEST(KnownColumns, RefuseOnlyTheRowOfAnUnknownCategory) {
+  const std::string table = "size,colour,grade\n1,red,a\n2,purple,a\n3,blue,b\n";
+  const DataArrays features = read(table);
+  EXPECT_THAT(values(features), ElementsAre(1, 0, 1, 0, 3, 1, 0, 1));
+  EXPECT_THAT(features.lines, ElementsAre(2u, 4u));
+  ASSERT_EQ(features.skipped.size(), 1u);
+  EXPECT_EQ(features.skipped[0].path, "new.csv:3");
+  EXPECT_EQ(features.skipped[0].reason,
+            "column \"colour\": \"purple\" was not there in training; allowed: \"blue\", \"red\"");
+  ReadOptions options = three_columns();
+  options.unknown = UnknownCategory::kZeros;
+  EXPECT_THAT(values(read(table, options)), ElementsAre(1, 0, 1, 0, 2, 0, 0, 0, 3, 1, 0, 1));
+  EXPECT_EQ(read("size,colour,grade\n1,red,z\n", options).skipped.size(), 1u) << "a number has no zeros";
+}
+
+TEST(KnownColumns, TakeADecimalCommaAsInTraining) {
+  ReadOptions options = three_columns();
+  options.columns[0].decimal_comma = true;
+  EXPECT_THAT(values(read("size;colour;grade\n1,5;red;a\n2;red;a\n", options)),
+              ElementsAre(1.5f, 0, 1, 0, 2, 0, 1, 0));
+  EXPECT_THAT(refused("size;colour;grade\n1,5;red;a\n"), HasSubstr("is not a finite number"));
+}
+
+TEST(KnownColumns, NameWhatDoesNotFit) {
+  EXPECT_THAT(refused("size,color,grade\n1,red,a\n"),
+              HasSubstr("new.csv: has no column \"colour\", which the network was trained on; its columns: "
+                        "\"size\", \"color\", \"grade\"; is \"color\" meant?"));
+  EXPECT_THAT(refused("size,colour,grade\nbig,red,a\n"),
+              HasSubstr("line 2, column \"size\": \"big\" is not a finite number"));
+  EXPECT_THAT(refused("size,colour,grade\n1e60,red,a\n"), HasSubstr("is not a finite number"));
+  EXPECT_THAT(refused("size,colour,grade\n1,red\n"), HasSubstr("line 2: has 2 fields, the header has 3"));
+  EXPECT_THAT(refused("size,colour,grade\n"), HasSubstr("has a header, but no rows"));
+  EXPECT_THAT(refused(""), HasSubstr("is empty"));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,151 @@
+#include "tests/fuzz/file_readers.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/data/data_from_arrays.h"
+#include "core/data/readers/cifar.h"
+#include "core/data/readers/csv.h"
+#include "core/data/readers/idx.h"
+#include "core/data/readers/images/image_file.h"
+#include "core/data/readers/npy.h"
+#include "core/data/readers/npz.h"
+#include "core/data/readers/safetensors/safetensors_data.h"
+#include "core/data/safetensors.h"
+
+namespace sweep::test {
+namespace {
+
+void require(bool holds) {
+  if (!holds) throw std::logic_error("a reader gave what no reader may give");
+}
+
+void check(const NamedArray& array) {
+  const auto count = std::visit([](const auto& values) { return values.size(); }, array.values);
+  require(count > 0 && count == element_count(array.shape));
+}
+
+// Throws DataError for arrays that make no data set.
+Dataset data_set(std::vector<NamedArray> arrays, const DatasetSpec& spec = {}) {
+  for (const NamedArray& array : arrays) check(array);
+  return data_from_arrays({std::move(arrays)}, spec, "FILE");
+}
+
+// Whether option `bit` is on. There may be no byte at all.
+bool has_option(std::string_view bytes, int bit) { return !bytes.empty() && (bytes[0] & bit) != 0; }
+std::string_view content(std::string_view bytes) {
+  return bytes.substr(std::min<std::size_t>(bytes.size(), 1));
+}
+
+// A file in memory. The names of streams are as they are wanted.
+class BytesFile {
+ public:
+  explicit BytesFile(std::string_view bytes) : in_(std::string(bytes)), file_(in_, "FILE") {}
+  InputFile& file() { return file_; }
+
+ private:
+  std::istringstream in_;
+  InputFile file_;
+};
+
+void read_cifar_bytes(std::string_view bytes) {
+  const bool fine = has_option(bytes, 1);
+  NamedArray samples{"x", {0, 3, 32, 32}, std::vector<std::uint8_t>()};
+  NamedArray labels{"y", {0}, std::vector<std::int64_t>()};
+  BytesFile file(content(bytes));
+  read_cifar_file(file.file(), fine ? kCifar100 : kCifar10, samples, labels);
+  try {
+    data_from_arrays({{samples, labels}, std::vector<std::string>(fine ? 100 : 10, "c")}, {}, "FILE");
+  } catch (const DataError& error) {
+    throw std::logic_error(error.what());
+  }
+}
+
+void read_csv_bytes(std::string_view bytes) {
+  ReadOptions options;
+  if (has_option(bytes, 1)) options.missing = MissingValues::kMean;
+  if (has_option(bytes, 2)) options.categories = Categories::kOrdinal;
+  BytesFile file(content(bytes));
+  InputFile* files[] = {&file.file()};
+  DataArrays data = read_csv_files(files, options);
+  const Dataset table = data_from_arrays(std::move(data), {.missing = options.missing}, "FILE");
+  require(table.feature_names.size() == element_count(table.shape));
+}
+
+void read_idx_bytes(std::string_view bytes) {
+  const std::size_t dimensions = has_option(bytes, 1) ? 1 : 3;
+  BytesFile file(content(bytes));
+  const NamedArray array = read_idx(file.file(), dimensions);
+  check(array);
+  require(array.shape.size() == dimensions && array.values.index() == 0);
+}
+
+void read_image_bytes(std::string_view bytes) {
+  ImageOptions options{.grayscale = has_option(bytes, 1)};
+  if (has_option(bytes, 2)) options.resize = ImageSize{7, 5};
+  const std::string_view file = content(bytes);
+  const Image image =
+      decode_image({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}, options, "FILE");
+  require(image.channels == (options.grayscale ? 1 : 3) &&
+          (!options.resize || image.size == *options.resize));
+  require(!image.pixels.empty() &&
+          image.pixels.size() == image.channels * image.size.height * image.size.width);
+}
+
+void read_npy_bytes(std::string_view bytes) {
+  BytesFile file(bytes);
+  check(read_npy(source_of(file.file())));
+}
+
+void read_npz_bytes(std::string_view bytes) {
+  const FileDescriptor file(::memfd_create("archive", 0));
+  write_all(file.get(), bytes, "archive");
+  const std::filesystem::path path = "/proc/self/fd/" + std::to_string(file.get());
+  try {
+    data_set(read_npz(std::span(&path, 1), {}).arrays);
+  } catch (const DataError& error) {
+    const std::string message = error.what();
+    throw DataError(message.starts_with(path.string()) ? "FILE" + message.substr(path.string().size())
+                                                       : message);
+  }
+}
+
+void read_tensor_bytes(std::string_view bytes) {
+  BytesFile file(bytes);
+  data_set(read_safetensors_arrays(file.file()));
+}
+
+void read_weight_bytes(std::string_view bytes) {
+  const TensorFile file = parse_safetensors(bytes, "FILE");
+  for (const NamedTensor& tensor : file.tensors)
+    require(tensor.values.size() == element_count(tensor.shape) && file.find(tensor.name) == &tensor);
+}
+
+constexpr FileReader kReaders[] = {{"cifar", true, read_cifar_bytes},
+                                   {"csv", true, read_csv_bytes},
+                                   {"idx", true, read_idx_bytes},
+                                   {"image", true, read_image_bytes},
+                                   {"npy", false, read_npy_bytes},
+                                   {"npz", false, read_npz_bytes},
+                                   {"safetensors", false, read_weight_bytes},
+                                   {"safetensors_data", false, read_tensor_bytes}};
+
+}  // namespace
+
+std::span<const FileReader> file_readers() { return kReaders; }
+
+const FileReader& file_reader(std::string_view name) {
+  return *std::ranges::find(kReaders, name, &FileReader::name);
+}
+
+}  // namespace sweep::test
