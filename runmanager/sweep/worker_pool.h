@@ -2,8 +2,8 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "proto/worker.pb.h"
@@ -26,7 +26,7 @@ class WorkerPool final : public RunExecutor {
   void request_stop(std::size_t slot, int signal) override;
   void kill(std::size_t slot) override;
   void wait(std::chrono::milliseconds timeout) override;
-  void deliver(std::size_t slot, RunListener& listener) override;
+  void deliver(std::size_t slot, const ReportEvent& report) override;
 
  private:
   struct Slot {
@@ -36,10 +36,8 @@ class WorkerPool final : public RunExecutor {
   };
 
   proto::ToWorker setup_message() const;
-  // What a message tells the listener. Throws DataError if it is damaged.
-  using Event = std::function<void(RunListener&)>;
-  Event event_of(Slot& slot, const proto::FromWorker& message);
-  void lose_worker(Slot& slot, RunListener& listener, const std::string& reason);
+  // The next event, if it has come. A worker that is lost, or says what cannot be read, is gone then.
+  static std::optional<RunEvent> next_event(Slot& slot);
 
   WorkerCommand command_;
   std::filesystem::path directory_;

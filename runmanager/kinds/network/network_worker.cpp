@@ -6,7 +6,7 @@
 
 namespace sweep {
 
-TrainedRun NetworkWorker::run(const WorkerTask& task, TrainingObserver& observer,
+TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
                               const TrainerOptions& options) {
   PreparedRun run;
   run.config = &task.config;
@@ -19,7 +19,7 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, TrainingObserver& observer
   run.until_epoch = task.until_epoch;
   TrainerOptions own = options;
   own.image_grids = &image_grids_;
-  return train_run(run, observer, own);
+  return train_run(run, report, own);
 }
 
 // The network of the last run again, if this run has the same one, as most runs of a sweep do.

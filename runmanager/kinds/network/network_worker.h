@@ -17,7 +17,7 @@ class NetworkWorker final : public KindWorker {
       : datasets_(std::move(datasets)) {}
 
   /// `options.image_grids` is set here.
-  TrainedRun run(const WorkerTask& task, TrainingObserver& observer, const TrainerOptions& options) override;
+  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) override;
 
  private:
   std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data);
