@@ -71,11 +71,10 @@ class SweepRunner {
   void check_directory() const;
   std::function<void()> refresh();
   void train_with_others(SweepRecorder& recorder);
-  void train_trials_with_others(SweepRecorder& recorder);
   // Tells who joins that what cannot be trained here is left to others.
   void tell_of_unavailable(const std::deque<ScheduledRun>& runs, SweepRecorder& recorder) const;
-  // What there is of a run that was just locked, if nothing is left to be trained.
-  std::optional<RunRecord> finished_record(std::size_t run, const RunLock& lock);
+  // See LockedRunsOptions.
+  RunFate fate_of(std::size_t run);
   std::deque<ScheduledRun> unavailable_runs();
   // Others may have the devices that this machine has not. Who is left last skips the runs.
   void leave_to_others(LockedRuns& runs, SweepRecorder& recorder);
@@ -86,10 +85,10 @@ class SweepRunner {
   // Trains the runs of `source`, at most `most_at_once` of them at once. `runs`: those known by now.
   void train(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
              SweepRecorder& recorder);
-  void train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
-  void train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
+  void train_alone(SweepRecorder& recorder);
+  void end_search(TrialRuns& trials, SweepRecorder& recorder);
   TrialRunsOptions trial_options(SweepRecorder& recorder);
-  std::size_t most_trials_at_once(std::size_t runs) const;
+  std::size_t max_at_once(std::size_t runs) const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
   // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.

@@ -53,18 +53,7 @@ void SweepRunner::train_runs() {
   for (const std::string& change : changes_) recorder.progress().message(change);
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
   try {
-    if (options_.join) {
-      sweep_.search&& waits_for_results(*sweep_.search) ? train_trials_with_others(recorder)
-                                                        : train_with_others(recorder);
-    } else {
-      skip_unavailable(recorder);
-      std::deque<ScheduledRun> runs = runs_to_train();
-      if (sweep_.search)
-        train_trials(runs, recorder);
-      else if (!runs.empty())
-        train_all(runs, recorder);
-      recorder.finish();
-    }
+    options_.join ? train_with_others(recorder) : train_alone(recorder);
     check_directory();
   } catch (const IoError&) {
     // If the whole directory is gone, that is the reason, whichever file was missed first.
@@ -131,12 +120,16 @@ void SweepRunner::train(RunSource& source, std::deque<ScheduledRun>& runs, std::
                                       : train_in_workers(source, runs, most_at_once, recorder);
 }
 
-void SweepRunner::train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
-  std::vector<const ScheduledRun*> all;
-  all.reserve(runs.size());
-  for (const ScheduledRun& run : runs) all.push_back(&run);
-  ListedRuns source(std::move(all));
-  train(source, runs, runs.size(), recorder);
+void SweepRunner::train_alone(SweepRecorder& recorder) {
+  skip_unavailable(recorder);
+  std::deque<ScheduledRun> runs = runs_to_train();
+  ListedRuns all(runs);
+  std::optional<TrialRuns> trials;
+  if (sweep_.search) trials.emplace(sweep_, runs, recorder, trial_options(recorder));
+  RunSource& source = trials ? static_cast<RunSource&>(*trials) : all;
+  if (!runs.empty() || growing_) train(source, runs, max_at_once(runs.size()), recorder);
+  if (trials) end_search(*trials, recorder);
+  recorder.finish();
 }
 
 TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
@@ -161,17 +154,14 @@ TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
   return {.add = add, .prune = prune, .keep_start = keep_start};
 }
 
-std::size_t SweepRunner::most_trials_at_once(std::size_t runs) const {
+std::size_t SweepRunner::max_at_once(std::size_t runs) const {
   if (!growing_) return runs;
   if (sweep_.search->method == SearchMethod::kPopulation) return sweep_.search->trials;
   return std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
 }
 
-void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
-  TrialRuns trials(sweep_, runs, recorder, trial_options(recorder));
-  const std::size_t most = most_trials_at_once(runs.size());
-  if (!runs.empty() || growing_) train(trials, runs, most, recorder);
-  if (kept_trials_ > 0 || lacks_trials_) write_trials();
+void SweepRunner::end_search(TrialRuns& trials, SweepRecorder& recorder) {
+  if (kept_trials_ > 0 || lacks_trials_ || (options_.join && growing_)) write_trials();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -114,7 +115,7 @@ class RunSchedulerTest : public ::testing::Test {
       configs_.push_back(small_run(i, 0.5));
       configs_.back().name = "run" + std::to_string(i);
     }
-    std::vector<ScheduledRun> runs;
+    std::deque<ScheduledRun> runs;
     std::vector<RunRecord> records;
     for (std::size_t i = 0; i < count; ++i) {
       runs.emplace_back().run = i;
@@ -134,9 +135,7 @@ class RunSchedulerTest : public ::testing::Test {
                             .clock = options_.clock,
                             .terminal = terminal},
                            configs_, std::move(records));
-    std::vector<const ScheduledRun*> all;
-    for (const ScheduledRun& run : runs) all.push_back(&run);
-    ListedRuns source(std::move(all));
+    ListedRuns source(runs);
     schedule_runs(source, executor, options_, recorder);
     return recorder.records();
   }
