@@ -15,7 +15,6 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/slurm/open_trials.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 

@@ -11,7 +11,6 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/sweep/joined_inputs.h"
 #include "runmanager/sweep/joined_start.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 

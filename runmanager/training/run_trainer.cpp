@@ -18,12 +18,10 @@
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
-#include "runmanager/training/log_lines.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/run_schedule.h"
-#include "runmanager/training/run_takeover.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {

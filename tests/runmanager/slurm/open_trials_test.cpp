@@ -1,5 +1,5 @@
 // How much of a search is left, as whoever submits tasks for it reads it from the records.
-#include "runmanager/slurm/open_trials.h"
+#include "runmanager/slurm/shapes.h"
 
 #include <gtest/gtest.h>
 
