@@ -86,29 +86,27 @@ std::function<void()> SweepRunner::refresh() {
 }
 
 void SweepRunner::train_with_others(SweepRecorder& recorder) {
-  std::deque<ScheduledRun> unavailable = unavailable_runs(), runs = runs_to_train();
-  const std::size_t most = max_at_once(runs.size());
   std::optional<TrialRuns> trials;
   if (sweep_.search && waits_for_results(*sweep_.search))
-    trials.emplace(sweep_, runs, recorder, trial_options(recorder));
-  LockedRunsOptions options{.slots = slots_for(most),
+    trials.emplace(sweep_, runs_, recorder, trial_options(recorder));
+  LockedRunsOptions options{.slots = slots(),
                             .leaves = options_.leave,
                             .takes = options_.takes,
                             .start = directory_->start(),
                             .trials = trials ? &*trials : nullptr,
                             .fate = [this](std::size_t run) { return fate_of(run); }};
-  LockedRuns here(runs, recorder, options);
+  LockedRuns here(runs_, recorder, options);
   options.slots = 1;
   options.trials = nullptr;
-  LockedRuns elsewhere(unavailable, recorder, options);
+  LockedRuns elsewhere(unavailable_, recorder, options);
   const Forget forget{collect_};
   collect_ = [&] { here.collect(); };
-  if (!runs.empty() || growing_) train(here, runs, most, recorder);
+  train(here, recorder);
   // A process that does not wait for others cannot know what they have: a node whose device is broken would
   // skip the runs of all.
   if (options_.leave || trials)
-    tell_of_unavailable(unavailable, recorder);
-  else if (!unavailable.empty())
+    tell_of_unavailable(recorder);
+  else if (!unavailable_.empty())
     leave_to_others(elsewhere, recorder);
   if (trials) {
     // Adds the trials that the results of others give.
@@ -124,10 +122,10 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
   });
 }
 
-void SweepRunner::tell_of_unavailable(const std::deque<ScheduledRun>& runs, SweepRecorder& recorder) const {
-  if (runs.empty()) return;
+void SweepRunner::tell_of_unavailable(SweepRecorder& recorder) const {
+  if (unavailable_.empty()) return;
   recorder.progress().message(fmt::format("{} of the runs cannot be trained here and are left to others: {}",
-                                          runs.size(), *runs.front().prepared.unavailable));
+                                          unavailable_.size(), *unavailable_.front().prepared.unavailable));
 }
 
 RunFate SweepRunner::fate_of(std::size_t run) {
@@ -137,14 +135,6 @@ RunFate SweepRunner::fate_of(std::size_t run) {
   const ExistingRun existing = find_existing_run(directory_->path(), request, retries);
   refuse_runs_in_the_way(directory_->path(), {&request, 1}, {&existing, 1});
   return existing.fate;
-}
-
-std::deque<ScheduledRun> SweepRunner::unavailable_runs() {
-  std::deque<ScheduledRun> runs;
-  for (std::size_t i = 0; i < prepared_.size(); ++i) {
-    if (prepared_[i].config != nullptr && prepared_[i].unavailable) runs.push_back({i, prepared_[i], 0});
-  }
-  return runs;
 }
 
 void SweepRunner::leave_to_others(LockedRuns& runs, SweepRecorder& recorder) {
