@@ -14,7 +14,6 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweep/worker_pool.h"
-#include "runmanager/sweep/worker_process.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
 #include "tests/support/quarters.h"
