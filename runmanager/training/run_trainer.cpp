@@ -14,15 +14,14 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/divergence.h"
-#include "runmanager/training/engine_setup.h"
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
-#include "runmanager/training/run_schedule.h"
 #include "runmanager/training/stop_signals.h"
+#include "runmanager/training/training_setup.h"
 
 namespace sweep {
 namespace {
