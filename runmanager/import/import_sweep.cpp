@@ -13,7 +13,6 @@
 #include "runmanager/config/run_name.h"
 #include "runmanager/import/foreign_params.h"
 #include "runmanager/import/foreign_runs.h"
-#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"

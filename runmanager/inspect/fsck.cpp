@@ -9,8 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "runmanager/inspect/checkpoint_check.h"
-#include "runmanager/inspect/results_check.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/inspect/file_finding.h"
+#include "runmanager/inspect/file_checks.h"
 
 namespace sweep {
 

@@ -1,4 +1,4 @@
-#include "runmanager/inspect/results_check.h"
+#include "runmanager/inspect/file_checks.h"
 
 #include <fmt/format.h>
 

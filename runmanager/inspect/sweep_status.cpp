@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "core/base/error.h"
@@ -10,9 +12,10 @@
 #include "core/json/json_text.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/inspect/run_listing.h"
-#include "runmanager/inspect/sweep_listing.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/live_json.h"
 #include "runmanager/terminal/live_table.h"
@@ -23,22 +26,49 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-void add_running(const fs::path& directory, int levels, std::vector<std::string>& found) {
+// Two levels of folders below a log directory, and no deeper: the given directory may be "/".
+constexpr int kMaxFolderLevels = 3;
+
+// Calls ends(path) for the directories below, and goes further down where it returns false. Follows no links,
+// which could lead back here.
+void walk(const fs::path& directory, const std::function<bool(const fs::path&)>& ends,
+          int levels = kMaxFolderLevels) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
-    if (SweepDirectory::is_held(it->path())) {
-      found.push_back(it->path().string());
-    } else if (levels > 1 && !fs::exists(it->path() / kSweepFile, ignored)) {
-      add_running(it->path(), levels - 1, found);
-    }
+    if (!ends(it->path()) && levels > 1) walk(it->path(), ends, levels - 1);
   }
 }
 
-SweepState state_of(const SweepStatus& status, bool is_held) {
+[[noreturn]] void throw_no_directory(const fs::path& directory) {
+  std::error_code error;
+  throw DataError(fmt::format("{}: {}; want the directory of a sweep, such as runs/NAME, or a log directory",
+                              directory.string(),
+                              fs::exists(directory, error) ? "is not a directory" : "is not there"));
+}
+
+void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
+  status.runs = sweep.runs.size();
+  for (const RunRecord& run : sweep.runs) {
+    // What a killed sweep says of itself: see SweepDirectory::is_held().
+    const bool was_killed = run.status == RunStatus::kRunning && !status.is_held;
+    ++status.statuses[was_killed ? RunStatus::kInterrupted : run.status];
+    // UTC times of one format sort as texts.
+    if (!run.started.empty() && (status.started.empty() || run.started < status.started))
+      status.started = run.started;
+    status.ended = std::max(status.ended, run.ended);
+  }
+  if (const auto best = best_run(sweep.runs, goals_of(sweep))) {
+    status.best = sweep.runs[*best].name;
+    status.best_accuracy = run_metric(sweep.runs[*best], "validation_accuracy");
+    if (!status.best_accuracy) status.best_accuracy = run_metric(sweep.runs[*best], "accuracy");
+  }
+}
+
+SweepState state_of(const SweepStatus& status) {
   // Processes that share the directory tell of their runs only.
-  if (is_held) {
+  if (status.is_held) {
     return status.progress || status.statuses.contains(RunStatus::kRunning) ? SweepState::kRunning
                                                                             : SweepState::kStarting;
   }
@@ -71,12 +101,14 @@ std::string_view to_string(SweepState state) {
 fs::path find_sweep(const fs::path& directory) {
   std::error_code error;
   if (fs::exists(directory / kSweepFile, error) || SweepDirectory::is_held(directory)) return directory;
-  if (!fs::is_directory(directory, error))
-    throw DataError(fmt::format(
-        "{}: {}; want the directory of a sweep, such as runs/NAME, or a log directory", directory.string(),
-        fs::exists(directory, error) ? "is not a directory" : "is not there"));
+  if (!fs::is_directory(directory, error)) throw_no_directory(directory);
   std::vector<std::string> found;
-  add_running(directory, kMaxFolderLevels, found);
+  walk(directory, [&found](const fs::path& path) {
+    const bool is_held = SweepDirectory::is_held(path);
+    if (is_held) found.push_back(path.string());
+    std::error_code ignored;
+    return is_held || fs::exists(path / kSweepFile, ignored);
+  });
   if (found.empty())
     throw DataError(fmt::format("{}: no sweep is running in it; \"sweep status {}\" lists those there are",
                                 directory.string(), directory.string()));
@@ -101,21 +133,30 @@ std::optional<LiveSweep> read_progress(const fs::path& directory) {
 }
 
 SweepStatus sweep_status(const fs::path& directory) {
-  return sweep_status(directory, SweepDirectory::is_held(directory));
+  SweepStatus status{.directory = directory, .is_held = SweepDirectory::is_held(directory)};
+  if (has_runs(directory)) sum_up(read_sweep(directory), status);
+  if (status.is_held) status.progress = read_progress(directory);
+  status.state = state_of(status);
+  return status;
 }
 
-SweepStatus sweep_status(const fs::path& directory, bool is_held) {
-  SweepStatus status;
-  status.directory = directory;
-  if (has_runs(directory)) {
-    for (const RunRecord& run : list_runs(directory)) {
-      ++status.runs;
-      ++status.statuses[run.status == RunStatus::kRunning && !is_held ? RunStatus::kInterrupted : run.status];
+std::vector<SweepStatus> list_sweeps(const fs::path& logdir) {
+  std::error_code error;
+  if (!fs::is_directory(logdir, error)) throw_no_directory(logdir);
+  std::vector<SweepStatus> sweeps;
+  walk(logdir, [&sweeps](const fs::path& path) {
+    if (!has_runs(path)) return false;
+    SweepStatus& status =
+        sweeps.emplace_back(SweepStatus{.directory = path, .is_held = SweepDirectory::is_held(path)});
+    try {
+      sum_up(read_sweep(path), status);
+    } catch (const Error& problem) {
+      status.problem = problem.what();
     }
-  }
-  if (is_held) status.progress = read_progress(directory);
-  status.state = state_of(status, is_held);
-  return status;
+    return true;
+  });
+  std::ranges::sort(sweeps, {}, [](const SweepStatus& sweep) { return sweep.directory.string(); });
+  return sweeps;
 }
 
 std::string status_text(const SweepStatus& status, const Terminal& terminal, HowToGoOn how_to_go_on) {
@@ -137,15 +178,19 @@ std::string status_text(const SweepStatus& status, const Terminal& terminal, How
   return text;
 }
 
-Json to_json(const SweepStatus& status) {
+Json statuses_json(const SweepStatus& status) {
   Json statuses = Json::object();
   for (const auto& [run_status, count] : status.statuses)
     statuses[std::string(to_string(run_status))] = count;
+  return statuses;
+}
+
+Json to_json(const SweepStatus& status) {
   return {{"sweep", fs::weakly_canonical(status.directory).filename().string()},
           {"directory", status.directory.string()},
           {"state", to_string(status.state)},
           {"runs", status.runs},
-          {"statuses", std::move(statuses)},
+          {"statuses", statuses_json(status)},
           {"progress", status.progress ? to_json(*status.progress) : Json(nullptr)}};
 }
 

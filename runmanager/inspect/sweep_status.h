@@ -1,4 +1,4 @@
-// The state of a sweep, from its files.
+// The state of a sweep, or of all in a log directory, from their files.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/live_sweep.h"
@@ -34,17 +35,25 @@ std::filesystem::path find_sweep(const std::filesystem::path& directory);
 std::optional<LiveSweep> read_progress(const std::filesystem::path& directory);
 
 struct SweepStatus {
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   SweepState state = SweepState::kEnded;
+  bool is_held = false;  // whether a process has the directory
   std::size_t runs = 0;
-  std::map<RunStatus, std::size_t> statuses;  // how many runs have each; without those that none has
-  std::optional<LiveSweep> progress;          // while it runs
+  std::map<RunStatus, std::size_t> statuses = {};  // how many runs have each; without those that none has
+  std::optional<LiveSweep> progress = {};          // while it runs
+  std::string best = {};                           // name of the best run by goals_of(); empty: none
+  std::optional<double> best_accuracy = {};  // of it: in the validation, else in training; none for numbers
+  std::string started = {}, ended = {};  // UTC: of its first run to start and its last to end; "" if none has
+  std::string problem = {};              // in a list: why it cannot be read; else empty
 };
 
 /// Reads the records of all runs. Throws DataError.
 SweepStatus sweep_status(const std::filesystem::path& directory);
-/// The same for who knows whether a process holds the directory, as SweepDirectory::is_held() does.
-SweepStatus sweep_status(const std::filesystem::path& directory, bool is_held);
+
+/// The sweeps in `logdir` and in folders of it, two levels deep, sorted by path, without their states and
+/// progress. Whatever else lies there is passed over; a sweep that cannot be read is listed with the problem.
+/// Throws DataError if `logdir` is no directory.
+std::vector<SweepStatus> list_sweeps(const std::filesystem::path& logdir);
 
 enum class HowToGoOn { kSay, kSaidElsewhere };
 
@@ -53,6 +62,8 @@ enum class HowToGoOn { kSay, kSaidElsewhere };
 /// tasks on other machines may train it.
 std::string status_text(const SweepStatus& status, const Terminal& terminal,
                         HowToGoOn how_to_go_on = HowToGoOn::kSay);
+/// {"completed": 14, "skipped": 2}
+nlohmann::ordered_json statuses_json(const SweepStatus& status);
 /// {"sweep", "directory", "state", "runs", "statuses", "progress"}: the last is null, or as to_json() has it.
 nlohmann::ordered_json to_json(const SweepStatus& status);
 

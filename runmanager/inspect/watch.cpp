@@ -124,7 +124,7 @@ class Watch {
   }
 
   void tell_end() {
-    const SweepStatus status = sweep_status(directory_, SweepDirectory::is_held(directory_));
+    const SweepStatus status = sweep_status(directory_);
     if (options_.json) {
       write_json({{"event", "end"}, {"status", to_json(status)}});
     } else {

@@ -18,8 +18,7 @@
 #include "runmanager/kinds/gpu_pool.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
-#include "runmanager/records/results.h"
-#include "runmanager/records/training_observer.h"
+#include "runmanager/records/run_event.h"
 #include "runmanager/training/prepared_run.h"
 #include "runmanager/training/run_trainer.h"
 
@@ -98,7 +97,7 @@ class KindWorker {
 
   /// Does the run and leaves its files. Throws IoError if they cannot be written, and what goes wrong before
   /// the run begins.
-  virtual TrainedRun run(const WorkerTask& task, TrainingObserver& observer,
+  virtual TrainedRun run(const WorkerTask& task, const ReportEvent& report,
                          const TrainerOptions& options) = 0;
 };
 

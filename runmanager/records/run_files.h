@@ -1,9 +1,13 @@
 // The names of the files in the directories of a sweep and its runs, and how old ones are removed.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
+
+#include "runmanager/records/results.h"
 
 namespace sweep {
 
@@ -47,5 +51,14 @@ void remove_temporaries(const std::filesystem::path& directory);
 
 /// Whether the directory holds an events file.
 bool has_events(const std::filesystem::path& directory);
+
+/// Bytes of every events file in `run_directory`, by name. A start after a power cut finds out by them
+/// whether the events are complete: a file whose last records never reached the disk also consists of whole
+/// records. Throws IoError.
+std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::path& run_directory);
+
+/// What is wrong with the sizes of the files that `record` names, such as "FILE is missing"; "" if nothing
+/// is. Other files may be there as well.
+std::string event_file_problem(const std::filesystem::path& run_directory, const RunRecord& record);
 
 }  // namespace sweep

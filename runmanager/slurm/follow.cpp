@@ -9,7 +9,6 @@
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/watch.h"
-#include "runmanager/slurm/open_trials.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_status.h"
 #include "runmanager/slurm/submission.h"

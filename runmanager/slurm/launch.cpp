@@ -15,8 +15,8 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/slurm/open_trials.h"
 #include "runmanager/slurm/shapes.h"
+#include "runmanager/slurm/slurm_status.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
@@ -42,10 +42,8 @@ std::size_t live_workers(const fs::path& directory, SlurmClient& client) {
   const SlurmJobsLock lock(directory);
   std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
   settle_unanswered(directory, jobs, client);
-  std::size_t live = 0;
-  for (const auto& [shape, count] : live_tasks(jobs, fresh_queue(jobs, client)))
-    live += shape.empty() ? 0 : count;
-  return live;
+  const SlurmStatus status = slurm_status(jobs, fresh_queue(jobs, client));
+  return status.running() + status.waiting();
 }
 
 // The keys of a sweep file whose values are not those of the sweep.json in `directory`; "" if there are none.

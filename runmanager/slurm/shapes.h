@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 
 #include "runmanager/config/run_config.h"
 #include "runmanager/config/slurm_spec.h"
+#include "runmanager/records/results.h"
 
 namespace sweep {
 
@@ -34,5 +36,10 @@ bool is_shared_search(const Sweep& sweep);
 /// Throws ConfigError for a sweep that does not go on a cluster: a search with a limit of seconds, one whose
 /// trials are on several kinds of devices and wait for each other, a device that a task does not have.
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
+
+/// Returns how many trials can be trained now; 0: the search has come to its end. `sweep`:
+/// waits_for_results() holds for its search. `records`: of the trials that are known, in their order.
+/// `tries_failed`: failed ones are trained again.
+std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed);
 
 }  // namespace sweep

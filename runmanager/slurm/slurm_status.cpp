@@ -68,7 +68,7 @@ std::string job_text(const SlurmJobStatus& job) {
 
 // Whether something is to be said of a job: it lives, or some of it ended badly.
 bool is_of_interest(const SlurmJobStatus& job) {
-  if (job.running + job.waiting > 0) return true;
+  if (job.live() > 0) return true;
   return !job.job.cancelled && std::ranges::any_of(job.ended, [](const auto& entry) {
     return entry.first != "COMPLETED" && entry.first != "CANCELLED";
   });
@@ -89,7 +89,7 @@ std::size_t SlurmStatus::waiting() const {
 }
 
 bool SlurmStatus::any_live() const {
-  return std::ranges::any_of(jobs, [](const SlurmJobStatus& job) { return job.running + job.waiting > 0; });
+  return std::ranges::any_of(jobs, [](const SlurmJobStatus& job) { return job.live() > 0; });
 }
 
 std::size_t SlurmStatus::held_after_failed_launch() const {

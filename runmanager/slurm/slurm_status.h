@@ -21,6 +21,8 @@ struct SlurmJobStatus {
       ended;  // by Slurm's word for how: "COMPLETED"; ones it has forgotten lack
   std::map<std::string, std::size_t> reasons;  // of those that wait: "Resources"
   std::size_t held_after_failed_launch = 0;    // of those that wait
+
+  std::size_t live() const { return running + waiting; }
 };
 
 struct SlurmStatus {

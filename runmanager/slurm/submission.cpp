@@ -13,6 +13,7 @@
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/batch_script.h"
+#include "runmanager/slurm/slurm_status.h"
 
 namespace sweep {
 namespace {
@@ -45,31 +46,25 @@ class Submitter {
     TaskQueue queue = fresh_queue(jobs_, client_);
     submission_.released = release_failed_launches(jobs_, queue, client_);
     std::ranges::copy_if(queue.tasks, std::back_inserter(submission_.held), is_held_by_others);
-    std::vector<SubmittedJob> going = jobs_;
-    std::erase_if(going, [](const SubmittedJob& job) { return job.cancelled; });
-    const std::map<std::string, std::size_t> live = live_tasks(going, queue);
-    for (const SubmittedJob& job : jobs_) {
-      if (job.cancelled && lives(job, queue)) ending_ += ":" + job.id;
+    earlier_ = slurm_status(jobs_, queue).jobs;
+    std::map<std::string, std::size_t> live;  // tasks, by the name of their shape
+    for (const SlurmJobStatus& job : earlier_) {
+      if (!job.job.cancelled) live[job.job.shape] += job.live();
+      if (!job.job.cancelled && !job.job.is_report()) submission_.live_tasks += job.live();
+      if (job.job.cancelled && job.live() > 0) ending_ += ":" + job.job.id;
     }
-    for (const auto& [shape, count] : live) submission_.live_tasks += shape.empty() ? 0 : count;
     for (const auto& [shape, names] : runs) {
-      const auto found = live.find(shape_name(shape));
-      const std::size_t alive = found == live.end() ? 0 : found->second;
+      const std::size_t alive = live[shape_name(shape)];
       if (options_.shared_tasks > 0)
         submit_shape(shape, std::max(alive, options_.shared_tasks) - alive, {}, alive);
       else if (const auto open = without_tasks(shape, names, queue); !open.empty())
         submit_lists(shape, open, alive);
     }
-    if (options_.spec.report && !submission_.jobs.empty()) submit_report(queue);
+    if (options_.spec.report && !submission_.jobs.empty()) submit_report();
     return std::move(submission_);
   }
 
  private:
-  static bool lives(const SubmittedJob& job, const TaskQueue& queue) {
-    return std::ranges::any_of(
-        queue.tasks, [&](const SlurmTask& task) { return task.job == job.id && is_alive(task.state); });
-  }
-
   // Those of `runs` that are in the list of no task that runs or waits. A task that was cancelled trains no
   // more.
   std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs,
@@ -122,13 +117,12 @@ class Submitter {
   }
 
   // After the new arrays and those of earlier submissions that are not over.
-  void submit_report(const TaskQueue& queue) {
+  void submit_report() {
     std::string dependency = "--dependency=afterany";
-    for (const SubmittedJob& job : jobs_) {
-      const bool is_new = std::ranges::any_of(
-          submission_.jobs, [&](const SubmittedJob& submitted) { return submitted.id == job.id; });
-      if (!job.is_report() && !job.id.empty() && (is_new || lives(job, queue))) dependency += ":" + job.id;
+    for (const SlurmJobStatus& job : earlier_) {
+      if (!job.job.is_report() && job.live() > 0) dependency += ":" + job.job.id;
     }
+    for (const SubmittedJob& job : submission_.jobs) dependency += ":" + job.id;
     SlurmTasks asked = options_.spec.cpu;
     asked.cpus = 1;
     asked.gres.clear();
@@ -191,7 +185,8 @@ class Submitter {
   SlurmClient& client_;
   BatchScript script_;
   std::vector<SubmittedJob> jobs_;
-  std::string ending_;  // ":101:103", those that were cancelled and have not ended
+  std::vector<SlurmJobStatus> earlier_;  // of jobs_, those of earlier submissions
+  std::string ending_;                   // ":101:103", those that were cancelled and have not ended
   const int round_ = this_round();
   Submission submission_;
 };
@@ -215,16 +210,6 @@ TaskQueue fresh_queue(const std::vector<SubmittedJob>& jobs, SlurmClient& client
   queue.tasks = client.tasks(known_ids(jobs));
   queue.known = true;
   return queue;
-}
-
-std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue) {
-  std::map<std::string, std::size_t> live;
-  for (const SlurmTask& task : queue.tasks) {
-    if (!is_alive(task.state)) continue;
-    const auto job = std::ranges::find_if(jobs, [&](const SubmittedJob& j) { return j.id == task.job; });
-    if (job != jobs.end()) ++live[job->shape];
-  }
-  return live;
 }
 
 std::size_t release_failed_launches(const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
@@ -259,20 +244,17 @@ std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
   const SlurmJobsLock lock(directory);
   std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
   settle_unanswered(directory, jobs, client);
-  const TaskQueue before = fresh_queue(jobs, client);
+  const SlurmStatus before = slurm_status(jobs, fresh_queue(jobs, client));
   std::vector<std::string> ids;
-  std::size_t tasks = 0;
-  for (SubmittedJob& job : jobs) {
-    std::size_t live = 0;
-    for (const SlurmTask& task : before.tasks) live += task.job == job.id && is_alive(task.state) ? 1 : 0;
-    if (live > 0) ids.push_back(job.id);
-    if (!job.is_report()) tasks += live;
-    job.cancelled = job.cancelled || live > 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (before.jobs[i].live() == 0) continue;
+    ids.push_back(jobs[i].id);
+    jobs[i].cancelled = true;
   }
   if (ids.empty()) return 0;
   client.cancel(ids);
   write_slurm_jobs(directory, jobs);
-  return tasks;
+  return before.running() + before.waiting();
 }
 
 }  // namespace sweep

@@ -43,9 +43,6 @@ TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs
 /// Asks Slurm for the tasks of `jobs`. Throws as SlurmClient.
 TaskQueue fresh_queue(const std::vector<SubmittedJob>& jobs, SlurmClient& client);
 
-/// Tasks that run or wait, by the shape_name() of their runs.
-std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue);
-
 /// Lets the tasks of `jobs` go that Slurm holds because a node could not start them: they live, so that no
 /// others are submitted in their place, but never start by themselves. Returns how many there were; `queue`
 /// is asked for anew then. To be called with the lock held. Throws as SlurmClient.

@@ -32,21 +32,21 @@ void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
   if (!run_) std::this_thread::sleep_for(timeout);
 }
 
-void InProcessExecutor::deliver(std::size_t, RunListener& listener) {
+void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
   if (!run_) return;
   const PreparedRun run = *std::exchange(run_, std::nullopt);
-  if (std::exchange(is_killed_, false)) return listener.lose_run("ended before it began");
-  TrainedRun trained;
+  if (std::exchange(is_killed_, false)) return report(LostRun{"ended before it began"});
+  RunEvent end;
   try {
-    trained = train_run(run, listener, options_);
+    end = train_run(run, report, options_);
   } catch (const IoError& error) {
-    return listener.fail_writing(error.what());
+    end = UnwritableRun{error.what()};
   } catch (const std::bad_alloc&) {
-    return listener.lose_run("out of memory");
+    end = LostRun{"out of memory"};
   } catch (const std::exception& error) {
-    return listener.lose_run(error.what());
+    end = LostRun{error.what()};
   }
-  listener.end_run(std::move(trained));
+  report(end);
 }
 
 }  // namespace sweep

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runmanager/sweep/run_executor.h"
+#include "runmanager/training/run_trainer.h"
 
 namespace sweep {
 
@@ -20,7 +21,7 @@ class InProcessExecutor final : public RunExecutor {
   void request_stop(std::size_t slot, int signal) override;
   void kill(std::size_t slot) override;
   void wait(std::chrono::milliseconds timeout) override;
-  void deliver(std::size_t slot, RunListener& listener) override;
+  void deliver(std::size_t slot, const ReportEvent& report) override;
 
  private:
   TrainerOptions options_;

@@ -11,9 +11,7 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/sweep/joined_inputs.h"
 #include "runmanager/sweep/joined_start.h"
-#include "runmanager/sweep/shared_trials.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 
 namespace sweep {
@@ -88,86 +86,55 @@ std::function<void()> SweepRunner::refresh() {
 }
 
 void SweepRunner::train_with_others(SweepRecorder& recorder) {
-  std::deque<ScheduledRun> unavailable = unavailable_runs(), runs = runs_to_train();
-  const auto finished = [this](std::size_t run, const RunLock& lock) { return finished_record(run, lock); };
-  LockedRuns here(runs, recorder,
-                  {.slots = slots_for(runs.size()),
-                   .leaves = options_.leave,
-                   .takes = options_.takes,
-                   .start = directory_->start(),
-                   .finished = finished});
-  LockedRuns elsewhere(unavailable, recorder,
-                       {.slots = 1,
-                        .leaves = options_.leave,
-                        .takes = options_.takes,
-                        .start = directory_->start(),
-                        .finished = finished});
+  std::optional<TrialRuns> trials;
+  if (sweep_.search && waits_for_results(*sweep_.search))
+    trials.emplace(sweep_, runs_, recorder, trial_options(recorder));
+  LockedRunsOptions options{.slots = slots(),
+                            .leaves = options_.leave,
+                            .takes = options_.takes,
+                            .start = directory_->start(),
+                            .trials = trials ? &*trials : nullptr,
+                            .fate = [this](std::size_t run) { return fate_of(run); }};
+  LockedRuns here(runs_, recorder, options);
+  options.slots = 1;
+  options.trials = nullptr;
+  LockedRuns elsewhere(unavailable_, recorder, options);
   const Forget forget{collect_};
-  collect_ = [&] {
-    here.collect();
-    elsewhere.collect();
-  };
-  if (!runs.empty()) train(here, runs, runs.size(), recorder);
+  collect_ = [&] { here.collect(); };
+  train(here, recorder);
   // A process that does not wait for others cannot know what they have: a node whose device is broken would
   // skip the runs of all.
-  if (options_.leave)
-    tell_of_unavailable(unavailable, recorder);
-  else if (!unavailable.empty())
+  if (options_.leave || trials)
+    tell_of_unavailable(recorder);
+  else if (!unavailable_.empty())
     leave_to_others(elsewhere, recorder);
+  if (trials) {
+    // Adds the trials that the results of others give.
+    here.collect();
+    for (const ScheduledRun* run : trials->take_ready()) trials->end(run->run);
+    end_search(*trials, recorder);
+  }
   directory_->write_results([&] {
     do {
       recorder.finish();
-    } while (here.collect() + elsewhere.collect() > 0);
+    } while (here.collect() > 0);
     recorder.write_means();
   });
 }
 
-void SweepRunner::tell_of_unavailable(const std::deque<ScheduledRun>& runs, SweepRecorder& recorder) const {
-  if (runs.empty()) return;
+void SweepRunner::tell_of_unavailable(SweepRecorder& recorder) const {
+  if (unavailable_.empty()) return;
   recorder.progress().message(fmt::format("{} of the runs cannot be trained here and are left to others: {}",
-                                          runs.size(), *runs.front().prepared.unavailable));
+                                          unavailable_.size(), *unavailable_.front().prepared.unavailable));
 }
 
-void SweepRunner::train_trials_with_others(SweepRecorder& recorder) {
-  const std::deque<ScheduledRun> unavailable = unavailable_runs();
-  std::deque<ScheduledRun> runs = runs_to_train();
-  const std::size_t most = most_trials_at_once(runs.size());
-  TrialRuns trials(sweep_, runs, recorder, trial_options(recorder));
-  const auto is_whole = [this](std::size_t run) {
-    const RequestedRun request = kind_->request(sweep_.runs[run]);
-    return find_existing_run(directory_->path(), request, options_.retry_failed).fate == RunFate::kKept;
-  };
-  SharedTrials shared(trials, runs, recorder,
-                      {.slots = slots_for(most), .start = directory_->start(), .is_whole = is_whole});
-  const Forget forget{collect_};
-  collect_ = [&] { shared.collect(); };
-  if (!runs.empty() || growing_) train(shared, runs, most, recorder);
-  tell_of_unavailable(unavailable, recorder);
-  shared.add_known();
-  if (growing_) write_trials();
-  recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
-  search_end_ = trials.outcome();
-  directory_->write_results([&] {
-    recorder.finish();
-    recorder.write_means();
-  });
-}
-
-std::optional<RunRecord> SweepRunner::finished_record(std::size_t run, const RunLock& lock) {
-  const RunConfig& config = sweep_.runs[run];
-  const RequestedRun request = kind_->request(config);
-  const bool retries = options_.retry_failed && lock.failed_start() != directory_->start();
+RunFate SweepRunner::fate_of(std::size_t run) {
+  const RequestedRun request = kind_->request(sweep_.runs[run]);
+  const std::string failed_start = failed_start_of(directory_->path() / sweep_.runs[run].name);
+  const bool retries = options_.retry_failed && failed_start != directory_->start();
   const ExistingRun existing = find_existing_run(directory_->path(), request, retries);
   refuse_runs_in_the_way(directory_->path(), {&request, 1}, {&existing, 1});
-  return existing.fate == RunFate::kKept ? known_record(existing, config) : std::nullopt;
-}
-
-std::deque<ScheduledRun> SweepRunner::unavailable_runs() {
-  std::deque<ScheduledRun> runs;
-  for (std::size_t i = 0; i < prepared_.size(); ++i) {
-    if (prepared_[i].config != nullptr && prepared_[i].unavailable) runs.push_back({i, prepared_[i], 0});
-  }
-  return runs;
+  return existing.fate;
 }
 
 void SweepRunner::leave_to_others(LockedRuns& runs, SweepRecorder& recorder) {

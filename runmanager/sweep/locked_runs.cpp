@@ -1,6 +1,7 @@
 #include "runmanager/sweep/locked_runs.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -8,125 +9,143 @@
 #include "runmanager/records/run_record_json.h"
 
 namespace sweep {
+namespace {
 
-std::chrono::steady_clock::time_point next_look(std::chrono::steady_clock::time_point begin) {
+using Clock = std::chrono::steady_clock;
+
+bool is_over(RunStatus status) {
+  return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
+}
+
+// When to look again at what others do: later if a look takes long.
+Clock::time_point next_look(Clock::time_point begin) {
   constexpr std::chrono::milliseconds kRest(250);
   constexpr int kRestPerLook = 20;
-  const auto end = std::chrono::steady_clock::now();
-  return end + std::max<std::chrono::steady_clock::duration>(kRest, kRestPerLook * (end - begin));
+  const Clock::time_point end = Clock::now();
+  return end + std::max<Clock::duration>(kRest, kRestPerLook * (end - begin));
 }
 
-LockedRuns::LockedRuns(std::deque<ScheduledRun>& runs, SweepRecorder& recorder, LockedRunsOptions options)
-    : recorder_(recorder), options_(std::move(options)) {
-  for (ScheduledRun& run : runs) open_.push_back({.run = &run});
-}
-
-std::filesystem::path LockedRuns::directory_of(const OpenRun& open) const {
-  return recorder_.directory() / open.run->prepared.config->name;
-}
+}  // namespace
 
 std::vector<const ScheduledRun*> LockedRuns::take_ready() {
   std::vector<const ScheduledRun*> ready;
-  while (active_ < options_.slots) {
-    OpenRun* open = lock_next();
-    if (open == nullptr) break;
-    open->is_active = true;
-    ++active_;
-    ready.push_back(open->run);
+  for (bool has_looked = false; active_ < options_.slots;) {
+    if (candidates_.empty() && (std::exchange(has_looked, true) || !look())) break;
+    if (candidates_.empty()) break;
+    ScheduledRun& run = *find(candidates_.front());
+    candidates_.pop_front();
+    const bool is_mine = lock(run);
+    if (candidates_.empty()) next_look_ = next_look(look_begin_);
+    if (is_mine) {
+      ++active_;
+      ready.push_back(&run);
+    } else if (options_.trials != nullptr) {
+      options_.trials->end(run.run);
+      others_may_end_ = true;
+    }
+  }
+  // The next results may choose others.
+  if (options_.trials != nullptr && !candidates_.empty()) {
+    for (const std::size_t run : std::exchange(candidates_, {})) options_.trials->end(run);
+    others_may_end_ = true;
   }
   return ready;
 }
 
-bool LockedRuns::may_have_more() const {
-  return active_ < options_.slots && !options_.leaves && open_.size() > active_;
-}
-
-LockedRuns::OpenRun* LockedRuns::lock_next() {
-  if (OpenRun* open = lock_from(next_)) return open;
-  const Clock::time_point begin = Clock::now();
-  if (begin < next_look_ && !options_.leaves) return nullptr;
-  OpenRun* open = lock_from(0);
-  next_look_ = next_look(begin);
-  return open;
-}
-
-LockedRuns::OpenRun* LockedRuns::lock_from(std::size_t begin) {
-  for (next_ = begin; next_ < open_.size();) {
-    OpenRun& open = open_[next_];
-    if (open.is_active || (options_.takes && !options_.takes(*open.run->prepared.config))) {
-      ++next_;
-      continue;
+// Finds out what can be trained now. Returns false if it is too early for that.
+bool LockedRuns::look() {
+  look_begin_ = Clock::now();
+  const bool looks_later = options_.trials != nullptr || !options_.leaves;
+  if (looks_later && look_begin_ < next_look_) return false;
+  if (options_.trials != nullptr) {
+    collect();
+    others_may_end_ = false;
+    for (const ScheduledRun* run : options_.trials->take_ready()) candidates_.push_back(run->run);
+  } else {
+    for (const ScheduledRun& run : runs_) {
+      if (run.lock || is_over(recorder_.record(run.run).status)) continue;
+      if (!options_.takes || options_.takes(*run.prepared.config)) candidates_.push_back(run.run);
     }
-    const Got got = lock(open);
-    if (got == Got::kEnd) {
-      open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(next_));
-      continue;
-    }
-    ++next_;
-    if (got == Got::kLock) return &open;
   }
-  return nullptr;
+  next_look_ = next_look(look_begin_);
+  return true;
 }
 
-LockedRuns::Got LockedRuns::lock(OpenRun& open) {
-  std::optional<RunLock> lock = RunLock::try_lock(directory_of(open));
-  if (!lock) return Got::kNothing;
-  const std::size_t run = open.run->run;
-  if (const std::optional<RunRecord> record = options_.finished(run, *lock)) {
-    recorder_.keep_run(run, *record);
-    return Got::kEnd;
-  }
-  open.run->lock = std::make_shared<RunLock>(*std::move(lock));
-  return Got::kLock;
-}
-
-std::size_t LockedRuns::collect() {
-  const std::size_t before = open_.size();
-  std::erase_if(open_, [this](OpenRun& open) {
-    if (open.is_active || !seems_ended(open) || lock(open) == Got::kNothing) return false;
-    return std::exchange(open.run->lock, nullptr) == nullptr;
-  });
-  if (open_.size() != before) next_ = 0;
-  return before - open_.size();
-}
-
-// Without a lock, which others would miss.
-bool LockedRuns::seems_ended(const OpenRun& open) const {
-  try {
-    const RunStatus status = read_run_record(directory_of(open) / kRunRecordFile).status;
-    if (status == RunStatus::kFailed) return failed_start_of(directory_of(open)) == options_.start;
-    return status == RunStatus::kCompleted;
-  } catch (const DataError&) {
+// Another process may have trained it since its record was read.
+bool LockedRuns::lock(ScheduledRun& run) {
+  std::optional<RunLock> lock = RunLock::try_lock(recorder_.directory() / recorder_.record(run.run).name);
+  if (!lock) return false;
+  options_.fate(run.run);
+  collect(run.run);
+  const RunRecord& record = recorder_.record(run.run);
+  const int until = run.prepared.until_epoch;
+  if (is_over(record.status) || (until > 0 && record.epochs.size() >= static_cast<std::size_t>(until)))
     return false;
-  }
+  run.lock = std::make_shared<RunLock>(*std::move(lock));
+  return true;
+}
+
+bool LockedRuns::may_have_more() const {
+  if (active_ >= options_.slots) return false;
+  if (options_.trials != nullptr) return others_may_end_;
+  return !options_.leaves && std::ranges::any_of(runs_, [this](const ScheduledRun& run) {
+    return !run.lock && !is_over(recorder_.record(run.run).status);
+  });
+}
+
+bool LockedRuns::has_open() const {
+  return std::ranges::any_of(
+      runs_, [this](const ScheduledRun& run) { return !is_over(recorder_.record(run.run).status); });
+}
+
+ScheduledRun* LockedRuns::find(std::size_t run) const {
+  const auto found = std::ranges::lower_bound(runs_, run, {}, &ScheduledRun::run);
+  return found == runs_.end() || found->run != run ? nullptr : &*found;
 }
 
 bool LockedRuns::owns(std::size_t run) const {
-  const auto open = find(run);
-  return open != open_.end() && open->run->lock && sweep::owns(open->run->lock->owner());
+  const ScheduledRun* scheduled = find(run);
+  return scheduled != nullptr && scheduled->lock && sweep::owns(scheduled->lock->owner());
 }
 
 void LockedRuns::end(std::size_t run) {
-  const auto open = find(run);
-  if (open == open_.end()) return;
+  if (options_.trials != nullptr) options_.trials->end(run);
+  const std::shared_ptr<RunLock> lock = std::exchange(find(run)->lock, nullptr);
+  if (recorder_.record(run).status == RunStatus::kFailed) lock->note_failure(options_.start);
   --active_;
-  const RunStatus status = recorder_.record(run).status;
-  const std::shared_ptr<RunLock> lock = std::exchange(open->run->lock, nullptr);
-  if (status == RunStatus::kFailed) lock->note_failure(options_.start);
-  const auto position = static_cast<std::size_t>(open - open_.begin());
-  // Another process has a pending one; anybody may go on with one that was interrupted.
-  if (status == RunStatus::kPending || status == RunStatus::kInterrupted) {
-    open_[position].is_active = false;
-    return;
-  }
-  open_.erase(open);
-  if (position < next_) --next_;
+  if (options_.trials != nullptr) next_look_ = {};  // Its results decide about others.
 }
 
-std::vector<LockedRuns::OpenRun>::const_iterator LockedRuns::find(std::size_t run) const {
-  const auto found =
-      std::ranges::lower_bound(open_, run, {}, [](const OpenRun& open) { return open.run->run; });
-  return found == open_.end() || found->run->run != run ? open_.end() : found;
+std::size_t LockedRuns::collect() {
+  std::size_t ended = 0;
+  for (std::size_t run = 0; run < recorder_.records().size(); ++run) ended += collect(run) ? 1 : 0;
+  return ended;
+}
+
+bool LockedRuns::collect(std::size_t run) {
+  const RunRecord& known = recorder_.record(run);
+  if (const ScheduledRun* scheduled = find(run);
+      is_over(known.status) || (scheduled != nullptr && scheduled->lock))
+    return false;
+  const std::filesystem::path directory = recorder_.directory() / known.name;
+  RunRecord record;
+  try {
+    record = read_run_record(directory / kRunRecordFile);
+  } catch (const DataError&) {
+    return false;  // Not there yet, or what a power cut has left of it.
+  }
+  // Another process may have the device that one that skipped a run had not.
+  if (record.status == RunStatus::kSkipped && options_.trials == nullptr) return false;
+  // The process that trains it may try again, and so does a later start.
+  const bool has_end = record.status == RunStatus::kFailed || record.status == RunStatus::kCompleted;
+  if (has_end && options_.fate(run) != RunFate::kKept) record.status = RunStatus::kInterrupted;
+  if (is_over(record.status)) {
+    recorder_.keep_run(run, std::move(record));
+    return true;
+  }
+  record.name = known.name;
+  if (options_.trials != nullptr) recorder_.update(run, std::move(record));
+  return false;
 }
 
 }  // namespace sweep

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/sweep/run_source.h"
 #include "runmanager/sweep/sweep_recorder.h"
 
@@ -18,18 +19,21 @@ struct LockedRunsOptions {
   bool leaves = false;                               // whether nothing is waited for that others train
   std::function<bool(const RunConfig&)> takes = {};  // what may be locked; empty: all
   std::string start = {};                            // SweepDirectory::start()
-  /// The record of a run if nothing is left to be trained, which was just locked.
-  std::function<std::optional<RunRecord>(std::size_t run, const RunLock& lock)> finished;
+  /// Of a search whose trials wait for results: chooses those that can be trained now. What a search decides
+  /// is a function of its results alone, so any number of processes train the same trials. Null: all can be.
+  RunSource* trials = nullptr;
+  /// What the files of a run say. Throws ConfigError if they are those of a run with other settings.
+  std::function<RunFate(std::size_t run)> fate;
 };
 
-/// When to look again at what others do, after a look that has begun then: later if a look takes long.
-std::chrono::steady_clock::time_point next_look(std::chrono::steady_clock::time_point begin);
-
-/// Locks runs one after another, as slots become free, also those of others that have died.
+/// Locks runs one after another, as slots become free, also those of others that have died: a run goes on
+/// from its checkpoint, a trial before anything that depends on it is decided.
 class LockedRuns final : public RunSource {
  public:
-  /// `runs`: all that may have to be trained. References must outlive the object.
-  LockedRuns(std::deque<ScheduledRun>& runs, SweepRecorder& recorder, LockedRunsOptions options);
+  /// `runs`: all that may have to be trained, in the order of the sweep; trials may be added. References must
+  /// outlive the object.
+  LockedRuns(std::deque<ScheduledRun>& runs, SweepRecorder& recorder, LockedRunsOptions options)
+      : runs_(runs), recorder_(recorder), options_(std::move(options)) {}
 
   std::vector<const ScheduledRun*> take_ready() override;
   bool may_have_more() const override;
@@ -37,30 +41,25 @@ class LockedRuns final : public RunSource {
   void end(std::size_t run) override;
 
   /// Whether runs are left that have not ended, as far as is known.
-  bool has_open() const { return !open_.empty(); }
-  /// Takes over the records of runs that others have ended. Returns how many there were.
+  bool has_open() const;
+  /// Takes over the records of all runs of the sweep that others have trained. Returns how many of them have
+  /// ended.
   std::size_t collect();
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct OpenRun {
-    ScheduledRun* run = nullptr;
-    bool is_active = false;  // handed out, and not ended
-  };
-  enum class Got { kLock, kEnd, kNothing };
-  std::filesystem::path directory_of(const OpenRun& open) const;
-  OpenRun* lock_next();
-  OpenRun* lock_from(std::size_t begin);
-  Got lock(OpenRun& open);
-  bool seems_ended(const OpenRun& open) const;
-  std::vector<OpenRun>::const_iterator find(std::size_t run) const;
+  bool look();
+  bool lock(ScheduledRun& run);
+  bool collect(std::size_t run);
+  ScheduledRun* find(std::size_t run) const;
 
+  std::deque<ScheduledRun>& runs_;
   SweepRecorder& recorder_;
   const LockedRunsOptions options_;
-  std::vector<OpenRun> open_;  // those that have not ended, in the order of the sweep
-  std::size_t next_ = 0;       // of open_: none before it could be locked when it was last tried
-  std::size_t active_ = 0;
-  Clock::time_point next_look_;  // at all of open_
+  std::deque<std::size_t> candidates_;  // to be trained, and not tried to lock since the last look
+  std::size_t active_ = 0;              // handed out, and not ended
+  bool others_may_end_ = false;         // trials that this process cannot train now
+  Clock::time_point look_begin_, next_look_;
 };
 
 }  // namespace sweep

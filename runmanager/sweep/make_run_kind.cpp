@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "runmanager/kinds/command/command_kind.h"
-#include "runmanager/kinds/network/network_worker.h"
+#include "runmanager/kinds/network/network_kind.h"
 
 namespace sweep {
 

@@ -6,13 +6,10 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <string>
 
-#include "runmanager/records/results.h"
+#include "runmanager/records/run_event.h"
 #include "runmanager/records/run_lock.h"
-#include "runmanager/records/training_observer.h"
 #include "runmanager/training/prepared_run.h"
-#include "runmanager/training/run_trainer.h"
 
 namespace sweep {
 
@@ -24,21 +21,8 @@ struct ScheduledRun {
   std::shared_ptr<RunLock> lock = nullptr;  // of a run of a sweep that several processes share
 };
 
-/// Receives what the run of one slot does. After one of the last three calls no other follows for that run.
-class RunListener : public TrainingObserver {
- public:
-  /// The run has ended: completed, failed or interrupted.
-  virtual void end_run(TrainedRun trained) = 0;
-  /// The run ended without a final record, because its process did or because it could not begin. Nothing
-  /// writes to its files any more.
-  virtual void lose_run(const std::string& reason) = 0;
-  /// The run ended because a file could not be written.
-  virtual void fail_writing(const std::string& error) = 0;
-};
-
 /// Executes up to one run per slot; slots are counted from 0. Events of a run are queued until deliver()
-/// passes them on, so that the listener is called by one thread and never from inside another call. Not
-/// thread-safe.
+/// passes them on, by one thread and never from inside another call. Not thread-safe.
 class RunExecutor {
  public:
   RunExecutor() = default;
@@ -54,14 +38,13 @@ class RunExecutor {
   virtual void set_threads(std::size_t slot, int threads) = 0;
   /// Asks the run to stop after its current batch; `signal` is the reason.
   virtual void request_stop(std::size_t slot, int signal) = 0;
-  /// Ends the process of the slot's run. RunListener::lose_run() follows when it is gone, unless the run has
-  /// ended before.
+  /// Ends the process of the slot's run. A LostRun follows when it is gone, unless the run has ended before.
   virtual void kill(std::size_t slot) = 0;
 
   /// Returns when a run has events to deliver, or after `timeout`.
   virtual void wait(std::chrono::milliseconds timeout) = 0;
-  /// Passes the events of the slot's run to `listener`, in order. Does not wait for more.
-  virtual void deliver(std::size_t slot, RunListener& listener) = 0;
+  /// Passes the events of the slot's run to `report`, in order. Does not wait for more.
+  virtual void deliver(std::size_t slot, const ReportEvent& report) = 0;
 };
 
 }  // namespace sweep

@@ -43,7 +43,7 @@ class RunScheduler {
   RunScheduler(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
                SweepRecorder& recorder)
       : options_(options), source_(source), executor_(executor), recorder_(recorder), gpus_(options.gpus) {
-    for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(*this, i);
+    for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(i);
   }
 
   void run() {
@@ -55,7 +55,8 @@ class RunScheduler {
       recorder_.save_if_due();
       wait_for_events();
       for (Slot& slot : slots_) {
-        if (slot.is_active()) executor_.deliver(slot.index, slot);
+        if (slot.is_active())
+          executor_.deliver(slot.index, [this, &slot](const RunEvent& event) { take(slot, event); });
       }
       check_deadlines();
     }
@@ -67,35 +68,13 @@ class RunScheduler {
     int retries = 0;                    // attempts before this one
   };
 
-  // A slot of the executor with the run in it. Forwards the run's events.
-  struct Slot final : RunListener {
-    Slot(RunScheduler& s, std::size_t i) : scheduler(s), index(i) {}
-
-    void begin_run(const RunPlan& plan) override { scheduler.begin_run(*this, plan); }
-    // Always followed by batch(), which counts as the sign of life of both.
-    void begin_epoch(int epoch) override { scheduler.progress_of(*this).begin_epoch(epoch); }
-    void batch(const Totals& totals, std::size_t count) override {
-      const double now = scheduler.options_.clock();
-      if (intervals.size() == kIntervalsKept) intervals.pop_front();
-      intervals.push_back(now - last_event);
-      last_event = now;
-      writes_files = false;
-      scheduler.progress_of(*this).batch(totals, count);
-    }
-    void phase(std::string_view name) override {
-      last_event = scheduler.options_.clock();
-      writes_files = name == kWritesFiles;
-      scheduler.progress_of(*this).phase(name);
-    }
-    void end_epoch(const EpochRecord& epoch) override { scheduler.end_epoch(*this, epoch); }
-    void end_run(TrainedRun trained) override { scheduler.end_run(*this, std::move(trained)); }
-    void lose_run(const std::string& reason) override { scheduler.lose_run(*this, reason); }
-    void fail_writing(const std::string& error) override { scheduler.fail_writing(*this, error); }
+  // A slot of the executor with the run in it.
+  struct Slot {
+    explicit Slot(std::size_t i) : index(i) {}
 
     bool is_active() const { return attempt.run != nullptr; }
     const ScheduledRun& run() const { return *attempt.run; }
 
-    RunScheduler& scheduler;
     const std::size_t index;
     Attempt attempt;
     double begin = 0;              // of the attempt
@@ -113,8 +92,6 @@ class RunScheduler {
     return static_cast<std::size_t>(
         std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.is_active(); }));
   }
-
-  TrainingObserver& progress_of(const Slot& slot) { return recorder_.progress().run(slot.run().run + 1); }
 
   // The slot's part of the cores while `active` runs are trained. The first slots get the remainder.
   int threads_of(const Slot& slot, std::size_t active) const {
@@ -226,17 +203,19 @@ class RunScheduler {
     last_wait_end_ = now;
   }
 
-  void begin_run(Slot& slot, const RunPlan& plan) {
-    slot.last_event = options_.clock();
-    recorder_.set_finished_epochs(slot.run().run, plan.finished_epochs);
-    progress_of(slot).begin_run(plan);
-  }
-
-  void end_epoch(Slot& slot, const EpochRecord& epoch) {
-    slot.last_event = options_.clock();
-    slot.writes_files = false;
-    recorder_.end_epoch(slot.run().run, epoch);
-    progress_of(slot).end_epoch(epoch);
+  void take(Slot& slot, const RunEvent& event) {
+    if (const auto* trained = std::get_if<TrainedRun>(&event)) return end_run(slot, *trained);
+    if (const auto* lost = std::get_if<LostRun>(&event)) return lose_run(slot, lost->reason);
+    if (const auto* run = std::get_if<UnwritableRun>(&event)) return fail_writing(slot, run->error);
+    const double now = options_.clock();
+    if (const auto* batches = std::get_if<TrainedBatches>(&event); batches != nullptr && batches->count > 0) {
+      if (slot.intervals.size() == kIntervalsKept) slot.intervals.pop_front();
+      slot.intervals.push_back(now - slot.last_event);
+    }
+    slot.last_event = now;
+    const auto* const phase = std::get_if<RunPhase>(&event);
+    slot.writes_files = phase != nullptr && phase->name == kWritesFiles;
+    recorder_.take(slot.run().run, event);
   }
 
   void end_run(Slot& slot, TrainedRun trained) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,10 @@ class RunSource {
 /// Runs that are all known and independent of each other.
 class ListedRuns final : public RunSource {
  public:
-  /// What they point to has to outlive it.
-  explicit ListedRuns(std::vector<const ScheduledRun*> runs) : runs_(std::move(runs)) {}
+  /// `runs` has to outlive it.
+  explicit ListedRuns(const std::deque<ScheduledRun>& runs) {
+    for (const ScheduledRun& run : runs) runs_.push_back(&run);
+  }
 
   std::vector<const ScheduledRun*> take_ready() override { return std::exchange(runs_, {}); }
   void end(std::size_t) override {}

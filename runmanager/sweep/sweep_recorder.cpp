@@ -99,6 +99,7 @@ void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
   update(run, std::move(record));
 }
 
+// Those that an earlier start or attempt has trained.
 void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs) {
   RunRecord& record = records_.at(run);
   record.epochs.clear();
@@ -110,8 +111,10 @@ void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<Epoch
     begin->second.run_seconds = epochs.back()["run_seconds"].value_or(0);
 }
 
-void SweepRecorder::end_epoch(std::size_t run, const EpochRecord& epoch) {
-  add_epoch(records_.at(run), epoch);
+void SweepRecorder::take(std::size_t run, const RunEvent& event) {
+  if (const auto* plan = std::get_if<RunPlan>(&event)) set_finished_epochs(run, plan->finished_epochs);
+  if (const auto* epoch = std::get_if<EpochRecord>(&event)) add_epoch(records_.at(run), *epoch);
+  progress_->report(run + 1, event);
 }
 
 void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run) = std::move(record); }

@@ -72,10 +72,9 @@ class SweepRecorder {
 
   /// An attempt to train the run begins. `record` becomes its record.
   void begin_run(std::size_t run, RunRecord record);
-  /// The epochs that an earlier start or attempt has trained.
-  void set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs);
-  /// Adds a finished epoch to the run's record.
-  void end_epoch(std::size_t run, const EpochRecord& epoch);
+  /// What happens in the attempt: the run's record gets the epochs, and it is shown. What ends the attempt is
+  /// up to the caller.
+  void take(std::size_t run, const RunEvent& event);
   /// Replaces the run's record.
   void update(std::size_t run, RunRecord record);
   /// The run has its final record: no further attempt follows.
@@ -111,6 +110,7 @@ class SweepRecorder {
  private:
   void save();
   void write_progress();
+  void set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs);
   void count_cost(std::size_t run);
   RecorderOptions recorder_options(std::size_t run) const;
 

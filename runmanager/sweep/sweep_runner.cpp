@@ -148,7 +148,6 @@ std::optional<RunRecord> SweepRunner::known_record(const ExistingRun& existing,
 }
 
 void SweepRunner::prepare() {
-  prepared_.resize(sweep_.runs.size());
   const bool all_kept = std::all_of(kept_.begin(), kept_.end(), [](bool kept) { return kept; });
   if (all_kept && !growing_) return;
   kind_->check(sweep_);
@@ -158,9 +157,11 @@ void SweepRunner::prepare() {
 }
 
 void SweepRunner::prepare(std::size_t i) {
-  prepared_[i] = kind_->prepare(sweep_.runs[i]);
-  records_[i].device = prepared_[i].device.name();
-  records_[i].provenance = prepared_[i].provenance;
+  PreparedRun run = kind_->prepare(sweep_.runs[i]);
+  records_[i].device = run.device.name();
+  records_[i].provenance = run.provenance;
+  (run.unavailable ? unavailable_ : runs_)
+      .push_back({i, std::move(run), kind_->dataset_position(sweep_.runs[i])});
 }
 
 void SweepRunner::write_sweep_file() {

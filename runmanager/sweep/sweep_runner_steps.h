@@ -63,33 +63,29 @@ class SweepRunner {
   void write_growing_file();
   // At once. Where others add trials to the file, only if it has fewer.
   void write_trials();
-  // Training samples times epochs: what the progress display measures the time left by.
-  double work(const PreparedRun& run);
   // The fraction of the epochs of all known runs that a search trains; more than 1 if it adds runs.
   double fraction_trained() const;
   void train_runs();
   void check_directory() const;
   std::function<void()> refresh();
   void train_with_others(SweepRecorder& recorder);
-  void train_trials_with_others(SweepRecorder& recorder);
   // Tells who joins that what cannot be trained here is left to others.
-  void tell_of_unavailable(const std::deque<ScheduledRun>& runs, SweepRecorder& recorder) const;
-  // What there is of a run that was just locked, if nothing is left to be trained.
-  std::optional<RunRecord> finished_record(std::size_t run, const RunLock& lock);
-  std::deque<ScheduledRun> unavailable_runs();
+  void tell_of_unavailable(SweepRecorder& recorder) const;
+  // See LockedRunsOptions.
+  RunFate fate_of(std::size_t run);
   // Others may have the devices that this machine has not. Who is left last skips the runs.
   void leave_to_others(LockedRuns& runs, SweepRecorder& recorder);
   void skip_unavailable(SweepRecorder& recorder);
-  void skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run);
-  std::deque<ScheduledRun> runs_to_train();
+  void skip(SweepRecorder& recorder, std::size_t run, const PreparedRun& prepared);
   SchedulerOptions scheduler_options(std::size_t slots);
-  // Trains the runs of `source`, at most `most_at_once` of them at once. `runs`: those known by now.
-  void train(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
-             SweepRecorder& recorder);
-  void train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
-  void train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
+  // Trains the runs of `source`, if there are any.
+  void train(RunSource& source, SweepRecorder& recorder);
+  void train_alone(SweepRecorder& recorder);
+  void end_search(TrialRuns& trials, SweepRecorder& recorder);
   TrialRunsOptions trial_options(SweepRecorder& recorder);
-  std::size_t most_trials_at_once(std::size_t runs) const;
+  // How many runs could be trained at once, if there were slots for all; how many slots there are.
+  std::size_t max_at_once() const;
+  std::size_t slots() const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
   // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
@@ -100,9 +96,7 @@ class SweepRunner {
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
   bool keep_start(std::size_t parent, int epoch, const RunConfig& copy, SweepRecorder& recorder);
   void train_here(RunSource& source, SweepRecorder& recorder);
-  void train_in_workers(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
-                        SweepRecorder& recorder);
-  std::size_t slots_for(std::size_t runs) const;
+  void train_in_workers(RunSource& source, SweepRecorder& recorder);
   SweepOutcome conclude();
 
   std::optional<Sweep> growing_;  // the sweep, where trials are added to it
@@ -117,15 +111,16 @@ class SweepRunner {
   std::function<void()> collect_;  // while runs are trained together with others: takes over what they did
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
-  std::size_t kept_trials_ = 0;        // added, and not told yet
-  bool lacks_trials_ = false;          // the written file
-  double next_write_ = 0;              // when it may be written again
-  std::vector<std::string> means_;     // names of the runs that show means of repeats
-  std::vector<RunRecord> records_;     // one per run of the sweep
-  std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again
-  std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept
-  std::vector<ExistingRun> existing_;  // one per run: what earlier starts have left of it
-  std::vector<std::string> changes_;   // of the sweep file since the last start, as sentences
+  std::size_t kept_trials_ = 0;           // added, and not told yet
+  bool lacks_trials_ = false;             // the written file
+  double next_write_ = 0;                 // when it may be written again
+  std::vector<std::string> means_;        // names of the runs that show means of repeats
+  std::vector<RunRecord> records_;        // one per run of the sweep
+  std::vector<bool> kept_;                // one per run: ended in an earlier start, and is not trained again
+  std::deque<ScheduledRun> runs_;         // to be trained, in the order of the sweep; trials are added
+  std::deque<ScheduledRun> unavailable_;  // the same, but their devices are missing here
+  std::vector<ExistingRun> existing_;     // one per run: what earlier starts have left of it
+  std::vector<std::string> changes_;      // of the sweep file since the last start, as sentences
 };
 
 }  // namespace sweep

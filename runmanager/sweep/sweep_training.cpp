@@ -21,11 +21,6 @@ constexpr int kRetriesOfLostTrials = 2;
 
 }  // namespace
 
-double SweepRunner::work(const PreparedRun& run) {
-  if (run.config == nullptr || run.unavailable) return 0;
-  return kind_->work_per_epoch(*run.config) * run.config->epochs;
-}
-
 double SweepRunner::fraction_trained() const {
   const int epochs = sweep_.runs.front().epochs;
   const auto runs = static_cast<double>(sweep_.runs.size());
@@ -34,7 +29,9 @@ double SweepRunner::fraction_trained() const {
 
 void SweepRunner::train_runs() {
   double total_work = 0;
-  for (const PreparedRun& run : prepared_) total_work += work(run);
+  // Training samples times epochs: what the progress display measures the time left by.
+  for (const ScheduledRun& run : runs_)
+    total_work += kind_->work_per_epoch(*run.prepared.config) * run.prepared.config->epochs;
   if (sweep_.search) total_work *= fraction_trained();
   SweepRecorder recorder(
       {.directory = directory_->path(),
@@ -53,18 +50,7 @@ void SweepRunner::train_runs() {
   for (const std::string& change : changes_) recorder.progress().message(change);
   recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
   try {
-    if (options_.join) {
-      sweep_.search&& waits_for_results(*sweep_.search) ? train_trials_with_others(recorder)
-                                                        : train_with_others(recorder);
-    } else {
-      skip_unavailable(recorder);
-      std::deque<ScheduledRun> runs = runs_to_train();
-      if (sweep_.search)
-        train_trials(runs, recorder);
-      else if (!runs.empty())
-        train_all(runs, recorder);
-      recorder.finish();
-    }
+    options_.join ? train_with_others(recorder) : train_alone(recorder);
     check_directory();
   } catch (const IoError&) {
     // If the whole directory is gone, that is the reason, whichever file was missed first.
@@ -85,25 +71,12 @@ void SweepRunner::check_directory() const {
 }
 
 void SweepRunner::skip_unavailable(SweepRecorder& recorder) {
-  for (std::size_t i = 0; i < prepared_.size(); ++i) {
-    const PreparedRun& run = prepared_[i];
-    if (run.config != nullptr && run.unavailable) skip(recorder, i, run);
-  }
+  for (const ScheduledRun& run : unavailable_) skip(recorder, run.run, run.prepared);
 }
 
-void SweepRunner::skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run) {
-  recorder.skip_run(i, describe_run(*run.config, run.device),
-                    options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.unavailable);
-}
-
-std::deque<ScheduledRun> SweepRunner::runs_to_train() {
-  std::deque<ScheduledRun> runs;
-  for (std::size_t i = 0; i < prepared_.size(); ++i) {
-    if (prepared_[i].config == nullptr || prepared_[i].unavailable) continue;
-    runs.push_back({i, std::move(prepared_[i]), kind_->dataset_position(sweep_.runs[i])});
-  }
-  prepared_.clear();
-  return runs;
+void SweepRunner::skip(SweepRecorder& recorder, std::size_t run, const PreparedRun& prepared) {
+  recorder.skip_run(run, describe_run(*prepared.config, prepared.device),
+                    options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *prepared.unavailable);
 }
 
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
@@ -125,18 +98,19 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
           .check_directory = [this] { check_directory(); }};
 }
 
-void SweepRunner::train(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
-                        SweepRecorder& recorder) {
-  environment_.worker_command.empty() ? train_here(source, recorder)
-                                      : train_in_workers(source, runs, most_at_once, recorder);
+void SweepRunner::train(RunSource& source, SweepRecorder& recorder) {
+  if (runs_.empty() && !growing_) return;
+  environment_.worker_command.empty() ? train_here(source, recorder) : train_in_workers(source, recorder);
 }
 
-void SweepRunner::train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
-  std::vector<const ScheduledRun*> all;
-  all.reserve(runs.size());
-  for (const ScheduledRun& run : runs) all.push_back(&run);
-  ListedRuns source(std::move(all));
-  train(source, runs, runs.size(), recorder);
+void SweepRunner::train_alone(SweepRecorder& recorder) {
+  skip_unavailable(recorder);
+  ListedRuns all(runs_);
+  std::optional<TrialRuns> trials;
+  if (sweep_.search) trials.emplace(sweep_, runs_, recorder, trial_options(recorder));
+  train(trials ? static_cast<RunSource&>(*trials) : all, recorder);
+  if (trials) end_search(*trials, recorder);
+  recorder.finish();
 }
 
 TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
@@ -161,17 +135,14 @@ TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
   return {.add = add, .prune = prune, .keep_start = keep_start};
 }
 
-std::size_t SweepRunner::most_trials_at_once(std::size_t runs) const {
-  if (!growing_) return runs;
+std::size_t SweepRunner::max_at_once() const {
+  if (!growing_) return runs_.size();
   if (sweep_.search->method == SearchMethod::kPopulation) return sweep_.search->trials;
   return std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
 }
 
-void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
-  TrialRuns trials(sweep_, runs, recorder, trial_options(recorder));
-  const std::size_t most = most_trials_at_once(runs.size());
-  if (!runs.empty() || growing_) train(trials, runs, most, recorder);
-  if (kept_trials_ > 0 || lacks_trials_) write_trials();
+void SweepRunner::end_search(TrialRuns& trials, SweepRecorder& recorder) {
+  if (kept_trials_ > 0 || lacks_trials_ || (options_.join && growing_)) write_trials();
   recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
 }
@@ -287,24 +258,26 @@ void SweepRunner::train_here(RunSource& source, SweepRecorder& recorder) {
   schedule_runs(source, executor, scheduler_options(1), recorder);
 }
 
-void SweepRunner::train_in_workers(RunSource& source, std::deque<ScheduledRun>& runs,
-                                   std::size_t most_at_once, SweepRecorder& recorder) {
+void SweepRunner::train_in_workers(RunSource& source, SweepRecorder& recorder) {
   // The samples move to memory that the workers see, so this process drops its own. Networks and weights
   // were loaded for the checks only: each worker makes its own.
-  for (ScheduledRun& run : runs) {
-    run.prepared.data.reset();
-    run.prepared.network.reset();
-    run.prepared.weights = {};
+  for (std::deque<ScheduledRun>* runs : {&runs_, &unavailable_}) {
+    for (ScheduledRun& run : *runs) {
+      run.prepared.data.reset();
+      run.prepared.network.reset();
+      run.prepared.weights = {};
+    }
   }
   const std::vector<SharedDataset> datasets = kind_->share_datasets();
-  const std::size_t slots = slots_for(most_at_once);
+  const std::size_t slots = this->slots();
   // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
   WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
                       slots);
   schedule_runs(source, executor, scheduler_options(slots), recorder);
 }
 
-std::size_t SweepRunner::slots_for(std::size_t runs) const {
+std::size_t SweepRunner::slots() const {
+  const std::size_t runs = max_at_once();
   const int jobs = options_.jobs > 0 ? options_.jobs : automatic_jobs(runs, available_cores());
   const std::size_t slots = std::min({static_cast<std::size_t>(jobs), runs, gpus_.max_runs().value_or(runs)});
   return environment_.worker_command.empty() ? 1 : slots;

@@ -28,9 +28,9 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/event_messages.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
-#include "runmanager/text/json_output.h"
 #include "runmanager/training/run_trainer.h"
 
 namespace sweep {
@@ -113,60 +113,58 @@ class Inbox {
   std::thread thread_;  // last, because it uses all the others
 };
 
-// Sends the progress of a run to the sweep. Batches and phases are merged into a few messages a second.
-class ProgressSender final : public TrainingObserver {
+// Sends the events of a run to the sweep. Batches and phases are merged into a few messages a second.
+class EventSender {
  public:
-  explicit ProgressSender(MessageSocket& socket) : socket_(socket) {}
+  explicit EventSender(MessageSocket& socket) : socket_(socket) {}
 
-  void begin_run(const RunPlan& plan) override {
-    proto::FromWorker message;
-    proto::Begin& begin = *message.mutable_begin();
-    begin.set_epochs(plan.epochs);
-    begin.set_batches(plan.batches);
-    begin.set_samples(plan.samples);
-    begin.set_has_classes(plan.has_classes);
-    begin.set_trained_epochs(plan.trained_epochs);
-    for (const EpochRecord& epoch : plan.finished_epochs)
-      begin.add_finished(compact_json_text(to_json(epoch)));
-    epochs_ = plan.finished_epochs.size();
-    socket_.send(message);
+  void send(const RunEvent& event) {
+    std::visit([this](const auto& of_kind) { take(of_kind); }, event);
   }
-
-  void begin_epoch(int epoch) override {
-    if (batches_ > 0) send_batches();
-    epoch_ = epoch;
-    totals_ = {};
-    batches_ = 0;
-    is_new_ = true;
-  }
-
-  void batch(const Totals& totals, std::size_t count) override {
-    totals_ += totals;
-    batches_ += count;
-    if (is_due()) send_batches();
-  }
-
-  void phase(std::string_view name) override {
-    if (!is_due() && name == phase_) return;
-    phase_ = name;
-    proto::FromWorker message;
-    message.set_phase(phase_);
-    socket_.send(message);
-  }
-
-  void end_epoch(const EpochRecord& epoch) override {
-    // The next epoch may have begun already; its batches then wait for their own message.
-    if (epoch.epoch == epoch_) send_batches();
-    proto::FromWorker message;
-    message.set_epoch(compact_json_text(to_json(epoch)));
-    ++epochs_;
-    socket_.send(message);
-  }
-
-  /// How many epochs of the run were sent, with epoch 0.
-  std::size_t epochs() const { return epochs_; }
 
  private:
+  void take(const RunPlan& plan) {
+    epochs_ = plan.finished_epochs.size();
+    send_now(plan);
+  }
+
+  void take(const TrainedBatches& batches) {
+    if (batches.epoch != batches_.epoch) {
+      send_batches();
+      batches_.epoch = batches.epoch;
+    }
+    batches_.count += batches.count;
+    batches_.totals += batches.totals;
+    if (batches.count > 0 && is_due()) send_batches();
+  }
+
+  void take(const RunPhase& phase) {
+    if (!is_due() && phase.name == phase_) return;
+    phase_ = phase.name;
+    send_now(phase);
+  }
+
+  void take(const EpochRecord& epoch) {
+    // The next epoch may have begun already; its batches then wait for their own message.
+    if (epoch.epoch == batches_.epoch) send_batches();
+    ++epochs_;
+    send_now(epoch);
+  }
+
+  // The epochs were sent already, unless a program has reported many steps, of which some are joined.
+  void take(const TrainedRun& trained) {
+    TrainedRun sent = trained;
+    RunRecord& record = sent.record;
+    sent.lacks_epochs = record.epochs.size() + (record.untrained ? 1 : 0) == epochs_;
+    if (sent.lacks_epochs) {
+      record.epochs.clear();
+      record.untrained.reset();
+    }
+    send_now(sent);
+  }
+
+  void take(const auto& other) { send_now(other); }
+
   bool is_due() {
     const double now = steady_seconds();
     if (now < next_) return false;
@@ -175,28 +173,18 @@ class ProgressSender final : public TrainingObserver {
   }
 
   void send_batches() {
-    proto::FromWorker message;
-    proto::Batches& batches = *message.mutable_batches();
-    batches.set_epoch(epoch_);
-    batches.set_begins_epoch(is_new_);
-    batches.set_count(batches_);
-    batches.set_loss(totals_.loss);
-    batches.set_correct(totals_.correct);
-    batches.set_samples(totals_.samples);
-    socket_.send(message);
-    is_new_ = false;
-    totals_ = {};
-    batches_ = 0;
     phase_.clear();  // It has ended, so the same one is another one.
+    if (batches_.count == 0) return;
+    send_now(batches_);
+    batches_ = {.epoch = batches_.epoch};
   }
 
+  void send_now(const RunEvent& event) { socket_.send(message_of(event)); }
+
   MessageSocket& socket_;
-  double next_ = 0;  // when the next message is due
-  std::size_t epochs_ = 0;
-  int epoch_ = 0;
-  bool is_new_ = true;       // no batch of epoch_ was sent yet
-  std::size_t batches_ = 0;  // not sent yet, like totals_
-  Totals totals_;
+  double next_ = 0;                     // when the next message is due
+  std::size_t epochs_ = 0;              // that were sent, with epoch 0
+  TrainedBatches batches_{.epoch = 0};  // not sent yet
   std::string phase_;
 };
 
@@ -208,7 +196,7 @@ class Worker {
 
   /// Returns whether another run can follow.
   bool handle(const proto::ToWorker& message) {
-    proto::FromWorker answer;
+    RunEvent failure;
     try {
       if (message.has_setup()) {
         set_up(message.setup());
@@ -216,13 +204,13 @@ class Worker {
       }
       return train(message.train());
     } catch (const IoError& error) {
-      answer.set_io_error(error.what());
+      failure = UnwritableRun{error.what()};
     } catch (const std::bad_alloc&) {
-      answer.set_failed("out of memory");
+      failure = LostRun{"out of memory"};
     } catch (const std::exception& error) {
-      answer.set_failed(error.what());
+      failure = LostRun{error.what()};
     }
-    socket_.send(answer);
+    socket_.send(message_of(failure));
     return false;  // The state of this process is unknown after such an error.
   }
 
@@ -249,27 +237,17 @@ class Worker {
     if (!train.owner().empty()) owner = RunOwner{directory_ / task.config.name / kLockFile, train.owner()};
     // Until the run has ended, also if the sweep's process is gone before.
     std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
-    ProgressSender progress(socket_);
-    TrainedRun trained = kind_->run(task, progress,
-                                    {.directory = directory_,
-                                     .make_engine = environment_.make_engine,
-                                     .clock = steady_seconds,
-                                     .stop_requested = [this] { return inbox_.stop_signal(); },
-                                     .threads = [this] { return inbox_.threads(); },
-                                     .owner = std::move(owner)});
+    EventSender sender(socket_);
+    const ReportEvent report = [&sender](const RunEvent& event) { sender.send(event); };
+    const TrainedRun trained = kind_->run(task, report,
+                                          {.directory = directory_,
+                                           .make_engine = environment_.make_engine,
+                                           .clock = steady_seconds,
+                                           .stop_requested = [this] { return inbox_.stop_signal(); },
+                                           .threads = [this] { return inbox_.threads(); },
+                                           .owner = std::move(owner)});
     lock.reset();
-    proto::FromWorker message;
-    // A program that reports many steps has some of them joined.
-    const bool were_sent =
-        trained.record.epochs.size() + (trained.record.untrained ? 1 : 0) == progress.epochs();
-    if (were_sent) {
-      trained.record.epochs.clear();
-      trained.record.untrained.reset();
-    }
-    message.mutable_end()->set_lacks_epochs(were_sent);
-    message.mutable_end()->set_record(run_record_text(trained.record));
-    message.mutable_end()->set_failure(static_cast<int>(trained.failure));
-    socket_.send(message);
+    report(trained);
     return trained.failure != RunFailure::kDevice;
   }
 

@@ -2,36 +2,41 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/json/json_text.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/event_messages.h"
+#include "runmanager/sweep/worker.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
 
-constexpr const char* kFromWorker = "a worker's message";
-
-EpochRecord epoch_of(const std::string& text) {
-  return epoch_record_from_json(parse_json_text(text, kFromWorker), kFromWorker);
+std::array<int, 2> connected_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw IoError(fmt::format("cannot make a connection to a worker: {}", std::strerror(errno)));
+  return ends;
 }
 
-RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
-  RunPlan plan{.number = run.run + 1,
-               .name = run.prepared.config->name,
-               .epochs = begin.epochs(),
-               .batches = begin.batches(),
-               .samples = begin.samples(),
-               .trained_epochs = begin.trained_epochs(),
-               .has_classes = begin.has_classes()};
-  for (const std::string& epoch : begin.finished()) plan.finished_epochs.push_back(epoch_of(epoch));
-  return plan;
+ChildStart start_of(const WorkerCommand& command, int socket) {
+  ChildStart start{.words = command.words,
+                   .group = ChildGroup::kParents,
+                   .captures_output = false,
+                   .inherited = command.inherited};
+  start.words.push_back(std::to_string(socket));
+  start.inherited.push_back(socket);
+  return start;
 }
 
 }  // namespace
@@ -108,66 +113,60 @@ void WorkerPool::wait(std::chrono::milliseconds timeout) {
   if (ready < 0 && errno != EINTR) std::this_thread::sleep_for(std::min(timeout, kPause));
 }
 
-void WorkerPool::deliver(std::size_t slot_index, RunListener& listener) {
-  Slot& slot = slots_[slot_index];
-  while (slot.run != nullptr) {
+void WorkerPool::deliver(std::size_t slot, const ReportEvent& report) {
+  // An error of `report` says nothing about the message.
+  while (slots_[slot].run != nullptr) {
+    const std::optional<RunEvent> event = next_event(slots_[slot]);
+    if (!event) return;
+    report(*event);
+  }
+}
+
+std::optional<RunEvent> WorkerPool::next_event(Slot& slot) {
+  RunEvent event;
+  try {
     proto::FromWorker message;
-    Event event;
-    try {
-      const auto arrived = slot.worker->socket().poll(message);
-      if (arrived == MessageSocket::Arrived::kNothing) return;
-      if (arrived == MessageSocket::Arrived::kEnd)
-        return lose_worker(slot, listener,
-                           fmt::format("its worker was lost: {}", slot.worker->exit_reason()));
-      event = event_of(slot, message);
-    } catch (const DataError& error) {
-      return lose_worker(slot, listener, error.what());
-    }
-    // Not above: an error of the listener says nothing about the message.
-    event(listener);
+    const auto arrived = slot.worker->socket().poll(message);
+    if (arrived == MessageSocket::Arrived::kNothing) return std::nullopt;
+    event = arrived == MessageSocket::Arrived::kMessage
+                ? event_of(message)
+                : LostRun{fmt::format("its worker was lost: {}", slot.worker->exit_reason())};
+  } catch (const DataError& error) {
+    event = LostRun{error.what()};
   }
+  const auto* const trained = std::get_if<TrainedRun>(&event);
+  const bool is_end = trained != nullptr || std::holds_alternative<LostRun>(event) ||
+                      std::holds_alternative<UnwritableRun>(event);
+  if (is_end) slot.run = nullptr;
+  // The worker exits after a failure, also one of its device; the next run gets a new one. The process must
+  // be gone before anybody else writes to the run's files.
+  if (is_end && (trained == nullptr || trained->failure == RunFailure::kDevice || slot.is_killed))
+    slot.worker.reset();
+  return event;
 }
 
-WorkerPool::Event WorkerPool::event_of(Slot& slot, const proto::FromWorker& message) {
-  switch (message.content_case()) {
-    case proto::FromWorker::kBegin:
-      return [plan = plan_of(*slot.run, message.begin())](RunListener& to) { to.begin_run(plan); };
-    case proto::FromWorker::kBatches:
-      return [batches = message.batches()](RunListener& to) {
-        if (batches.begins_epoch()) to.begin_epoch(batches.epoch());
-        to.batch({.loss = batches.loss(), .correct = batches.correct(), .samples = batches.samples()},
-                 batches.count());
-      };
-    case proto::FromWorker::kPhase:
-      return [phase = message.phase()](RunListener& to) { to.phase(phase); };
-    case proto::FromWorker::kEpoch:
-      return [epoch = epoch_of(message.epoch())](RunListener& to) { to.end_epoch(epoch); };
-    case proto::FromWorker::kEnd: {
-      TrainedRun trained{.record = parse_run_record(message.end().record(), kFromWorker),
-                         .failure = static_cast<RunFailure>(message.end().failure()),
-                         .lacks_epochs = message.end().lacks_epochs()};
-      slot.run = nullptr;
-      // The worker exits after a failure of its device; the next run gets a new one.
-      if (trained.failure == RunFailure::kDevice || slot.is_killed) slot.worker.reset();
-      return [trained = std::move(trained)](RunListener& to) { to.end_run(trained); };
-    }
-    case proto::FromWorker::kFailed:
-      return [this, &slot, why = message.failed()](RunListener& to) { lose_worker(slot, to, why); };
-    case proto::FromWorker::kIoError:
-      slot.worker.reset();
-      slot.run = nullptr;
-      return [error = message.io_error()](RunListener& to) { to.fail_writing(error); };
-    case proto::FromWorker::CONTENT_NOT_SET:
-      break;
-  }
-  throw DataError("its worker sent a message without content");
+WorkerProcess::WorkerProcess(const WorkerCommand& command) : WorkerProcess(command, connected_sockets()) {}
+
+WorkerProcess::WorkerProcess(const WorkerCommand& command, std::array<int, 2> sockets)
+    : socket_(sockets[0]), child_(start_of(command, MessageSocket(sockets[1]).fd())) {
+  if (const auto end = child_.end(); end && end->kind == ProcessEnd::Kind::kNotStarted)
+    throw IoError(fmt::format("cannot start a worker ({}): {}", command.words[0], std::strerror(end->value)));
 }
 
-void WorkerPool::lose_worker(Slot& slot, RunListener& listener, const std::string& reason) {
-  // The process must be gone before the listener writes to the run's files.
-  slot.worker.reset();
-  slot.run = nullptr;
-  listener.lose_run(reason);
+void WorkerProcess::signal_end() const {
+  // One that cannot be signalled ends by itself once its socket is closed.
+  if (!child_.kill()) ::shutdown(socket_.fd(), SHUT_RDWR);
+}
+
+std::string WorkerProcess::exit_reason() {
+  const std::optional<ProcessEnd> end = child_.wait_for_end(std::chrono::seconds(1));
+  if (!end) return "closed its connection and had to be killed";
+  if (end->kind == ProcessEnd::Kind::kExit)
+    return end->value == kWorkerOutOfMemory ? "out of memory"
+                                            : fmt::format("ended with exit code {}", end->value);
+  // This process does not ask for the reason after killing a worker itself, so it was somebody else.
+  const char* const hint = end->value == SIGKILL ? " (by hand, or by the kernel for want of memory)" : "";
+  return fmt::format("killed by {}{}", name_of_signal(end->value), hint);
 }
 
 }  // namespace sweep

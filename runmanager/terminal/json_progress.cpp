@@ -18,16 +18,16 @@ JsonProgress::JsonProgress(std::function<void(std::string_view)> write, std::fun
                            bool quiet, const std::string& sweep, std::size_t runs, double work)
     : Progress(std::move(clock), sweep, runs, work), write_(std::move(write)), quiet_(quiet) {}
 
-void JsonProgress::show_begin(const RunPlan& plan) {
+void JsonProgress::show_begin(const LiveRun& run) {
   if (quiet_) return;
   write_event({{"event", "begin"},
-               {"run", plan.name},
-               {"number", plan.number},
+               {"run", run.name},
+               {"number", run.number},
                {"runs", state().runs},
-               {"epochs", plan.epochs},
-               {"trained_epochs", plan.trained_epochs},
-               {"batches", plan.batches},
-               {"samples", plan.samples}});
+               {"epochs", run.epochs},
+               {"trained_epochs", run.trained_epochs},
+               {"batches", run.batches},
+               {"samples", run.samples}});
 }
 
 void JsonProgress::show_epoch(const LiveRun& run, const EpochRecord& epoch) {

@@ -26,7 +26,7 @@ class JsonProgress final : public Progress {
 
  private:
   void show_kept(std::size_t count) override;
-  void show_begin(const RunPlan& plan) override;
+  void show_begin(const LiveRun& run) override;
   void show_epoch(const LiveRun& run, const EpochRecord& epoch) override;
   void show_end(std::size_t number, const RunRecord& run) override;
   void show_change(double) override {}

@@ -18,14 +18,14 @@ constexpr double kShortestPhase = 0.3;
 
 }  // namespace
 
-// Keeps the LiveRun of one run. The training of the run reports to it, and a report may redraw everything.
-class Progress::ActiveRun final : public TrainingObserver {
+// Keeps the LiveRun of one run. The events of the run come here, and each may redraw everything.
+class Progress::ActiveRun {
  public:
   ActiveRun(Progress& progress, LiveRun& run) : progress_(progress), run_(run) {}
 
   LiveRun& live() const { return run_; }
 
-  void begin_run(const RunPlan& plan) override {
+  void take(const RunPlan& plan) {
     run_ = {.number = run_.number,
             .name = plan.name,
             .params = std::move(run_.params),
@@ -36,40 +36,41 @@ class Progress::ActiveRun final : public TrainingObserver {
             .batches = plan.batches,
             .samples = plan.samples};
     has_classes_ = plan.has_classes;
+    epoch_ = 0;
     start_ = progress_.clock_();
     phase_ = "start";
     phase_since_ = start_;
     rate_ = {};
     totals_ = {};
-    progress_.show_begin(plan);
+    progress_.show_begin(run_);
     progress_.show_change(start_);
   }
 
-  void begin_epoch(int epoch) override {
-    run_.finished_epochs = epoch - 1;
-    run_.batch = 0;
-    phase_.clear();
-    totals_ = {};
-    rate_.resume(progress_.clock_());
-  }
-
-  void batch(const Totals& totals, std::size_t count) override {
+  void take(const TrainedBatches& batches) {
     const double now = progress_.clock_();
-    run_.batch += count;
-    totals_ += totals;
-    rate_.add(static_cast<double>(count), static_cast<double>(totals.samples), now);
+    if (std::exchange(epoch_, batches.epoch) != batches.epoch) {
+      run_.finished_epochs = batches.epoch - 1;
+      run_.batch = 0;
+      phase_.clear();
+      totals_ = {};
+      rate_.resume(now);
+    }
+    if (batches.count == 0) return;
+    run_.batch += batches.count;
+    totals_ += batches.totals;
+    rate_.add(static_cast<double>(batches.count), static_cast<double>(batches.totals.samples), now);
     progress_.show_change(now);
   }
 
-  void phase(std::string_view name) override {
+  void take(const RunPhase& phase) {
     const double now = progress_.clock_();
     if (phase_.empty()) phase_since_ = now;
-    phase_ = name;
+    phase_ = phase.name;
     rate_.pause(now);
     progress_.show_change(now);
   }
 
-  void end_epoch(const EpochRecord& epoch) override {
+  void take(const EpochRecord& epoch) {
     run_.last = epoch;
     if (totals_.samples == 0) {  // A program reports whole epochs only.
       run_.finished_epochs = std::max(run_.finished_epochs, epoch.epoch);
@@ -79,6 +80,8 @@ class Progress::ActiveRun final : public TrainingObserver {
     progress_.show_epoch(run_, epoch);
     progress_.show_change(progress_.clock_());
   }
+
+  void take(const auto&) {}  // end_run() tells of the ends.
 
   // Brings what depends on the time, and what is costlier than counting, into the LiveRun.
   void update(double now) {
@@ -102,6 +105,7 @@ class Progress::ActiveRun final : public TrainingObserver {
   double start_ = 0;
   std::string phase_;  // in work; "" while it trains
   double phase_since_ = 0;
+  int epoch_ = 0;  // in work, from 1
   bool has_classes_ = true;
   LiveRate rate_;  // of training
   Totals totals_;  // of the epoch
@@ -134,7 +138,9 @@ void Progress::start_run(std::size_t number, const RunRecord& run) {
   show_change(clock_());
 }
 
-TrainingObserver& Progress::run(std::size_t number) { return active_run(number); }
+void Progress::report(std::size_t number, const RunEvent& event) {
+  std::visit([&run = active_run(number)](const auto& of_kind) { run.take(of_kind); }, event);
+}
 
 // As if the run had not ended.
 void Progress::forget_end(std::size_t number) {

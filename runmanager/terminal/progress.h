@@ -11,7 +11,7 @@
 
 #include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
-#include "runmanager/records/training_observer.h"
+#include "runmanager/records/run_event.h"
 #include "runmanager/terminal/live_sweep.h"
 
 namespace sweep {
@@ -29,11 +29,10 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// A worker is about to train run `number`. Not necessary before run(); it tells the run's parameters.
+  /// A worker is about to train run `number`. Not necessary before report(); it tells the run's parameters.
   void start_run(std::size_t number, const RunRecord& run);
-  /// The observer that shows the training of run `number`. Valid until end_run() of that number; the same run
-  /// may begin again then, with an observer that is asked for anew.
-  TrainingObserver& run(std::size_t number);
+  /// Shows the training of run `number`. Its end is told by end_run(), as another attempt may follow.
+  void report(std::size_t number, const RunEvent& event);
   /// Shows how run `number` ended. Also for a run that never began, because it was skipped or failed early.
   void end_run(std::size_t number, const RunRecord& run);
   /// Run `number` waits, and may begin again: nothing of it is shown meanwhile.
@@ -58,7 +57,7 @@ class Progress {
 
  protected:
   virtual void show_kept(std::size_t count) = 0;
-  virtual void show_begin(const RunPlan& plan) = 0;
+  virtual void show_begin(const LiveRun& run) = 0;
   virtual void show_epoch(const LiveRun& run, const EpochRecord& epoch) = 0;
   virtual void show_end(std::size_t number, const RunRecord& run) = 0;
   /// Something may have changed. Called for every batch.

@@ -26,7 +26,7 @@ void TerminalProgress::show_kept(std::size_t count) {
   write_line(painted(terminal(), kDim, counted(count, "finished run") + " kept"));
 }
 
-void TerminalProgress::show_begin(const RunPlan&) {}
+void TerminalProgress::show_begin(const LiveRun&) {}
 
 void TerminalProgress::show_epoch(const LiveRun& run, const EpochRecord& epoch) {
   if (quiet_ || terminal().interactive) return;

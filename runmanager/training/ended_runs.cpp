@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/run_log.h"

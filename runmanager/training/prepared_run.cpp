@@ -60,8 +60,7 @@ Run describe_run(const PreparedRun& run) {
 }
 
 RunPlan plan_of(const PreparedRun& run, std::size_t batches, int trained, const RunRecord& record) {
-  return {.number = run.config->index + 1,
-          .name = run.config->name,
+  return {.name = run.config->name,
           .epochs = run.config->epochs,
           .batches = batches,
           .samples = run.data->train.count,

@@ -16,7 +16,7 @@
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_builder.h"
-#include "runmanager/records/training_observer.h"
+#include "runmanager/records/run_event.h"
 
 namespace sweep {
 
@@ -50,7 +50,7 @@ Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);
 /// With the names of its data's classes.
 Run describe_run(const PreparedRun& run);
 
-/// What an observer is told when training begins. `batches`: of an epoch. `record` has the `trained` epochs
+/// The event of a training that begins. `batches`: of an epoch. `record` has the `trained` epochs
 /// of earlier starts, and epoch 0 if it was measured.
 RunPlan plan_of(const PreparedRun& run, std::size_t batches, int trained, const RunRecord& record);
 

@@ -2,28 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
+#include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
+#include "tbwriter/resume.h"
 
 namespace sweep {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Whether the best epoch's weights are there, or are not needed. Those of the last epoch are the checkpoint's
 // own: a process may have ended before it gave them their other name.
-bool has_best_epoch(const PreparedRun& run, const RunRecord& record, const std::filesystem::path& best_file) {
+bool has_best_epoch(const PreparedRun& run, const RunRecord& record, const fs::path& best_file) {
   if (!keeps_best(*run.config) || !record.best_epoch || record.epochs.empty()) return true;
   return record.best_epoch == record.epochs.back().epoch ||
          whole_checkpoint_epoch(best_file) == record.best_epoch;
 }
 
 // The checkpoint in `file`, if it can be used.
-ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::path& file,
-                              const std::filesystem::path& best_file) {
+ResumePoint read_resume_point(const PreparedRun& run, const fs::path& file, const fs::path& best_file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error) && !error) return {};
+  if (!fs::exists(file, error) && !error) return {};
   try {
     Checkpoint checkpoint = read_checkpoint(file, *run.network);
     const RunRecord& record = checkpoint.progress.record;
@@ -48,7 +56,7 @@ ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::pat
 std::size_t epochs_of(const ResumePoint& point) { return point.checkpoint->progress.record.epochs.size(); }
 
 // Whether the events reach as far as the checkpoint says. After a power cut they may not.
-bool has_whole_events(const ResumePoint& point, const std::filesystem::path& run_directory) {
+bool has_whole_events(const ResumePoint& point, const fs::path& run_directory) {
   const RunPosition& position = point.checkpoint->progress.position;
   try {
     tbwriter::EventReader reader(run_directory / position.events_file);
@@ -62,15 +70,20 @@ bool has_whole_events(const ResumePoint& point, const std::filesystem::path& run
   }
 }
 
+std::vector<std::string> own_event_files(const fs::path& directory) {
+  std::vector<std::string> files = tbwriter::list_event_files(directory);
+  std::erase_if(files, [](const std::string& file) { return !tbwriter::is_event_file_name(file); });
+  return files;
+}
+
 }  // namespace
 
-ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
-  const std::filesystem::path newest = run_directory / kCheckpointFile,
-                              previous = run_directory / kPreviousCheckpointFile,
-                              best = run_directory / kBestFile;
+ResumePoint find_resume_point(const PreparedRun& run, const fs::path& run_directory) {
+  const fs::path newest = run_directory / kCheckpointFile, previous = run_directory / kPreviousCheckpointFile,
+                 best = run_directory / kBestFile;
   ResumePoint point = read_resume_point(run, newest, best);
   std::error_code error;
-  if (point.checkpoint && std::filesystem::equivalent(newest, previous, error)) return point;
+  if (point.checkpoint && fs::equivalent(newest, previous, error)) return point;
   ResumePoint older = read_resume_point(run, previous, best);
   if (!older.checkpoint) return point;
   if (point.checkpoint && epochs_of(point) >= epochs_of(older)) {
@@ -82,6 +95,50 @@ ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::pat
   older.problem = std::move(point.problem);
   older.is_previous = true;
   return older;
+}
+
+// What a process can do to a run that it has lost
+//
+// The server of a network file system gives the lock of a process, A, to another, B, if it has not heard from
+// A's machine for too long. A may go on between any two of its system calls until it sees that it owns() the
+// run no more, which it asks before each checkpoint and each record:
+//
+//   its events      go to a file that it has made itself; B has copied the beginning and removed the name
+//   its checkpoint  replaces B's as a whole, and names an events file that is gone. B's next one replaces it.
+//                   If B dies before that, the previous checkpoint counts, or the run starts anew
+//   its run.json    likewise; if it says that the run is done, its events are missing, so the run is not kept
+//
+// Bits depend on nobody's turn, so no mixture of these is a wrong result.
+//
+// If B dies between two steps of take_over_run(): until its checkpoint is on the disk, A's is complete with
+// all that it needs; then B's is.
+void take_over_run(const fs::path& directory, std::string_view id, const Network& network,
+                   const std::function<void()>& check_owner, ResumePoint& point) {
+  check_owner();
+  const std::vector<std::string> there = own_event_files(directory);
+  Checkpoint& checkpoint = *point.checkpoint;
+  RunPosition& position = checkpoint.progress.position;
+  // A process that had the sweep for itself lists none: they are all that are older.
+  if (position.earlier_files.empty()) {
+    std::ranges::copy_if(there, std::back_inserter(position.earlier_files),
+                         [&](const std::string& file) { return file < position.events_file; });
+  }
+  const tbwriter::FilePosition copy =
+      tbwriter::copy_prefix(directory, {position.events_file, position.events_bytes},
+                            directory / (std::string(kEventsCopy) + std::string(id) + ".tmp"));
+  position.events_file = copy.file;
+  position.events_bytes = copy.bytes;
+  CheckpointMetadata metadata;
+  update(metadata, checkpoint.progress.record, position);
+  write_checkpoint(directory / kCheckpointFile, network, checkpoint.state, metadata, Survives::kPowerCut);
+  check_owner();
+  std::error_code ignored;
+  fs::remove(directory / kPreviousCheckpointFile, ignored);
+  for (const std::string& file : there) {
+    if (file != copy.file && std::ranges::find(position.earlier_files, file) == position.earlier_files.end())
+      fs::remove(directory / file, ignored);
+  }
+  point.is_previous = false;
 }
 
 }  // namespace sweep

@@ -17,9 +17,9 @@ bool RunEvaluation::is_shown(const Subset& part) const {
 
 Totals RunEvaluation::evaluate(Engine& engine, const Subset& samples, std::string_view part,
                                bool keeps_outputs) {
-  observer_.phase(part);
+  report_(RunPhase{std::string(part)});
   const auto after = [this, part] {
-    observer_.phase(part);
+    report_(RunPhase{std::string(part)});
     after_batch_();
   };
   if (!keeps_outputs || !is_shown(samples))
@@ -83,7 +83,7 @@ void RunEvaluation::predictions(Engine& engine) {
   const std::size_t columns = element_count(run_.network->output());
   if (!outputs_) {
     outputs_ = predict_samples(engine, samples, columns, run_.config->batch_size, [this] {
-      observer_.phase("predictions");
+      report_(RunPhase{"predictions"});
       after_batch_();
     });
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "runmanager/records/training_observer.h"
+#include "runmanager/records/run_event.h"
 #include "runmanager/training/divergence.h"
 #include "runmanager/training/prepared_run.h"
 #include "runmanager/training/run_recorder.h"
@@ -21,9 +21,9 @@ namespace sweep {
 class RunEvaluation {
  public:
   /// `after_batch` is called after each batch of a pass and ends the pass by throwing.
-  RunEvaluation(const PreparedRun& run, RunRecorder& recorder, TrainingObserver& observer,
+  RunEvaluation(const PreparedRun& run, RunRecorder& recorder, const ReportEvent& report,
                 std::function<void()> after_batch)
-      : run_(run), recorder_(recorder), observer_(observer), after_batch_(std::move(after_batch)) {}
+      : run_(run), recorder_(recorder), report_(report), after_batch_(std::move(after_batch)) {}
 
   /// The validation set before the first epoch, which makes epoch 0. Returns its record.
   const EpochRecord& validate_untrained(Engine& engine, double lr);
@@ -58,7 +58,7 @@ class RunEvaluation {
 
   const PreparedRun& run_;
   RunRecorder& recorder_;
-  TrainingObserver& observer_;
+  const ReportEvent& report_;
   const std::function<void()> after_batch_;
   std::optional<double> validation_variation_;  // target_variation(), once it is needed
   std::optional<std::vector<float>> outputs_;   // of the shown samples, from a pass that kept them

@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/engine/numbered_name.h"
-#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"

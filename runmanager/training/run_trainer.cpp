@@ -14,17 +14,14 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/divergence.h"
-#include "runmanager/training/engine_setup.h"
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
-#include "runmanager/training/log_lines.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
-#include "runmanager/training/run_schedule.h"
-#include "runmanager/training/run_takeover.h"
 #include "runmanager/training/stop_signals.h"
+#include "runmanager/training/training_setup.h"
 
 namespace sweep {
 namespace {
@@ -41,10 +38,10 @@ struct TakenOver {};  // Thrown where the run is not this process's any more. No
 // run waits for it first.
 class RunTrainer {
  public:
-  RunTrainer(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options)
+  RunTrainer(const PreparedRun& run, const ReportEvent& report, const TrainerOptions& options)
       : run_(run),
         config_(*run.config),
-        observer_(observer),
+        report_(report),
         options_(options),
         loader_(run.data->train, loader_options(config_)) {}
 
@@ -129,7 +126,7 @@ class RunTrainer {
     if (!old)
       recorder_.emplace(recorder_options, run, TrainedNetwork{run_.network.get(), &loader_},
                         *options_.image_grids, record_);
-    evaluation_.emplace(run_, *recorder_, observer_, [this] { after_batch(); });
+    evaluation_.emplace(run_, *recorder_, report_, [this] { after_batch(); });
     log_.emplace(recorder_->directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
@@ -152,7 +149,7 @@ class RunTrainer {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
       log_->info("{}", begin_text(run_, loader_.batch_count()));
     }
-    observer_.begin_run(plan_of(run_, loader_.batch_count(), epoch_, record_));
+    report_(plan_of(run_, loader_.batch_count(), epoch_, record_));
   }
 
   // One that the run goes on from is kept until a newer one is on disk.
@@ -248,7 +245,7 @@ class RunTrainer {
     }
     const EpochRecord& epoch = evaluation_->validate_untrained(*engine_, config_.lr);
     log_->info("{}", epoch_text(epoch));
-    observer_.end_epoch(epoch);
+    report_(epoch);
   }
 
   // A sweep gives a run more threads when others have ended. The number of threads changes no bit, so a new
@@ -265,7 +262,7 @@ class RunTrainer {
 
   void train_epoch() {
     apply_thread_count();
-    observer_.begin_epoch(epoch_ + 1);
+    report_(TrainedBatches{.epoch = epoch_ + 1});
     engine_->take_device_seconds();
     engine_->take_communication_seconds();
     recorder_->begin_epoch();
@@ -325,7 +322,9 @@ class RunTrainer {
     const Totals totals = engine_->take_totals();
     check_training_loss(totals, place(end - untracked_, end));
     recorder_->track(totals);
-    observer_.batch(totals, static_cast<std::size_t>(std::exchange(untracked_, 0)));
+    report_(TrainedBatches{.epoch = epoch_ + 1,
+                           .count = static_cast<std::size_t>(std::exchange(untracked_, 0)),
+                           .totals = totals});
     return totals;
   }
 
@@ -336,7 +335,7 @@ class RunTrainer {
   // Waits for the last checkpoint first: it decides which epochs are finished, and its thread flushes events.
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
-    observer_.phase(kWritesFiles);
+    report_(RunPhase{std::string(kWritesFiles)});
     log_end(*log_, record_.metrics, status, reason);
     recorder_->end(status, reason);
   }
@@ -355,11 +354,11 @@ class RunTrainer {
     if (!unfinished_) return;
     const double begin = options_.clock();
     const EpochRecord epoch = *std::exchange(unfinished_, std::nullopt);
-    if (!checkpoint_->is_ready()) observer_.phase(kWritesFiles);
+    if (!checkpoint_->is_ready()) report_(RunPhase{std::string(kWritesFiles)});
     checkpoint_->finish();
     recorder_->add_logging_seconds(options_.clock() - begin);
     log_->info("{}", epoch_text(epoch));
-    observer_.end_epoch(epoch);
+    report_(epoch);
   }
 
   // After every batch, of training and of evaluation.
@@ -370,7 +369,7 @@ class RunTrainer {
 
   const PreparedRun& run_;
   const RunConfig& config_;
-  TrainingObserver& observer_;
+  const ReportEvent& report_;
   const TrainerOptions& options_;
   DataLoader loader_;
   const RunSchedule schedule_{config_, static_cast<std::int64_t>(loader_.batch_count())};
@@ -391,8 +390,8 @@ class RunTrainer {
 
 }  // namespace
 
-TrainedRun train_run(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options) {
-  return RunTrainer(run, observer, options).run();
+TrainedRun train_run(const PreparedRun& run, const ReportEvent& report, const TrainerOptions& options) {
+  return RunTrainer(run, report, options).run();
 }
 
 }  // namespace sweep

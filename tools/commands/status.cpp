@@ -13,7 +13,6 @@
 #include "core/base/printable.h"
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
-#include "runmanager/inspect/sweep_listing.h"
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/watch.h"
 #include "runmanager/records/sweep_directory.h"
@@ -81,18 +80,18 @@ std::string one_status_text(const SweepStatus& status, const std::optional<Slurm
 
 // A sweep of a list that nobody trains now and that is not done may have tasks. What is wrong with them is
 // for its own status to say.
-std::optional<SlurmStatus> tasks_of(const ListedSweep& sweep, const fs::path& logdir) {
-  if (sweep.is_running || !sweep.problem.empty() || unfinished_runs(sweep.statuses) == 0) return std::nullopt;
+std::optional<SlurmStatus> tasks_if_open(const SweepStatus& sweep) {
+  if (sweep.is_held || !sweep.problem.empty() || unfinished_runs(sweep.statuses) == 0) return std::nullopt;
   try {
-    return tasks_of(logdir / sweep.path);
+    return tasks_of(sweep.directory);
   } catch (const DataError&) {
     return std::nullopt;
   }
 }
 
 // "14 completed, 2 skipped".
-std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmStatus>& tasks) {
-  std::string text = sweep.is_running ? "running: " : "";
+std::string statuses_text(const SweepStatus& sweep, const std::optional<SlurmStatus>& tasks) {
+  std::string text = sweep.is_held ? "running: " : "";
   if (tasks && !tasks->known) text = "on a cluster that does not answer: ";
   if (tasks && tasks->known && tasks->any_live()) text = "on a cluster: ";
   const char* separator = "";
@@ -101,14 +100,19 @@ std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmSta
   return text;
 }
 
+// Below the log directory; empty: of a sweep that was named itself.
+std::string path_of(const SweepStatus& sweep, const fs::path& logdir) {
+  return (logdir.empty() ? sweep.directory : sweep.directory.lexically_relative(logdir)).string();
+}
+
 // A problem is told after the row if it is text: as a cell it would leave others no room.
-TextTable sweeps_table(const std::vector<ListedSweep>& sweeps, const fs::path& logdir, TableFormat format) {
+TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& logdir, TableFormat format) {
   TextTable table({"sweep", "runs", "last end", "best run", "accuracy"}, 4);
   for (const auto& [column, importance] : {std::pair(2, 10), {3, 20}, {4, 30}})
     table.columns[static_cast<std::size_t>(column)].importance = importance;
-  for (const ListedSweep& sweep : sweeps) {
-    table.rows.push_back({sweep.path, statuses_text(sweep, tasks_of(sweep, logdir)), sweep.ended, sweep.best,
-                          metric_text(metric_named("accuracy"), sweep.best_accuracy)});
+  for (const SweepStatus& sweep : sweeps) {
+    table.rows.push_back({path_of(sweep, logdir), statuses_text(sweep, tasks_if_open(sweep)), sweep.ended,
+                          sweep.best, metric_text(metric_named("accuracy"), sweep.best_accuracy)});
     if (format == TableFormat::kText) {
       table.tails.push_back(sweep.problem);
     } else if (!sweep.problem.empty()) {
@@ -118,19 +122,17 @@ TextTable sweeps_table(const std::vector<ListedSweep>& sweeps, const fs::path& l
   return table;
 }
 
-Json sweeps_json(const std::vector<ListedSweep>& sweeps, const fs::path& logdir) {
+Json sweeps_json(const std::vector<SweepStatus>& sweeps, const fs::path& logdir) {
   Json list = Json::array();
-  for (const ListedSweep& sweep : sweeps) {
-    Json entry = {{"sweep", sweep.path}, {"runs", sweep.runs}, {"running", sweep.is_running}};
-    entry["statuses"] = Json::object();
-    for (const auto& [status, count] : sweep.statuses)
-      entry["statuses"][std::string(to_string(status))] = count;
+  for (const SweepStatus& sweep : sweeps) {
+    Json entry = {{"sweep", path_of(sweep, logdir)}, {"runs", sweep.runs}, {"running", sweep.is_held}};
+    entry["statuses"] = statuses_json(sweep);
     entry["best"] = sweep.best.empty() ? Json(nullptr) : Json{{"run", sweep.best}};
     if (sweep.best_accuracy) entry["best"]["accuracy"] = json_number(*sweep.best_accuracy);
     entry["started"] = sweep.started;
     entry["ended"] = sweep.ended;
     if (!sweep.problem.empty()) entry["problem"] = sweep.problem;
-    if (const auto tasks = tasks_of(sweep, logdir)) entry["slurm"] = to_json(*tasks);
+    if (const auto tasks = tasks_if_open(sweep)) entry["slurm"] = to_json(*tasks);
     list.push_back(std::move(entry));
   }
   return list;
@@ -138,7 +140,7 @@ Json sweeps_json(const std::vector<ListedSweep>& sweeps, const fs::path& logdir)
 
 // The sweeps in a log directory; as text with the live tables of those in training.
 void print_sweeps(const StatusOptions& options) {
-  const std::vector<ListedSweep> sweeps = list_sweeps(options.directory);
+  const std::vector<SweepStatus> sweeps = list_sweeps(options.directory);
   if (options.format == TableFormat::kJson) return print_json(sweeps_json(sweeps, options.directory));
   const bool is_text = options.format == TableFormat::kText;
   if (is_text && sweeps.empty()) {
@@ -151,9 +153,8 @@ void print_sweeps(const StatusOptions& options) {
       is_fitted ? table.fit(stdout_width()) : std::vector<std::string>();
   std::cout << formatted_table(table, options.format, stdout_unicode()) << not_shown_text(left_out);
   if (!is_text) return;
-  for (const ListedSweep& sweep : sweeps) {
-    if (sweep.is_running)
-      std::cout << '\n' << one_status_text(sweep_status(options.directory / sweep.path), std::nullopt);
+  for (const SweepStatus& sweep : sweeps) {
+    if (sweep.is_held) std::cout << '\n' << one_status_text(sweep_status(sweep.directory), std::nullopt);
   }
 }
 
@@ -171,7 +172,7 @@ int print_sweep(const StatusOptions& options) {
       print_json(json);
     }
   } else {
-    const TextTable table = sweeps_table({list_sweep(directory, directory.string())}, "", options.format);
+    const TextTable table = sweeps_table({status}, "", options.format);
     std::cout << formatted_table(table, options.format, stdout_unicode());
   }
   const bool is_done = unfinished_runs(status.statuses) == 0 && !status.statuses.contains(RunStatus::kFailed);

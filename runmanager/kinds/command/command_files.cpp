@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_words.h"
-#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"

@@ -44,7 +44,7 @@ class CommandWorker final : public KindWorker {
  public:
   /// Follows the program's metrics and output, and ends it when it has to. Everything that it has started is
   /// gone when this returns.
-  TrainedRun run(const WorkerTask& task, TrainingObserver& observer, const TrainerOptions& options) override;
+  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) override;
 };
 
 }  // namespace sweep

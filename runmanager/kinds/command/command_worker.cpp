@@ -54,10 +54,10 @@ std::string end_text(const std::string& program, const ProcessEnd& end) {
 // Does one run; used once.
 class CommandRun {
  public:
-  CommandRun(const WorkerTask& task, TrainingObserver& observer, const TrainerOptions& options)
+  CommandRun(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options)
       : task_(task),
         spec_(*task.config.command),
-        observer_(observer),
+        report_(report),
         options_(options),
         files_(task, options),
         history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); }),
@@ -139,13 +139,12 @@ class CommandRun {
 
   void begin_live() {
     is_live_ = true;
-    observer_.begin_run(plan());
+    report_(plan());
     closed_ = history_.size();
   }
 
   RunPlan plan() const {
-    return {.number = task_.config.index + 1,
-            .name = task_.config.name,
+    return {.name = task_.config.name,
             .epochs = task_.config.resolved.contains("reports") ? task_.config.epochs : 0,
             .batches = 1,
             .samples = 1,
@@ -218,7 +217,7 @@ class CommandRun {
     if (history_.has_open() && now - last_report_ > kSecondsOfStep) history_.close();
     if (now < next_save_) return;
     next_save_ = now + kSecondsBetweenSaves;
-    observer_.phase("running");
+    report_(RunPhase{"running"});
     files_.save(history_.epochs(), now - begin_);
   }
 
@@ -242,7 +241,7 @@ class CommandRun {
     if (watch_) watch_->add(epoch);
     if (!is_live_ || !history_.keeps_last()) return;
     epoch.epoch = static_cast<int>(history_.size());
-    observer_.end_epoch(epoch);
+    report_(epoch);
   }
 
   void check_deadlines(Child& program) {
@@ -298,7 +297,7 @@ class CommandRun {
 
   const WorkerTask& task_;
   const CommandSpec& spec_;
-  TrainingObserver& observer_;
+  const ReportEvent& report_;
   const TrainerOptions& options_;
   CommandFiles files_;
   ReportHistory history_;
@@ -318,9 +317,9 @@ class CommandRun {
 
 }  // namespace
 
-TrainedRun CommandWorker::run(const WorkerTask& task, TrainingObserver& observer,
+TrainedRun CommandWorker::run(const WorkerTask& task, const ReportEvent& report,
                               const TrainerOptions& options) {
-  CommandRun run(task, observer, options);
+  CommandRun run(task, report, options);
   try {
     return run.run();
   } catch (const RunTakenOver&) {

@@ -74,4 +74,23 @@ class NetworkKind final : public RunKind {
   std::exception_ptr error_;  // why a data set could not be loaded
 };
 
+/// Keeps what consecutive runs mostly share: the network and encoded images.
+class NetworkWorker final : public KindWorker {
+ public:
+  /// `datasets`: those of RunKind::share_datasets(), opened in this process.
+  explicit NetworkWorker(std::vector<std::shared_ptr<const Dataset>> datasets)
+      : datasets_(std::move(datasets)) {}
+
+  /// `options.image_grids` is set here.
+  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) override;
+
+ private:
+  std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data);
+
+  std::vector<std::shared_ptr<const Dataset>> datasets_;
+  ImageGridCache image_grids_;
+  std::shared_ptr<const Network> network_;
+  std::string network_key_;
+};
+
 }  // namespace sweep

@@ -14,7 +14,6 @@
 #include "core/json/json_path.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
-#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_file_name.h"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -43,32 +44,32 @@ class ScriptedExecutor final : public RunExecutor {
     active_.at(slot).kill_end = seconds_ + seconds_to_die;
   }
   void wait(std::chrono::milliseconds) override { seconds_ += 0.1; }
-  void deliver(std::size_t slot, RunListener& listener) override {
+  void deliver(std::size_t slot, const ReportEvent& report) override {
     if (!active_.contains(slot)) return;
     Attempt& active = active_.at(slot);
     if (active.kill_end > 0) {
       if (seconds_ < active.kill_end) return;
       active_.erase(slot);
-      return listener.lose_run("its worker was lost: killed by SIGKILL");
+      return report(LostRun{"its worker was lost: killed by SIGKILL"});
     }
     if (active.act == Act::kHang) return;
     if (active.act == Act::kWriteSlowly) {
       if (std::exchange(active.write_end, active.write_end > 0 ? active.write_end : seconds_ + 1000) == 0) {
-        listener.batch({}, 1);
-        return listener.phase(kWritesFiles);
+        report(TrainedBatches{.count = 1});
+        return report(RunPhase{std::string(kWritesFiles)});
       }
       if (seconds_ < active.write_end) return;
       active.act = Act::kComplete;
     }
     Attempt attempt = active;
     active_.erase(slot);
-    listener.begin_run({.number = attempt.run + 1, .name = attempt.record.name, .epochs = 1});
-    if (attempt.act == Act::kLoseProcess) return listener.lose_run("its worker was lost: killed by SIGSEGV");
-    if (attempt.act == Act::kFailWriting) return listener.fail_writing("checkpoint: cannot create");
+    report(RunPlan{.name = attempt.record.name, .epochs = 1});
+    if (attempt.act == Act::kLoseProcess) return report(LostRun{"its worker was lost: killed by SIGSEGV"});
+    if (attempt.act == Act::kFailWriting) return report(UnwritableRun{"checkpoint: cannot create"});
     const bool completes = attempt.act == Act::kComplete;
     attempt.record.status = completes ? RunStatus::kCompleted : RunStatus::kFailed;
     if (!completes) attempt.record.error = "not a number";
-    listener.end_run({.record = attempt.record,
+    report(TrainedRun{.record = attempt.record,
                       .failure = completes                      ? RunFailure::kNone
                                  : attempt.act == Act::kDiverge ? RunFailure::kDiverged
                                                                 : RunFailure::kError});
@@ -114,7 +115,7 @@ class RunSchedulerTest : public ::testing::Test {
       configs_.push_back(small_run(i, 0.5));
       configs_.back().name = "run" + std::to_string(i);
     }
-    std::vector<ScheduledRun> runs;
+    std::deque<ScheduledRun> runs;
     std::vector<RunRecord> records;
     for (std::size_t i = 0; i < count; ++i) {
       runs.emplace_back().run = i;
@@ -134,9 +135,7 @@ class RunSchedulerTest : public ::testing::Test {
                             .clock = options_.clock,
                             .terminal = terminal},
                            configs_, std::move(records));
-    std::vector<const ScheduledRun*> all;
-    for (const ScheduledRun& run : runs) all.push_back(&run);
-    ListedRuns source(std::move(all));
+    ListedRuns source(runs);
     schedule_runs(source, executor, options_, recorder);
     return recorder.records();
   }

@@ -31,13 +31,12 @@ RunRecord ended(RunStatus status) {
 }
 
 void train(Progress& progress, RunStatus status) {
-  TrainingObserver& run = progress.run(2);
-  run.begin_run(
-      {.number = 2, .name = "a\n\"b\"", .epochs = 3, .batches = 10, .samples = 100, .trained_epochs = 1});
-  run.begin_epoch(2);
-  run.batch({.loss = 1, .correct = 1, .samples = 10}, 1);
-  run.phase("validation");
-  run.end_epoch({2, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"accuracy", 0.25}}});
+  const RunPlan plan{.name = "a\n\"b\"", .epochs = 3, .batches = 10, .samples = 100, .trained_epochs = 1};
+  const EpochRecord epoch{2, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"accuracy", 0.25}}};
+  for (const RunEvent& event :
+       std::vector<RunEvent>{plan, TrainedBatches{2, 1, {.loss = 1, .correct = 1, .samples = 10}},
+                             RunPhase{"validation"}, epoch})
+    progress.report(2, event);
   progress.end_run(2, ended(status));
 }
 

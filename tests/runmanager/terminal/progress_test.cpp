@@ -16,7 +16,7 @@ class SilentProgress final : public Progress {
 
  private:
   void show_kept(std::size_t) override {}
-  void show_begin(const RunPlan&) override {}
+  void show_begin(const LiveRun&) override {}
   void show_epoch(const LiveRun&, const EpochRecord&) override {}
   void show_end(std::size_t, const RunRecord&) override {}
   void show_change(double) override {}
@@ -28,8 +28,7 @@ struct World {
   const LiveSweep& state() { return progress.state(); }
 
   void begin(std::size_t number, int epochs, int trained = 0) {
-    progress.run(number).begin_run({.number = number,
-                                    .name = "run " + std::to_string(number),
+    progress.report(number, RunPlan{.name = "run " + std::to_string(number),
                                     .epochs = epochs,
                                     .batches = 10,
                                     .samples = 100,
@@ -52,10 +51,10 @@ TEST(ProgressState, IsThatOfTheEpochInWork) {
   world.progress.start_run(2, record);
   EXPECT_FALSE(world.state().active.at(2).has_begun);
   world.begin(2, 2);
-  world.progress.run(2).begin_epoch(2);
+  world.progress.report(2, TrainedBatches{.epoch = 2});
   for (int i = 0; i < 5; ++i) {
     world.seconds += 1;
-    world.progress.run(2).batch({.loss = 5, .correct = 8, .samples = 10});
+    world.progress.report(2, TrainedBatches{2, 1, {.loss = 5, .correct = 8, .samples = 10}});
   }
   const LiveRun& run = world.state().active.at(2);
   EXPECT_EQ(run.params, record.params);
@@ -136,10 +135,10 @@ TEST(ProgressState, IsTheSameAfterItWasWrittenAndRead) {
       {"lr", 0.5}, {"shuffle", true}, {"batch_size", std::int64_t{10}}, {"device", std::string("cpu")}};
   world.progress.start_run(3, record);
   world.begin(4, 9);
-  world.progress.run(4).begin_epoch(1);
+  world.progress.report(4, TrainedBatches{.epoch = 1});
   world.seconds += 2;
-  world.progress.run(4).batch({.loss = 5, .correct = 8, .samples = 10});
-  world.progress.run(4).end_epoch({1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 0.25}}});
+  world.progress.report(4, TrainedBatches{1, 1, {.loss = 5, .correct = 8, .samples = 10}});
+  world.progress.report(4, EpochRecord{1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 0.25}}});
   world.end(1, RunStatus::kCompleted);
   world.end(2, RunStatus::kFailed);
   world.progress.keep_runs(1);

@@ -39,11 +39,11 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   Clock clock;
   TerminalProgress progress(screen.terminal(), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
   progress.start_run(1, record("0.1", RunStatus::kRunning));
-  progress.run(1).begin_run({.number = 1, .name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
-  progress.run(1).begin_epoch(1);
+  progress.report(1, RunPlan{.name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
+  progress.report(1, TrainedBatches{.epoch = 1});
   for (int i = 0; i < 5; ++i) {
     clock.seconds += 1;
-    progress.run(1).batch({.loss = 50, .correct = 80, .samples = 100});
+    progress.report(1, TrainedBatches{1, 1, {.loss = 50, .correct = 80, .samples = 100}});
   }
   ASSERT_EQ(screen.lines().size(), 3u) << screen.text();
   // 500 of 8000 samples took 5 s.
@@ -60,12 +60,12 @@ TEST(Progress, FollowsAProgramThatReportsWholeEpochsOnly) {
   Screen screen(120);
   Clock clock;
   TerminalProgress progress(screen.terminal(), clock.function(), false, "own", 1, 20);
-  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 20, .batches = 1, .samples = 1});
+  progress.report(1, RunPlan{.name = "a", .epochs = 20, .batches = 1, .samples = 1});
   for (int epoch = 1; epoch <= 5; ++epoch) {
     clock.seconds += 1;
-    progress.run(1).end_epoch({epoch, {{"loss", 1.0 / epoch}}});
+    progress.report(1, EpochRecord{epoch, {{"loss", 1.0 / epoch}}});
   }
-  progress.run(1).phase("running");
+  progress.report(1, RunPhase{"running"});
   EXPECT_THAT(screen.lines().at(0), HasSubstr(" 25%"));
   EXPECT_THAT(screen.lines().at(1), Not(HasSubstr("img/s")));
   EXPECT_THAT(screen.lines().at(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
@@ -76,20 +76,20 @@ TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
   Screen screen(120);
   Clock clock;
   TerminalProgress progress(screen.terminal(), clock.function(), false, "fashion", 1, 1e6);
-  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 100, .batches = 1, .samples = 10});
+  progress.report(1, RunPlan{.name = "a", .epochs = 100, .batches = 1, .samples = 10});
   const auto epoch = [&](int number, double seconds) {
-    progress.run(1).begin_epoch(number);
+    progress.report(1, TrainedBatches{.epoch = number});
     clock.seconds += seconds;
-    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10}, 1);
-    progress.run(1).phase("validation");
+    progress.report(1, TrainedBatches{number, 1, {.loss = 1, .correct = 1, .samples = 10}});
+    progress.report(1, RunPhase{"validation"});
     clock.seconds += 0.05;
   };
   for (int number = 1; number <= 19; ++number) epoch(number, 0.05);
   EXPECT_THAT(screen.lines().at(2), Not(HasSubstr(" 200"))) << "only 0.95 s of training";
   epoch(20, 0.0501);
-  progress.run(1).begin_epoch(21);
+  progress.report(1, TrainedBatches{.epoch = 21});
   clock.seconds += 0.2;
-  progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10}, 1);
+  progress.report(1, TrainedBatches{21, 1, {.loss = 1, .correct = 1, .samples = 10}});
   EXPECT_THAT(screen.lines().at(2), HasSubstr("20.0    200")) << "the slow batch belongs to the next second";
 }
 
@@ -97,14 +97,14 @@ TEST(Progress, NamesAPhaseThatLasts) {
   Screen screen(100);
   Clock clock;
   TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 1, 1e6);
-  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 9, .batches = 1, .samples = 10});
-  progress.run(1).begin_epoch(1);
-  progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
+  progress.report(1, RunPlan{.name = "a", .epochs = 9, .batches = 1, .samples = 10});
+  progress.report(1, TrainedBatches{.epoch = 1});
+  progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
   clock.seconds += 1;
-  progress.run(1).phase("validation");
+  progress.report(1, RunPhase{"validation"});
   EXPECT_THAT(screen.text(), Not(HasSubstr("validation")));
   clock.seconds += 0.5;
-  progress.run(1).phase("validation");
+  progress.report(1, RunPhase{"validation"});
   EXPECT_THAT(screen.text(), HasSubstr("validation"));
 }
 
@@ -113,11 +113,11 @@ TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
     Screen screen(width);
     Clock clock;
     TerminalProgress progress(screen.terminal(), clock.function(), false, "fashion", 400, 1e9);
-    progress.run(1).begin_run(
-        {.number = 1, .name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
-    progress.run(1).begin_epoch(42);
+    progress.report(
+        1, RunPlan{.name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
+    progress.report(1, TrainedBatches{.epoch = 42});
     clock.seconds += 100;
-    progress.run(1).batch({.loss = 5e6, .correct = 80, .samples = 100});
+    progress.report(1, TrainedBatches{42, 1, {.loss = 5e6, .correct = 80, .samples = 100}});
     for (const std::string& line : screen.lines()) EXPECT_LT(display_width(line), width) << line;
   }
 }
@@ -127,12 +127,12 @@ TEST(Progress, LeavesFinishedRunsAboveTheTableAndErasesTheTable) {
   Clock clock;
   {
     TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 3, 10);
-    progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.run(1).begin_epoch(1);
-    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
+    progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
+    progress.report(1, TrainedBatches{.epoch = 1});
+    progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
     progress.end_run(1, record("a", RunStatus::kFailed));
     progress.end_run(2, record("b", RunStatus::kCompleted));
-    progress.run(3).begin_run({.number = 3, .name = "c", .epochs = 1, .batches = 1, .samples = 10});
+    progress.report(3, RunPlan{.name = "c", .epochs = 1, .batches = 1, .samples = 10});
     const std::vector<std::string> lines = screen.lines();
     ASSERT_EQ(lines.size(), 5u) << screen.text();
     EXPECT_EQ(lines[0], "✗ a  failed: broken");
@@ -182,11 +182,10 @@ TEST(Progress, CutsParametersThatDoNotTellRunsApartFirst) {
       run.name = "lr=" + std::to_string(number) + ",same_for_all_of_the_runs=0.5";
       run.params = {{"lr", static_cast<std::int64_t>(number)}, {"same_for_all_of_the_runs", 0.5}};
       progress.start_run(number, run);
-      progress.run(number).begin_run(
-          {.number = number, .name = run.name, .epochs = 100, .batches = 100, .samples = 100});
-      progress.run(number).begin_epoch(42);
+      progress.report(number, RunPlan{.name = run.name, .epochs = 100, .batches = 100, .samples = 100});
+      progress.report(number, TrainedBatches{.epoch = 42});
       clock.seconds += 20;
-      progress.run(number).batch({.loss = 50, .correct = 80, .samples = 100});
+      progress.report(number, TrainedBatches{42, 1, {.loss = 50, .correct = 80, .samples = 100}});
     }
     progress.pass_time();
     const std::vector<std::string> lines = screen.lines();
@@ -206,10 +205,10 @@ TEST(Progress, ShowsOneParameterOfASingleRunEvenIfThereIsLittleRoom) {
   run.name = "momentum=0.5,lr=0.125";
   run.params = {{"constant", true}, {"momentum", 0.5}, {"lr", 0.125}};
   progress.start_run(1, run);
-  progress.run(1).begin_run({.number = 1, .name = run.name, .epochs = 100, .batches = 9, .samples = 9});
-  progress.run(1).begin_epoch(1);
+  progress.report(1, RunPlan{.name = run.name, .epochs = 100, .batches = 9, .samples = 9});
+  progress.report(1, TrainedBatches{.epoch = 1});
   clock.seconds += 20;
-  progress.run(1).batch({.loss = 5, .correct = 8, .samples = 10});
+  progress.report(1, TrainedBatches{1, 1, {.loss = 5, .correct = 8, .samples = 10}});
   EXPECT_THAT(screen.text(), HasSubstr("momentum"));
   EXPECT_THAT(screen.text(), Not(HasSubstr("constant")));
 }
@@ -234,8 +233,7 @@ TEST(Progress, TakesAQuarterOfTheScreenAtMost) {
   Clock clock;
   TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 100, 1e6);
   for (std::size_t number = 1; number <= 64; ++number)
-    progress.run(number).begin_run(
-        {.number = number, .name = std::to_string(number), .epochs = 1, .batches = 1, .samples = 1});
+    progress.report(number, RunPlan{.name = std::to_string(number), .epochs = 1, .batches = 1, .samples = 1});
   clock.seconds += 1;
   progress.pass_time();
   ASSERT_EQ(screen.lines().size(), 10u);
@@ -246,11 +244,11 @@ TEST(Progress, RedrawsAtMostTenTimesASecond) {
   Screen screen(100);
   Clock clock;
   TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 1, 1e6);
-  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
-  progress.run(1).begin_epoch(1);
+  progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
+  progress.report(1, TrainedBatches{.epoch = 1});
   for (int i = 0; i < 10000; ++i) {
     clock.seconds += 0.0002;
-    progress.run(1).batch({.loss = 1.0 * i, .correct = 1, .samples = 10});
+    progress.report(1, TrainedBatches{1, 1, {.loss = 1.0 * i, .correct = 1, .samples = 10}});
   }
   EXPECT_GE(screen.writes, 15u);
   EXPECT_LE(screen.writes, 21u);
@@ -262,11 +260,11 @@ TEST(Progress, WritesPlainLinesInALog) {
   Terminal terminal;
   terminal.write = [&log](std::string_view text) { log += text; };
   TerminalProgress progress(terminal, clock.function(), false, "s", 2, 10);
-  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
-  progress.run(1).begin_epoch(1);
-  progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
-  progress.run(1).end_epoch(
-      {1, {{"loss", 0.5}, {"accuracy", 0.25}, {"epoch_seconds", 2}, {"images_per_second", 5}}});
+  progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
+  progress.report(1, TrainedBatches{.epoch = 1});
+  progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
+  progress.report(
+      1, EpochRecord{1, {{"loss", 0.5}, {"accuracy", 0.25}, {"epoch_seconds", 2}, {"images_per_second", 5}}});
   progress.end_run(1, record("a", RunStatus::kCompleted));
   progress.end_run(2, record("b", RunStatus::kFailed));
   EXPECT_EQ(log,
@@ -283,8 +281,8 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
   terminal.write = [&sent](std::string_view text) { sent += text; };
   {
     TerminalProgress progress(terminal, clock.function(), false, "s", 1, 10);
-    progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
+    progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
+    progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
   }
   for (std::size_t i = sent.find("\x1b["); i != std::string::npos; i = sent.find("\x1b[", i + 1)) {
     EXPECT_NE(sent[sent.find_first_not_of("0123456789;", i + 2)], 'm');

@@ -1,13 +1,24 @@
-// The learning rates of a run.
+// What a run is trained with: its engine, as it is before the first batch, and its learning rates.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/recorded_config.h"
+#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
+
+/// Makes the engine do its one-time work now, so that it does not count as part of the first epoch. Returns
+/// where it has put the samples, and sets `loader`, which gives the training samples, to that.
+std::optional<Placement> prepare_engine(Engine& engine, const PreparedRun& run, DataLoader& loader);
+
+/// Sets the weights that the run begins with: those it was given, or random ones by its seed.
+void set_initial_weights(Engine& engine, const PreparedRun& run);
 
 /// Immutable, thread-safe.
 class RunSchedule {

@@ -1,11 +1,14 @@
-// The result of checking one file.
+// The checks of single files, for fsck.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "runmanager/records/results.h"
 
 namespace sweep {
 
@@ -25,5 +28,18 @@ inline std::string without_path(std::string message, const std::filesystem::path
   if (message.starts_with(path.string() + ": ")) message.erase(0, path.string().size() + 2);
   return message;
 }
+
+/// Checks the checkpoint at `path` and adds problems and notes to `finding`. `record` is the run's, or null
+/// if it cannot be read; then the network is not checked.
+void check_checkpoint(const std::filesystem::path& path, const RunRecord* record, FileFinding& finding);
+
+/// Records by the run's name, relative to the checked directory; "." is that directory itself. nullopt for a
+/// run.json that cannot be read.
+using RecordsByName = std::map<std::string, std::optional<RunRecord>>;
+
+/// Compares the three files of the sweep in `directory` with each other and with `records`. Returns a
+/// finding, with a path relative to `directory`, for each file that exists or should exist and for each
+/// missing run.json.
+std::vector<FileFinding> check_results(const std::filesystem::path& directory, const RecordsByName& records);
 
 }  // namespace sweep

@@ -1,6 +1,8 @@
-#include "runmanager/training/engine_setup.h"
+#include "runmanager/training/training_setup.h"
 
 #include <vector>
+
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 
@@ -24,6 +26,22 @@ void set_initial_weights(Engine& engine, const PreparedRun& run) {
   }
   const std::uint64_t seed = weights_seed(run.config->seed, run.config->repeat);
   engine.set_parameters(initial_parameters(*run.network, seed));
+}
+
+RunSchedule::RunSchedule(const RunConfig& config, std::int64_t batches)
+    : config_(config),
+      options_(resolve_schedule(config.schedule)),
+      batches_(batches),
+      lineage_(lineage_of(config.resolved)) {}
+
+StepValues RunSchedule::at(int epoch, std::int64_t batch) const {
+  double lr = config_.lr;
+  if (!lineage_.empty() && epoch < lineage_.back().until) {
+    const ParamValue* const before = find_param(params_at(lineage_, config_.params, epoch + 1), "lr");
+    if (before != nullptr) lr = to_json(*before).get<double>();
+  }
+  return values_at(options_, lr,
+                   {.epoch = epoch, .step = batch, .epochs = config_.epochs, .steps_per_epoch = batches_});
 }
 
 }  // namespace sweep

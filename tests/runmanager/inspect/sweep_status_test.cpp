@@ -1,4 +1,4 @@
-#include "runmanager/inspect/sweep_listing.h"
+#include "runmanager/inspect/sweep_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@ TEST(SweepListing, CountsTheRunsOfEachSweepAndNamesTheBest) {
   World world;
   world.run(small_sweep());
   fs::create_directory(world.options.logdir / "notes");
-  const std::vector<ListedSweep> sweeps = list_sweeps(world.options.logdir);
+  const std::vector<SweepStatus> sweeps = list_sweeps(world.options.logdir);
   ASSERT_THAT(sweeps, SizeIs(1));
-  EXPECT_EQ(sweeps[0].path, "small");
+  EXPECT_EQ(sweeps[0].directory, world.options.logdir / "small");
   EXPECT_EQ(sweeps[0].runs, 2u);
   EXPECT_THAT(sweeps[0].statuses, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
-  EXPECT_FALSE(sweeps[0].is_running);
+  EXPECT_FALSE(sweeps[0].is_held);
   EXPECT_EQ(sweeps[0].best, "lr=0.5,device=cpu");
   EXPECT_FALSE(sweeps[0].started.empty());
   EXPECT_GE(sweeps[0].ended, sweeps[0].started);
@@ -39,16 +39,16 @@ TEST(SweepListing, FindsSweepsInFoldersAndFollowsNoLinks) {
   fs::create_directory(logdir / "monday");
   fs::rename(logdir / "small", logdir / "monday/small");
   fs::create_directory_symlink(logdir, logdir / "monday/back");
-  const std::vector<ListedSweep> sweeps = list_sweeps(logdir);
+  const std::vector<SweepStatus> sweeps = list_sweeps(logdir);
   ASSERT_THAT(sweeps, SizeIs(1));
-  EXPECT_EQ(sweeps[0].path, "monday/small");
+  EXPECT_EQ(sweeps[0].directory, logdir / "monday/small");
 }
 
 TEST(SweepListing, ASweepThatCannotBeReadIsListedWithTheReason) {
   World world;
   world.run(small_sweep());
   tbwriter::spill(world.options.logdir / "small/lr=0.5,device=cpu/run.json", "{");
-  const std::vector<ListedSweep> sweeps = list_sweeps(world.options.logdir);
+  const std::vector<SweepStatus> sweeps = list_sweeps(world.options.logdir);
   ASSERT_THAT(sweeps, SizeIs(1));
   EXPECT_THAT(sweeps[0].problem, HasSubstr("lr=0.5,device=cpu/run.json"));
 }

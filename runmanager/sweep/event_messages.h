@@ -1,0 +1,14 @@
+// Events of a run as messages of proto/worker.proto, and back.
+#pragma once
+
+#include "proto/worker.pb.h"
+#include "runmanager/records/run_event.h"
+
+namespace sweep {
+
+proto::FromWorker message_of(const RunEvent& event);
+
+/// The inverse. Throws DataError if the message is damaged.
+RunEvent event_of(const proto::FromWorker& message);
+
+}  // namespace sweep
