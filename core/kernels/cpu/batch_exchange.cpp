@@ -18,10 +18,10 @@ void BatchRunner::gather(std::span<const SharedArray> arrays) {
 }
 
 // Lets every device have the sums of all blocks.
-void BatchRunner::gather_sums(const BlockSums& sums, const PassShare& share) {
-  if (share.group == nullptr) return;
+void BatchRunner::gather_sums(const BlockSums& sums, const TrainingPass& pass) {
+  if (pass.block_begins.empty()) return;
   bytes_begins_.clear();
-  for (const std::size_t block : share.block_begins) bytes_begins_.push_back(block * sums.bytes);
+  for (const std::size_t block : pass.block_begins) bytes_begins_.push_back(block * sums.bytes);
   const SharedArray array{sums.data, bytes_begins_};
   gather({&array, 1});
 }

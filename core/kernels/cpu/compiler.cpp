@@ -130,8 +130,11 @@ class Compiler {
       compiled.op = std::make_unique<SumOp>(layer, fuse_relu());
     } else if (layer.type == "max_pool2d") {
       compiled.op = std::make_unique<MaxPoolOp>(layer);
-    } else if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d") {
-      compiled.op = std::make_unique<AvgPoolOp>(layer);
+    } else if (layer.type == "avg_pool2d") {
+      const bool padding = std::get<bool>(layer.arguments.at("count_include_pad"));
+      compiled.op = std::make_unique<AvgPoolOp>(layer, padding ? Average::kWithPadding : Average::kInside);
+    } else if (layer.type == "adaptive_avg_pool2d") {
+      compiled.op = std::make_unique<AvgPoolOp>(layer, Average::kAdaptive);
     } else if (layer.type == "dropout") {
       compiled.op = std::make_unique<DropoutOp>(layer, dropouts_++);
     } else if (const auto activation = activation_of(layer.type)) {

@@ -45,29 +45,18 @@ void MaxPoolOp::backward(const float* /*parameters*/, const BackwardBuffers& buf
     max_pool_backward(geometry_, buffers.grad_out, buffers.saved, buffers.grad_in);
 }
 
-AvgPoolOp::AvgPoolOp(const Layer& layer)
+AvgPoolOp::AvgPoolOp(const Layer& layer, Average average)
     : Op(element_count(layer.input), element_count(layer.output)),
-      geometry_(geometry_of(layer, layer.type == "avg_pool2d")),
-      adaptive_(layer.type == "adaptive_avg_pool2d") {
-  if (!adaptive_) count_padding_ = std::get<bool>(layer.arguments.at("count_include_pad"));
-}
+      geometry_(geometry_of(layer, average != Average::kAdaptive)),
+      average_(average) {}
 
 void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*parameters*/,
                         const ForwardBuffers& buffers) const {
-  if (adaptive_) {
-    adaptive_avg_pool_forward(geometry_, buffers.in, buffers.out);
-  } else {
-    avg_pool_forward(geometry_, count_padding_, buffers.in, buffers.out);
-  }
+  avg_pool_forward(geometry_, average_, buffers.in, buffers.out);
 }
 
 void AvgPoolOp::backward(const float* /*parameters*/, const BackwardBuffers& buffers) const {
-  if (buffers.grad_in == nullptr) return;
-  if (adaptive_) {
-    adaptive_avg_pool_backward(geometry_, buffers.grad_out, buffers.grad_in);
-  } else {
-    avg_pool_backward(geometry_, count_padding_, buffers.grad_out, buffers.grad_in);
-  }
+  if (buffers.grad_in != nullptr) avg_pool_backward(geometry_, average_, buffers.grad_out, buffers.grad_in);
 }
 
 }  // namespace sweep::cpu

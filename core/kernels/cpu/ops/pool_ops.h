@@ -21,13 +21,13 @@ class MaxPoolOp : public Op {
 /// avg_pool2d and adaptive_avg_pool2d.
 class AvgPoolOp : public Op {
  public:
-  explicit AvgPoolOp(const Layer& layer);
+  AvgPoolOp(const Layer& layer, Average average);
   void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
   void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
   PoolGeometry geometry_;
-  bool adaptive_, count_padding_ = true;
+  Average average_;
 };
 
 }  // namespace sweep::cpu
