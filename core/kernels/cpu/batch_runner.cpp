@@ -214,7 +214,7 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
     train_turn(batch, parameters, step, turn, first_own);
     first_own += shares_.of(turn, place_.rank).size();
   }
-  if (group_ != nullptr) gather_gradient();
+  gather_gradient();
   add_totals(partials, batch);
 }
 
@@ -231,13 +231,7 @@ void BatchRunner::train_turn(const Batch& batch, const float* parameters, std::i
                     memory_.workspaces,
                     memory_.gradient.partials() + first_own * program_.parameter_floats(),
                     totals_};
-  if (group_ != nullptr && multi_phase()) {
-    begins_.clear();
-    for (std::size_t device = 0; device < place_.count; ++device)
-      begins_.push_back(pass.blocks_of(shares_.of(turn, device)).begin - pass.blocks_of(pass.all).begin);
-    begins_.push_back(pass.blocks_of(pass.all).size());
-    pass.block_begins = begins_;
-  }
+  pass.turn = turn;
   if (staged_) return train_in_stages(pass, first_own);
   run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
     pool_.run(pass.own.size(), [&](std::size_t index, std::size_t thread) noexcept {
@@ -303,7 +297,7 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
                     measure_loss(batch, block, workspace, mean, false, thread, totals);
                     if (!outputs.empty()) store_outputs(block, workspace, outputs);
                   });
-  if (group_ != nullptr) gather_evaluation(batch, outputs);
+  gather_evaluation(batch, outputs);
   add_totals(partial_count(network_, program_, block_count(batch.size())), batch);
 }
 
@@ -312,7 +306,7 @@ void BatchRunner::predict(const Batch& batch, const float* parameters, std::span
                   [&](const Block& block, Workspace& workspace, std::size_t, PartialTotals&) {
                     store_outputs(block, workspace, outputs);
                   });
-  if (group_ != nullptr) gather_evaluation(batch, outputs);
+  gather_evaluation(batch, outputs);
 }
 
 // Works in separate memory and keeps the running statistics, so that profiling does not change the training.

@@ -99,14 +99,14 @@ class BatchRunner {
     const float* parameters;
     std::int64_t step;
     MeanScale mean;
-    std::size_t partial_count;        // of the batch
-    IndexRange all, own;              // those that are trained at once, and this device's
-    std::span<Workspace> workspaces;  // one per thread; with several phases, one per block of this device
-    float* gradients;                 // [own.size()][parameter_floats]
-    std::span<PartialTotals> totals;  // [partial_count]
-    bool keep_running = false;        // does not update the running statistics
-    double* op_seconds = nullptr;     // [op_count], added to; nullptr: no timing
-    std::span<const std::size_t> block_begins{};  // of the devices that share `all`, from its first block
+    std::size_t partial_count;          // of the batch
+    IndexRange all, own;                // those that are trained at once, and this device's
+    std::span<Workspace> workspaces;    // one per thread; with several phases, one per block of this device
+    float* gradients;                   // [own.size()][parameter_floats]
+    std::span<PartialTotals> totals;    // [partial_count]
+    bool keep_running = false;          // does not update the running statistics
+    double* op_seconds = nullptr;       // [op_count], added to; nullptr: no timing
+    std::optional<std::size_t> turn{};  // of shares_; none: this device is alone, whatever the group
 
     IndexRange blocks_of(const IndexRange& partials) const {
       return cpu::blocks_of(block_count(batch.size()), partial_count, partials);
@@ -166,7 +166,7 @@ class BatchRunner {
   Totals sums_;
   PartialShares shares_, evaluation_shares_;  // of the batch
   SampleShares sample_shares_;
-  std::vector<std::size_t> begins_, bytes_begins_;  // of what is gathered
+  std::vector<std::size_t> begins_;  // of what is gathered
   std::vector<std::vector<std::size_t>> totals_begins_;
   std::vector<SharedArray> gathered_;
   double communication_seconds_ = 0;
