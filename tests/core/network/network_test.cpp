@@ -144,6 +144,23 @@ TEST(Network, BatchNormHasParametersAndBuffersAsPyTorchs) {
   EXPECT_EQ(std::vector<float>(parameters.end() - 8, parameters.end()), std::vector<float>(8, 0.0f));
 }
 
+TEST(Network, LayersAreValuesOfTheirKind) {
+  const Network network({"n",
+                         {test::pool("p", 2),
+                          test::flatten("f"),
+                          {"a", "leaky_relu", {{"negative_slope", 0.25}}},
+                          {"b", "gelu"}}},
+                        {1, 4, 4});
+  const std::span<const Layer> layers = network.layers();
+  EXPECT_EQ(layers[0].as<layers::MaxPool2d>()->stride, (layers::HeightWidth{2, 2})) << "of the kernel's size";
+  EXPECT_EQ(layers[1].as<layers::Activated>(), nullptr);
+  EXPECT_EQ(layers[2].as<layers::Activated>()->function, Activation::kLeakyRelu);
+  EXPECT_EQ(layers[2].as<layers::Activated>()->coefficient, 0.25f);
+  EXPECT_EQ(layers[3].as<layers::Activated>()->coefficient, 0);
+  EXPECT_EQ(torch_class("leaky_relu"), "LeakyReLU");
+  EXPECT_EQ(torch_class("residual"), "Add");
+}
+
 // Values of torch.nn.Conv2d(4, 6, 3, dilation=2, groups=2) on 9×8.
 TEST(Network, DilationWidensTheKernelAndGroupsThinTheWeights) {
   const LayerSpec conv = {"conv",

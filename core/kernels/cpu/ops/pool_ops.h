@@ -21,7 +21,7 @@ class MaxPoolOp : public Op {
 /// avg_pool2d and adaptive_avg_pool2d.
 class AvgPoolOp : public Op {
  public:
-  AvgPoolOp(const Layer& layer, Average average);
+  explicit AvgPoolOp(const Layer& layer);
   void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
   void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
