@@ -1,16 +1,14 @@
 #include "core/network/network.h"
 
 #include <set>
-#include <stdexcept>
 
 #include "core/base/error.h"
 #include "core/network/flops.h"
-#include "core/spec/activation.h"
 
 namespace sweep {
 namespace {
 
-using Pair = std::array<std::int64_t, 2>;
+using layers::HeightWidth;
 
 [[noreturn]] void throw_shape(const Layer& layer, const std::string& problem) {
   throw ShapeError("layer \"" + layer.name + "\" (" + layer.type + "): " + problem);
@@ -21,92 +19,66 @@ void need_image(const Layer& layer) {
   throw_shape(layer, "needs an input of shape [channels, height, width], but gets " + to_string(layer.input));
 }
 
-Pair pair_of(const Layer& layer, const char* name) { return std::get<Pair>(layer.arguments.at(name)); }
-
-std::int64_t integer_of(const Layer& layer, const char* name) {
-  return std::get<std::int64_t>(layer.arguments.at(name));
-}
-
 // Output shape of a sliding window, for convolution and pooling: PyTorch's formula with ceil_mode false.
-Shape window_output(const Layer& layer, std::int64_t channels, Pair stride, Pair padding, Pair dilation) {
-  const Pair kernel = pair_of(layer, "kernel_size");
+Shape window_output(const Layer& layer, std::int64_t channels, const layers::Window& window,
+                    const HeightWidth& dilation) {
   Shape output{channels, 0, 0};
   for (std::size_t d = 0; d < 2; ++d) {
-    const std::int64_t room = layer.input[d + 1] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+    const std::int64_t room =
+        layer.input[d + 1] + 2 * window.padding[d] - dilation[d] * (window.kernel_size[d] - 1) - 1;
     if (room < 0) {
-      throw_shape(layer,
-                  "kernel_size " + to_string(ArgumentValue(kernel)) +
-                      (dilation == Pair{1, 1} ? "" : " with dilation " + to_string(ArgumentValue(dilation))) +
-                      " is larger than its input " + to_string(layer.input) + " with padding " +
-                      to_string(ArgumentValue(padding)));
+      const auto text = [](const HeightWidth& pair) { return to_string(ArgumentValue(pair)); };
+      throw_shape(layer, "kernel_size " + text(window.kernel_size) +
+                             (dilation == HeightWidth{1, 1} ? "" : " with dilation " + text(dilation)) +
+                             " is larger than its input " + to_string(layer.input) + " with padding " +
+                             text(window.padding));
     }
-    output[d + 1] = room / stride[d] + 1;
+    output[d + 1] = room / window.stride[d] + 1;
   }
   return output;
 }
 
-void infer_pool(Layer& layer) {
+Shape pool_output(const Layer& layer, const layers::Window& window) {
   need_image(layer);
-  const Pair kernel = pair_of(layer, "kernel_size");
-  layer.arguments.try_emplace("stride", kernel);
-  const Pair padding = pair_of(layer, "padding");
   for (std::size_t d = 0; d < 2; ++d) {
-    if (2 * padding[d] > kernel[d]) throw_shape(layer, "padding must be at most half of kernel_size");
+    if (2 * window.padding[d] > window.kernel_size[d])
+      throw_shape(layer, "padding must be at most half of kernel_size");
   }
-  layer.output = window_output(layer, layer.input[0], pair_of(layer, "stride"), padding, {1, 1});
+  return window_output(layer, layer.input[0], window, {1, 1});
 }
 
-void infer_linear(Layer& layer) {
+// The output's shape, from the input's and the arguments.
+Shape output_of(const Layer& layer, const layers::Conv2d& conv) {
+  need_image(layer);
+  if (layer.input[0] % conv.groups != 0 || conv.out_channels % conv.groups != 0) {
+    throw_shape(layer, "groups " + std::to_string(conv.groups) + " does not divide the channels of input " +
+                           to_string(layer.input) + " and output, " + std::to_string(conv.out_channels));
+  }
+  return window_output(layer, conv.out_channels, conv, conv.dilation);
+}
+Shape output_of(const Layer& layer, const layers::Linear& linear) {
   if (layer.input.size() != 1) {
     throw_shape(layer, "needs an input of shape [features], but gets " + to_string(layer.input) +
                            "; put a flatten layer in front of it");
   }
-  layer.output = {integer_of(layer, "out_features")};
+  return {linear.out_features};
 }
-
-void infer_conv(Layer& layer) {
+Shape output_of(const Layer& layer, const layers::MaxPool2d& pool) { return pool_output(layer, pool); }
+Shape output_of(const Layer& layer, const layers::AvgPool2d& pool) { return pool_output(layer, pool); }
+Shape output_of(const Layer& layer, const layers::AdaptiveAvgPool2d& pool) {
   need_image(layer);
-  const std::int64_t groups = integer_of(layer, "groups"), out_channels = integer_of(layer, "out_channels");
-  if (layer.input[0] % groups != 0 || out_channels % groups != 0) {
-    throw_shape(layer, "groups " + std::to_string(groups) + " does not divide the channels of input " +
-                           to_string(layer.input) + " and output, " + std::to_string(out_channels));
-  }
-  layer.output = window_output(layer, out_channels, pair_of(layer, "stride"), pair_of(layer, "padding"),
-                               pair_of(layer, "dilation"));
+  return {layer.input[0], pool.output_size[0], pool.output_size[1]};
 }
-
-// Sets the output shape from the input shape and the arguments.
-void infer_output(Layer& layer) {
-  if (layer.type == "conv2d") {
-    infer_conv(layer);
-  } else if (layer.type == "max_pool2d" || layer.type == "avg_pool2d") {
-    infer_pool(layer);
-  } else if (layer.type == "adaptive_avg_pool2d") {
-    need_image(layer);
-    const Pair size = pair_of(layer, "output_size");
-    layer.output = {layer.input[0], size[0], size[1]};
-  } else if (layer.type == "linear") {
-    infer_linear(layer);
-  } else if (layer.type == "flatten") {
-    layer.output = {static_cast<std::int64_t>(element_count(layer.input))};
-  } else if (layer.type == "batch_norm2d") {
-    need_image(layer);
-    layer.output = layer.input;
-  } else if (layer.type == "dropout" || layer.type == "residual" || find_activation(layer.type) != nullptr) {
-    layer.output = layer.input;
-  } else {
-    throw std::logic_error("the output of layers of type " + layer.type + " is not known here");
-  }
+Shape output_of(const Layer& layer, const layers::BatchNorm2d&) {
+  need_image(layer);
+  return layer.input;
 }
-
-// Shape of the layer's weight, in PyTorch's layout; empty if it has none.
-Shape weight_shape(const Layer& layer) {
-  if (layer.type == "linear") return {layer.output[0], layer.input[0]};
-  if (layer.type == "batch_norm2d" && std::get<bool>(layer.arguments.at("affine"))) return {layer.input[0]};
-  if (layer.type != "conv2d") return {};
-  const Pair kernel = pair_of(layer, "kernel_size");
-  return {layer.output[0], layer.input[0] / integer_of(layer, "groups"), kernel[0], kernel[1]};
+Shape output_of(const Layer& layer, const layers::Flatten&) {
+  return {static_cast<std::int64_t>(element_count(layer.input))};
 }
+Shape output_of(const Layer& layer, const layers::Activated&) { return layer.input; }
+Shape output_of(const Layer& layer, const layers::Dropout&) { return layer.input; }
+Shape output_of(const Layer& layer, const layers::Sum&) { return layer.input; }
 
 void add_array(std::vector<Parameter>& arrays, std::vector<std::size_t>& indices, std::string name,
                Shape shape, std::int64_t fan_in, float initial) {
@@ -163,36 +135,39 @@ class Flattener {
   std::size_t append_layer(const LayerSpec& spec, const std::string& name, std::vector<std::size_t> inputs) {
     const std::string label = "layer \"" + name + "\"";  // for messages
     const NamedType& type = require_type(layer_types(), spec.type, label);
-    Layer layer{name,
-                spec.type,
-                complete_arguments(type, spec.arguments, label),
-                output_of(inputs[0]),
-                {},
-                std::move(inputs),
-                {},
-                {}};
-    infer_output(layer);
-    add_parameters(layer);
+    Arguments arguments = complete_arguments(type, spec.arguments, label);
+    const LayerKind kind = layer_kind(type, arguments);
+    Layer layer{name, spec.type, std::move(arguments), kind, output_of(inputs[0]), {}, std::move(inputs),
+                {},   {}};
+    layer.output = std::visit([&](const auto& value) { return sweep::output_of(layer, value); }, kind);
+    std::visit([&](const auto& value) { add_parameters(layer, value); }, kind);
     layers_.push_back(std::move(layer));
     return layers_.size() - 1;
   }
 
-  void add_parameters(Layer& layer) {
-    const Shape weight = weight_shape(layer);
-    if (layer.type == "batch_norm2d") {
-      const Shape channels = {layer.input[0]};
-      if (!weight.empty()) {
-        add_array(parameters_, layer.parameters, layer.name + ".weight", channels, 0, 1);
-        add_array(parameters_, layer.parameters, layer.name + ".bias", channels, 0, 0);
-      }
-      add_array(buffers_, layer.buffers, layer.name + ".running_mean", channels, 0, 0);
-      add_array(buffers_, layer.buffers, layer.name + ".running_var", channels, 0, 1);
-    } else if (!weight.empty()) {
-      const auto fan_in = static_cast<std::int64_t>(element_count(weight)) / weight[0];
-      add_array(parameters_, layer.parameters, layer.name + ".weight", weight, fan_in, 0);
-      if (std::get<bool>(layer.arguments.at("bias")))
-        add_array(parameters_, layer.parameters, layer.name + ".bias", {weight[0]}, fan_in, 0);
+  void add_parameters(Layer& layer, const layers::Conv2d& conv) {
+    add_weights(layer,
+                {conv.out_channels, layer.input[0] / conv.groups, conv.kernel_size[0], conv.kernel_size[1]},
+                conv.bias);
+  }
+  void add_parameters(Layer& layer, const layers::Linear& linear) {
+    add_weights(layer, {linear.out_features, layer.input[0]}, linear.bias);
+  }
+  void add_parameters(Layer& layer, const layers::BatchNorm2d& norm) {
+    const Shape channels = {layer.input[0]};
+    if (norm.affine) {
+      add_array(parameters_, layer.parameters, layer.name + ".weight", channels, 0, 1);
+      add_array(parameters_, layer.parameters, layer.name + ".bias", channels, 0, 0);
     }
+    add_array(buffers_, layer.buffers, layer.name + ".running_mean", channels, 0, 0);
+    add_array(buffers_, layer.buffers, layer.name + ".running_var", channels, 0, 1);
+  }
+  void add_parameters(Layer& /*layer*/, const auto& /*without*/) {}
+
+  void add_weights(Layer& layer, const Shape& weight, bool bias) {
+    const auto fan_in = static_cast<std::int64_t>(element_count(weight)) / weight[0];
+    add_array(parameters_, layer.parameters, layer.name + ".weight", weight, fan_in, 0);
+    if (bias) add_array(parameters_, layer.parameters, layer.name + ".bias", {weight[0]}, fan_in, 0);
   }
 
   const std::string& network_;
@@ -209,7 +184,7 @@ std::size_t count_floats(std::span<const Parameter> arrays) {
 }  // namespace
 
 double layer_flops(const Network& network, const Layer& layer) {
-  if (layer.type != "conv2d" && layer.type != "linear") return 0;
+  if (!layer.is<layers::Conv2d>() && !layer.is<layers::Linear>()) return 0;
   const Parameter& weight = network.parameters()[layer.parameters.front()];
   const double positions =
       static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/network/layer_kinds.h"
 #include "core/network/layer_spec.h"
 
 namespace sweep {
@@ -31,6 +32,7 @@ struct Layer {
   std::string name;     // prefixed with the names of the layers that contain it: "block1.conv1"
   std::string type;     // from layer_types(), but never sequential
   Arguments arguments;  // complete: defaults filled in
+  LayerKind kind;       // the same as a value
   Shape input;
   Shape output;
   /// Indices into Network::layers(), smaller than this layer's own, or kNetworkInput. Two for residual.
@@ -39,6 +41,20 @@ struct Layer {
   std::vector<std::size_t> parameters;
   /// Indices into Network::buffers(): running mean, running variance of batch_norm2d.
   std::vector<std::size_t> buffers;
+
+  /// Returns the value if it is of this kind, else nullptr.
+  template <class Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&kind);
+  }
+  template <class Kind>
+  bool is() const {
+    return std::holds_alternative<Kind>(kind);
+  }
+  bool is_relu() const {
+    const auto* activated = as<layers::Activated>();
+    return activated != nullptr && activated->function == Activation::kRelu;
+  }
 };
 
 /// Immutable once built; may be shared between threads.

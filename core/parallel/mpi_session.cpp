@@ -42,26 +42,17 @@ const Module& mpi_module() {
 
 }  // namespace
 
-class MpiSession::Implementation {
- public:
-  explicit Implementation(double deadline) {
-    if (const auto* reason = std::get_if<std::string>(&mpi_module())) throw ConfigError(*reason);
-    world_.reset(std::get<MakeMpiWorld>(mpi_module())(deadline));
-  }
-  MpiWorld& world() { return *world_; }
-
- private:
-  std::unique_ptr<MpiWorld> world_;
-};
-
 std::optional<std::string> mpi_missing_reason() {
   const auto* reason = std::get_if<std::string>(&mpi_module());
   return reason != nullptr ? std::optional(*reason) : std::nullopt;
 }
 
-MpiSession::MpiSession(double deadline) : implementation_(std::make_unique<Implementation>(deadline)) {}
+MpiSession::MpiSession(double deadline) {
+  if (const auto reason = mpi_missing_reason()) throw ConfigError(*reason);
+  world_.reset(std::get<MakeMpiWorld>(mpi_module())(deadline));
+}
 MpiSession::~MpiSession() = default;
-Communicator& MpiSession::world() { return implementation_->world().world(); }
-int MpiSession::ranks_on_these_cores() const { return implementation_->world().ranks_on_these_cores(); }
+Communicator& MpiSession::world() { return world_->world(); }
+int MpiSession::ranks_on_these_cores() const { return world_->ranks_on_these_cores(); }
 
 }  // namespace sweep

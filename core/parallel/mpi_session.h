@@ -10,6 +10,8 @@
 
 namespace sweep {
 
+class MpiWorld;
+
 /// Whether an MPI launcher has started this process with others, by what it leaves in the environment.
 bool is_started_by_mpi();
 
@@ -34,8 +36,7 @@ class MpiSession {
   int ranks_on_these_cores() const;
 
  private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  std::unique_ptr<MpiWorld> world_;
 };
 
 }  // namespace sweep

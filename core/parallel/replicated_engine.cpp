@@ -42,6 +42,14 @@ auto or_abort(Communicator& group, Body body) {
   }
 }
 
+// What every rank does with its part of a batch.
+void work_on(const Batch& batch, std::span<float> outputs, const ReplicaCommand& command, Engine& engine) {
+  if (command.kind == Kind::kTrain) return engine.train(batch, command.value);
+  if (command.kind == Kind::kEvaluate) return engine.evaluate(batch);
+  if (command.kind == Kind::kPredict) return engine.predict(batch, outputs);
+  engine.evaluate_and_predict(batch, outputs);
+}
+
 // Another rank than 0: does what rank 0 says.
 class Replica {
  public:
@@ -64,13 +72,10 @@ class Replica {
   void execute(const ReplicaCommand& command) {
     switch (command.kind) {
       case Kind::kTrain:
-        return engine_.train(batch_of(command, true), command.value);
       case Kind::kEvaluate:
-        return engine_.evaluate(batch_of(command, false));
       case Kind::kPredict:
-        return engine_.predict(batch_of(command, false), outputs_of(command));
       case Kind::kEvaluateAndPredict:
-        return engine_.evaluate_and_predict(batch_of(command, false), outputs_of(command));
+        return work_on(batch_of(command), outputs_of(command), command, engine_);
       case Kind::kTakeTotals:
         engine_.take_totals();
         return;
@@ -87,12 +92,14 @@ class Replica {
     }
   }
 
-  Batch batch_of(const ReplicaCommand& command, bool training) {
+  Batch batch_of(const ReplicaCommand& command) {
     if (group_.shares_memory()) return *static_cast<const Batch*>(command.batch);
-    return sent_.receive(group_, command.count, engine_.sample_shares(command.count, training));
+    return sent_.receive(group_, command.count,
+                         engine_.sample_shares(command.count, command.kind == Kind::kTrain));
   }
 
   std::span<float> outputs_of(const ReplicaCommand& command) {
+    if (command.outputs == nullptr) return {};
     const std::size_t count = command.count * element_count(network_.output());
     if (group_.shares_memory()) return {static_cast<float*>(command.outputs), count};
     outputs_.resize(count);
@@ -123,29 +130,14 @@ class ReplicatedEngine : public Engine {
   Device device() const override { return own_->device(); }
 
   void train(const Batch& batch, double learning_rate) override {
-    check(batch);
-    if (batch.size() == 0) return;
-    share(Kind::kTrain, batch, {}, learning_rate, [&] { own_->train(batch, learning_rate); });
+    share(batch, {}, {.kind = Kind::kTrain, .value = learning_rate});
   }
-
-  void evaluate(const Batch& batch) override {
-    check(batch);
-    if (batch.size() == 0) return;
-    share(Kind::kEvaluate, batch, {}, 0, [&] { own_->evaluate(batch); });
-  }
-
+  void evaluate(const Batch& batch) override { share(batch, {}, {.kind = Kind::kEvaluate}); }
   void predict(const Batch& batch, std::span<float> outputs) override {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    if (batch.size() == 0) return;
-    share(Kind::kPredict, batch, outputs, 0, [&] { own_->predict(batch, outputs); });
+    share(batch, outputs, {.kind = Kind::kPredict});
   }
-
   void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    if (batch.size() == 0) return;
-    share(Kind::kEvaluateAndPredict, batch, outputs, 0, [&] { own_->evaluate_and_predict(batch, outputs); });
+    share(batch, outputs, {.kind = Kind::kEvaluateAndPredict});
   }
 
   std::vector<LayerProfile> profile(const Batch& batch) override { return own_->profile(batch); }
@@ -215,19 +207,21 @@ class ReplicatedEngine : public Engine {
   const EngineOptions options_;
 
  private:
-  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
-
-  // Lets the other ranks do their part of `kind`, and this one its own.
-  template <class Work>
-  void share(Kind kind, const Batch& batch, std::span<float> outputs, double value, Work work) {
+  // Lets the other ranks do their part of the batch, and this one its own.
+  void share(const Batch& batch, std::span<float> outputs, ReplicaCommand command) {
+    const bool trains = command.kind == Kind::kTrain;
+    check_batch(batch, network_, options_.batch_size, options_.loss);
+    if (!trains && command.kind != Kind::kEvaluate) check_outputs(outputs, batch, network_);
+    if (batch.size() == 0) return;
     const auto begin = std::chrono::steady_clock::now();
-    send(group_,
-         {.kind = kind, .value = value, .count = batch.size(), .batch = &batch, .outputs = outputs.data()});
+    command.count = batch.size();
+    command.batch = &batch;
+    command.outputs = outputs.data();
+    send(group_, command);
     or_abort(group_, [&] {
-      if (!group_.shares_memory())
-        sent_.send(group_, batch, own_->sample_shares(batch.size(), kind == Kind::kTrain));
-      if (kind == Kind::kTrain) count_sending(begin);
-      work();
+      if (!group_.shares_memory()) sent_.send(group_, batch, own_->sample_shares(batch.size(), trains));
+      if (trains) count_sending(begin);
+      work_on(batch, outputs, command, *own_);
     });
   }
 

@@ -1,9 +1,8 @@
 #include "core/spec/loss.h"
 
-#include <map>
-
 namespace sweep {
 
+// In the order of LossOptions::Kind.
 std::span<const NamedType> loss_types() {
   static const std::vector<NamedType> types = {
       {"cross_entropy",
@@ -28,13 +27,7 @@ std::span<const NamedType> loss_types() {
 LossOptions resolve_loss(const LossSpec& spec) {
   const NamedType& type = require_type(loss_types(), spec.type, "loss");
   const Arguments arguments = complete_arguments(type, spec.arguments, "loss");
-  using Kind = LossOptions::Kind;
-  static const std::map<std::string, Kind, std::less<>> kinds = {{"cross_entropy", Kind::kCrossEntropy},
-                                                                 {"mse", Kind::kMse},
-                                                                 {"l1", Kind::kL1},
-                                                                 {"smooth_l1", Kind::kSmoothL1},
-                                                                 {"bce_with_logits", Kind::kBceWithLogits}};
-  LossOptions loss{.kind = kinds.at(spec.type)};
+  LossOptions loss{.kind = static_cast<LossOptions::Kind>(&type - loss_types().data())};
   for (const auto& [name, value] : arguments) {
     if (name == "label_smoothing") loss.label_smoothing = std::get<double>(value);
     if (name == "beta") loss.beta = std::get<double>(value);

@@ -10,20 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/spec/activation.h"
-
 namespace sweep {
 namespace {
 
 using onnx_format::AttributeProto;
 using onnx_format::NodeProto;
 using onnx_format::TensorProto;
-using Pair = std::array<std::int64_t, 2>;
 using Inputs = std::vector<std::string>;
 
 static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
-
-Pair pair_of(const Layer& layer, const char* name) { return std::get<Pair>(layer.arguments.at(name)); }
 
 void set_integer(NodeProto& node, const char* name, std::int64_t value) {
   AttributeProto& attribute = *node.add_attribute();
@@ -47,7 +42,8 @@ void set_integers(NodeProto& node, const char* name, std::initializer_list<std::
 }
 
 // Kernel, stride and padding of a convolution or pooling.
-void set_window(NodeProto& node, Pair kernel, Pair stride, Pair padding) {
+void set_window(NodeProto& node, const layers::Window& window) {
+  const auto& [kernel, stride, padding] = window;
   set_integers(node, "kernel_shape", {kernel[0], kernel[1]});
   set_integers(node, "strides", {stride[0], stride[1]});
   set_integers(node, "pads", {padding[0], padding[1], padding[0], padding[1]});  // top, left, bottom, right
@@ -151,8 +147,8 @@ class GraphBuilder {
     return with_arrays(input, layer.parameters, network_.parameters(), weights_.parameters);
   }
 
-  std::string add_batch_norm(const Layer& layer, const std::string& input) {
-    Inputs inputs = with_parameters(layer, input);
+  std::string add(const Layer& layer, const layers::BatchNorm2d& batch_norm, const Inputs& values) {
+    Inputs inputs = with_parameters(layer, values.front());
     if (layer.parameters.empty()) {
       const auto channels = static_cast<std::size_t>(layer.input[0]);
       inputs.push_back(constant(layer.name + ".weight", {layer.input[0]}, std::vector<float>(channels, 1)));
@@ -161,19 +157,20 @@ class GraphBuilder {
     const Inputs statistics = with_arrays("", layer.buffers, network_.buffers(), weights_.buffers);
     inputs.insert(inputs.end(), statistics.begin() + 1, statistics.end());
     NodeProto& norm = node("BatchNormalization", layer.name, inputs);
-    set_number(norm, "epsilon", std::get<double>(layer.arguments.at("eps")));
+    set_number(norm, "epsilon", batch_norm.eps);
     return norm.output(0);
   }
 
   // Windows of different sizes are no pooling of ONNX's; averages along rows and columns are products.
-  std::string add_adaptive_pool(const Layer& layer, const std::string& input) {
+  std::string add(const Layer& layer, const layers::AdaptiveAvgPool2d&, const Inputs& inputs) {
+    const std::string& input = inputs.front();
     const std::int64_t height = layer.input[1], width = layer.input[2], rows = layer.output[1],
                        columns = layer.output[2];
     if (rows == 1 && columns == 1) return apply("GlobalAveragePool", layer.name, {input});
     if (height % rows == 0 && width % columns == 0) {
       NodeProto& pool = node("AveragePool", layer.name, {input});
-      const Pair size = {height / rows, width / columns};
-      set_window(pool, size, size, {0, 0});
+      const layers::HeightWidth size = {height / rows, width / columns};
+      set_window(pool, {size, size, {0, 0}});
       return pool.output(0);
     }
     const std::string& name = layer.name;
@@ -194,8 +191,9 @@ class GraphBuilder {
     return apply("Mul", name, {product, constant(name + "/half", 0.5f)});
   }
 
-  std::string add_activation(const Layer& layer, Activation activation, const std::string& input) {
-    switch (activation) {
+  std::string add(const Layer& layer, const layers::Activated& activated, const Inputs& inputs) {
+    const std::string& input = inputs.front();
+    switch (activated.function) {
       case Activation::kRelu:
         return apply("Relu", layer.name, {input});
       case Activation::kTanh:
@@ -208,49 +206,54 @@ class GraphBuilder {
         break;
     }
     NodeProto& leaky = node("LeakyRelu", layer.name, {input});
-    set_number(leaky, "alpha", std::get<double>(layer.arguments.at("negative_slope")));
+    set_number(leaky, "alpha", static_cast<double>(activated.coefficient));
     return leaky.output(0);
   }
 
-  std::string add_conv(const Layer& layer, const std::string& input) {
-    NodeProto& conv = node("Conv", layer.name, with_parameters(layer, input));
-    set_window(conv, pair_of(layer, "kernel_size"), pair_of(layer, "stride"), pair_of(layer, "padding"));
-    const Pair dilation = pair_of(layer, "dilation");
-    set_integers(conv, "dilations", {dilation[0], dilation[1]});
-    set_integer(conv, "group", std::get<std::int64_t>(layer.arguments.at("groups")));
+  std::string add(const Layer& layer, const layers::Conv2d& convolution, const Inputs& inputs) {
+    NodeProto& conv = node("Conv", layer.name, with_parameters(layer, inputs.front()));
+    set_window(conv, convolution);
+    set_integers(conv, "dilations", {convolution.dilation[0], convolution.dilation[1]});
+    set_integer(conv, "group", convolution.groups);
     return conv.output(0);
   }
 
-  std::string add_pool(const Layer& layer, const std::string& input) {
-    const bool is_average = layer.type == "avg_pool2d";
-    NodeProto& pool = node(is_average ? "AveragePool" : "MaxPool", layer.name, {input});
-    set_window(pool, pair_of(layer, "kernel_size"), pair_of(layer, "stride"), pair_of(layer, "padding"));
-    if (is_average)
-      set_integer(pool, "count_include_pad", std::get<bool>(layer.arguments.at("count_include_pad")) ? 1 : 0);
+  std::string add(const Layer& layer, const layers::MaxPool2d& window, const Inputs& inputs) {
+    NodeProto& pool = node("MaxPool", layer.name, inputs);
+    set_window(pool, window);
     return pool.output(0);
   }
 
+  std::string add(const Layer& layer, const layers::AvgPool2d& window, const Inputs& inputs) {
+    NodeProto& pool = node("AveragePool", layer.name, inputs);
+    set_window(pool, window);
+    set_integer(pool, "count_include_pad", window.count_include_pad ? 1 : 0);
+    return pool.output(0);
+  }
+
+  std::string add(const Layer&, const layers::Dropout&, const Inputs& inputs) {
+    return inputs.front();  // does nothing in evaluation mode
+  }
+
+  std::string add(const Layer& layer, const layers::Sum&, const Inputs& inputs) {
+    return apply("Add", layer.name, inputs);
+  }
+
+  std::string add(const Layer& layer, const layers::Flatten&, const Inputs& inputs) {
+    NodeProto& flatten = node("Flatten", layer.name, inputs);
+    set_integer(flatten, "axis", 1);
+    return flatten.output(0);
+  }
+
+  std::string add(const Layer& layer, const layers::Linear&, const Inputs& inputs) {
+    NodeProto& linear = node("Gemm", layer.name, with_parameters(layer, inputs.front()));
+    set_integer(linear, "transB", 1);
+    return linear.output(0);
+  }
+
   // Returns the name of the layer's output.
-  std::string add_layer(const Layer& layer, const std::vector<std::string>& inputs) {
-    const std::string& input = inputs.front();
-    if (layer.type == "dropout") return input;  // does nothing in evaluation mode
-    if (layer.type == "residual") return apply("Add", layer.name, inputs);
-    if (layer.type == "conv2d") return add_conv(layer, input);
-    if (layer.type == "max_pool2d" || layer.type == "avg_pool2d") return add_pool(layer, input);
-    if (layer.type == "adaptive_avg_pool2d") return add_adaptive_pool(layer, input);
-    if (layer.type == "batch_norm2d") return add_batch_norm(layer, input);
-    if (layer.type == "flatten") {
-      NodeProto& flatten = node("Flatten", layer.name, {input});
-      set_integer(flatten, "axis", 1);
-      return flatten.output(0);
-    }
-    if (layer.type == "linear") {
-      NodeProto& linear = node("Gemm", layer.name, with_parameters(layer, input));
-      set_integer(linear, "transB", 1);
-      return linear.output(0);
-    }
-    if (const auto activation = activation_of(layer.type)) return add_activation(layer, *activation, input);
-    throw std::logic_error("layers of type " + layer.type + " have no ONNX operator here");
+  std::string add_layer(const Layer& layer, const Inputs& inputs) {
+    return std::visit([&](const auto& kind) { return add(layer, kind, inputs); }, layer.kind);
   }
 
   void name_output(const std::string& last) {

@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "core/network/flops.h"
-#include "core/spec/activation.h"
 
 namespace sweep {
 namespace {
@@ -23,25 +22,6 @@ std::string node_name(std::string text, const char* fallback) {
     if (c == '/' || c == '^' || c == ':' || static_cast<unsigned char>(c) <= ' ') c = '_';
   }
   return text.empty() ? fallback : text;
-}
-
-// PyTorch's class names, which its graphs show, too. Other types keep their own name.
-std::string operation_name(const std::string& type) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kNames = {
-      {{"conv2d", "Conv2d"},
-       {"linear", "Linear"},
-       {"max_pool2d", "MaxPool2d"},
-       {"avg_pool2d", "AvgPool2d"},
-       {"adaptive_avg_pool2d", "AdaptiveAvgPool2d"},
-       {"batch_norm2d", "BatchNorm2d"},
-       {"dropout", "Dropout"},
-       {"flatten", "Flatten"},
-       {"residual", "Add"}}};  // Its layers are nodes of their own; only the sum is left.
-  for (const auto& [from, to] : kNames) {
-    if (from == type) return std::string(to);
-  }
-  if (const ActivationType* activation = find_activation(type)) return std::string(activation->torch_class);
-  return type;
 }
 
 GraphShape batch_of(const Shape& sample, std::int64_t samples = -1) {
@@ -107,7 +87,7 @@ std::vector<std::string> operation_node_names(const Network& network) {
   }
   std::vector<std::string> names;
   for (const Layer& layer : network.layers()) {
-    std::string name = operation_name(layer.type);
+    std::string name(torch_class(layer.type));
     // The sum of a residual is beside the scopes of its layers, and its name must differ from theirs.
     while (scopes.contains(layer.name + "." + name)) name += "_";
     names.push_back(scope_name(layer) + "/" + name);
@@ -186,7 +166,7 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
     const Layer& layer = network.layers()[i];
     const std::string scope = scope_name(layer);
     GraphNode operation;
-    operation.op = operation_name(layer.type);
+    operation.op = torch_class(layer.type);
     operation.name = names[i];
     operation.device = device_name;
     for (const std::size_t input : layer.inputs) operation.inputs.push_back(source(input));

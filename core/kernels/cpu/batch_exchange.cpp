@@ -1,4 +1,4 @@
-// What the devices that share a batch let each other have.
+// What the devices that share a batch let each other have; nothing if there is one.
 #include <algorithm>
 #include <chrono>
 
@@ -18,11 +18,14 @@ void BatchRunner::gather(std::span<const SharedArray> arrays) {
 }
 
 // Lets every device have the sums of all blocks.
-void BatchRunner::gather_sums(const BlockSums& sums, const PassShare& share) {
-  if (share.group == nullptr) return;
-  bytes_begins_.clear();
-  for (const std::size_t block : share.block_begins) bytes_begins_.push_back(block * sums.bytes);
-  const SharedArray array{sums.data, bytes_begins_};
+void BatchRunner::gather_sums(const BlockSums& sums, const TrainingPass& pass) {
+  if (group_ == nullptr || !pass.turn) return;
+  const IndexRange all = pass.blocks_of(pass.all);
+  begins_.clear();
+  for (std::size_t device = 0; device < place_.count; ++device)
+    begins_.push_back((pass.blocks_of(shares_.of(*pass.turn, device)).begin - all.begin) * sums.bytes);
+  begins_.push_back(all.size() * sums.bytes);
+  const SharedArray array{sums.data, begins_};
   gather({&array, 1});
 }
 
@@ -38,6 +41,7 @@ SharedArray BatchRunner::shared_totals(const PartialShares& shares, std::size_t 
 }
 
 void BatchRunner::gather_gradient() {
+  if (group_ == nullptr) return;
   // As many ranges as the threads, but not so small that their caches' lines were shared.
   const std::size_t lines = program_.parameter_floats() / kLanes, parts = std::min(lines, 8 * pool_.size());
   pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
@@ -54,6 +58,7 @@ void BatchRunner::gather_gradient() {
 
 // Lets every device have the totals, and the outputs if there is room for them.
 void BatchRunner::gather_evaluation(const Batch& batch, std::span<float> outputs) {
+  if (group_ == nullptr) return;
   gathered_.clear();
   gathered_.push_back(shared_totals(evaluation_shares_, 0));
   if (!outputs.empty()) {

@@ -6,7 +6,6 @@
 
 #include "core/kernels/cpu/kernels/loss_kernels.h"
 #include "core/kernels/cpu/kernels/pixel_kernels.h"
-#include "core/kernels/cpu/kernels/pointwise_loss_kernels.h"
 #include "core/kernels/cpu/partial_count.h"
 
 namespace sweep::cpu {
@@ -152,57 +151,58 @@ const float* BatchRunner::load_numbers(const Batch& batch, const Block& block,
   return memory_.numbers[thread].data();
 }
 
-// Calls run(parts, last, work) once per phase and direction. `run` has to call work(part, thread) for every
-// partial sum, each on one thread; when `last` is true, the partial sums are complete after those calls.
+// Calls run_phase(phase, passes), which takes all blocks of this device through a phase.
 //
 // With one phase a block goes forward and back while its workspace is in the cache. With several, all blocks
 // finish a phase before any starts the next, as batch normalization needs sums over the whole batch.
-template <class Run>
-void BatchRunner::run_training_pass(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
-                                    const float* parameters, std::int64_t step, bool keep_running, Run run) {
-  const std::size_t floats = program_.parameter_floats(), last = program_.phases() - 1;
-  const std::size_t batch_blocks = block_count(batch.size());
-  const IndexRange all = blocks_of(batch_blocks, share.partial_count, share.all);
-  const IndexRange own = blocks_of(batch_blocks, share.partial_count, share.own);
-  const MeanScale mean = mean_scale(batch, options_.loss);
-  const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
-    return attach_scratch(buffers.workspaces[multi_phase() ? block.index - own.begin : thread], thread);
-  };
-  // The sums of batch normalization are of the blocks that are trained at once.
-  const auto among_all = [&](const Block& block) { return Block{block.index - all.begin, block.images}; };
-  for (std::size_t phase = 0; phase <= last; ++phase) {
-    run(share.own.size(), last == 0, [&](std::size_t index, std::size_t thread) noexcept {
-      const std::size_t part = share.own.begin + index;
-      float* gradient = buffers.partials + index * floats;
-      if (phase == 0) {
-        std::memset(gradient, 0, floats * sizeof(float));
-        buffers.totals[part] = {};
-      }
-      for_blocks(batch, share.partial_count, part, [&](const Block& block) {
-        Workspace& workspace = workspace_of(block, thread);
-        if (phase == 0) load(batch, block, workspace);
-        const Pass pass{true, options_.seed, step, block.index * kLanes};
-        program_.forward(phase, pass, among_all(block), parameters, workspace, buffers.op_seconds);
-        if (phase < last) return;
-        measure_loss(batch, block, workspace, mean, true, thread, buffers.totals[part]);
-        program_.backward(phase, among_all(block), parameters, workspace, gradient, buffers.op_seconds);
-      });
-    });
-    if (phase == last) break;
-    gather_sums(program_.forward_sums(phase), share);
-    program_.finish_forward(phase, all.size(), keep_running);
+template <class RunPhase>
+void BatchRunner::run_phases(const TrainingPass& pass, RunPhase run_phase) {
+  const std::size_t blocks = pass.blocks_of(pass.all).size(), last = program_.phases() - 1;
+  for (std::size_t phase = 0; phase < last; ++phase) {
+    run_phase(phase, PipelinePasses::kForward);
+    gather_sums(program_.forward_sums(phase), pass);
+    program_.finish_forward(phase, blocks, pass.keep_running);
   }
+  run_phase(last, PipelinePasses::kBoth);
+  const bool has_first = pass.own.size() > 0 && pass.own.begin == pass.all.begin;
   for (std::size_t phase = last; phase > 0; --phase) {
-    gather_sums(program_.backward_sums(phase), share);
-    const bool has_first = share.own.size() > 0 && share.own.begin == share.all.begin;
-    program_.finish_backward(phase, all.size(), has_first ? buffers.partials : nullptr);
-    run(share.own.size(), phase == 1, [&](std::size_t index, std::size_t thread) noexcept {
-      for_blocks(batch, share.partial_count, share.own.begin + index, [&](const Block& block) {
-        program_.backward(phase - 1, among_all(block), parameters, workspace_of(block, thread),
-                          buffers.partials + index * floats, buffers.op_seconds);
-      });
-    });
+    gather_sums(program_.backward_sums(phase), pass);
+    program_.finish_backward(phase, blocks, has_first ? pass.gradients : nullptr);
+    run_phase(phase - 1, PipelinePasses::kBackward);
   }
+}
+
+void BatchRunner::clear(const TrainingPass& pass, std::size_t part) const noexcept {
+  std::memset(gradient_of(pass, part), 0, program_.parameter_floats() * sizeof(float));
+  pass.totals[part] = {};
+}
+
+void BatchRunner::forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
+                          Workspace& workspace, std::size_t part, std::size_t thread) noexcept {
+  if (phase == 0 && ops.begin == 0) load(pass.batch, block, workspace);
+  const Pass settings{true, options_.seed, pass.step, block.index * kLanes};
+  program_.forward(phase, settings, pass.among_all(block), pass.parameters, workspace, pass.op_seconds, ops);
+  if (phase + 1 == program_.phases() && ops.end >= program_.op_count())
+    measure_loss(pass.batch, block, workspace, pass.mean, true, thread, pass.totals[part]);
+}
+
+void BatchRunner::backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops,
+                           const Block& block, Workspace& workspace, std::size_t part) noexcept {
+  program_.backward(phase, pass.among_all(block), pass.parameters, workspace, gradient_of(pass, part),
+                    pass.op_seconds, ops);
+}
+
+// Takes the blocks of a partial sum through a phase.
+void BatchRunner::train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes,
+                             std::size_t part, std::size_t thread) noexcept {
+  const std::size_t first = pass.blocks_of(pass.own).begin;
+  if (phase == 0 && passes != PipelinePasses::kBackward) clear(pass, part);
+  for_blocks(pass.batch, pass.partial_count, part, [&](const Block& block) {
+    Workspace& workspace =
+        attach_scratch(pass.workspaces[multi_phase() ? block.index - first : thread], thread);
+    if (passes != PipelinePasses::kBackward) forward(pass, phase, {}, block, workspace, part, thread);
+    if (passes != PipelinePasses::kForward) backward(pass, phase, {}, block, workspace, part);
+  });
 }
 
 void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_t step) {
@@ -214,74 +214,53 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
     train_turn(batch, parameters, step, turn, first_own);
     first_own += shares_.of(turn, place_.rank).size();
   }
-  if (group_ != nullptr) gather_gradient();
+  gather_gradient();
   add_totals(partials, batch);
 }
 
 // Trains one turn's partial sums. `first_own`: those of this device in earlier turns.
 void BatchRunner::train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
                              std::size_t first_own) {
-  const std::size_t blocks = block_count(batch.size()), partials = shares_.partials();
-  PassShare share{partials, shares_.of(turn), shares_.of(turn, place_.rank), group_};
-  if (group_ != nullptr && multi_phase()) {
-    begins_.clear();
-    const std::size_t first = part_begin(blocks, partials, share.all.begin);
-    for (std::size_t device = 0; device < place_.count; ++device)
-      begins_.push_back(part_begin(blocks, partials, shares_.of(turn, device).begin) - first);
-    begins_.push_back(part_begin(blocks, partials, share.all.end) - first);
-    share.block_begins = begins_;
-  }
-  const PassBuffers buffers{memory_.workspaces,
-                            memory_.gradient.partials() + first_own * program_.parameter_floats(), totals_};
-  if (staged_) {
-    train_in_stages(buffers, share, batch, parameters, step);
-    pool_.run(share.own.size(), [&](std::size_t part, std::size_t) noexcept {
-      memory_.gradient.finish_partial(first_own + part);
+  TrainingPass pass{batch,
+                    parameters,
+                    step,
+                    mean_scale(batch, options_.loss),
+                    shares_.partials(),
+                    shares_.of(turn),
+                    shares_.of(turn, place_.rank),
+                    memory_.workspaces,
+                    memory_.gradient.partials() + first_own * program_.parameter_floats(),
+                    totals_};
+  pass.turn = turn;
+  if (staged_) return train_in_stages(pass, first_own);
+  run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
+    pool_.run(pass.own.size(), [&](std::size_t index, std::size_t thread) noexcept {
+      train_part(pass, phase, passes, pass.own.begin + index, thread);
+      if (phase == 0 && passes != PipelinePasses::kForward)
+        memory_.gradient.finish_partial(first_own + index);
     });
-    return;
-  }
-  run_training_pass(buffers, share, batch, parameters, step, false,
-                    [&](std::size_t parts, bool last, auto&& work) {
-                      pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
-                        work(part, thread);
-                        if (last) memory_.gradient.finish_partial(first_own + part);
-                      });
-                    });
+  });
 }
 
-class BatchRunner::StagedWork final : public BlockWork {
- public:
-  StagedWork(BatchRunner& runner, const Batch& batch, const PassShare& share)
-      : runner_(runner), batch_(batch), share_(share), mean_(mean_scale(batch, runner.options_.loss)) {}
-
-  void load(const Block& block, Workspace& workspace) const noexcept override {
-    runner_.load(batch_, block, workspace);
-  }
-  void measure_loss(const Block& block, Workspace& workspace, std::size_t part,
-                    std::size_t thread) const noexcept override {
-    runner_.measure_loss(batch_, block, workspace, mean_, true, thread, runner_.totals_[part]);
-  }
-  void gather(const BlockSums& sums) const override { runner_.gather_sums(sums, share_); }
-
- private:
-  BatchRunner& runner_;
-  const Batch& batch_;
-  const PassShare& share_;
-  MeanScale mean_;
-};
-
-void BatchRunner::train_in_stages(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
-                                  const float* parameters, std::int64_t step) {
-  std::fill_n(totals_.begin() + static_cast<std::ptrdiff_t>(share.own.begin), share.own.size(),
-              PartialTotals{});
-  staged_->run({.images = batch.size(),
-                .pass = {true, options_.seed, step, 0},
-                .parameters = parameters,
-                .partials = buffers.partials,
-                .partial_count = share.partial_count,
-                .all = share.all,
-                .own = share.own},
-               memory_.workspaces, StagedWork(*this, batch, share));
+void BatchRunner::train_in_stages(const TrainingPass& pass, std::size_t first_own) {
+  pool_.run(pass.own.size(),
+            [&](std::size_t index, std::size_t) noexcept { clear(pass, pass.own.begin + index); });
+  const std::size_t blocks = block_count(pass.batch.size()), first = pass.blocks_of(pass.own).begin;
+  run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
+    staged_->run(phase, passes, blocks, pass.partial_count, pass.own, [&](const StagedPass::Step& step) {
+      Workspace& workspace = pass.workspaces[(step.block - first) % pass.workspaces.size()];
+      workspace.scratch = step.scratch;
+      const Block block = make_block(pass.batch, step.block);
+      if (step.backward) {
+        backward(pass, phase, step.ops, block, workspace, step.partial);
+      } else {
+        forward(pass, phase, step.ops, block, workspace, step.partial, step.thread);
+      }
+    });
+  });
+  pool_.run(pass.own.size(), [&](std::size_t index, std::size_t) noexcept {
+    memory_.gradient.finish_partial(first_own + index);
+  });
 }
 
 template <class Finish>
@@ -318,7 +297,7 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
                     measure_loss(batch, block, workspace, mean, false, thread, totals);
                     if (!outputs.empty()) store_outputs(block, workspace, outputs);
                   });
-  if (group_ != nullptr) gather_evaluation(batch, outputs);
+  gather_evaluation(batch, outputs);
   add_totals(partial_count(network_, program_, block_count(batch.size())), batch);
 }
 
@@ -327,7 +306,7 @@ void BatchRunner::predict(const Batch& batch, const float* parameters, std::span
                   [&](const Block& block, Workspace& workspace, std::size_t, PartialTotals&) {
                     store_outputs(block, workspace, outputs);
                   });
-  if (group_ != nullptr) gather_evaluation(batch, outputs);
+  gather_evaluation(batch, outputs);
 }
 
 // Works in separate memory and keeps the running statistics, so that profiling does not change the training.
@@ -338,14 +317,23 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
   PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    const PassBuffers buffers{memory.workspaces, memory.gradient.data(), {&totals, 1}, op_seconds};
-    const PassShare whole{1, {0, 1}, {0, 1}, nullptr};
-    run_training_pass(buffers, whole, samples, parameters, step, true,
-                      [this](std::size_t parts, bool, auto&& work) {
-                        pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
-                          for (std::size_t part = 0; part < parts; ++part) work(part, thread);
-                        });
-                      });
+    const TrainingPass pass{samples,
+                            parameters,
+                            step,
+                            mean_scale(samples, options_.loss),
+                            1,
+                            {0, 1},
+                            {0, 1},
+                            memory.workspaces,
+                            memory.gradient.data(),
+                            {&totals, 1},
+                            true,
+                            op_seconds};
+    run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
+      pool_.run(1, [&](std::size_t part, std::size_t thread) noexcept {
+        train_part(pass, phase, passes, part, thread);
+      });
+    });
   };
   // An untimed pass over the first block warms up the caches.
   const Batch first{batch.samples, batch.targets, batch.indices.first(std::min(kLanes, batch.size()))};

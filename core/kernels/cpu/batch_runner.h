@@ -19,6 +19,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/engine/mean_scale.h"
+#include "core/engine/pipeline_order.h"
 #include "core/kernels/cpu/gradient_sum.h"
 #include "core/kernels/cpu/partial_count.h"
 #include "core/kernels/cpu/partial_shares.h"
@@ -92,19 +93,26 @@ class BatchRunner {
     std::int64_t correct = 0, in_top = 0;
     double absolute_error = 0, squared_error = 0;
   };
-  // The memory that a training pass works in.
-  struct PassBuffers {
-    std::span<Workspace> workspaces;  // one per thread; with several phases, one per block of this device
-    float* partials;                  // gradients: [own.size()][parameter_floats]
-    std::span<PartialTotals> totals;  // [partial_count]
-    double* op_seconds = nullptr;     // [op_count], added to; nullptr: no timing
-  };
-  // What a training pass works on: partial sums of a batch, and those of them that are this device's.
-  struct PassShare {
-    std::size_t partial_count;  // of the batch
-    IndexRange all, own;
-    Communicator* group;                          // nullptr: this device has all
-    std::span<const std::size_t> block_begins{};  // of each device, [devices + 1], from the first of `all`
+  // A training pass over some of a batch's partial sums.
+  struct TrainingPass {
+    const Batch& batch;
+    const float* parameters;
+    std::int64_t step;
+    MeanScale mean;
+    std::size_t partial_count;          // of the batch
+    IndexRange all, own;                // those that are trained at once, and this device's
+    std::span<Workspace> workspaces;    // one per thread; with several phases, one per block of this device
+    float* gradients;                   // [own.size()][parameter_floats]
+    std::span<PartialTotals> totals;    // [partial_count]
+    bool keep_running = false;          // does not update the running statistics
+    double* op_seconds = nullptr;       // [op_count], added to; nullptr: no timing
+    std::optional<std::size_t> turn{};  // of shares_; none: this device is alone, whatever the group
+
+    IndexRange blocks_of(const IndexRange& partials) const {
+      return cpu::blocks_of(block_count(batch.size()), partial_count, partials);
+    }
+    // Batch normalization counts the blocks that are trained at once.
+    Block among_all(const Block& block) const { return {block.index - blocks_of(all).begin, block.images}; }
   };
 
   /// Gives the workspace the scratch memory of the thread that is about to use it.
@@ -120,17 +128,24 @@ class BatchRunner {
                             const float* scale, float* loss, float* gradient,
                             PartialTotals& totals) const noexcept;
   const float* load_numbers(const Batch& batch, const Block& block, std::size_t thread) const noexcept;
-  class StagedWork;
-  void train_in_stages(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
-                       const float* parameters, std::int64_t step);
-  template <class Run>
-  void run_training_pass(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
-                         const float* parameters, std::int64_t step, bool keep_running, Run run);
+  template <class RunPhase>
+  void run_phases(const TrainingPass& pass, RunPhase run_phase);
+  float* gradient_of(const TrainingPass& pass, std::size_t part) const {
+    return pass.gradients + (part - pass.own.begin) * program_.parameter_floats();
+  }
+  void clear(const TrainingPass& pass, std::size_t part) const noexcept;
+  void forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
+               Workspace& workspace, std::size_t part, std::size_t thread) noexcept;
+  void backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
+                Workspace& workspace, std::size_t part) noexcept;
+  void train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes, std::size_t part,
+                  std::size_t thread) noexcept;
+  void train_in_stages(const TrainingPass& pass, std::size_t first_own);
   void store_outputs(const Block& block, const Workspace& workspace, std::span<float> outputs) const noexcept;
   void train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
                   std::size_t first_own);
   void gather(std::span<const SharedArray> arrays);
-  void gather_sums(const BlockSums& sums, const PassShare& share);
+  void gather_sums(const BlockSums& sums, const TrainingPass& pass);
   void gather_gradient();
   void gather_evaluation(const Batch& batch, std::span<float> outputs);
   SharedArray shared_totals(const PartialShares& shares, std::size_t turn);
@@ -151,7 +166,7 @@ class BatchRunner {
   Totals sums_;
   PartialShares shares_, evaluation_shares_;  // of the batch
   SampleShares sample_shares_;
-  std::vector<std::size_t> begins_, bytes_begins_;  // of what is gathered
+  std::vector<std::size_t> begins_;  // of what is gathered
   std::vector<std::vector<std::size_t>> totals_begins_;
   std::vector<SharedArray> gathered_;
   double communication_seconds_ = 0;

@@ -1,7 +1,5 @@
 #include "core/kernels/cpu/compiler.h"
 
-#include <array>
-
 #include "core/base/error.h"
 #include "core/kernels/cpu/gradient_plan.h"
 #include "core/kernels/cpu/ops/batch_norm_op.h"
@@ -15,12 +13,11 @@ namespace {
 
 // Whether `layer` is 2×2 max pooling with stride 2 and no padding, the kind that ConvOp can fuse.
 bool is_2x2_pool(const Layer& layer) {
-  using Pair = std::array<std::int64_t, 2>;
-  if (layer.type != "max_pool2d") return false;
-  const auto is = [&](const char* name, std::int64_t value) {
-    return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
+  const auto* pool = layer.as<layers::MaxPool2d>();
+  const auto is = [](const layers::HeightWidth& pair, std::int64_t value) {
+    return pair == layers::HeightWidth{value, value};
   };
-  return is("kernel_size", 2) && is("stride", 2) && is("padding", 0);
+  return pool != nullptr && is(pool->kernel_size, 2) && is(pool->stride, 2) && is(pool->padding, 0);
 }
 
 // Walks the layers in order. make_op() makes an op of a layer and moves next_ past the layers that it fuses.
@@ -44,14 +41,13 @@ class Compiler {
       const std::size_t first = next_++;
       const Layer& layer = layers_[first];
       const std::size_t in = value_of(layer.inputs[0]);
-      // [channels][y][x] and [features] are the same array, so flatten needs no op.
-      if (layer.type == "flatten") {
+      CompiledOp compiled{nullptr, in, kNoShortcut, first};
+      if (layer.inputs.size() > 1) compiled.shortcut = value_of(layer.inputs[1]);
+      compiled.op = std::visit([&](const auto& kind) { return make_op(layer, kind, compiled); }, layer.kind);
+      if (compiled.op == nullptr) {
         values_[first] = in;
         continue;
       }
-      CompiledOp compiled{nullptr, in, kNoShortcut, first};
-      if (layer.inputs.size() > 1) compiled.shortcut = value_of(layer.inputs[1]);
-      make_op(layer, compiled);
       // The op's output stands for all fused layers; only the last of them has other readers.
       for (std::size_t i = first; i < next_; ++i) values_[i] = ops_.size();
       ops_.push_back(std::move(compiled));
@@ -76,18 +72,48 @@ class Compiler {
     next_ += matches ? 1 : 0;
     return matches;
   }
-  bool fuse_relu() { return fuse_if(next_is_only_reader() && layers_[next_].type == "relu"); }
+  bool fuse_relu() { return fuse_if(next_is_only_reader() && layers_[next_].is_relu()); }
   bool fuse_pool() { return fuse_if(next_is_only_reader() && is_2x2_pool(layers_[next_])); }
 
-  std::unique_ptr<ConvOp> make_conv(const Layer& layer, bool needs_grad_in) {
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Conv2d&, CompiledOp& compiled) {
     ConvOp::Fusion fusion;
-    fusion.needs_grad_in = needs_grad_in;
+    fusion.needs_grad_in = compiled.in != kNetworkInput;
     fusion.relu = fuse_relu();
     fusion.pool = ConvOp::can_pool(layer) && fuse_pool();
     // ReLU and maximum commute, so pooling may come before or after the ReLU.
     if (fusion.pool && !fusion.relu) fusion.relu = fuse_relu();
-    return std::make_unique<ConvOp>(network_, layer, fusion);
+    auto op = std::make_unique<ConvOp>(network_, layer, fusion);
+    compiled.conv = op.get();
+    return op;
   }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::BatchNorm2d&, CompiledOp& compiled) {
+    auto op = std::make_unique<BatchNormOp>(network_, layer, fuse_relu(), max_blocks_);
+    compiled.batch_norm = op.get();
+    return op;
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Linear&, CompiledOp&) {
+    return std::make_unique<LinearOp>(network_, layer, fuse_relu());
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Sum&, CompiledOp&) {
+    return std::make_unique<SumOp>(layer, fuse_relu());
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::MaxPool2d&, CompiledOp&) {
+    return std::make_unique<MaxPoolOp>(layer);
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::AvgPool2d&, CompiledOp&) {
+    return std::make_unique<AvgPoolOp>(layer);
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::AdaptiveAvgPool2d&, CompiledOp&) {
+    return std::make_unique<AvgPoolOp>(layer);
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Dropout&, CompiledOp&) {
+    return std::make_unique<DropoutOp>(layer, dropouts_++);
+  }
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Activated&, CompiledOp&) {
+    return std::make_unique<ActivationOp>(layer);
+  }
+  // [channels][y][x] and [features] are the same array, so flatten needs no op.
+  std::unique_ptr<Op> make_op(const Layer&, const layers::Flatten&, CompiledOp&) { return nullptr; }
 
   // A convolution copies its input into zero padding and its output gradient into zero borders.
   // If a batch normalization writes that array, and the convolution is its only reader, it writes
@@ -112,32 +138,6 @@ class Compiler {
         if (const auto layout = compiled.conv->accept_padded_input())
           producer.batch_norm->set_output_layout(*layout);
       }
-    }
-  }
-
-  void make_op(const Layer& layer, CompiledOp& compiled) {
-    if (layer.type == "batch_norm2d") {
-      auto op = std::make_unique<BatchNormOp>(network_, layer, fuse_relu(), max_blocks_);
-      compiled.batch_norm = op.get();
-      compiled.op = std::move(op);
-    } else if (layer.type == "conv2d") {
-      auto op = make_conv(layer, compiled.in != kNetworkInput);
-      compiled.conv = op.get();
-      compiled.op = std::move(op);
-    } else if (layer.type == "linear") {
-      compiled.op = std::make_unique<LinearOp>(network_, layer, fuse_relu());
-    } else if (layer.type == "residual") {
-      compiled.op = std::make_unique<SumOp>(layer, fuse_relu());
-    } else if (layer.type == "max_pool2d") {
-      compiled.op = std::make_unique<MaxPoolOp>(layer);
-    } else if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d") {
-      compiled.op = std::make_unique<AvgPoolOp>(layer);
-    } else if (layer.type == "dropout") {
-      compiled.op = std::make_unique<DropoutOp>(layer, dropouts_++);
-    } else if (const auto activation = activation_of(layer.type)) {
-      compiled.op = std::make_unique<ActivationOp>(layer, *activation);
-    } else {
-      throw ConfigError("layer \"" + layer.name + "\": the CPU engine has no " + layer.type);
     }
   }
 

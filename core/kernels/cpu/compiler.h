@@ -33,7 +33,7 @@ struct CompiledOp {
 };
 
 /// Ops in topological order. `max_blocks`: the largest number of blocks in a batch.
-/// Throws ConfigError for a layer type that the engine does not have, and for a network without any op.
+/// Throws ConfigError for a network without any op.
 std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks);
 
 }  // namespace sweep::cpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"
 
@@ -18,84 +19,17 @@ std::size_t max_subtrees(std::size_t parts, std::size_t runs) {
 GradientSum::GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads, DevicePlace place,
                          std::size_t turns)
     : floats_(floats), threads_(threads), place_(place), runs_(threads) {
-  std::size_t most_own = max_partials;
-  if (has_peers()) {
-    most_own = 1;
-    std::size_t most_shares = 1;
-    for (std::size_t partials = 1; partials <= max_partials; ++partials) {
-      assign({partials, turns, place_.count});
-      most_own = std::max(most_own, own_count_);
-      most_shares = std::max(most_shares, shares_.size());
-    }
-    shared_ = AlignedBuffer(most_shares * floats);
-    device_of_.clear();
+  std::size_t most_own = has_peers() ? 1 : max_partials, most_shares = 0;
+  for (std::size_t partials = 1; has_peers() && partials <= max_partials; ++partials) {
+    assign({partials, turns, place_.count});
+    most_own = std::max(most_own, own_count_);
+    most_shares = std::max(most_shares, shares_.size());
   }
+  device_of_.clear();
   partials_ = AlignedBuffer(most_own * floats);
-  device_of_.reserve(max_partials);
-  own_index_.reserve(max_partials);
-  run_of_.reserve(max_partials);
-  total_postfix_.reserve(2 * max_partials);
-  if (threads_ == 1) return;
-  const std::size_t subtrees = max_subtrees(most_own, threads_ * std::min(turns, max_partials));
-  sums_ = AlignedBuffer(subtrees * floats);
-  subtree_runs_.reserve(subtrees);
-  subtree_postfix_.resize(std::max(subtrees, subtree_postfix_.size()));
-  for (Postfix& postfix : subtree_postfix_) postfix.reserve(2 * max_partials);
-}
-
-std::size_t GradientSum::end_of(const Node& node) const {
-  return std::min(node.first + node.size, partial_count());
-}
-
-// Finds the subtrees that are one device's, and appends to total_postfix_ how their sums are added, by their
-// number in shares_.
-void GradientSum::find_shares(std::size_t first, std::size_t size) {
-  const Node node{first, size, device_of_[first]};
-  const auto begin = device_of_.begin();
-  if (std::all_of(begin + static_cast<std::ptrdiff_t>(first),
-                  begin + static_cast<std::ptrdiff_t>(end_of(node)),
-                  [&](std::size_t device) { return device == node.device; })) {
-    total_postfix_.push_back(static_cast<std::int16_t>(shares_.size()));
-    shares_.push_back(node);
-    return;
-  }
-  find_shares(first, size / 2);
-  if (first + size / 2 >= end_of(node)) return;
-  find_shares(first + size / 2, size / 2);
-  total_postfix_.push_back(kAddArrays);
-}
-
-// Finds the subtrees that lie in one run of the node over leaves first … first + size − 1, size a power of
-// two, all of this device, and appends to `postfix` how their sums are added.
-void GradientSum::find_subtrees(std::size_t first, std::size_t size, Postfix& postfix) {
-  const std::size_t end = std::min(first + size, partial_count());
-  const std::size_t run = run_of_[own_index_[first]];
-  if (run == run_of_[own_index_[end - 1]]) {
-    const std::size_t subtree = subtree_runs_.size();
-    if (subtree == subtree_postfix_.size()) subtree_postfix_.emplace_back();
-    append_postfix(first, end, size, subtree_postfix_[subtree]);
-    postfix.push_back(static_cast<std::int16_t>(subtree));
-    subtree_runs_.push_back(run);
-    return;
-  }
-  find_subtrees(first, size / 2, postfix);
-  if (first + size / 2 >= end) return;
-  find_subtrees(first + size / 2, size / 2, postfix);
-  postfix.push_back(kAddArrays);
-}
-
-// Appends the sum of leaves first … end − 1 of a node of `size` leaves, all of this device.
-void GradientSum::append_postfix(std::size_t first, std::size_t end, std::size_t size,
-                                 Postfix& postfix) const {
-  if (end - first == 1) {
-    postfix.push_back(static_cast<std::int16_t>(own_index_[first]));
-    return;
-  }
-  const std::size_t middle = first + size / 2;
-  append_postfix(first, std::min(middle, end), size / 2, postfix);
-  if (middle >= end) return;
-  append_postfix(middle, end, size / 2, postfix);
-  postfix.push_back(kAddArrays);
+  if (has_peers()) shared_ = AlignedBuffer(std::max<std::size_t>(most_shares, 1) * floats);
+  if (threads_ > 1)
+    sums_ = AlignedBuffer(max_subtrees(most_own, threads_ * std::min(turns, max_partials)) * floats);
 }
 
 void GradientSum::begin(const PartialShares& shares) {
@@ -108,10 +42,9 @@ void GradientSum::begin(const PartialShares& shares) {
 }
 
 void GradientSum::assign(const PartialShares& shares) {
-  const std::size_t parts = shares.partials();
   turns_ = shares.turns();
-  device_of_.resize(parts);
-  own_index_.resize(parts);
+  device_of_.resize(shares.partials());
+  own_index_.resize(shares.partials());
   own_count_ = 0;
   for (std::size_t turn = 0; turn < turns_; ++turn) {
     for (std::size_t device = 0; device < place_.count; ++device) {
@@ -122,68 +55,103 @@ void GradientSum::assign(const PartialShares& shares) {
       }
     }
   }
-  run_of_.resize(own_count_);
-  for (std::size_t run = 0; run < threads_; ++run) {
-    const std::size_t end = part_begin(own_count_, threads_, run + 1);
-    for (std::size_t part = part_begin(own_count_, threads_, run); part < end; ++part)
-      run_of_[part] = static_cast<std::uint16_t>(run);
-  }
-  subtree_runs_.clear();
-  total_postfix_.clear();
-  for (Postfix& postfix : subtree_postfix_) postfix.clear();
-  if (parts == 0) return;
-  const auto add_node = [&](std::size_t first, std::size_t size, Postfix& postfix) {
-    if (single_run()) {
-      append_postfix(first, std::min(first + size, parts), size, postfix);
-    } else {
-      find_subtrees(first, size, postfix);
-    }
-  };
-  if (!has_peers()) return add_node(0, std::bit_ceil(parts), total_postfix_);
+  subtrees_.clear();
+  for (Order* order : {&subtree_order_, &share_order_, &total_order_}) order->clear();
+  if (partial_count() == 0) return;
+  if (has_peers()) return assign_shares();
+  append_own(0, std::bit_ceil(partial_count()), total_order_);
+}
 
+// Appends how the leaves first … first + size − 1 are added, as far as there are such; size is a power of
+// two. array_of(first, end, size) returns the number of the array that has the sum of a node's leaves, if one
+// has.
+template <class ArrayOf>
+void GradientSum::append_sum(std::size_t first, std::size_t size, Order& order,
+                             const ArrayOf& array_of) const {
+  const std::size_t end = std::min(first + size, partial_count());
+  if (const std::optional<std::size_t> array = array_of(first, end, size)) {
+    order.push_back(static_cast<std::int16_t>(*array));
+    return;
+  }
+  append_sum(first, size / 2, order, array_of);
+  if (first + size / 2 >= end) return;
+  append_sum(first + size / 2, size / 2, order, array_of);
+  order.push_back(kAddArrays);
+}
+
+// The same for a node whose leaves are all of this device, by the numbers of own_arrays().
+void GradientSum::append_own(std::size_t first, std::size_t size, Order& order) {
+  using Array = std::optional<std::size_t>;
+  const auto partial_of = [this](std::size_t begin, std::size_t end, std::size_t) {
+    return end - begin == 1 ? Array(own_index_[begin]) : Array();
+  };
+  if (single_run()) return append_sum(first, size, order, partial_of);
+  append_sum(first, size, order, [&](std::size_t begin, std::size_t end, std::size_t leaves) {
+    const std::size_t run = part_of(own_count_, threads_, own_index_[begin]);
+    if (run != part_of(own_count_, threads_, own_index_[end - 1])) return Array();
+    const std::size_t from = subtree_order_.size();
+    append_sum(begin, leaves, subtree_order_, partial_of);
+    subtrees_.push_back({run, from, subtree_order_.size()});
+    return Array(subtrees_.size() - 1);
+  });
+}
+
+void GradientSum::assign_shares() {
   shares_.clear();
-  for (Postfix& postfix : share_postfix_) postfix.clear();
-  find_shares(0, std::bit_ceil(parts));
+  append_sum(0, std::bit_ceil(partial_count()), total_order_,
+             [this](std::size_t first, std::size_t end, std::size_t size) {
+               const std::size_t device = device_of_[first];
+               for (std::size_t part = first; part < end; ++part) {
+                 if (device_of_[part] != device) return std::optional<std::size_t>();
+               }
+               shares_.push_back({first, size, device, 0});
+               return std::optional(shares_.size() - 1);
+             });
   // Each device's shares are a run of the array that is gathered, so that they are sorted by device.
-  share_places_.resize(shares_.size());
   shared_begins_.assign(1, 0);
-  own_shares_ = 0;
+  share_ends_.clear();
   std::size_t place = 0;
   for (std::size_t device = 0; device < place_.count; ++device) {
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      const Node& node = shares_[i];
-      if (node.device != device) continue;
-      share_places_[i] = place++;
+    for (Share& share : shares_) {
+      if (share.device != device) continue;
+      share.place = place++;
       if (device != place_.rank) continue;
-      if (own_shares_ == share_postfix_.size()) share_postfix_.emplace_back();
-      add_node(node.first, node.size, share_postfix_[own_shares_++]);
+      append_own(share.first, share.size, share_order_);
+      share_ends_.push_back(share_order_.size());
     }
     shared_begins_.push_back(place * floats_ * sizeof(float));
   }
-  for (std::int16_t& item : total_postfix_) {
-    if (item != kAddArrays) item = static_cast<std::int16_t>(share_places_[static_cast<std::size_t>(item)]);
+  for (std::int16_t& item : total_order_) {
+    if (item != kAddArrays) item = static_cast<std::int16_t>(shares_[static_cast<std::size_t>(item)].place);
   }
 }
 
 void GradientSum::finish_partial(std::size_t part) noexcept {
   if (single_run()) return;
-  const std::size_t run = run_of_[part];
+  const std::size_t run = part_of(own_count_, threads_, part);
   if (runs_[run].unfinished.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  for (std::size_t b = 0; b < subtree_runs_.size(); ++b) {
-    if (subtree_runs_[b] != run) continue;
-    add_arrays(subtree_postfix_[b], partials_.data(), floats_, floats_, true, sums_.data() + b * floats_);
+  for (std::size_t i = 0; i < subtrees_.size(); ++i) {
+    const Subtree& subtree = subtrees_[i];
+    if (subtree.run != run) continue;
+    add_arrays(std::span(subtree_order_).subspan(subtree.begin, subtree.end - subtree.begin),
+               partials_.data(), floats_, floats_, true, sums_.data() + i * floats_);
   }
 }
 
 void GradientSum::add_up_share(std::size_t begin, std::size_t count) noexcept {
-  float* share = shared_.data() + shared_begins_[place_.rank] / sizeof(float) + begin;
-  for (std::size_t i = 0; i < own_shares_; ++i)
-    add_arrays(share_postfix_[i], own_arrays() + begin, floats_, count, true, share + i * floats_);
+  float* sum = shared_.data() + shared_begins_[place_.rank] / sizeof(float) + begin;
+  std::size_t from = 0;
+  for (const std::size_t end : share_ends_) {
+    add_arrays(std::span(share_order_).subspan(from, end - from), own_arrays() + begin, floats_, count, true,
+               sum);
+    sum += floats_;
+    from = end;
+  }
 }
 
 void GradientSum::total(std::size_t begin, std::size_t count, float* sum) const noexcept {
   const float* arrays = has_peers() ? shared_.data() : own_arrays();
-  add_arrays(total_postfix_, arrays + begin, floats_, count, false, sum);
+  add_arrays(total_order_, arrays + begin, floats_, count, false, sum);
 }
 
 }  // namespace sweep::cpu

@@ -66,19 +66,23 @@ class GradientSum {
   struct alignas(64) Run {
     std::atomic<std::size_t> unfinished{0};  // its partial sums that are not written yet
   };
-  using Postfix = std::vector<std::int16_t>;  // an expression in postfix notation; see add_arrays()
-  // A node of the tree over leaves first … first + size − 1, of which those from partial_count() on are
-  // missing.
-  struct Node {
-    std::size_t first, size, device;
+  using Order = std::vector<std::int16_t>;  // see add_arrays()
+  // The largest subtree whose leaves are in one run; its additions are subtree_order_[begin, end).
+  struct Subtree {
+    std::size_t run, begin, end;
+  };
+  // The largest subtree that is one device's: leaves first … first + size − 1, as far as there are such, and
+  // its place in shared_.
+  struct Share {
+    std::size_t first, size, device, place;
   };
 
   std::size_t partial_count() const { return device_of_.size(); }
-  std::size_t end_of(const Node& node) const;
   void assign(const PartialShares& shares);
-  void find_shares(std::size_t first, std::size_t size);
-  void find_subtrees(std::size_t first, std::size_t size, Postfix& postfix);
-  void append_postfix(std::size_t first, std::size_t end, std::size_t size, Postfix& postfix) const;
+  template <class ArrayOf>
+  void append_sum(std::size_t first, std::size_t size, Order& order, const ArrayOf& array_of) const;
+  void append_own(std::size_t first, std::size_t size, Order& order);
+  void assign_shares();
 
   // All partial sums of this device are in one run, so they are read directly.
   bool single_run() const { return threads_ == 1 || own_count_ <= 1; }
@@ -91,20 +95,15 @@ class GradientSum {
   std::size_t turns_ = 0, own_count_ = 0;   // of the current batch
   std::vector<std::uint16_t> device_of_;    // of each partial sum
   std::vector<std::uint16_t> own_index_;    // of each partial sum of this device: its number among them
-  std::vector<std::uint16_t> run_of_;       // of each of this device's partial sums
   std::vector<Run> runs_;                   // [threads]
-  // The largest subtrees whose leaves are in one run, in the order of their leaves: the run, and the
-  // additions.
-  std::vector<std::size_t> subtree_runs_;
-  std::vector<Postfix> subtree_postfix_;
-  // With several devices: the largest subtrees that are one device's, by device and then by leaves, and how
-  // this device adds up its own.
-  std::vector<Node> shares_;
-  std::size_t own_shares_ = 0;
-  std::vector<Postfix> share_postfix_;      // the first own_shares_ are this batch's
-  std::vector<std::size_t> share_places_;   // of each of shares_, in shared_
-  std::vector<std::size_t> shared_begins_;  // in shared_, in bytes, of each device
-  Postfix total_postfix_;                   // adds the shares; with one device, what own_arrays() are
+  std::vector<Subtree> subtrees_;           // in the order of their leaves
+  Order subtree_order_;
+  // With several devices: how they share the tree, and how this one adds up its shares, one after the other.
+  std::vector<Share> shares_;
+  std::vector<std::size_t> share_ends_,
+      shared_begins_;  // in share_order_; of each device, in bytes of shared_
+  Order share_order_;
+  Order total_order_;  // adds the shares; with one device, what own_arrays() are
 };
 
 }  // namespace sweep::cpu

@@ -25,11 +25,6 @@ inline IndexRange blocks_of(std::size_t blocks, std::size_t parts, const IndexRa
   return {part_begin(blocks, parts, range.begin), part_begin(blocks, parts, range.end)};
 }
 
-/// The one of `parts` nearly equal runs of `blocks` that has the block: what part_begin() is inverse to.
-constexpr std::size_t part_of(std::size_t blocks, std::size_t parts, std::size_t block) {
-  return ((block + 1) * parts - 1) / blocks;
-}
-
 /// The most blocks that a device trains in one turn, for any batch of up to `max_blocks`.
 std::size_t most_blocks_at_once(const Network& network, const Program& program, std::size_t max_blocks,
                                 std::size_t turns, DevicePlace place);

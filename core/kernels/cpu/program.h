@@ -118,10 +118,6 @@ class Program {
   OpRange phase_ops(std::size_t phase) const {
     return {phase_begin(phase), std::min(phase_end(phase) + 1, ops_.size())};
   }
-  /// Where an op's parameters begin, in floats; parameter_floats() for op_count().
-  std::size_t parameter_offset(std::size_t op) const {
-    return op < ops_.size() ? offsets_[op] : parameter_floats_;
-  }
   /// What the blocks have left in `phase` for finish_forward() and finish_backward(), so that devices that
   /// share a batch can exchange it.
   BlockSums forward_sums(std::size_t phase) const;

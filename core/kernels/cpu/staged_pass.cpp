@@ -1,10 +1,9 @@
 #include "core/kernels/cpu/staged_pass.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/engine/stages.h"
-#include "core/kernels/cpu/batch_runner.h"
+#include "core/kernels/cpu/partial_count.h"
 
 namespace sweep::cpu {
 namespace {
@@ -45,18 +44,6 @@ std::size_t count_changes(const std::vector<std::size_t>& device_of_op) {
   return changes;
 }
 
-// The blocks of some of a batch's partial sums.
-IndexRange blocks_of(const StagedBatch& batch, const IndexRange& partials) {
-  const std::size_t blocks = block_count(batch.images);
-  return {part_begin(blocks, batch.partial_count, partials.begin),
-          part_begin(blocks, batch.partial_count, partials.end)};
-}
-
-// The block with its number among those of this pass.
-Block among_all(const StagedBatch& batch, const Block& block) {
-  return {block.index - blocks_of(batch, batch.all).begin, block.images};
-}
-
 void wait_until(WaitableCounter& counter, std::size_t value, SpinLimit& limit) noexcept {
   for (std::uint32_t now = counter.load(); now < value; now = counter.load())
     counter.wait_while_equal(now, limit);
@@ -69,7 +56,7 @@ StagedPass::Device::Device(std::size_t threads, std::size_t scratch_floats)
   for (std::size_t i = 0; i < threads; ++i) scratch.emplace_back(scratch_floats);
 }
 
-StagedPass::StagedPass(const Network& network, const EngineOptions& options, Program& program,
+StagedPass::StagedPass(const Network& network, const EngineOptions& options, const Program& program,
                        std::size_t threads)
     : program_(program),
       device_of_op_(devices_of_ops(network, options, program)),
@@ -103,118 +90,48 @@ std::vector<StagedPass::Segment> StagedPass::segments_of(std::size_t phase) cons
   return segments;
 }
 
-StagedPass::PhasePass& StagedPass::plan(std::size_t phase, PipelinePasses passes, std::size_t parts) {
-  if (parts == 0) return nothing_;
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const PhasePass& pass) {
-    return pass.phase == phase && pass.passes == passes && pass.parts == parts;
-  });
-  if (known != plans_.end()) return *known;
-  PhasePass pass{phase, passes, parts, segments_of(phase), {}};
+void StagedPass::run(std::size_t phase, PipelinePasses passes, std::size_t blocks, std::size_t partials,
+                     const IndexRange& own, const Work& work) {
+  const IndexRange own_blocks = blocks_of(blocks, partials, own);
+  const std::size_t parts = std::min(parts_, own_blocks.size());
+  if (parts == 0) return;
+  const std::vector<Segment> segments = segments_of(phase);
   std::vector<std::size_t> devices;
-  for (const Segment& segment : pass.segments) devices.push_back(segment.device);
-  pass.order = pipeline_order(devices, parts, schedule_, passes);
-  return plans_.emplace_back(std::move(pass));
-}
-
-void StagedPass::run(const StagedBatch& batch, std::span<Workspace> workspaces, const BlockWork& work) {
-  const std::size_t all = blocks_of(batch, batch.all).size(), last = program_.phases() - 1;
-  const std::size_t parts = std::min(parts_, blocks_of(batch, batch.own).size());
-  // Batch normalization adds to its gradients between the phases, so that they have to be zero before.
-  if (last > 0) {
-    devices_[0]->pool.run(batch.own.size(), [&](std::size_t i, std::size_t) noexcept {
-      clear_gradient({0, program_.op_count()}, batch, batch.own.begin + i);
-    });
-  }
-  for (std::size_t phase = 0; phase < last; ++phase) {
-    run_phase(plan(phase, PipelinePasses::kForward, parts), batch, workspaces, work);
-    work.gather(program_.forward_sums(phase));
-    program_.finish_forward(phase, all, false);
-  }
-  run_phase(plan(last, PipelinePasses::kBoth, parts), batch, workspaces, work);
-  const bool has_first = batch.own.size() > 0 && batch.own.begin == batch.all.begin;
-  for (std::size_t phase = last; phase > 0; --phase) {
-    work.gather(program_.backward_sums(phase));
-    program_.finish_backward(phase, all, has_first ? batch.partials : nullptr);
-    run_phase(plan(phase - 1, PipelinePasses::kBackward, parts), batch, workspaces, work);
-  }
-}
-
-void StagedPass::run_phase(PhasePass& pass, const StagedBatch& batch, std::span<Workspace> workspaces,
-                           const BlockWork& work) {
+  for (const Segment& segment : segments) devices.push_back(segment.device);
+  const auto order = pipeline_order(devices, parts, schedule_, passes);
   for (Progress& progress : progress_) {
-    progress.forward.store(pass.passes == PipelinePasses::kBackward ? static_cast<std::uint32_t>(pass.parts)
-                                                                    : 0);
+    progress.forward.store(passes == PipelinePasses::kBackward ? static_cast<std::uint32_t>(parts) : 0);
     progress.backward.store(0);
   }
-  drivers_.run(pass.order.size(), [&](std::size_t device, std::size_t) noexcept {
-    for (const StageTask& task : pass.order[device]) {
-      wait_for(pass, task);
-      run_task(pass, task, batch, workspaces, work);
+  const auto wait_for_input = [&](const StageTask& task, SpinLimit& limit) {
+    if (!task.backward) {
+      if (task.stage > 0) wait_until(progress_[task.stage - 1].forward, task.part + 1, limit);
+    } else if (task.stage + 1 < segments.size()) {
+      wait_until(progress_[task.stage + 1].backward, task.part + 1, limit);
+    }  // The last stage goes back with what it has brought forward itself.
+  };
+  const auto run_task = [&](const StageTask& task, Device& device) {
+    const std::size_t begin = own_blocks.begin + part_begin(own_blocks.size(), parts, task.part),
+                      end = own_blocks.begin + part_begin(own_blocks.size(), parts, task.part + 1);
+    const std::size_t first = part_of(blocks, partials, begin), last = part_of(blocks, partials, end - 1);
+    device.pool.run(last + 1 - first, [&](std::size_t i, std::size_t thread) noexcept {
+      const IndexRange of_partial = blocks_of(blocks, partials, {first + i, first + i + 1});
+      for (std::size_t block = std::max(begin, of_partial.begin); block < std::min(end, of_partial.end);
+           ++block)
+        work({segments[task.stage].ops, task.backward, block, first + i, thread,
+              device.scratch[thread].data()});
+    });
+  };
+  drivers_.run(order.size(), [&](std::size_t d, std::size_t) noexcept {
+    for (const StageTask& task : order[d]) {
+      wait_for_input(task, devices_[d]->spin_limit);
+      run_task(task, *devices_[d]);
       Progress& progress = progress_[task.stage];
       WaitableCounter& done = task.backward ? progress.backward : progress.forward;
       done.add(1);
       done.wake_all();
     }
   });
-}
-
-void StagedPass::wait_for(const PhasePass& pass, const StageTask& task) noexcept {
-  SpinLimit& limit = devices_[pass.segments[task.stage].device]->spin_limit;
-  if (!task.backward) {
-    if (task.stage > 0) wait_until(progress_[task.stage - 1].forward, task.part + 1, limit);
-  } else if (task.stage + 1 < pass.segments.size()) {
-    wait_until(progress_[task.stage + 1].backward, task.part + 1, limit);
-  }  // The last stage goes back with what it has brought forward itself.
-}
-
-void StagedPass::run_task(const PhasePass& pass, const StageTask& task, const StagedBatch& batch,
-                          std::span<Workspace> workspaces, const BlockWork& work) noexcept {
-  const Segment& segment = pass.segments[task.stage];
-  Device& device = *devices_[segment.device];
-  const std::size_t blocks = block_count(batch.images), partials = batch.partial_count;
-  const IndexRange own = blocks_of(batch, batch.own);
-  const std::size_t begin = own.begin + part_begin(own.size(), pass.parts, task.part),
-                    end = own.begin + part_begin(own.size(), pass.parts, task.part + 1);
-  const std::size_t first = part_of(blocks, partials, begin),
-                    count = part_of(blocks, partials, end - 1) + 1 - first;
-  device.pool.run(count, [&](std::size_t i, std::size_t thread) noexcept {
-    const std::size_t partial = first + i, partial_begin = part_begin(blocks, partials, partial);
-    const std::size_t stop = std::min(end, part_begin(blocks, partials, partial + 1));
-    for (std::size_t index = std::max(begin, partial_begin); index < stop; ++index) {
-      const Block block{index, std::min(kLanes, batch.images - index * kLanes)};
-      Workspace& workspace = workspaces[(index - own.begin) % workspaces.size()];
-      workspace.scratch = device.scratch[thread].data();
-      if (!task.backward) {
-        forward(pass, segment, block, batch, workspace, partial, thread, work);
-        continue;
-      }
-      if (program_.phases() == 1 && index == partial_begin) clear_gradient(segment.ops, batch, partial);
-      program_.backward(pass.phase, among_all(batch, block), batch.parameters, workspace,
-                        gradient_of(batch, partial), nullptr, segment.ops);
-    }
-  });
-}
-
-void StagedPass::forward(const PhasePass& pass, const Segment& segment, const Block& block,
-                         const StagedBatch& batch, Workspace& workspace, std::size_t partial,
-                         std::size_t thread, const BlockWork& work) noexcept {
-  if (pass.phase == 0 && segment.ops.begin == 0) work.load(block, workspace);
-  Pass settings = batch.pass;
-  settings.first_image = block.index * kLanes;
-  program_.forward(pass.phase, settings, among_all(batch, block), batch.parameters, workspace, nullptr,
-                   segment.ops);
-  const bool has_outputs = pass.phase + 1 == program_.phases() && segment.ops.end == program_.op_count();
-  if (has_outputs) work.measure_loss(block, workspace, partial, thread);
-}
-
-float* StagedPass::gradient_of(const StagedBatch& batch, std::size_t partial) const {
-  return batch.partials + (partial - batch.own.begin) * program_.parameter_floats();
-}
-
-void StagedPass::clear_gradient(const OpRange& ops, const StagedBatch& batch,
-                                std::size_t partial) const noexcept {
-  const std::size_t begin = program_.parameter_offset(ops.begin), end = program_.parameter_offset(ops.end);
-  std::memset(gradient_of(batch, partial) + begin, 0, (end - begin) * sizeof(float));
 }
 
 }  // namespace sweep::cpu

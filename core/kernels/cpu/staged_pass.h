@@ -8,9 +8,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -24,51 +23,34 @@
 
 namespace sweep::cpu {
 
-/// What a pass does with a block besides the network's ops. Thread-safe for different blocks.
-class BlockWork {
- public:
-  BlockWork() = default;
-  BlockWork(const BlockWork&) = delete;
-  BlockWork& operator=(const BlockWork&) = delete;
-  virtual ~BlockWork() = default;
-
-  /// Writes the block's samples to workspace.input.
-  virtual void load(const Block& block, Workspace& workspace) const noexcept = 0;
-  /// Compares the outputs with the targets: adds to the totals of partial sum `part`, and writes
-  /// Program::output_gradient(). `thread`: of the last stage's device, from 0.
-  virtual void measure_loss(const Block& block, Workspace& workspace, std::size_t part,
-                            std::size_t thread) const noexcept = 0;
-  /// Lets this device have the sums that those it shares the batch with have of their blocks; see
-  /// Program::forward_sums(). Called between the phases.
-  virtual void gather(const BlockSums& sums) const = 0;
-};
-
-/// One batch to be trained on, or one's share of it.
-struct StagedBatch {
-  std::size_t images = 0;  // of the whole batch, >= 1
-  Pass pass;               // training; first_image is set for each block
-  const float* parameters;
-  float* partials;            // gradients: [own.size()][parameter_floats], overwritten
-  std::size_t partial_count;  // contiguous runs of the batch's blocks, see BatchRunner
-  IndexRange all,
-      own;  // partial sums that are trained in this pass, and those of them that are to be done here
-};
-
 /// Not thread-safe: one thread owns it. `program` must outlive it.
 class StagedPass {
  public:
   /// For batches of up to options.batch_size images. `threads` are shared by the devices; each has at least
   /// one. Throws as split_into_stages().
-  StagedPass(const Network& network, const EngineOptions& options, Program& program, std::size_t threads);
+  StagedPass(const Network& network, const EngineOptions& options, const Program& program,
+             std::size_t threads);
 
-  /// Workspaces that run() needs: one per block, or, where parts go back early, of the
-  /// blocks that are under way.
-  /// `blocks`: that are to be done here at once, at most.
+  /// Workspaces for the blocks that are done here, at most `blocks` at once: one per block, or, where parts
+  /// go back early, of those that are under way.
   static std::size_t workspace_count(const Network& network, const EngineOptions& options,
                                      const Program& program, std::size_t blocks);
 
-  /// Forward and backward. `workspaces`: [workspace_count()].
-  void run(const StagedBatch& batch, std::span<Workspace> workspaces, const BlockWork& work);
+  /// What a device does with a block: ops in a row of the phase, in one direction.
+  struct Step {
+    OpRange ops;
+    bool backward;
+    std::size_t block, partial;  // in the batch
+    std::size_t thread;          // of the device, from 0
+    float* scratch;              // that thread's, Program::scratch_floats()
+  };
+  using Work = std::function<void(const Step& step)>;
+
+  /// Takes the blocks of partial sums `own` through a phase, of a batch that has `blocks` in `partials`
+  /// nearly equal runs. Calls work(step), which must not throw, from several threads, for different blocks;
+  /// for those of a partial sum in their order, after what it is to do with the block before.
+  void run(std::size_t phase, PipelinePasses passes, std::size_t blocks, std::size_t partials,
+           const IndexRange& own, const Work& work);
 
  private:
   // Ops in a row on one device, within one phase.
@@ -86,35 +68,14 @@ class StagedPass {
     std::vector<AlignedBuffer> scratch;  // one per thread
     SpinLimit spin_limit;                // of the thread that drives the device
   };
-  // What is done in one phase of a batch, in one or both directions.
-  struct PhasePass {
-    std::size_t phase = 0;
-    PipelinePasses passes = PipelinePasses::kBoth;
-    std::size_t parts = 0;  // of the batch
-    std::vector<Segment> segments;
-    std::vector<std::vector<StageTask>> order;  // of each device
-  };
-
   std::vector<Segment> segments_of(std::size_t phase) const;
-  PhasePass& plan(std::size_t phase, PipelinePasses passes, std::size_t parts);
-  void run_phase(PhasePass& pass, const StagedBatch& batch, std::span<Workspace> workspaces,
-                 const BlockWork& work);
-  void run_task(const PhasePass& pass, const StageTask& task, const StagedBatch& batch,
-                std::span<Workspace> workspaces, const BlockWork& work) noexcept;
-  void wait_for(const PhasePass& pass, const StageTask& task) noexcept;
-  void forward(const PhasePass& pass, const Segment& segment, const Block& block, const StagedBatch& batch,
-               Workspace& workspace, std::size_t partial, std::size_t thread, const BlockWork& work) noexcept;
-  float* gradient_of(const StagedBatch& batch, std::size_t partial) const;
-  void clear_gradient(const OpRange& ops, const StagedBatch& batch, std::size_t partial) const noexcept;
 
-  Program& program_;
+  const Program& program_;
   std::vector<std::size_t> device_of_op_;  // counted from 0 in the order of the stages
   std::size_t parts_;                      // of the largest batch
   PipelineSchedule schedule_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Progress> progress_;  // of each segment
-  std::vector<PhasePass> plans_;    // those of the last batches, for the next of the same size
-  PhasePass nothing_{};             // of a device that has no blocks of a batch
   ThreadPool drivers_;              // a thread per device
 };
 

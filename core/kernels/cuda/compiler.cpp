@@ -85,12 +85,12 @@ class Compiler {
     std::vector<StackedLayers> layers;
     for (std::size_t end = stack_; end > 0; end = stack_) {
       std::size_t n = end - 1;
-      const bool active = activation_of(nodes_[n].layer->type).has_value();
+      const bool active = nodes_[n].layer->is<layers::Activated>();
       const Layer* activation = active ? nodes_[n].layer : nullptr;
       if (active && (n == 0 || !only_feeds(n - 1, n))) return;
       if (active) --n;
       const Node& node = nodes_[n];
-      if (node.layer->type != "linear" || (active && node.relu)) return;
+      if (!node.layer->is<layers::Linear>() || (active && node.relu)) return;
       if (!rule_.may_fuse()) return;
       if (end < nodes_.size() && !only_feeds(end - 1, end)) return;
       if (node.relu) activation = node.layer + 1;
@@ -274,38 +274,62 @@ class Compiler {
     return consumers.size() == 1 && (consumers[0] == stack_ || !nodes_[consumers[0]].conv_pools.empty());
   }
 
+  // What an op is made of, besides its layer.
+  struct Place {
+    const Node& node;
+    std::size_t n;
+    OpSlots slots;
+    OpSchedule schedule;
+  };
+
   std::unique_ptr<Op> make_op(std::size_t n) {
     const Node& node = nodes_[n];
-    const Layer& layer = *node.layer;
     const Value &in = values_[node.inputs[0]], &out = values_[node.output];
-    const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
-    const OpSchedule schedule{forward_time(n), backward_time(n), end_time(), images_, joint_};
-    MemoryPlan& plan = compiled_.plan;
+    const Place place{node,
+                      n,
+                      {in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)},
+                      {forward_time(n), backward_time(n), end_time(), images_, joint_}};
     if (!node.conv_pools.empty()) {
       return std::make_unique<ConvPoolOp>(network_, node.conv_pools,
-                                          node.inputs[0] == 0 && reads_pixels(in.consumers), slots, schedule,
-                                          plan);
+                                          node.inputs[0] == 0 && reads_pixels(in.consumers), place.slots,
+                                          place.schedule, compiled_.plan);
     }
-    if (layer.type == "conv2d")
-      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, schedule, plan, rule_);
-    if (layer.type == "linear")
-      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, schedule, plan, rule_);
-    if (layer.type == "batch_norm2d")
-      return std::make_unique<BatchNormOp>(network_, layer, slots, schedule, plan);
-    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, schedule, plan);
-    if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
-      return std::make_unique<AvgPoolOp>(layer, slots);
-    if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, slots);
-    if (layer.type == "residual") {
-      const Value& second = values_[node.inputs[1]];
-      return std::make_unique<SumOp>(layer, SumOp::Input{in.slot, in.gradient, adds(n, 0)},
-                                     SumOp::Input{second.slot, second.gradient, adds(n, 1)}, out.slot,
-                                     out.gradient);
-    }
-    if (const auto activation = activation_of(layer.type))
-      return std::make_unique<ActivationOp>(layer, *activation, slots);
-    throw ConfigError("layer \"" + layer.name + "\": the CUDA engine has no " + layer.type);
+    return std::visit([&](const auto& kind) { return op_of(kind, *node.layer, place); }, node.layer->kind);
   }
+
+  std::unique_ptr<Op> op_of(const layers::Conv2d&, const Layer& layer, const Place& p) {
+    return std::make_unique<ConvOp>(network_, layer, p.node.relu, p.slots, p.schedule, compiled_.plan, rule_);
+  }
+  std::unique_ptr<Op> op_of(const layers::Linear&, const Layer& layer, const Place& p) {
+    return std::make_unique<LinearOp>(network_, layer, p.node.relu, p.slots, p.schedule, compiled_.plan,
+                                      rule_);
+  }
+  std::unique_ptr<Op> op_of(const layers::BatchNorm2d&, const Layer& layer, const Place& p) {
+    return std::make_unique<BatchNormOp>(network_, layer, p.slots, p.schedule, compiled_.plan);
+  }
+  std::unique_ptr<Op> op_of(const layers::MaxPool2d&, const Layer& layer, const Place& p) {
+    return std::make_unique<MaxPoolOp>(layer, p.slots, p.schedule, compiled_.plan);
+  }
+  std::unique_ptr<Op> op_of(const layers::AvgPool2d&, const Layer& layer, const Place& p) {
+    return std::make_unique<AvgPoolOp>(layer, p.slots);
+  }
+  std::unique_ptr<Op> op_of(const layers::AdaptiveAvgPool2d&, const Layer& layer, const Place& p) {
+    return std::make_unique<AvgPoolOp>(layer, p.slots);
+  }
+  std::unique_ptr<Op> op_of(const layers::Dropout&, const Layer& layer, const Place& p) {
+    return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, p.slots);
+  }
+  std::unique_ptr<Op> op_of(const layers::Activated&, const Layer& layer, const Place& p) {
+    return std::make_unique<ActivationOp>(layer, p.slots);
+  }
+  std::unique_ptr<Op> op_of(const layers::Sum&, const Layer& layer, const Place& p) {
+    const Value& second = values_[p.node.inputs[1]];
+    return std::make_unique<SumOp>(layer, SumOp::Input{p.slots.in, p.slots.grad_in, p.slots.add},
+                                   SumOp::Input{second.slot, second.gradient, adds(p.n, 1)}, p.slots.out,
+                                   p.slots.grad_out);
+  }
+  // Is no node.
+  std::unique_ptr<Op> op_of(const layers::Flatten&, const Layer&, const Place&) { return nullptr; }
 
   const Network& network_;
   const int images_;

@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/spec/activation.h"
 
 namespace sweep::cuda {
 namespace {
 
 constexpr std::size_t kInputValue = 0;  // the network's input, which needs no gradient
 
-bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.type == "linear"; }
+bool is_weighted(const Layer& layer) { return layer.is<layers::Conv2d>() || layer.is<layers::Linear>(); }
 
 class Fusion {
  public:
@@ -28,8 +27,8 @@ class Fusion {
   std::size_t stage_of(std::size_t layer) const {
     const auto layers = network_.layers();
     const std::size_t before = layers[layer].inputs[0];
-    if (before != kNetworkInput && before + 1 == layer && layers[before].type == "linear" &&
-        activation_of(layers[layer].type))
+    if (before != kNetworkInput && before + 1 == layer && layers[before].is<layers::Linear>() &&
+        layers[layer].is<layers::Activated>())
       return stages_.of_layer(before);
     return stages_.of_layer(layer);
   }
@@ -49,14 +48,14 @@ class Fusion {
     };
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const Layer& layer = layers[i];
-      if (layer.type == "flatten") {  // [channels][y][x] and [features] are the same array
+      if (layer.is<layers::Flatten>()) {  // [channels][y][x] and [features] are the same array
         value_of[i] = value(layer.inputs[0]);
         continue;
       }
       Node node{.layer = &layer, .stage = stage_of(i), .output = fused_.values.size()};
       for (const std::size_t input : layer.inputs) node.inputs.push_back(value(input));
       value_of[i] = node.output;
-      if (is_weighted(layer) && i + 1 < layers.size() && layers[i + 1].type == "relu" &&
+      if (is_weighted(layer) && i + 1 < layers.size() && layers[i + 1].is_relu() &&
           layers[i + 1].inputs[0] == i && consumer_count[i] == 1) {
         node.relu = true;
         value_of[++i] = node.output;
@@ -100,8 +99,9 @@ class Fusion {
   void describe_values() {
     for (std::size_t n = 0; n < fused_.nodes.size(); ++n) {
       const Node& node = fused_.nodes[n];
-      const bool activation = activation_of(node.layer->type).has_value();
-      const bool saves_input = is_weighted(*node.layer) || node.layer->type == "batch_norm2d" || activation;
+      const bool activation = node.layer->is<layers::Activated>();
+      const bool saves_input =
+          is_weighted(*node.layer) || node.layer->is<layers::BatchNorm2d>() || activation;
       Value& output = fused_.values[node.output];
       output.saved_by_producer = (node.relu && node.conv_pools.empty()) || activation;
       output.needs_gradient = !node.layer->parameters.empty();

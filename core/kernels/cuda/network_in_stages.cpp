@@ -72,7 +72,7 @@ RoundOptions round_options(const Network& network, const EngineOptions& options,
   const auto most = static_cast<std::size_t>(std::max(1, shares.most));
   const auto layers = network.layers();
   const bool normalizes = std::any_of(layers.begin(), layers.end(),
-                                      [](const Layer& layer) { return layer.type == "batch_norm2d"; });
+                                      [](const Layer& layer) { return layer.is<layers::BatchNorm2d>(); });
   return {.shares = shares,
           .together = shares.count > 1 && (micro_batches > 1 || normalizes),
           .micro_batches = (micro_batches + most - 1) / most};

@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "tests/support/message_of.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+template <class Error>
+void expect_error(const std::vector<LayerSpec>& layers, const Shape& input,
+                  const std::vector<std::string>& parts) {
+  const std::string message = test::message_of<Error>([&] { Network({"n", layers}, input); });
+  for (const std::string& part : parts) EXPECT_THAT(message, testing::HasSubstr(part));
+}
 
 Shape output_of(LayerSpec layer, Shape input) {
   const Network network({"n", {std::move(layer), test::flatten("f")}}, std::move(input));
@@ -69,36 +73,18 @@ TEST(Network, WindowsRoundDownAsPyTorchs) {
 }
 
 TEST(Network, LayersThatDoNotFitAreNamedWithTheirShapes) {
-  EXPECT_THAT(
-      ([] {
-        Network({"n", {test::linear("fc", 10)}}, {1, 28, 28});
-      }),
-      ThrowsMessage<ShapeError>(AllOf(HasSubstr("\"fc\""), HasSubstr("[1, 28, 28]"), HasSubstr("flatten"))));
-  EXPECT_THAT(([] {
-                Network({"n", {test::conv("big", 6, 29), test::flatten("f")}}, {1, 28, 28});
-              }),
-              ThrowsMessage<ShapeError>(
-                  AllOf(HasSubstr("\"big\""), HasSubstr("[29, 29]"), HasSubstr("[1, 28, 28]"))));
-  EXPECT_THAT(([] {
-                Network({"n", {test::flatten("f"), test::conv("c", 6, 5)}}, {1, 28, 28});
-              }),
-              ThrowsMessage<ShapeError>(AllOf(HasSubstr("\"c\""), HasSubstr("[784]"))));
-  EXPECT_THAT(([] {
-                Network({"n", {test::conv("c", 6, 5)}}, {1, 28, 28});
-              }),
-              ThrowsMessage<ShapeError>(HasSubstr("[6, 24, 24]")));
+  const Shape image{1, 28, 28};
+  expect_error<ShapeError>({test::linear("fc", 10)}, image, {"\"fc\"", "[1, 28, 28]", "flatten"});
+  expect_error<ShapeError>({test::conv("big", 6, 29), test::flatten("f")}, image,
+                           {"\"big\"", "[29, 29]", "[1, 28, 28]"});
+  expect_error<ShapeError>({test::flatten("f"), test::conv("c", 6, 5)}, image, {"\"c\"", "[784]"});
+  expect_error<ShapeError>({test::conv("c", 6, 5)}, image, {"[6, 24, 24]"});
 }
 
 TEST(Network, UnknownTypesRepeatedNamesAndNoLayersAreErrors) {
-  EXPECT_THAT(([] {
-                Network({"n", {{"c", "conv2", {}}}}, {1, 28, 28});
-              }),
-              ThrowsMessage<ConfigError>(HasSubstr("did you mean \"conv2d\"?")));
-  EXPECT_THAT(([] {
-                Network({"n", {test::flatten("a"), test::relu("a")}}, {1, 28, 28});
-              }),
-              ThrowsMessage<ConfigError>(HasSubstr("two layers called \"a\"")));
-  EXPECT_THROW(Network({"n", {}}, {1, 28, 28}), ConfigError);
+  expect_error<ConfigError>({{"c", "conv2", {}}}, {1, 28, 28}, {"did you mean \"conv2d\"?"});
+  expect_error<ConfigError>({test::flatten("a"), test::relu("a")}, {1, 28, 28}, {"two layers called \"a\""});
+  expect_error<ConfigError>({}, {1, 28, 28}, {"has no layers"});
 }
 
 LayerSpec batch_norm(std::string name) { return {std::move(name), "batch_norm2d", {}}; }
@@ -134,18 +120,13 @@ TEST(Network, ResidualWithoutShortcutAddsItsInput) {
 }
 
 TEST(Network, PathsOfDifferentShapesAreAnErrorThatNamesBoth) {
-  EXPECT_THAT(([] {
-                Network({"n", {residual("block", {conv_1x1("conv", 8)}), test::flatten("f")}}, {1, 5, 5});
-              }),
-              ThrowsMessage<ShapeError>(AllOf(HasSubstr("\"block\""), HasSubstr("[8, 5, 5]"),
-                                              HasSubstr("[1, 5, 5]"), HasSubstr("shortcut"))));
+  expect_error<ShapeError>({residual("block", {conv_1x1("conv", 8)}), test::flatten("f")}, {1, 5, 5},
+                           {"\"block\"", "[8, 5, 5]", "[1, 5, 5]", "shortcut"});
 }
 
 TEST(Network, ContainersNeedLayers) {
-  EXPECT_THAT(([] {
-                Network({"n", {{"stage", "sequential", {}}, test::flatten("f")}}, {1, 5, 5});
-              }),
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("\"stage\""), HasSubstr("\"layers\""))));
+  expect_error<ConfigError>({{"stage", "sequential", {}}, test::flatten("f")}, {1, 5, 5},
+                            {"\"stage\"", "\"layers\""});
 }
 
 TEST(Network, BatchNormHasParametersAndBuffersAsPyTorchs) {
@@ -163,6 +144,23 @@ TEST(Network, BatchNormHasParametersAndBuffersAsPyTorchs) {
   EXPECT_EQ(std::vector<float>(parameters.end() - 8, parameters.end()), std::vector<float>(8, 0.0f));
 }
 
+TEST(Network, LayersAreValuesOfTheirKind) {
+  const Network network({"n",
+                         {test::pool("p", 2),
+                          test::flatten("f"),
+                          {"a", "leaky_relu", {{"negative_slope", 0.25}}},
+                          {"b", "gelu"}}},
+                        {1, 4, 4});
+  const std::span<const Layer> layers = network.layers();
+  EXPECT_EQ(layers[0].as<layers::MaxPool2d>()->stride, (layers::HeightWidth{2, 2})) << "of the kernel's size";
+  EXPECT_EQ(layers[1].as<layers::Activated>(), nullptr);
+  EXPECT_EQ(layers[2].as<layers::Activated>()->function, Activation::kLeakyRelu);
+  EXPECT_EQ(layers[2].as<layers::Activated>()->coefficient, 0.25f);
+  EXPECT_EQ(layers[3].as<layers::Activated>()->coefficient, 0);
+  EXPECT_EQ(torch_class("leaky_relu"), "LeakyReLU");
+  EXPECT_EQ(torch_class("residual"), "Add");
+}
+
 // Values of torch.nn.Conv2d(4, 6, 3, dilation=2, groups=2) on 9×8.
 TEST(Network, DilationWidensTheKernelAndGroupsThinTheWeights) {
   const LayerSpec conv = {"conv",
@@ -175,10 +173,7 @@ TEST(Network, DilationWidensTheKernelAndGroupsThinTheWeights) {
   EXPECT_EQ(network.layers()[0].output, (Shape{6, 5, 4}));
   EXPECT_EQ(network.parameters()[0].shape, (Shape{6, 2, 3, 3}));
   EXPECT_EQ(network.parameters()[0].fan_in, 18);
-  EXPECT_THAT(([&] {
-                Network({"n", {conv, test::flatten("f")}}, {3, 9, 8});
-              }),
-              ThrowsMessage<ShapeError>(AllOf(HasSubstr("\"conv\""), HasSubstr("groups 2"))));
+  expect_error<ShapeError>({conv, test::flatten("f")}, {3, 9, 8}, {"\"conv\"", "groups 2"});
 }
 
 }  // namespace

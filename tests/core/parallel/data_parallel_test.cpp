@@ -10,7 +10,7 @@
 #include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
 #include "core/parallel/thread_group.h"
-#include "tests/core/parallel/delayed_communicator.h"
+#include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/core/parallel/parallel_training.h"
 #include "tests/support/message_of.h"
 

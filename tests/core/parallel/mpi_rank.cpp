@@ -9,6 +9,7 @@
 #include "core/parallel/mpi_session.h"
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/communicator_contract.h"
+#include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/core/parallel/parallel_training.h"
 
 namespace {
@@ -26,31 +27,19 @@ constexpr int kReference = 1;
 
 // A rank that is killed when all have the third batch, its samples and then its labels: the others exchange
 // results without it.
-class DyingCommunicator final : public Communicator {
+class DyingCommunicator final : public test::ForwardingCommunicator {
  public:
-  DyingCommunicator(Communicator& group, bool dies) : group_(group), dies_(dies) {}
-  int rank() const override { return group_.rank(); }
-  int size() const override { return group_.size(); }
-  int local_rank() const override { return group_.local_rank(); }
-  double deadline() const override { return group_.deadline(); }
-  bool shares_memory() const override { return group_.shares_memory(); }
-  void all_gather(std::span<const SharedArray> arrays) override { group_.all_gather(arrays); }
+  DyingCommunicator(Communicator& group, bool dies) : ForwardingCommunicator(group), dies_(dies) {}
   void scatter(const SharedArray& array) override {
-    group_.scatter(array);
+    ForwardingCommunicator::scatter(array);
     ++batches_;
   }
   void broadcast(std::span<std::byte> data) override {
-    group_.broadcast(data);
+    ForwardingCommunicator::broadcast(data);
     if (dies_ && batches_ == 3) std::raise(SIGKILL);
-  }
-  void barrier() override { group_.barrier(); }
-  void abort(const std::string& reason) noexcept override { group_.abort(reason); }
-  void abort_for_lost_rank(const std::string& reason) noexcept override {
-    group_.abort_for_lost_rank(reason);
   }
 
  private:
-  Communicator& group_;
   const bool dies_;
   int batches_ = 0;
 };

@@ -42,23 +42,13 @@ TEST(WithMomentum, ChangesWhatEachOptimizerCallsIt) {
 }
 
 TEST(ResolveOptimizer, MistakesSayWhatIsAllowed) {
-  EXPECT_THAT(([] {
-                resolve_optimizer({"adm", {}});
-              }),
-              ThrowsMessage<ConfigError>(HasSubstr("did you mean \"adam\"?")));
-  EXPECT_THAT(([] {
-                resolve_optimizer({"adam", {{"momentum", 0.9}}});
-              }),
-              ThrowsMessage<ConfigError>(HasSubstr("allowed: betas, eps, weight_decay")));
-  EXPECT_THAT(([] {
-                resolve_optimizer({"adam", {{"betas", std::array{0.9, 1.0}}}});
-              }),
-              ThrowsMessage<ConfigError>(HasSubstr("betas")));
-  // torch.optim.SGD refuses the same.
-  EXPECT_THAT(([] {
-                resolve_optimizer({"sgd", {{"nesterov", true}}});
-              }),
-              ThrowsMessage<ConfigError>(HasSubstr("momentum")));
+  const auto expect = [](const OptimizerSpec& spec, const char* message) {
+    EXPECT_THAT([&] { resolve_optimizer(spec); }, ThrowsMessage<ConfigError>(HasSubstr(message)));
+  };
+  expect({"adm", {}}, "did you mean \"adam\"?");
+  expect({"adam", {{"momentum", 0.9}}}, "allowed: betas, eps, weight_decay");
+  expect({"adam", {{"betas", std::array{0.9, 1.0}}}}, "betas");
+  expect({"sgd", {{"nesterov", true}}}, "momentum");  // torch.optim.SGD refuses the same.
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace sweep::cpu {
 
-/// out = f(in), over `floats` values, a multiple of kLanes. `coefficient`: activation_coefficient().
+/// out = f(in), over `floats` values, a multiple of kLanes. `coefficient`: leaky_relu's slope.
 extern const Kernel<void(Activation activation, float coefficient, const float* in, std::size_t floats,
                          float* out)>
     activation_forward;

@@ -100,38 +100,33 @@ HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t first, st
   }
 }
 
-// Adds the gradients of `taps` taps from first_tap on, for `channels` output channels from `channel` on.
-HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                              std::size_t channel, std::size_t channels, std::size_t first_tap,
-                              std::size_t taps, float* grad_weights) {
+// Adds the gradients of `taps` taps from first_tap on, for kChannels output channels from `channel` on.
+template <int kChannels>
+void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& gradient, std::size_t channel,
+                   std::size_t first_tap, std::size_t taps, float* grad_weights) {
   const Lanes d;
-  const std::size_t n = hn::Lanes(d), vectors = taps * channels, pass = rows_per_pass(gradient, channels);
+  const std::size_t n = hn::Lanes(d), vectors = taps * kChannels, pass = rows_per_pass(gradient, kChannels);
   HWY_ALIGN float sums[(kMaxTaps * kChannelTile + kLanes) * kLanes];
   HWY_ALIGN float totals[kMaxTaps * kChannelTile + kLanes];
   std::size_t offsets[kMaxTaps];
   compute_tap_offsets(g, first_tap, taps, offsets);
   std::fill_n(sums, (vectors + n) * n, 0.0f);
-  const std::size_t chunks = (taps + kTapTile - 1) / kTapTile;
   for (std::size_t lane = 0; lane < kLanes; lane += n) {
     for (std::size_t y = 0; y < g.out_height; y += pass) {
       const Rows rows{y, HWY_MIN(g.out_height, y + pass),
                       gradient.data + channel * gradient.channel_floats() + lane, in + lane};
-      for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-        const std::size_t tap = part_begin(taps, chunks, chunk);
-        with_count<kChannelTile>(channels, [&](auto tile_channels) HWY_ATTR {
-          with_count<kTapTile>(part_begin(taps, chunks, chunk + 1) - tap, [&](auto tile_taps) HWY_ATTR {
-            add_weight_tile<decltype(tile_channels)::value, decltype(tile_taps)::value>(
-                g, gradient, rows, offsets + tap, sums + tap * channels * n);
-          });
-        });
-      }
+      for_each_run<kTapTile>(taps, [&](std::size_t tap, auto tile_taps) HWY_ATTR {
+        add_weight_tile<kChannels, tile_taps()>(g, gradient, rows, offsets + tap, sums + tap * kChannels * n);
+      });
     }
   }
   reduce_lanes(d, sums, vectors, totals);
   for (std::size_t i = 0; i < taps; ++i) {
     const std::size_t in_channel = (first_tap + i) / g.taps(), tap = (first_tap + i) % g.taps();
-    for (std::size_t c = 0; c < channels; ++c)
-      grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] += totals[i * channels + c];
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] +=
+          totals[i * kChannels + c];
+    }
   }
 }
 
@@ -152,14 +147,11 @@ float channel_gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, 
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                            float* grad_weights) {
-  const std::size_t tiles = (g.out_channels + kChannelTile - 1) / kChannelTile;
   const std::size_t taps = g.in_channels * g.taps();
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t channel = part_begin(g.out_channels, tiles, t);
-    const std::size_t channels = part_begin(g.out_channels, tiles, t + 1) - channel;
+  for_each_run<kChannelTile>(g.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
     for (std::size_t tap = 0; tap < taps; tap += kMaxTaps)
-      backward_taps(g, in, gradient, channel, channels, tap, HWY_MIN(kMaxTaps, taps - tap), grad_weights);
-  }
+      backward_taps<channels()>(g, in, gradient, channel, tap, HWY_MIN(kMaxTaps, taps - tap), grad_weights);
+  });
 }
 
 void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {

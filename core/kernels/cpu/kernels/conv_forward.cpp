@@ -131,25 +131,19 @@ struct PooledTile {
 };
 
 // Runs the tiles of rows × columns positions (outputs or windows), column_step positions per tile. Channels
-// are the innermost loop, so that all tiles of a position read the same input from the L1 cache. Channels are
-// divided evenly: 8 with tiles of 6 make two tiles of 4, not 6 and 2.
+// are the innermost loop, so that all tiles of a position read the same input from the L1 cache.
 template <class Tile>
 HWY_INLINE void for_each_tile(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                               bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
                               float* out, float* argmax) {
-  const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t plane = rows * columns * kLanes;
   for (std::size_t y = 0; y < rows; ++y) {
     for (std::size_t x = 0; x < columns; x += column_step) {
-      for (std::size_t t = 0; t < tiles; ++t) {
-        const std::size_t channel = part_begin(g.out_channels, tiles, t);
-        const std::size_t count = part_begin(g.out_channels, tiles, t + 1) - channel;
-        with_count<kMaxChannelTile>(count, [&](auto channels) HWY_ATTR {
-          Tile::template run<channels()>(
-              g, in, packed + channel * g.in_channels * g.taps(), bias == nullptr ? nullptr : bias + channel,
-              relu, y, x, out + channel * plane, argmax == nullptr ? nullptr : argmax + channel * plane);
-        });
-      }
+      for_each_run<kMaxChannelTile>(g.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
+        Tile::template run<channels()>(
+            g, in, packed + channel * g.in_channels * g.taps(), bias == nullptr ? nullptr : bias + channel,
+            relu, y, x, out + channel * plane, argmax == nullptr ? nullptr : argmax + channel * plane);
+      });
     }
   }
 }
@@ -231,7 +225,6 @@ HWY_INLINE void store_input_gradients(ConvGeometry g, ConvGradient gradient, con
 void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in) {
-  const std::size_t tiles = (g.in_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t step_y = g.stride_y / gradient.gap_y, step_x = g.stride_x / gradient.gap_x;
   const std::size_t plane = height * width * kLanes, extent = gradient.pitch - 2 * gradient.border;
   for (std::size_t y = 0; y < height; ++y) {
@@ -240,15 +233,11 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
       for (std::size_t x = phase; x < width; x += 4 * step_x) {
         const AxisTaps columns = axis_taps(g.kernel_width, g.dilation_x, step_x, x + pad_x, 4, extent);
         const std::size_t count = HWY_MIN(std::size_t{4}, (width - x + step_x - 1) / step_x);
-        for (std::size_t t = 0; t < tiles; ++t) {
-          const std::size_t channel = part_begin(g.in_channels, tiles, t);
-          const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
-          with_count<kMaxChannelTile>(channels, [&](auto tile_channels) HWY_ATTR {
-            store_input_gradients<tile_channels()>(g, gradient, packed + channel * g.out_channels * g.taps(),
-                                                   rows, columns, step_x, count, plane,
-                                                   grad_in + channel * plane + (y * width + x) * kLanes);
-          });
-        }
+        for_each_run<kMaxChannelTile>(g.in_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
+          store_input_gradients<channels()>(g, gradient, packed + channel * g.out_channels * g.taps(), rows,
+                                            columns, step_x, count, plane,
+                                            grad_in + channel * plane + (y * width + x) * kLanes);
+        });
       }
     }
   }

@@ -9,12 +9,38 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
-#include "core/kernels/cpu/kernels/conv_pool_scratch.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 #include "core/kernels/cpu/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
+
+// The part of the input that one output position sees, as runs of floats in an image's array: `runs` runs of
+// run_floats floats, run_stride floats apart.
+struct Patch {
+  std::size_t runs, run_floats, run_stride;
+};
+
+// The list of an output channel's nonzero gradients: their values, and where their patches start in the
+// images' arrays, in floats.
+struct NonZeros {
+  const float* values;
+  const std::int32_t* offsets;
+  std::size_t count;
+};
+
+// The part of a block that one list covers, so that its patches stay in the L1 cache.
+struct CacheBlock {
+  std::size_t lanes, rows;  // images; rows of pooling windows
+};
+
+inline constexpr std::size_t kL1Floats = 32 * 1024 / sizeof(float);
+inline constexpr std::size_t kSlack = kLanes;  // whole vectors are read and written beyond the ends of arrays
+
+// Floats of one NonZeros per output channel.
+inline std::size_t nonzeros_floats(const ConvGeometry& g) {
+  return round_up_to_cache_line(g.out_channels * sizeof(NonZeros) / sizeof(float) + 1);
+}
 
 inline constexpr int kMaxVectors = kManyRegisters ? 16 : 8;  // vectors of sums or weights in registers
 inline constexpr int kMaxRuns = 5;
@@ -266,9 +292,14 @@ void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradien
   }
   if (gradients.grad_in == nullptr) return;
   for (std::size_t y = 0; y < plan.height; ++y) {
-    const float* images = scratch.grad_images + ((y + plan.pad_y) * g.in_width + plan.pad_x) * g.in_channels;
-    images_to_lanes(plan.width * g.in_channels, image, images, plan.grad_in_offsets.data(),
-                    gradients.grad_in + y * plan.width * kLanes);
+    const float* images[kLanes];
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      images[i] =
+          scratch.grad_images + i * image + ((y + plan.pad_y) * g.in_width + plan.pad_x) * g.in_channels;
+    }
+    images_to_lanes(
+        plan.width * g.in_channels, images, [&](std::size_t e) { return plan.grad_in_offsets[e]; },
+        gradients.grad_in + y * plan.width * kLanes);
   }
 }
 
@@ -308,6 +339,8 @@ namespace sweep::cpu {
 
 SWEEP_EXPORT_KERNEL(conv_pool_backward);
 
+using HWY_NAMESPACE::kSlack;
+
 ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t top, std::size_t left,
                            std::size_t rows, std::size_t columns)
     : geometry(conv), needs_grad_in(grad_in), pad_y(top), pad_x(left), height(rows), width(columns) {
@@ -338,7 +371,7 @@ ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t t
   const std::size_t images = image_floats * kLanes + kSlack;
   const std::size_t nonzeros =
       conv.out_channels * (conv.out_height / 2) * (conv.out_width / 2) * kLanes + kSlack;
-  scratch_floats = nonzeros_floats(conv) + images * (grad_in ? 2 : 1) + 2 * nonzeros;
+  scratch_floats = HWY_NAMESPACE::nonzeros_floats(conv) + images * (grad_in ? 2 : 1) + 2 * nonzeros;
 }
 
 }  // namespace sweep::cpu

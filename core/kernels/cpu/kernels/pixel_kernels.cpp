@@ -64,21 +64,8 @@ void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels
 }
 
 void load_floats(const float* const (&samples)[kLanes], std::size_t values, float* out) {
-  const Lanes d;
-  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
-  std::size_t value = 0;
-  for (; value + kSize <= values; value += kSize) {
-    for (std::size_t lane = 0; lane < kLanes; lane += kSize) {
-      Vector v[kSize];
-      for (std::size_t i = 0; i < kSize; ++i) v[i] = hn::LoadU(d, samples[lane + i] + value);
-      transpose_square<static_cast<int>(kSize)>(d, v);
-      for (std::size_t i = 0; i < kSize; ++i) hn::Store(v[i], d, out + (value + i) * kLanes + lane);
-    }
-  }
-  for (; value < values; ++value) {
-    for (std::size_t sample = 0; sample < kLanes; ++sample)
-      out[value * kLanes + sample] = samples[sample][value];
-  }
+  images_to_lanes(
+      values, samples, [](std::size_t value) { return value * kLanes; }, out);
 }
 
 void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane,

@@ -64,92 +64,61 @@ struct Window {
   float scale;
 };
 
-template <class WindowOf>
-HWY_INLINE void average_forward(const PoolGeometry& g, const WindowOf& window_of, const float* in,
-                                float* out) {
-  const Lanes d;
-  for (std::size_t c = 0; c < g.channels; ++c) {
-    const float* plane = in + c * g.in_height * g.in_width * kLanes;
-    for (std::size_t y = 0; y < g.out_height; ++y) {
-      for (std::size_t x = 0; x < g.out_width; ++x, out += kLanes) {
-        const Window window = window_of(y, x);
-        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-          Vector sum = hn::Zero(d);
-          for (std::size_t iy = window.rows.begin; iy < window.rows.end; ++iy) {
-            for (std::size_t ix = window.columns.begin; ix < window.columns.end; ++ix) {
-              sum = hn::Add(sum, hn::Load(d, plane + (iy * g.in_width + ix) * kLanes + lane));
-            }
-          }
-          hn::Store(hn::Mul(sum, hn::Set(d, window.scale)), d, out + lane);
-        }
-      }
-    }
-  }
-}
-
-template <class WindowOf>
-HWY_INLINE void average_backward(const PoolGeometry& g, const WindowOf& window_of, const float* grad_out,
-                                 float* grad_in) {
-  const Lanes d;
-  std::fill_n(grad_in, g.channels * g.in_height * g.in_width * kLanes, 0.0f);
-  for (std::size_t c = 0; c < g.channels; ++c) {
-    float* plane = grad_in + c * g.in_height * g.in_width * kLanes;
-    for (std::size_t y = 0; y < g.out_height; ++y) {
-      for (std::size_t x = 0; x < g.out_width; ++x, grad_out += kLanes) {
-        const Window window = window_of(y, x);
-        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-          const Vector value = hn::Mul(hn::Load(d, grad_out + lane), hn::Set(d, window.scale));
-          for (std::size_t iy = window.rows.begin; iy < window.rows.end; ++iy) {
-            for (std::size_t ix = window.columns.begin; ix < window.columns.end; ++ix) {
-              float* at = plane + (iy * g.in_width + ix) * kLanes + lane;
-              hn::Store(hn::Add(hn::Load(d, at), value), d, at);
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-HWY_INLINE Window average_window(const PoolGeometry& g, bool count_padding, std::size_t y, std::size_t x) {
-  Window window{window_span(y, g.stride_y, g.pad_y, g.kernel_height, g.in_height),
-                window_span(x, g.stride_x, g.pad_x, g.kernel_width, g.in_width), 0};
-  const std::size_t inside =
-      (window.rows.end - window.rows.begin) * (window.columns.end - window.columns.begin);
-  window.scale = 1.0f / static_cast<float>(count_padding ? g.kernel_height * g.kernel_width : inside);
-  return window;
-}
-
-HWY_INLINE Window adaptive_window(const PoolGeometry& g, std::size_t y, std::size_t x) {
-  const auto span = [](std::size_t i, std::size_t in, std::size_t out) {
+HWY_INLINE Window average_window(const PoolGeometry& g, Average average, std::size_t y, std::size_t x) {
+  const auto adaptive_span = [](std::size_t i, std::size_t in, std::size_t out) {
     return Span{i * in / out, ((i + 1) * in + out - 1) / out};
   };
-  Window window{span(y, g.in_height, g.out_height), span(x, g.in_width, g.out_width), 0};
-  const std::size_t inside =
-      (window.rows.end - window.rows.begin) * (window.columns.end - window.columns.begin);
-  window.scale = 1.0f / static_cast<float>(inside);
-  return window;
+  const bool adaptive = average == Average::kAdaptive;
+  const Span rows = adaptive ? adaptive_span(y, g.in_height, g.out_height)
+                             : window_span(y, g.stride_y, g.pad_y, g.kernel_height, g.in_height);
+  const Span columns = adaptive ? adaptive_span(x, g.in_width, g.out_width)
+                                : window_span(x, g.stride_x, g.pad_x, g.kernel_width, g.in_width);
+  const std::size_t count = average == Average::kWithPadding
+                                ? g.kernel_height * g.kernel_width
+                                : (rows.end - rows.begin) * (columns.end - columns.begin);
+  return {rows, columns, 1.0f / static_cast<float>(count)};
 }
 
-void avg_pool_forward(const PoolGeometry& g, bool count_padding, const float* in, float* out) {
-  average_forward(
-      g, [&](std::size_t y, std::size_t x) { return average_window(g, count_padding, y, x); }, in, out);
+// Calls use(window, first, output) for every output and vector of images: `first` is where the window's
+// channel begins in the input, `output` where the output is.
+template <class Use>
+HWY_INLINE void for_each_average(const PoolGeometry& g, Average average, const Use& use) {
+  std::size_t output = 0;
+  for (std::size_t c = 0; c < g.channels; ++c) {
+    for (std::size_t y = 0; y < g.out_height; ++y) {
+      for (std::size_t x = 0; x < g.out_width; ++x, output += kLanes) {
+        const Window window = average_window(g, average, y, x);
+        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(Lanes()))
+          use(window, c * g.in_height * g.in_width * kLanes + lane, output + lane);
+      }
+    }
+  }
 }
 
-void avg_pool_backward(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in) {
-  average_backward(
-      g, [&](std::size_t y, std::size_t x) { return average_window(g, count_padding, y, x); }, grad_out,
-      grad_in);
+void avg_pool_forward(const PoolGeometry& g, Average average, const float* in, float* out) {
+  const Lanes d;
+  for_each_average(g, average, [&](const Window& window, std::size_t first, std::size_t output) HWY_ATTR {
+    Vector sum = hn::Zero(d);
+    for (std::size_t y = window.rows.begin; y < window.rows.end; ++y) {
+      for (std::size_t x = window.columns.begin; x < window.columns.end; ++x)
+        sum = hn::Add(sum, hn::Load(d, in + first + (y * g.in_width + x) * kLanes));
+    }
+    hn::Store(hn::Mul(sum, hn::Set(d, window.scale)), d, out + output);
+  });
 }
 
-void adaptive_avg_pool_forward(const PoolGeometry& g, const float* in, float* out) {
-  average_forward(
-      g, [&](std::size_t y, std::size_t x) { return adaptive_window(g, y, x); }, in, out);
-}
-
-void adaptive_avg_pool_backward(const PoolGeometry& g, const float* grad_out, float* grad_in) {
-  average_backward(
-      g, [&](std::size_t y, std::size_t x) { return adaptive_window(g, y, x); }, grad_out, grad_in);
+void avg_pool_backward(const PoolGeometry& g, Average average, const float* grad_out, float* grad_in) {
+  const Lanes d;
+  std::fill_n(grad_in, g.channels * g.in_height * g.in_width * kLanes, 0.0f);
+  for_each_average(g, average, [&](const Window& window, std::size_t first, std::size_t output) HWY_ATTR {
+    const Vector value = hn::Mul(hn::Load(d, grad_out + output), hn::Set(d, window.scale));
+    for (std::size_t y = window.rows.begin; y < window.rows.end; ++y) {
+      for (std::size_t x = window.columns.begin; x < window.columns.end; ++x) {
+        float* at = grad_in + first + (y * g.in_width + x) * kLanes;
+        hn::Store(hn::Add(hn::Load(d, at), value), d, at);
+      }
+    }
+  });
 }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
@@ -161,8 +130,6 @@ namespace sweep::cpu {
 SWEEP_EXPORT_KERNEL(max_pool_forward);
 SWEEP_EXPORT_KERNEL(avg_pool_forward);
 SWEEP_EXPORT_KERNEL(avg_pool_backward);
-SWEEP_EXPORT_KERNEL(adaptive_avg_pool_forward);
-SWEEP_EXPORT_KERNEL(adaptive_avg_pool_backward);
 
 void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* argmax, float* grad_in) {
   const std::size_t in_plane = g.in_height * g.in_width * kLanes,

@@ -21,17 +21,16 @@ extern const Kernel<void(const PoolGeometry& g, const float* in, float* out, flo
 /// grad_in = grad_out at the positions in argmax, summed where windows overlap, and 0 elsewhere.
 void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* argmax, float* grad_in);
 
-/// Averages over windows. With `count_padding`, PyTorch's default, the divisor is the size of the kernel,
-/// else that of the part of it that is inside the image.
-extern const Kernel<void(const PoolGeometry& g, bool count_padding, const float* in, float* out)>
-    avg_pool_forward;
-extern const Kernel<void(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in)>
-    avg_pool_backward;
-
+/// How many values an average divides the sum of its window by: with kWithPadding, PyTorch's default, the
+/// size of the kernel, with kInside that of the part of it that is inside the image. kAdaptive is
 /// torch.nn.AdaptiveAvgPool2d: output i averages inputs floor(i·in/out) … ceil((i+1)·in/out) − 1 along each
-/// axis. The kernel, stride and padding of `g` are not used.
-extern const Kernel<void(const PoolGeometry& g, const float* in, float* out)> adaptive_avg_pool_forward;
-extern const Kernel<void(const PoolGeometry& g, const float* grad_out, float* grad_in)>
-    adaptive_avg_pool_backward;
+/// axis; the kernel, stride and padding are not used.
+enum class Average { kWithPadding, kInside, kAdaptive };
+
+/// Averages over windows.
+extern const Kernel<void(const PoolGeometry& g, Average average, const float* in, float* out)>
+    avg_pool_forward;
+extern const Kernel<void(const PoolGeometry& g, Average average, const float* grad_out, float* grad_in)>
+    avg_pool_backward;
 
 }  // namespace sweep::cpu

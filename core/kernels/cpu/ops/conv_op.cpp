@@ -1,15 +1,9 @@
 #include "core/kernels/cpu/ops/conv_op.h"
 
 #include <algorithm>
-#include <array>
 
 namespace sweep::cpu {
 namespace {
-
-std::array<std::size_t, 2> pair_argument(const Layer& layer, const char* name) {
-  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
-  return {static_cast<std::size_t>(pair[0]), static_cast<std::size_t>(pair[1])};
-}
 
 std::size_t extent(const Shape& shape, std::size_t axis) { return static_cast<std::size_t>(shape[axis]); }
 
@@ -21,31 +15,31 @@ std::size_t fused_elements(const Layer& layer, const ConvOp::Fusion& fusion) {
 }  // namespace
 
 bool ConvOp::can_pool(const Layer& layer) {
-  return pair_argument(layer, "dilation") == std::array<std::size_t, 2>{1, 1} &&
-         std::get<std::int64_t>(layer.arguments.at("groups")) == 1;
+  const auto& conv = std::get<layers::Conv2d>(layer.kind);
+  return conv.dilation == layers::HeightWidth{1, 1} && conv.groups == 1;
 }
 
 ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
     : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
-  const auto kernel = pair_argument(layer, "kernel_size"), stride = pair_argument(layer, "stride"),
-             padding = pair_argument(layer, "padding"), dilation = pair_argument(layer, "dilation");
-  groups_ = static_cast<std::size_t>(std::get<std::int64_t>(layer.arguments.at("groups")));
+  const auto& conv = std::get<layers::Conv2d>(layer.kind);
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  groups_ = size(conv.groups);
   height_ = extent(layer.input, 1);
   width_ = extent(layer.input, 2);
-  pad_y_ = padding[0];
-  pad_x_ = padding[1];
+  pad_y_ = size(conv.padding[0]);
+  pad_x_ = size(conv.padding[1]);
   geometry_ = {extent(layer.input, 0) / groups_,
                height_ + 2 * pad_y_,
                width_ + 2 * pad_x_,
                extent(layer.output, 0) / groups_,
                extent(layer.output, 1),
                extent(layer.output, 2),
-               kernel[0],
-               kernel[1],
-               stride[0],
-               stride[1],
-               dilation[0],
-               dilation[1],
+               size(conv.kernel_size[0]),
+               size(conv.kernel_size[1]),
+               size(conv.stride[0]),
+               size(conv.stride[1]),
+               size(conv.dilation[0]),
+               size(conv.dilation[1]),
                0};
   const std::size_t pixels = geometry_.in_height * geometry_.in_width;
   geometry_.in_plane = (padded() ? conflict_free_stride(pixels) : pixels) * kLanes;

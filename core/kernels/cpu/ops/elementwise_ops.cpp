@@ -7,25 +7,25 @@
 
 namespace sweep::cpu {
 
-ActivationOp::ActivationOp(const Layer& layer, Activation activation)
+ActivationOp::ActivationOp(const Layer& layer)
     : Op(element_count(layer.input), element_count(layer.output)),
-      activation_(activation),
-      coefficient_(activation_coefficient(layer.type, layer.arguments)) {}
+      activated_(std::get<layers::Activated>(layer.kind)) {}
 
 void ActivationOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
-  activation_forward(activation_, coefficient_, buffers.in, in_elements() * kLanes, buffers.out);
+  activation_forward(activated_.function, activated_.coefficient, buffers.in, in_elements() * kLanes,
+                     buffers.out);
 }
 
 void ActivationOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
-  activation_backward(activation_, coefficient_, buffers.grad_out, buffers.in, buffers.out,
+  activation_backward(activated_.function, activated_.coefficient, buffers.grad_out, buffers.in, buffers.out,
                       in_elements() * kLanes, buffers.grad_in);
 }
 
 DropoutOp::DropoutOp(const Layer& layer, std::uint32_t number)
     : Op(element_count(layer.input), element_count(layer.output)),
       number_(number),
-      probability_(std::get<double>(layer.arguments.at("p"))) {}
+      probability_(std::get<layers::Dropout>(layer.kind).p) {}
 
 void DropoutOp::forward(const Pass& pass, const float* /*own*/, const ForwardBuffers& buffers) const {
   const std::size_t floats = in_elements() * kLanes;

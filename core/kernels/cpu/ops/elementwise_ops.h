@@ -11,13 +11,12 @@ namespace sweep::cpu {
 
 class ActivationOp : public Op {
  public:
-  ActivationOp(const Layer& layer, Activation activation);
+  explicit ActivationOp(const Layer& layer);
   void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:
-  Activation activation_;
-  float coefficient_;
+  layers::Activated activated_;
 };
 
 /// torch.nn.Dropout: while training, zeroes each element with probability p and scales the others by 1 / (1 −

@@ -27,7 +27,7 @@ class AvgPoolOp : public Op {
 
  private:
   PoolGeometry geometry_;
-  bool adaptive_, count_padding_ = true;
+  Average average_;
 };
 
 }  // namespace sweep::cpu

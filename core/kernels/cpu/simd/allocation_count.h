@@ -6,8 +6,8 @@
 namespace sweep::cpu {
 
 /// While one exists, AlignedBuffers that are made on its thread have a size and an address, but no memory:
-/// only their bytes are counted. Nobody may read or write them, and they have to die before it does. So the
-/// sizes of an engine's buffers come from the code that allocates them.
+/// only their bytes are counted. Nobody may read or write them. So the sizes of an engine's buffers come from
+/// the code that allocates them.
 class AllocationCount {
  public:
   AllocationCount();
@@ -19,7 +19,6 @@ class AllocationCount {
 
   /// Whether the calling thread counts; then adds `bytes`.
   static bool add(std::size_t bytes);
-  static bool is_counting();
 
  private:
   std::size_t bytes_ = 0;

@@ -6,7 +6,8 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
+#include <cstdlib>
+#include <memory>
 
 namespace sweep::cpu {
 
@@ -22,22 +23,17 @@ class AlignedBuffer {
   AlignedBuffer() = default;
   /// `floats` is rounded up to whole cache lines.
   explicit AlignedBuffer(std::size_t floats);
-  AlignedBuffer(AlignedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~AlignedBuffer();
 
   float* data() { return data_; }
   const float* data() const { return data_; }
   std::size_t size() const { return size_; }
-  void fill_zero();
 
  private:
-  float* data_ = nullptr;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  float* data_ = nullptr;  // in memory_
   std::size_t size_ = 0;
 };
 
@@ -64,6 +60,10 @@ constexpr std::size_t round_up_to_cache_line(std::size_t floats) { return (float
 /// that of index + 1 is its end.
 constexpr std::size_t part_begin(std::size_t total, std::size_t parts, std::size_t index) {
   return total * index / parts;
+}
+/// The one of these ranges that has element `i` < total.
+constexpr std::size_t part_of(std::size_t total, std::size_t parts, std::size_t i) {
+  return ((i + 1) * parts - 1) / total;
 }
 
 }  // namespace sweep::cpu

@@ -48,6 +48,18 @@ HWY_INLINE void with_count(std::size_t n, const Use& use) {
   }
 }
 
+// Calls use(first, std::integral_constant<int, n>) for nearly equal runs of n <= kMax that [0, total) is cut
+// into: 8 with at most 6 are two runs of 4, not 6 and 2.
+template <int kMax, class Use>
+HWY_INLINE void for_each_run(std::size_t total, const Use& use) {
+  const std::size_t runs = (total + kMax - 1) / kMax;
+  for (std::size_t run = 0; run < runs; ++run) {
+    const std::size_t first = part_begin(total, runs, run);
+    with_count<kMax>(part_begin(total, runs, run + 1) - first,
+                     [&](auto count) HWY_ATTR { use(first, count); });
+  }
+}
+
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

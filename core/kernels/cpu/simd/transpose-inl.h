@@ -78,23 +78,23 @@ HWY_INLINE void lanes_to_images(std::size_t count, std::size_t stride, const flo
   }
 }
 
-// The inverse: block[offsets[e] + image] = images[image · stride + e].
-HWY_INLINE void images_to_lanes(std::size_t count, std::size_t stride, const float* images,
-                                const std::uint32_t* offsets, float* block) {
+// The inverse: block[offset_of(e) + image] = images[image][e].
+template <class OffsetOf>
+HWY_INLINE void images_to_lanes(std::size_t count, const float* const (&images)[kLanes],
+                                const OffsetOf& offset_of, float* block) {
   const Lanes d;
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   std::size_t e = 0;
   for (; e + kSize <= count; e += kSize) {
     for (std::size_t lane = 0; lane < kLanes; lane += kSize) {
       Vector v[kSize];
-      for (std::size_t i = 0; i < kSize; ++i) v[i] = hn::LoadU(d, images + (lane + i) * stride + e);
+      for (std::size_t i = 0; i < kSize; ++i) v[i] = hn::LoadU(d, images[lane + i] + e);
       transpose_square<static_cast<int>(kSize)>(d, v);
-      for (std::size_t i = 0; i < kSize; ++i) hn::Store(v[i], d, block + offsets[e + i] + lane);
+      for (std::size_t i = 0; i < kSize; ++i) hn::Store(v[i], d, block + offset_of(e + i) + lane);
     }
   }
   for (; e < count; ++e) {
-    for (std::size_t image = 0; image < kLanes; ++image)
-      block[offsets[e] + image] = images[image * stride + e];
+    for (std::size_t image = 0; image < kLanes; ++image) block[offset_of(e) + image] = images[image][e];
   }
 }
 

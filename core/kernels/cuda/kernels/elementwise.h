@@ -7,7 +7,7 @@
 
 namespace sweep::cuda {
 
-/// out = f(in). `coefficient`: activation_coefficient().
+/// out = f(in). `coefficient`: leaky_relu's slope.
 void activation_forward(Stream& stream, Activation activation, float coefficient, int count, const float* in,
                         float* out);
 

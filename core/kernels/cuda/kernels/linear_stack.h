@@ -21,7 +21,7 @@ struct StackLayer {
   int inputs = 0, outputs = 0;
   bool active = false;  // whether there is an activation f
   Activation activation = Activation::kRelu;
-  float coefficient = 0;  // activation_coefficient()
+  float coefficient = 0;  // leaky_relu's slope
 };
 
 struct LinearStackShape {

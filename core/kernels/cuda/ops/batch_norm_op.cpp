@@ -5,8 +5,8 @@ namespace sweep::cuda {
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
                          const OpSchedule& schedule, MemoryPlan& plan)
     : shape_{static_cast<int>(layer.input[0]), static_cast<int>(layer.input[1] * layer.input[2]),
-             static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
-             static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
+             static_cast<float>(std::get<layers::BatchNorm2d>(layer.kind).eps),
+             static_cast<float>(std::get<layers::BatchNorm2d>(layer.kind).momentum)},
       offsets_(parameter_offsets(network, layer)),
       running_mean_(static_cast<int>(network.buffers()[layer.buffers[0]].offset)),
       running_var_(static_cast<int>(network.buffers()[layer.buffers[1]].offset)),

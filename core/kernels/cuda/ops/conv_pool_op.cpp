@@ -1,14 +1,10 @@
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 
-#include <array>
-
 namespace sweep::cuda {
 namespace {
 
-using Pair = std::array<std::int64_t, 2>;
-
-bool has_extent(const Layer& layer, const char* name, std::int64_t value) {
-  return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
+bool is(const layers::HeightWidth& pair, std::int64_t value) {
+  return pair == layers::HeightWidth{value, value};
 }
 
 ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
@@ -20,16 +16,13 @@ ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
 }  // namespace
 
 std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool, bool input_gradient) {
-  if (conv.type != "conv2d" || pool.type != "max_pool2d") return std::nullopt;
-  if (!has_extent(pool, "kernel_size", 2) || !has_extent(pool, "stride", 2) ||
-      !has_extent(pool, "padding", 0))
-    return std::nullopt;
-  if (!has_extent(conv, "stride", 1) || !has_extent(conv, "dilation", 1) ||
-      std::get<std::int64_t>(conv.arguments.at("groups")) != 1)
+  const auto* convolution = conv.as<layers::Conv2d>();
+  const auto* window = pool.as<layers::MaxPool2d>();
+  if (convolution == nullptr || window == nullptr) return std::nullopt;
+  if (!is(window->kernel_size, 2) || !is(window->stride, 2) || !is(window->padding, 0)) return std::nullopt;
+  if (!is(convolution->stride, 1) || !is(convolution->dilation, 1) || convolution->groups != 1)
     return std::nullopt;
   const auto size = [](std::int64_t extent) { return static_cast<int>(extent); };
-  const Pair kernel = std::get<Pair>(conv.arguments.at("kernel_size")),
-             padding = std::get<Pair>(conv.arguments.at("padding"));
   // Larger layers cannot fit into shared memory, and would overflow the ints of the layout.
   constexpr std::int64_t kLargest = 1 << 14;
   if (static_cast<std::int64_t>(element_count(conv.input)) > kLargest || conv.output[0] > kLargest)
@@ -40,10 +33,10 @@ std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer
                             .out_channels = size(conv.output[0]),
                             .pool_height = size(pool.output[1]),
                             .pool_width = size(pool.output[2]),
-                            .kernel_height = size(kernel[0]),
-                            .kernel_width = size(kernel[1]),
-                            .pad_y = size(padding[0]),
-                            .pad_x = size(padding[1]),
+                            .kernel_height = size(convolution->kernel_size[0]),
+                            .kernel_width = size(convolution->kernel_size[1]),
+                            .pad_y = size(convolution->padding[0]),
+                            .pad_x = size(convolution->padding[1]),
                             .bias = conv.parameters.size() > 1};
   return conv_pool_fits({1, {shape}}, input_gradient) ? std::optional(shape) : std::nullopt;
 }

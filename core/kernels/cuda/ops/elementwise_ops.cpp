@@ -8,7 +8,7 @@ namespace {
 int elements_of(const Shape& shape) { return static_cast<int>(element_count(shape)); }
 
 DropoutRule dropout_rule(const Layer& layer, std::uint64_t seed, std::uint32_t number) {
-  const double p = std::get<double>(layer.arguments.at("p"));
+  const double p = std::get<layers::Dropout>(layer.kind).p;
   return {.seed = seed,
           .number = number,
           .threshold = static_cast<std::uint64_t>(std::ldexp(p, 32)),
@@ -17,9 +17,9 @@ DropoutRule dropout_rule(const Layer& layer, std::uint64_t seed, std::uint32_t n
 
 }  // namespace
 
-ActivationOp::ActivationOp(const Layer& layer, Activation activation, const OpSlots& slots)
-    : activation_(activation),
-      coefficient_(activation_coefficient(layer.type, layer.arguments)),
+ActivationOp::ActivationOp(const Layer& layer, const OpSlots& slots)
+    : activation_(std::get<layers::Activated>(layer.kind).function),
+      coefficient_(std::get<layers::Activated>(layer.kind).coefficient),
       elements_(elements_of(layer.input)),
       slots_(slots) {}
 

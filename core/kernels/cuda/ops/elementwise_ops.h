@@ -9,7 +9,7 @@ namespace sweep::cuda {
 
 class ActivationOp final : public Op {
  public:
-  ActivationOp(const Layer& layer, Activation activation, const OpSlots& slots);
+  ActivationOp(const Layer& layer, const OpSlots& slots);
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
 

@@ -15,8 +15,9 @@ LinearStackShape shape_of(const std::vector<StackedLayers>& layers) {
     layer.outputs = static_cast<int>(linear->output[0]);
     if (activation == nullptr) continue;
     layer.active = true;
-    layer.activation = activation_of(activation->type).value();
-    layer.coefficient = activation_coefficient(activation->type, activation->arguments);
+    const auto& activated = std::get<layers::Activated>(activation->kind);
+    layer.activation = activated.function;
+    layer.coefficient = activated.coefficient;
   }
   return shape;
 }

@@ -1,11 +1,10 @@
 #include "core/kernels/cuda/ops/pool_ops.h"
 
-#include <array>
-
 namespace sweep::cuda {
 namespace {
 
-PoolShape pool_shape(const Layer& layer, bool windows) {
+// `window`: nullptr of adaptive pooling.
+PoolShape pool_shape(const Layer& layer, const layers::Window* window) {
   const auto size = [](std::int64_t extent) { return static_cast<int>(extent); };
   PoolShape s{};
   s.channels = size(layer.input[0]);
@@ -13,22 +12,20 @@ PoolShape pool_shape(const Layer& layer, bool windows) {
   s.in_width = size(layer.input[2]);
   s.out_height = size(layer.output[1]);
   s.out_width = size(layer.output[2]);
-  if (!windows) return s;
-  const auto pair = [&](const char* name, int& y, int& x) {
-    const auto value = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
-    y = size(value[0]);
-    x = size(value[1]);
-  };
-  pair("kernel_size", s.kernel_height, s.kernel_width);
-  pair("stride", s.stride_y, s.stride_x);
-  pair("padding", s.pad_y, s.pad_x);
+  if (window == nullptr) return s;
+  s.kernel_height = size(window->kernel_size[0]);
+  s.kernel_width = size(window->kernel_size[1]);
+  s.stride_y = size(window->stride[0]);
+  s.stride_x = size(window->stride[1]);
+  s.pad_y = size(window->padding[0]);
+  s.pad_x = size(window->padding[1]);
   return s;
 }
 
 }  // namespace
 
 MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan)
-    : shape_(pool_shape(layer, true)),
+    : shape_(pool_shape(layer, layer.as<layers::MaxPool2d>())),
       slots_(slots),
       argmax_(plan.add_rows(static_cast<std::size_t>(schedule.images),
                             element_count(layer.output) * sizeof(std::int32_t), schedule.forward,
@@ -45,8 +42,8 @@ void MaxPoolOp::backward(const Pass& pass) const {
 }
 
 AvgPoolOp::AvgPoolOp(const Layer& layer, const OpSlots& slots)
-    : shape_(pool_shape(layer, layer.type == "avg_pool2d")),
-      with_padding_(layer.type == "avg_pool2d" && std::get<bool>(layer.arguments.at("count_include_pad"))),
+    : shape_(pool_shape(layer, layer.as<layers::AvgPool2d>())),
+      with_padding_(layer.is<layers::AvgPool2d>() && layer.as<layers::AvgPool2d>()->count_include_pad),
       slots_(slots) {}
 
 void AvgPoolOp::forward(const Pass& pass) const {

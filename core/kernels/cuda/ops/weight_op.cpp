@@ -1,7 +1,6 @@
 #include "core/kernels/cuda/ops/weight_op.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/kernels/cuda/kernels/elementwise.h"
 
@@ -10,11 +9,6 @@ namespace {
 
 int size(std::int64_t extent) { return static_cast<int>(extent); }
 
-std::array<int, 2> pair_of(const Layer& layer, const char* name) {
-  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
-  return {size(pair[0]), size(pair[1])};
-}
-
 // What a layer's shape is, and the built-in kernels for it.
 template <class Shape>
 struct BuiltIn;
@@ -22,23 +16,22 @@ struct BuiltIn;
 template <>
 struct BuiltIn<ConvShape> {
   static ConvShape shape_of(const Layer& layer) {
-    const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
-               padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+    const auto& conv = std::get<layers::Conv2d>(layer.kind);
     return {.in_channels = size(layer.input[0]),
             .in_height = size(layer.input[1]),
             .in_width = size(layer.input[2]),
             .out_channels = size(layer.output[0]),
             .out_height = size(layer.output[1]),
             .out_width = size(layer.output[2]),
-            .kernel_height = kernel[0],
-            .kernel_width = kernel[1],
-            .stride_y = stride[0],
-            .stride_x = stride[1],
-            .pad_y = padding[0],
-            .pad_x = padding[1],
-            .dilation_y = dilation[0],
-            .dilation_x = dilation[1],
-            .groups = size(std::get<std::int64_t>(layer.arguments.at("groups"))),
+            .kernel_height = size(conv.kernel_size[0]),
+            .kernel_width = size(conv.kernel_size[1]),
+            .stride_y = size(conv.stride[0]),
+            .stride_x = size(conv.stride[1]),
+            .pad_y = size(conv.padding[0]),
+            .pad_x = size(conv.padding[1]),
+            .dilation_y = size(conv.dilation[0]),
+            .dilation_x = size(conv.dilation[1]),
+            .groups = size(conv.groups),
             .bias = layer.parameters.size() > 1};
   }
   static constexpr auto forward = &conv_forward;

@@ -15,6 +15,7 @@
 #include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
 #include "core/parallel/thread_group.h"
+#include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
@@ -53,22 +54,10 @@ namespace {
 
 #ifdef SWEEP_COUNTS_ALLOCATIONS
 // Sees to it that ranks pass each other everything, as processes do.
-class Apart final : public Communicator {
+class Apart final : public test::ForwardingCommunicator {
  public:
-  explicit Apart(Communicator& group) : group_(group) {}
-  int rank() const override { return group_.rank(); }
-  int size() const override { return group_.size(); }
-  int local_rank() const override { return group_.local_rank(); }
-  double deadline() const override { return group_.deadline(); }
+  using ForwardingCommunicator::ForwardingCommunicator;
   bool shares_memory() const override { return false; }
-  void all_gather(std::span<const SharedArray> arrays) override { group_.all_gather(arrays); }
-  void scatter(const SharedArray& array) override { group_.scatter(array); }
-  void broadcast(std::span<std::byte> data) override { group_.broadcast(data); }
-  void barrier() override { group_.barrier(); }
-  void abort(const std::string& reason) noexcept override { group_.abort(reason); }
-
- private:
-  Communicator& group_;
 };
 
 // Allocations of the second epoch with this engine: batches of 64, the last of 52.

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/kernels/cpu/kernels/loss_kernels.h"
-#include "core/kernels/cpu/kernels/pointwise_loss_kernels.h"
 
 namespace sweep::cpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/parallel/thread_group.h"
-#include "tests/core/parallel/delayed_communicator.h"
+#include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/support/batch.h"
 #include "tests/support/engine_outcome.h"
 #include "tests/support/environment.h"

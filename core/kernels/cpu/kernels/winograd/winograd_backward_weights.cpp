@@ -149,21 +149,15 @@ HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& lay
                          const float* gradients, const float* patches, bool first, Prefetch prefetch,
                          float* sums) {
   constexpr std::size_t kFactors = S::Patch::kTo, kFrequencies = S::Gradient::kTo;
-  const std::size_t parts = (g.out_channels + kSumTile - 1) / kSumTile;
   for (std::size_t factor = 0; factor < kFactors * kFactors; ++factor) {
     prefetch(factor);
     const std::size_t frequency =
         S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
-    for (std::size_t part = 0; part < parts; ++part) {
-      const std::size_t channel = part_begin(g.out_channels, parts, part);
-      with_count<kSumTile>(
-          part_begin(g.out_channels, parts, part + 1) - channel, [&](auto channels) HWY_ATTR {
-            multiply_tile<channels()>(tiles * kLanes,
-                                      gradients + frequency * layout.gradient_step + channel * kRun,
-                                      patches + factor * layout.patch_step, first,
-                                      sums + factor * layout.sum_step + channel * kLanes);
-          });
-    }
+    for_each_run<kSumTile>(g.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
+      multiply_tile<channels()>(tiles * kLanes, gradients + frequency * layout.gradient_step + channel * kRun,
+                                patches + factor * layout.patch_step, first,
+                                sums + factor * layout.sum_step + channel * kLanes);
+    });
   }
 }
 

@@ -171,19 +171,14 @@ template <class Direction>
 HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun& run, const TileRun& next,
                          const float* patches, float* products) {
   constexpr std::size_t kTo = Direction::To::kFrom;
-  const std::size_t parts = (c.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   for (std::size_t i = 0; i < kTo * kTo; ++i) {
     prefetch_slice<Direction>(c, image, run, next, i);
     const Terms terms = terms_of<Direction>(c, i / kTo, i % kTo, patches);
     float* to = products + i * winograd_step(c.out_channels);
-    for (std::size_t part = 0; part < parts; ++part) {
-      const std::size_t channel = part_begin(c.out_channels, parts, part);
-      const std::size_t count = part_begin(c.out_channels, parts, part + 1) - channel;
-      with_count<kMaxChannelTile>(count, [&](auto channels) HWY_ATTR {
-        multiply_tile<channels()>(c.in_channels, terms, channel * c.in_channels,
-                                  to + channel * kProductTiles * kLanes);
-      });
-    }
+    for_each_run<kMaxChannelTile>(c.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
+      multiply_tile<channels()>(c.in_channels, terms, channel * c.in_channels,
+                                to + channel * kProductTiles * kLanes);
+    });
   }
 }
 

@@ -9,11 +9,43 @@
 #include "hwy/highway.h"
 
 #include "core/kernels/cpu/kernels/pool_window-inl.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_rows_plan.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
+// Outputs of a tile, neighbours in a row.
+inline constexpr std::size_t kRowTile = 4;
+
+// The largest kernel_height.
+inline constexpr std::size_t kMaxKernelRows = 16;
+
+// Inputs of a tile, and products per row of the kernel.
+constexpr std::size_t row_frequencies(const ConvGeometry& g) { return g.kernel_width + kRowTile - 1; }
+
+// Scratch memory: a ring buffer of transformed rows, as many as a row of pooling windows needs, and the
+// products of one product tile at all frequencies, which are transformed back before the next tile. Steps
+// are in floats, and such that the arrays of different frequencies are not in the same set of the L1 cache.
+struct RowsLayout {
+  // A product tile is this many tiles in each of two rows.
+  static constexpr std::size_t kTiles = 2, kPositions = 2 * kTiles;
+
+  explicit constexpr RowsLayout(const ConvGeometry& g)
+      : tiles((g.out_width / 2 * 2 + kRowTile - 1) / kRowTile),
+        ring(g.kernel_height + 1),
+        row(tiles * kLanes),
+        channel(ring * row),
+        frequency(conflict_free_stride(g.in_channels * ring * tiles) * kLanes),
+        product_frequency(conflict_free_stride(g.out_channels * kPositions) * kLanes),
+        products(row_frequencies(g) * frequency),
+        floats(products + row_frequencies(g) * product_frequency) {}
+
+  std::size_t tiles;               // in a row, as far as pooling windows reach
+  std::size_t ring, row, channel;  // [in_channels][ring][tiles][16]
+  std::size_t frequency;           // from one frequency to the next
+  std::size_t product_frequency;   // [out_channels][rows][tiles][16]
+  std::size_t products, floats;
+};
+
 namespace {
 
 // Winograd's F(4, kTaps): input() is Bᵀ, output() is Aᵀ; winograd_transforms-inl.h says where the matrices
@@ -149,22 +181,16 @@ template <class Transform, std::size_t kTiles>
 HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
                          std::size_t tile, const float* frequencies, const float* weights, const float* bias,
                          float* products) {
-  const std::size_t parts = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t of_channel = g.in_channels * g.kernel_height;
   for (std::size_t f = 0; f < Transform::kFrequencies; ++f) {
     // Column p = 1 of Aᵀ is all ones, so adding the bias at this frequency adds it to all four outputs.
     const float* start = f == Transform::kUnitPoint ? bias : nullptr;
-    for (std::size_t part = 0; part < parts; ++part) {
-      const std::size_t channel = part_begin(g.out_channels, parts, part);
-      const std::size_t count = part_begin(g.out_channels, parts, part + 1) - channel;
-      with_count<kMaxChannelTile>(count, [&](auto channels) HWY_ATTR {
-        multiply_tile<channels(), kTiles>(
-            g, layout, slots, frequencies + f * layout.frequency + tile * kLanes,
-            weights + (f * g.out_channels + channel) * of_channel,
-            start == nullptr ? nullptr : start + channel,
-            products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
-      });
-    }
+    for_each_run<kMaxChannelTile>(g.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
+      multiply_tile<channels(), kTiles>(
+          g, layout, slots, frequencies + f * layout.frequency + tile * kLanes,
+          weights + (f * g.out_channels + channel) * of_channel, start == nullptr ? nullptr : start + channel,
+          products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
+    });
   }
 }
 
@@ -232,6 +258,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 namespace {
+
+using HWY_NAMESPACE::kMaxKernelRows, HWY_NAMESPACE::kRowTile, HWY_NAMESPACE::row_frequencies,
+    HWY_NAMESPACE::RowsLayout;
 
 constexpr std::size_t kMaxTaps = 5, kMaxFrequencies = kMaxTaps + kRowTile - 1;
 
