@@ -19,12 +19,20 @@ namespace {
 // 8 GiB of floats; gradients and state come on top.
 constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
 
-std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
-  const std::optional<std::string> place = run.where ? run.where(key) : std::nullopt;
-  return place.value_or(fmt::format("{}: {}", file.string(), key));
-}
+// Where a run's mistakes are reported.
+struct RunProblems {
+  const RunConfig& run;
+  const std::filesystem::path& file;
+  Problems& problems;
 
-bool is_given(const RunConfig& run, const std::string& key) { return run.where && run.where(key); }
+  std::optional<std::string> place(const std::string& key) const {
+    return run.where ? run.where(key) : std::nullopt;
+  }
+  bool is_given(const std::string& key) const { return place(key).has_value(); }
+  void add(const std::string& key, const std::string& text) const {
+    problems.add_message(place(key).value_or(fmt::format("{}: {}", file.string(), key)) + ": " + text);
+  }
+};
 
 // Returns the path of the first layer that does not fit, "2" or "2.layers.0", or nothing if each of them
 // fits. `shape` is the input of layers[0]. Each layer is built as a network of its own, on the output of the
@@ -56,64 +64,51 @@ std::string losses_of_numbers() {
   return listed(names);
 }
 
-void check_network(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
-                   Problems& problems) {
-  const auto layer_origin = [&](const std::string& path) {
-    return origin(run, file, "network.layers." + path);
-  };
-  const std::string last = std::to_string(run.network->layers.size() - 1);
+void check_network(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
+  const std::string layers = "network.layers.";
+  const std::string last = layers + std::to_string(run.network->layers.size() - 1);
   try {
     const Network network(run.network, sizes.shape);
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
     const LossOptions loss = resolve_loss(run.loss);
     const std::size_t least = least_outputs(loss.kind, sizes.classes);
-    if (outputs < sizes.classes && outputs != least) {
-      problems.add_message(fmt::format(
-          "{}: the network ends with {} outputs, want at least {}, one per class{}", layer_origin(last),
-          outputs, sizes.classes, least < sizes.classes ? ", or a single one" : ""));
-    }
-    if (sizes.numbers > 0 && outputs != sizes.numbers) {
-      problems.add_message(fmt::format("{}: the network ends with {} outputs, want {}, one per target",
-                                       layer_origin(last), outputs, sizes.numbers));
-    }
-    if (!loss.class_weights.empty() && loss.class_weights.size() != outputs) {
-      problems.add_message(fmt::format("{}: got {} class_weights, want {}, one per output of the network",
-                                       origin(run, file, "loss"), loss.class_weights.size(), outputs));
-    }
-    if (network.parameter_count() == 0) {
-      problems.add_message(fmt::format("{}: no layer has weights, so there is nothing to train",
-                                       origin(run, file, "network")));
-    } else if (network.parameter_count() > kMaxParameters) {
-      problems.add_message(fmt::format("{}: the network has {} weights, want at most {}",
-                                       origin(run, file, "network"), network.parameter_count(),
-                                       kMaxParameters));
-    }
+    if (outputs < sizes.classes && outputs != least)
+      problems.add(last,
+                   fmt::format("the network ends with {} outputs, want at least {}, one per class{}", outputs,
+                               sizes.classes, least < sizes.classes ? ", or a single one" : ""));
+    if (sizes.numbers > 0 && outputs != sizes.numbers)
+      problems.add(last, fmt::format("the network ends with {} outputs, want {}, one per target", outputs,
+                                     sizes.numbers));
+    if (!loss.class_weights.empty() && loss.class_weights.size() != outputs)
+      problems.add("loss", fmt::format("got {} class_weights, want {}, one per output of the network",
+                                       loss.class_weights.size(), outputs));
+    if (network.parameter_count() == 0)
+      problems.add("network", "no layer has weights, so there is nothing to train");
+    else if (network.parameter_count() > kMaxParameters)
+      problems.add("network", fmt::format("the network has {} weights, want at most {}",
+                                          network.parameter_count(), kMaxParameters));
   } catch (const ConfigError& error) {
     // If each layer fits, it is the end that does not.
-    problems.add_message(
-        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network->layers, sizes.shape).value_or(last)),
-                    error.what()));
+    const auto bad = first_bad_layer(run.network->layers, sizes.shape);
+    problems.add(bad ? layers + *bad : last, error.what());
   }
 }
 
 // Stages have layers of this network, on devices of the run's kind.
-void check_stages(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
-                  Problems& problems) {
+void check_stages(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
   if (!run.parallel.has_stages()) return;
   const Device device = parse_device(run.device);
-  if (!run.parallel.model.empty() && parse_device(run.parallel.model.front().device).type != device.type) {
-    problems.add_message(fmt::format("{}: got {}, but the run's device is {}, want devices of one kind",
-                                     origin(run, file, "parallel.model"), run.parallel.model.front().device,
-                                     run.device));
-    return;
-  }
+  const std::string first = run.parallel.model.empty() ? run.device : run.parallel.model.front().device;
+  if (parse_device(first).type != device.type)
+    return problems.add("parallel.model", fmt::format("got {}, but the run's device is {}, want devices of "
+                                                      "one kind",
+                                                      first, run.device));
   try {
     split_into_stages(Network(run.network, sizes.shape), run.parallel, device);
   } catch (const ConfigError& error) {
-    const std::string_view message = error.what();  // "parallel.model: …"
+    const std::string message = error.what();  // "parallel.model: …"
     const std::size_t key_end = message.find(": ");
-    problems.add_message(fmt::format("{}{}", origin(run, file, std::string(message.substr(0, key_end))),
-                                     message.substr(key_end)));
+    problems.add(message.substr(0, key_end), message.substr(key_end + 2));
   }
 }
 
@@ -157,22 +152,47 @@ std::string metric_problem(const std::string& metric, bool given, const RunConfi
                      listed(allowed));
 }
 
-// The metric has to be one that this data gives.
-void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
-                Problems& problems) {
-  if (!run.stop) return;
-  if (metric_problem(run.stop->goal.asked, true, run, sizes).empty()) return;
-  const bool given = is_given(run, "stop.metric");
-  problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"),
-                                   metric_problem(run.stop->goal.asked, given, run, sizes)));
+// The metric has to be one that this data gives; epoch 0 has nothing but validation.
+void check_validation(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
+  const bool given = problems.is_given("stop.metric");
+  const std::string problem = run.stop ? metric_problem(run.stop->goal.asked, given, run, sizes) : "";
+  if (!problem.empty()) problems.add(given ? "stop.metric" : "stop", problem);
+  if (run.evaluate_first && sizes.validation == 0)
+    problems.add("evaluate_first",
+                 "there is no validation set to measure before training, want dataset.validation, or false");
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short. So are
 // those of the default size where the set is smaller: each is the whole set.
-bool may_have_short_batches(const RunConfig& run) {
+bool may_have_short_batches(const RunConfig& run, const RunProblems& problems) {
   const bool is_of_file = run.where != nullptr;  // a program that makes runs gives all it wants
-  return (is_of_file && !is_given(run, "batch_size")) ||
+  return (is_of_file && !problems.is_given("batch_size")) ||
          (run.dataset.limit > 0 && run.dataset.limit < run.batch_size);
+}
+
+void check_samples(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
+  if (sizes.train == 0)
+    problems.add("dataset.validation", "this leaves nothing to train on");
+  else if (run.batch_size > sizes.train && !may_have_short_batches(run, problems))
+    problems.add("batch_size", fmt::format("got {}, want at most {}, the number of training samples",
+                                           run.batch_size, sizes.train));
+  const std::vector<float>& mean = run.dataset.transform.mean;
+  if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0))
+    problems.add("dataset.normalize",
+                 fmt::format("got {} means, want {}, one per channel", mean.size(), sizes.shape.at(0)));
+  const bool is_image = sizes.shape.size() == 3;
+  const std::int64_t side = is_image ? std::min(sizes.shape[1], sizes.shape[2]) : 0;
+  for (const AugmentStep& step : run.augment) {
+    if (!is_image)
+      problems.add("dataset.augment",
+                   fmt::format("changes images, but the samples are {}", to_string(sizes.shape)));
+    else if (step.amount > side)
+      problems.add("dataset.augment",
+                   fmt::format("got {} pixels, want at most {}, the side of the images", step.amount, side));
+  }
+  if (sizes.numbers > 0 && !accepts_regression(resolve_loss(run.loss).kind))
+    problems.add("loss", fmt::format("got {}{}, but the targets are numbers, want {}", run.loss.type,
+                                     problems.is_given("loss") ? "" : " (the default)", losses_of_numbers()));
 }
 
 }  // namespace
@@ -215,45 +235,13 @@ bool DataCheck::is_checked(const RunConfig& run, const DataSizes& sizes) const {
 }
 
 void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
-  const std::filesystem::path& file = file_;
-  Problems& problems = problems_;
-  if (sizes.train == 0) {
-    problems.add_message(
-        fmt::format("{}: this leaves nothing to train on", origin(run, file, "dataset.validation")));
-  } else if (run.batch_size > sizes.train && !may_have_short_batches(run)) {
-    problems.add_message(fmt::format("{}: got {}, want at most {}, the number of training samples",
-                                     origin(run, file, "batch_size"), run.batch_size, sizes.train));
-  }
-  const std::vector<float>& mean = run.dataset.transform.mean;
-  if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0)) {
-    problems.add_message(fmt::format("{}: got {} means, want {}, one per channel",
-                                     origin(run, file, "dataset.normalize"), mean.size(), sizes.shape.at(0)));
-  }
-  for (const AugmentStep& step : run.augment) {
-    const bool is_image = sizes.shape.size() == 3;
-    const std::int64_t side = is_image ? std::min(sizes.shape[1], sizes.shape[2]) : 0;
-    if (is_image && step.amount <= side) continue;
-    problems.add_message(is_image
-                             ? fmt::format("{}: got {} pixels, want at most {}, the side of the images",
-                                           origin(run, file, "dataset.augment"), step.amount, side)
-                             : fmt::format("{}: changes images, but the samples are {}",
-                                           origin(run, file, "dataset.augment"), to_string(sizes.shape)));
-  }
-  if (sizes.numbers > 0 && !accepts_regression(resolve_loss(run.loss).kind)) {
-    problems.add_message(fmt::format("{}: got {}{}, but the targets are numbers, want {}",
-                                     origin(run, file, "loss"), run.loss.type,
-                                     is_given(run, "loss") ? "" : " (the default)", losses_of_numbers()));
-  }
-  check_stop(run, file, sizes, problems);
-  if (run.evaluate_first && sizes.validation == 0) {
-    problems.add_message(fmt::format(
-        "{}: there is no validation set to measure before training, want dataset.validation, or false",
-        origin(run, file, "evaluate_first")));
-  }
+  const RunProblems problems{run, file_, problems_};
+  check_samples(run, sizes, problems);
+  check_validation(run, sizes, problems);
   if (is_checked(run, sizes)) return;
-  const std::size_t problems_before = problems.size();
-  check_network(run, file, sizes, problems);
-  if (problems.size() == problems_before) check_stages(run, file, sizes, problems);
+  const std::size_t problems_before = problems_.size();
+  check_network(run, sizes, problems);
+  if (problems_.size() == problems_before) check_stages(run, sizes, problems);
   checked_[&*run.network].push_back({run.network, run.loss, sizes, run.parallel, run.device});
 }
 

@@ -24,14 +24,9 @@ std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& prob
     return axes;
   }
   for (const JsonView& member : object.children()) {
-    std::optional<Dimension> range;
-    JsonDocument values(Json::array(), member.key_place().whole());
-    if (is_axis_range(member))
-      range = axis_range(member, problems);
-    else
-      values = axis_values(member, problems);
+    AxisContent content = read_axis(member, problems);
     std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
-    if (!path || (values.json.empty() && !range)) continue;
+    if (!path || (content.values.json.empty() && !content.range)) continue;
     const auto duplicate =
         std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
     if (duplicate != axes.end()) {
@@ -39,7 +34,8 @@ std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& prob
                                                    in_quotes(member.key()), in_quotes(duplicate->key)));
       continue;
     }
-    axes.push_back({member.key(), std::move(*path), member.key_place(), std::move(values), range});
+    axes.push_back(
+        {member.key(), std::move(*path), member.key_place(), std::move(content.values), content.range});
   }
   return axes;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runmanager/config/problems.h"
@@ -73,16 +74,23 @@ SearchSpace read_search_space(const JsonView& root, Problems& problems);
 void each_axes(JsonDocument& root,
                const std::function<void(nlohmann::ordered_json& axes, const KeyPath& at)>& use);
 
-/// Returns the values of an axis as a list, each with its place: the elements of a list, or the numbers that
-/// {"range"}, {"linspace"} or {"logspace"} stand for. Adds a problem and returns an empty list if `node` is
-/// none of these. Computed numbers are rounded to 12 digits: 0.3, not 0.30000000000000004.
-JsonDocument axis_values(const JsonView& node, Problems& problems);
+/// A form that an axis may have besides a list, an object with one key: {"range": [first, last, step]}.
+struct AxisForm {
+  std::string_view key;
+  const char* numbers;                 // "first, last, step"
+  std::optional<DimensionKind> drawn;  // the numbers that a search draws; nothing: they stand for a list
+};
+std::span<const AxisForm> axis_forms();
+/// Whether `node` has one of these forms.
+bool has_axis_form(const JsonView& node);
 
-/// Whether an axis is {"uniform": …} or another of axis_range_forms().
-bool is_axis_range(const JsonView& node);
-/// The numbers of such an axis. Adds a problem and returns nothing if they make no range.
-std::optional<Dimension> axis_range(const JsonView& node, Problems& problems);
-/// "uniform", "log_uniform", …: each with [lowest, highest].
-std::span<const std::string> axis_range_forms();
+/// What the member of "params" stands for: the elements of a list, each with its place, computed numbers, or
+/// a range. Adds a problem, and returns neither, if it is none of these. Computed numbers are rounded to 12
+/// digits: 0.3, not 0.30000000000000004.
+struct AxisContent {
+  JsonDocument values;  // a list
+  std::optional<Dimension> range = {};
+};
+AxisContent read_axis(const JsonView& node, Problems& problems);
 
 }  // namespace sweep

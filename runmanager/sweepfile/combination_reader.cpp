@@ -9,28 +9,7 @@
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
-namespace {
-
 using Json = nlohmann::ordered_json;
-
-ParamValue param_of(const JsonView& value, const KeyPath& path) {
-  if (path == KeyPath{"network"} && value.find("name")->is_string()) return value.find("name").text();
-  if (path == KeyPath{"parallel"}) {
-    Problems ignored;  // Those of the file are found when the run is read.
-    return parallel_text(parallel_of(
-        complete_value(*find_setting(file_settings(), path[0]), {value, value, {}, {}, ignored})));
-  }
-  if (value->is_boolean()) return value->get<bool>();
-  if (value->is_string()) return value.text();
-  if (!value->is_number()) return value->dump();
-  // A learning rate of 1 is a number, not an integer: the key's type decides, not how the value is written.
-  const std::optional<Setting> setting = setting_at(path);
-  const bool is_double = value->is_number_float() || (setting && setting->kind == ArgumentKind::kNumber);
-  if (is_double) return value.number();
-  return value->get<std::int64_t>();
-}
-
-}  // namespace
 
 JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, NetworkFiles& files,
                          Problems& problems) {
@@ -135,21 +114,6 @@ RunConfig CombinationReader::read(const Combination& combination, Problems& prob
     config.device =
         config.parallel.model.front().device.substr(0, config.parallel.model.front().device.find(':'));
   return config;
-}
-
-Params CombinationReader::params_of(const Combination& combination, bool repeats) {
-  Params params;
-  params.reserve(combination.values.size() + (repeats ? 1 : 0));
-  for (const AxisValue& value : combination.values) {
-    std::vector<std::optional<ParamValue>>& known = params_[value.axis];
-    // A search adds the values that it draws.
-    if (known.size() < value.axis->values.json.size()) known.resize(value.axis->values.json.size());
-    std::optional<ParamValue>& param = known[value.index];
-    if (!param) param = param_of(value.value(), value.axis->path);
-    params.emplace_back(value.axis->key, *param);
-  }
-  if (repeats) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
-  return params;
 }
 
 }  // namespace sweep

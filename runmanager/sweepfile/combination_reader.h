@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,9 +40,6 @@ class CombinationReader : public std::enable_shared_from_this<CombinationReader>
   /// every mistake.
   RunConfig read(const Combination& combination, Problems& problems);
 
-  /// The values of the combination's axes, and its repeat if there are `repeats`.
-  Params params_of(const Combination& combination, bool repeats);
-
  private:
   using Json = nlohmann::ordered_json;
   // What the runs with the same values of the axes at or below a key have there.
@@ -66,7 +62,6 @@ class CombinationReader : public std::enable_shared_from_this<CombinationReader>
   std::shared_ptr<const void> axes_;
   std::vector<const Setting*> swept_;  // with an axis in any combination so far
   std::map<std::pair<const Setting*, std::vector<Choice>>, Section> sections_;
-  std::unordered_map<const Axis*, std::vector<std::optional<ParamValue>>> params_;  // by value
   std::optional<RunConfig> common_;  // of the first run; the sections of swept_ are put over it
   std::vector<std::shared_ptr<const Json>> repeats_;  // the numbers as JSON
 };

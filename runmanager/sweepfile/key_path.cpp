@@ -23,27 +23,14 @@ std::optional<Setting> argument_setting(std::span<const NamedType> types, std::s
   return std::nullopt;
 }
 
-const SettingFormat* format_of(std::string_view key) {
-  const Setting* setting = find_setting(file_settings(), key);
-  return setting != nullptr && setting->format ? &*setting->format : nullptr;
-}
-
 // The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
 // "parallel"'s "pipeline".
-std::optional<Setting> part_setting(const SettingFormat& format, std::span<const std::string> parts) {
-  if (format.types != nullptr)
-    return parts.size() == 1 ? argument_setting(format.types(), parts[0]) : std::nullopt;
-  const Setting* setting = format.settings != nullptr ? find_setting(format.settings(), parts[0]) : nullptr;
-  if (setting == nullptr) return std::nullopt;
-  if (parts.size() == 1) return *setting;
-  return setting->format ? part_setting(*setting->format, parts.subspan(1)) : std::nullopt;
-}
-
-// The name that holds where the file's key is not given: "sgd" for "optimizer".
-std::optional<std::string> default_name(std::string_view key) {
-  const SettingFormat* format = format_of(key);
-  if (format == nullptr || format->default_type.empty()) return std::nullopt;
-  return format->default_type;
+std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts) {
+  if (whole.types != nullptr)
+    return parts.size() == 1 ? argument_setting(whole.types(), parts[0]) : std::nullopt;
+  const Setting* part = whole.settings != nullptr ? find_setting(whole.settings(), parts[0]) : nullptr;
+  if (part == nullptr) return std::nullopt;
+  return parts.size() == 1 ? std::optional(*part) : part_setting(*part, parts.subspan(1));
 }
 
 bool is_optimizer_argument(std::string_view name) {
@@ -101,9 +88,9 @@ std::string missing_element(const Json& list, const std::string& part) {
 bool make_object(JsonDocument& root, Json& value, const KeyPath& path) {
   if (value.is_null()) value = Json::object();
   if (value.is_object()) return true;
-  const SettingFormat* format = format_of(path.back());
+  const Setting* setting = find_setting(file_settings(), path.back());
   // "then" is the one key below the top that names a type: the schedule after a warmup.
-  const bool short_form = path.back() == "then" || (format != nullptr && format->short_form);
+  const bool short_form = path.back() == "then" || (setting != nullptr && !setting->short_key.empty());
   if (!value.is_string() || !short_form) return false;
   value = Json{{"name", value}};
   root.set_place(path, root.place(path).whole());
@@ -144,8 +131,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
                                       repeats ? ", it stands at the top of the file" : ""));
       return std::nullopt;
     }
-    const bool has_parts = setting->format && setting->format->has_parts;
-    if (path.size() == 1 || has_parts) return path;
+    if (path.size() == 1 || setting->has_parts) return path;
     problems.add(place, fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
     return std::nullopt;
   }
@@ -154,8 +140,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
   for (const Setting& top : file_settings()) {
-    if (top.format && part_setting(*top.format, std::span(&key, 1)))
-      hint = fmt::format(", did you mean \"{}.{}\"?", top.name, key);
+    if (part_setting(top, std::span(&key, 1))) hint = fmt::format(", did you mean \"{}.{}\"?", top.name, key);
   }
   if (argument_setting(layer_types(), key))
     hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
@@ -169,15 +154,12 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
 KeyPath program_parameter(const std::string& key) { return {"param", key}; }
 
 std::optional<Setting> setting_at(const KeyPath& path) {
-  if (path.size() == 1) {
-    const Setting* setting = find_setting(file_settings(), path[0]);
-    return setting != nullptr ? std::optional(*setting) : std::nullopt;
-  }
   if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
-  const SettingFormat* format = format_of(path[0]);
+  const Setting* setting = find_setting(file_settings(), path[0]);
+  if (setting == nullptr) return std::nullopt;
+  if (path.size() == 1) return *setting;
   const bool follows_warmup = path.size() == 3 && path[0] == "schedule" && path[1] == "then";
-  return format != nullptr ? part_setting(*format, std::span(path).subspan(follows_warmup ? 2 : 1))
-                           : std::nullopt;
+  return part_setting(*setting, std::span(path).subspan(follows_warmup ? 2 : 1));
 }
 
 void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
@@ -215,12 +197,10 @@ Json value_at(const JsonView& root, const KeyPath& path) {
   }
   // "optimizer": "sgd" where "optimizer.name" is asked for.
   if (const JsonView short_form = root.find(path[0]); is_name && short_form->is_string()) return *short_form;
-  if (path.size() == 1 || is_name) {
-    if (const auto name = default_name(path[0])) return *name;
-  }
+  const Setting* top = find_setting(file_settings(), path[0]);
+  if ((path.size() == 1 || is_name) && top != nullptr && !top->default_type.empty()) return top->default_type;
   const std::optional<Setting> setting = setting_at(path);
-  if (!setting || !setting->default_value) return nullptr;
-  return std::visit([](const auto& value) { return Json(value); }, *setting->default_value);
+  return setting ? default_of(*setting) : Json();
 }
 
 }  // namespace sweep

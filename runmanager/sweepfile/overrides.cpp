@@ -82,10 +82,9 @@ std::optional<KeyPath> path_of(const JsonView& root, const std::string& key, con
   const bool is_params = key.starts_with("params.");
   const std::string top = key.substr(0, key.find('.'));
   const Setting* const setting = is_params ? nullptr : find_setting(command_settings(), top);
-  if (setting == nullptr || (top != key && !(setting->format && setting->format->has_parts)))
+  if (setting == nullptr || (top != key && !setting->has_parts))
     return program_parameter(is_params ? key.substr(7) : key);
-  if (top == key || setting->format->settings != nullptr) return key_path(key);
-  return KeyPath{top, key.substr(top.size() + 1)};  // A metric's name may have dots.
+  return key_path(key);
 }
 
 // What is wrong with "KEY=VALUE,…", or "".
@@ -123,11 +122,8 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
       override.value = std::move(value);
   }
   const JsonView first(override.value);
-  const bool is_range =
-      is_axis_range(first) || (first->is_object() && first->size() == 1 &&
-                               (first.find("range") || first.find("linspace") || first.find("logspace")));
   const bool is_list = first->is_array() && !list_is_value(*first, override.path);
-  override.is_axis = parts.size() > 1 || is_list || is_range;
+  override.is_axis = parts.size() > 1 || is_list || has_axis_form(first);
   return override;
 }
 

@@ -75,8 +75,24 @@ Json value_schema(const ArgumentType& type) {
 }
 
 Json value_schema(const Setting& setting) {
-  if (!setting.format) return value_schema(static_cast<const ArgumentType&>(setting));
-  return setting.format->schema.is_null() ? Json::object() : setting.format->schema;
+  if (setting.shape == SettingShape::kSimple) return value_schema(static_cast<const ArgumentType&>(setting));
+  if (setting.rule != nullptr) {
+    const std::string_view pattern = setting.rule->pattern;
+    if (pattern == kAnyText) return {{"type", "string"}};
+    if (pattern == kNotEmpty) return {{"type", "string"}, {"minLength", 1}};
+    return {{"type", "string"}, {"pattern", pattern}};
+  }
+  if (!setting.elements) return setting.schema.is_null() ? Json::object() : setting.schema;
+  const Elements& elements = *setting.elements;
+  if (setting.shape == SettingShape::kMap) {
+    Json map = {{"type", "object"}, {"additionalProperties", value_schema(elements.item)}};
+    if (elements.counts.minimum > 0) map["minProperties"] = elements.counts.minimum;
+    return map;
+  }
+  Json list = list_of(value_schema(elements.item), elements.counts.minimum);
+  if (elements.counts.maximum < std::numeric_limits<std::size_t>::max())
+    list["maxItems"] = elements.counts.maximum;
+  return elements.alone ? any_of({value_schema(*elements.alone), std::move(list)}) : list;
 }
 
 // Adds help and default to the schema of a value.
@@ -159,12 +175,14 @@ Json dataset_schema() {
   std::vector<std::string> known(dataset_names().begin(), dataset_names().end());
   Json properties = properties_of(dataset_settings());
   properties["name"]["type"] = "string";
+  properties["normalize"].erase("$ref");
   properties["normalize"].update(
       any_of({Json{{"enum", {"none", "train"}}},
               object_with(properties_of(normalize_settings()), setting_names(normalize_settings()))}));
-  Json object = object_with(std::move(properties), {"name"});
+  Json object = object_with(std::move(properties));
   object["anyOf"] =
-      Json::array({Json{{"required", {"path"}}}, Json{{"properties", {{"name", {{"enum", known}}}}}}});
+      Json::array({Json{{"required", {"path"}}},
+                   Json{{"required", {"name"}}, {"properties", {{"name", {{"enum", known}}}}}}});
   return any_of({Json{{"enum", known}}, std::move(object)});
 }
 
@@ -177,18 +195,15 @@ Json axis_schema(Json value) {
 
 Json range_schema() {
   Json forms = Json::array();
-  for (const char* form : {"range", "linspace", "logspace"}) {
-    Json numbers = list_of({{"type", "number"}}, 3);
-    numbers["maxItems"] = 3;
-    numbers["description"] =
-        std::string(form) == "range" ? "first, last, step" : "first, last, count; both ends included";
-    forms.push_back(object_with({{form, std::move(numbers)}}, {form}));
-  }
-  for (const std::string& form : axis_range_forms()) {
-    Json numbers = list_of({{"type", form.find("int") == std::string::npos ? "number" : "integer"}}, 2);
-    numbers["maxItems"] = 2;
-    numbers["description"] = "lowest, highest; for a search";
-    forms.push_back(object_with({{form, std::move(numbers)}}, {form}));
+  for (const AxisForm& form : axis_forms()) {
+    const std::size_t count = form.drawn ? 2 : 3;
+    Json numbers = list_of({{"type", form.drawn && has_integers(*form.drawn) ? "integer" : "number"}}, count);
+    numbers["maxItems"] = count;
+    numbers["description"] = std::string(form.numbers) + (form.drawn            ? "; for a search"
+                                                          : form.key == "range" ? ""
+                                                                                : "; both ends included");
+    const std::string key(form.key);
+    forms.push_back(object_with({{key, std::move(numbers)}}, {key}));
   }
   return {{"oneOf", std::move(forms)}};
 }
@@ -206,7 +221,7 @@ Json axes_schema() {
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   std::string keys_with_parts;
   for (const Setting& setting : file_settings()) {
-    if (setting.sweepable && setting.format && setting.format->has_parts)
+    if (setting.sweepable && setting.has_parts)
       keys_with_parts += (keys_with_parts.empty() ? "" : "|") + setting.name;
   }
   schema["patternProperties"] = {
@@ -284,19 +299,20 @@ Json sweep_schema() {
                  {"layer", layer_schema()}};
   for (const Setting& setting : file_settings()) {
     const std::span<const NamedType> types = named_types(setting);
-    if (!types.empty()) definitions[setting.name] = named_schema(types, setting.format->default_type);
+    if (!types.empty()) definitions[setting.name] = named_schema(types, setting.default_type);
   }
   add_warmup_followers(definitions["schedule"]);
-  definitions.update({{"stop", object_with(properties_of(stop_settings()))},
-                      {"search", object_with(properties_of(search_settings()))},
-                      {"slurm", object_with(properties_of(slurm_settings()))},
-                      {"slurm_tasks", object_with(properties_of(slurm_task_settings()))},
-                      {"log", object_with(properties_of(log_settings()))},
-                      {"parallel", object_with(properties_of(parallel_settings()))},
-                      {"pipeline", object_with(properties_of(pipeline_settings()))},
-                      {"range", range_schema()},
-                      {"axes", axes_schema()},
-                      {"conditions", {{"type", "object"}, {"minProperties", 1}}}});
+  definitions.update(
+      {{"stop", object_with(properties_of(stop_settings()))},
+       {"search", object_with(properties_of(search_settings()))},
+       {"slurm", object_with(properties_of(slurm_settings()))},
+       {"slurm_tasks", object_with(properties_of(slurm_task_settings()))},
+       {"log", object_with(properties_of(log_settings()))},
+       {"parallel", any_of({Json{{"const", "none"}}, object_with(properties_of(parallel_settings()))})},
+       {"pipeline", object_with(properties_of(pipeline_settings()))},
+       {"range", range_schema()},
+       {"axes", axes_schema()},
+       {"conditions", {{"type", "object"}, {"minProperties", 1}}}});
   add_programs(schema);
   return schema;
 }

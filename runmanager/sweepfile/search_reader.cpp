@@ -170,12 +170,11 @@ bool draws_points(const SearchSpec& search, const SearchSpace& space) {
 
 std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, Problems& problems) {
   const JsonView node = root.find("search");
-  const std::span<const Setting> settings =
-      is_command_file(root) ? command_search_settings() : search_settings();
   const std::size_t problems_before = problems.size();
   std::optional<SearchSpec> search;
   if (node) {
-    const auto json = complete_object(node, settings, {}, problems);
+    const Setting& setting = *find_setting(settings_of(root), "search");
+    const auto json = complete_value(setting, {node, root, {}, {}, problems});
     if (!node->is_object()) return std::nullopt;
     search = search_of(json);
     const JsonView metric = node.find("metric");

@@ -165,13 +165,17 @@ const ExcludeRule* Space::excluding(std::size_t grid, const SearchPoint& point) 
                                 : &space_.exclude[static_cast<std::size_t>(found - exclude.begin())];
 }
 
+std::vector<const Axis*> Space::axes() const {
+  std::vector<const Axis*> axes;
+  for (const Grid& grid : space_.grids)
+    for (const Axis& axis : grid.axes) axes.push_back(&axis);
+  return axes;
+}
+
 std::vector<std::string> Space::keys() const {
   std::vector<std::string> keys;
-  for (const Grid& grid : space_.grids) {
-    for (const Axis& axis : grid.axes) {
-      if (std::ranges::find(keys, axis.key) == keys.end()) keys.push_back(axis.key);
-    }
-  }
+  for (const Axis* axis : axes())
+    if (std::ranges::find(keys, axis->key) == keys.end()) keys.push_back(axis->key);
   if (has_repeats()) keys.push_back("repeat");
   return keys;
 }

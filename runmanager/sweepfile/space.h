@@ -44,7 +44,8 @@ class Space {
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
-  const std::vector<Grid>& grids() const { return space_.grids; }
+  /// Those of every grid, in file order.
+  std::vector<const Axis*> axes() const;
   const std::vector<ExcludeRule>& exclude() const { return space_.exclude; }
   bool has_repeats() const { return space_.repeats > 1; }
   /// Every swept key, in file order; "repeat" last if there are repeats.

@@ -21,11 +21,11 @@
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/known_points.h"
 #include "runmanager/sweepfile/overrides.h"
-#include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "runmanager/sweepfile/space.h"
+#include "runmanager/sweepfile/swept_values.h"
 #include "runmanager/sweepfile/trial_reader.h"
 #include "runmanager/text/json_document.h"
 
@@ -90,8 +90,10 @@ JsonDocument without_structure(JsonDocument root) {
 Json axes_json(const JsonView& object) {
   Json json = Json::object();
   Problems ignored;
-  for (const JsonView& member : object.children())
-    json[member.key()] = is_axis_range(member) ? *member : axis_values(member, ignored).json;
+  for (const JsonView& member : object.children()) {
+    const AxisContent axis = read_axis(member, ignored);
+    json[member.key()] = axis.range ? *member : axis.values.json;
+  }
   return json;
 }
 
@@ -144,35 +146,33 @@ void read_combinations(const std::shared_ptr<const Space>& space, const JsonView
                        CombinationReader& reader, Sweep& sweep, Problems& problems) {
   const std::vector<Combination> combinations = combinations_of(*space, root, problems);
   sweep.keys = space->keys();
-
+  const SweptValues swept(space->axes());
   std::map<const ExcludeRule*, std::string> reasons;
   for (const ExcludeRule& rule : space->exclude()) reasons[&rule] = exclusion_reason(rule);
   std::vector<Params> params;
+  std::set<std::string> known;  // keys that a run has; an axis whose conditions never hold is in none
   sweep.runs.reserve(combinations.size());
   params.reserve(combinations.size());
   for (const Combination& combination : combinations) {
+    Params values = swept.of(combination, space->has_repeats());
     if (combination.excluded != nullptr) {
-      sweep.excluded.push_back(
-          {reader.params_of(combination, space->has_repeats()), reasons.at(combination.excluded)});
+      sweep.excluded.push_back({std::move(values), reasons.at(combination.excluded)});
       continue;
     }
     if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
-    RunConfig config = reader.read(combination, problems);
-    config.index = sweep.runs.size();
-    params.push_back(reader.params_of(combination, space->has_repeats()));
-    sweep.runs.push_back(std::move(config));
+    sweep.runs.push_back(reader.read(combination, problems));
+    sweep.runs.back().index = params.size();
+    for (const auto& [key, value] : values) known.insert(key);
+    params.push_back(std::move(values));
   }
   if (combinations.empty() && !is_command_file(root)) reader.read({}, problems);
   problems.throw_if_any();
-
-  name_values(combinations, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
-  std::map<std::string, ParamValue> examples;
-  for (const Params& of_run : params) add_examples(of_run, examples);
-  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
-    sweep.runs[i].name = names[i];
-    sweep.runs[i].params = std::move(params[i]);
-    sweep.runs[i].not_swept = values_in_force(space->grids(), sweep.runs[i], examples);
+  for (RunConfig& run : sweep.runs) {
+    run.name = names[run.index];
+    run.params = std::move(params[run.index]);
+    run.not_swept = swept.in_force(run);
+    std::erase_if(run.not_swept, [&known](const auto& param) { return !known.contains(param.first); });
   }
 }
 

@@ -8,26 +8,34 @@
 
 #include "core/base/text.h"
 #include "runmanager/config/run_name.h"
-#include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 
+namespace {
+
+// The axes, of ranges with the lowest value, which tells the type of the others.
+std::shared_ptr<std::vector<Axis>> with_examples(std::vector<Axis> axes) {
+  for (Axis& axis : axes)
+    if (axis.range) axis.values.json.push_back(Space::value_at(axis, axis.range->low));
+  return std::make_shared<std::vector<Axis>>(std::move(axes));
+}
+
+std::vector<const Axis*> pointers_to(const std::vector<Axis>& axes) {
+  std::vector<const Axis*> pointers;
+  for (const Axis& axis : axes) pointers.push_back(&axis);
+  return pointers;
+}
+
+}  // namespace
+
 TrialReader::TrialReader(const SearchSpace& space, const JsonView& rule_base, JsonDocument tree,
                          std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
     : space_(std::make_shared<const Space>(space, rule_base)),
-      axes_(std::make_shared<std::vector<Axis>>(space.grids.at(0).axes)),
+      axes_(with_examples(space.grids.at(0).axes)),
       reader_(std::make_shared<CombinationReader>(std::move(tree), std::move(plain), std::move(files),
-                                                  std::move(context), axes_)) {
-  for (Axis& axis : *axes_) {
-    // The first value tells the type of the others.
-    if (axis.range) axis.values.json.push_back(Space::value_at(axis, axis.range->low));
-    for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
-      choice_combinations_.push_back({.values = {{&axis, i}}});
-      choices_.push_back({.params = reader_->params_of(choice_combinations_.back(), false), .reason = ""});
-    }
-  }
-}
+                                                  std::move(context), axes_)),
+      swept_(pointers_to(*axes_)) {}
 
 void TrialReader::check_ranges(Problems& problems) const {
   for (const Axis& axis : *axes_) {
@@ -64,14 +72,9 @@ RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
   Problems problems;
   RunConfig config = reader_->read(combination, problems);
   problems.throw_if_any();
-  std::vector<Params> params = {reader_->params_of(combination, false)};
-  std::vector<ExcludedRun> choices = choices_;
-  name_values(choice_combinations_, params, choices);
   config.index = index;
-  config.params = std::move(params[0]);
-  std::map<std::string, ParamValue> examples;
-  for (const ExcludedRun& choice : choices) add_examples(choice.params, examples);
-  config.not_swept = values_in_force(space_->grids(), config, examples);
+  config.params = swept_.of(combination, false);
+  config.not_swept = swept_.in_force(config);
   config.name = run_name(config.params);
   if (trials_.try_emplace(lower_case(config.name), index).first->second != index)
     config.name += fmt::format("~{}", index + 1);

@@ -11,6 +11,7 @@
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/combination_reader.h"
 #include "runmanager/sweepfile/space.h"
+#include "runmanager/sweepfile/swept_values.h"
 
 namespace sweep {
 
@@ -40,9 +41,7 @@ class TrialReader {
   std::shared_ptr<const Space> space_;
   std::shared_ptr<std::vector<Axis>> axes_;  // ranges with the values that were drawn
   std::shared_ptr<CombinationReader> reader_;
-  // A run for each value of a list, and for one of each range, by which names and types are chosen.
-  std::vector<ExcludedRun> choices_;
-  std::vector<Combination> choice_combinations_;
+  SweptValues swept_;
   std::map<std::string, std::size_t> trials_;  // by their names in lower case
 };
 

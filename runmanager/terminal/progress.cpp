@@ -195,11 +195,6 @@ void Progress::keep_runs(std::size_t count) {
   if (count > 0) show_kept(count);
 }
 
-void Progress::add_runs(std::size_t count, double work) {
-  state_.runs += count;
-  state_.work += work;
-}
-
 void Progress::pass_time() { show_change(clock_()); }
 
 const LiveSweep& Progress::state() {

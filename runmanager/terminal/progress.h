@@ -43,9 +43,6 @@ class Progress {
   void judge_by(const Goals& goals) { goals_ = goals; }
   /// Takes a run that an earlier start has trained into the choice of the best one.
   void consider(const RunRecord& run);
-  /// The sweep turns out to have `count` more runs. `work`: what they, and runs that go on further than was
-  /// known, add to the work of the constructor.
-  void add_runs(std::size_t count, double work);
   /// Shows that time has passed. To be called several times a second, whether or not anything happens.
   void pass_time();
 

@@ -359,17 +359,4 @@ std::string formatted_results(const std::vector<RunRecord>& all, const std::vect
   return formatted_table(table_of(runs, keys, format == TableFormat::kCsv, options), format, options.unicode);
 }
 
-std::vector<std::string> metric_columns() {
-  std::vector<std::string> names;
-  for (const Metric* metric : shown_metrics({}, {})) names.emplace_back(metric->key);
-  return names;
-}
-
-std::vector<std::string> other_columns(const std::vector<std::string>& keys) {
-  std::vector<std::string> names = keys;
-  if (keys.empty()) names.emplace_back("run");
-  names.insert(names.end(), {"status", "epochs"});
-  return names;
-}
-
 }  // namespace sweep

@@ -36,8 +36,4 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
 std::string formatted_results(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                               TableFormat format, const TableOptions& options = {});
 
-/// The keys of columns that do not depend on the runs: of metrics, or of everything else.
-std::vector<std::string> metric_columns();
-std::vector<std::string> other_columns(const std::vector<std::string>& keys);
-
 }  // namespace sweep

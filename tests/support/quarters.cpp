@@ -3,28 +3,20 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <initializer_list>
 
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
 #include "tests/support/event_files.h"
+#include "tests/support/idx_files.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string idx_header(std::initializer_list<std::uint32_t> extents) {
-  std::string header = {0, 0, 8, static_cast<char>(extents.size())};
-  for (const std::uint32_t extent : extents) {
-    for (int shift = 24; shift >= 0; shift -= 8) header += static_cast<char>(extent >> shift);
-  }
-  return header;
-}
-
 // Images of 8x8 pixels whose class is the bright one of their four quarters.
 void write_part(const fs::path& directory, const std::string& part, std::uint32_t count) {
-  std::string images = idx_header({count, 8, 8}), labels = idx_header({count});
+  std::string images, labels;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t label = (i * 7 + i / 4) % 4;
     labels += static_cast<char>(label);
@@ -36,8 +28,8 @@ void write_part(const fs::path& directory, const std::string& part, std::uint32_
     }
   }
   fs::create_directories(directory);
-  tbwriter::spill(directory / (part + "-images-idx3-ubyte"), images);
-  tbwriter::spill(directory / (part + "-labels-idx1-ubyte"), labels);
+  tbwriter::spill(directory / (part + "-images-idx3-ubyte"), test::idx({count, 8, 8}, images));
+  tbwriter::spill(directory / (part + "-labels-idx1-ubyte"), test::idx({count}, labels));
 }
 
 }  // namespace

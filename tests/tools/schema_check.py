@@ -49,6 +49,7 @@ for file in sorted(sweeps.glob("*.json")):
 
 accepted = [
     good,
+    changed(dataset={"path": "/usr/share/datasets/fashion-mnist"}),
     changed(params={"lr": [0.1], "momentum": {"linspace": [0, 0.9, 3]}, "network.layers.out.bias": [True, False]}),
     changed(optimizer={"name": "adam", "betas": [0.5, 0.9]}, device="cpu", log={"images": 0}),
     changed(optimizer={"momentum": 0.5}, name="a b.c", repeats=2),

@@ -96,9 +96,9 @@ struct Offers {
 // The keys below a key of sweep files, or at the top for "".
 std::vector<Setting> parts_of(const std::string& key) {
   const std::optional<Setting> setting = key.empty() ? std::nullopt : setting_at(key_path(key));
-  const bool has_table = setting && setting->format && setting->format->settings != nullptr;
+  const bool has_table = setting && setting->settings != nullptr;
   const std::span<const Setting> table = key.empty() ? file_settings()
-                                         : has_table ? setting->format->settings()
+                                         : has_table ? setting->settings()
                                                      : std::span<const Setting>();
   std::vector<Setting> parts(table.begin(), table.end());
   for (const NamedType& type : setting ? named_types(*setting) : std::span<const NamedType>()) {

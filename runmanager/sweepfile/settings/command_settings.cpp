@@ -1,7 +1,9 @@
 // The tables of the keys of a sweep file that runs a person's own program.
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "runmanager/config/command_spec.h"
+#include "runmanager/sweepfile/metric_pattern.h"
 #include "runmanager/sweepfile/settings/setting_rows.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -14,6 +16,57 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxGpus = 1000;
+
+bool has_no_nul(const std::string& text) { return text.find('\0') == std::string::npos; }
+constexpr TextRule kText = {"a text", has_no_nul, kAnyText};
+constexpr const char* kWords = "a list of words, such as [\"python3\", \"train.py\", \"{flags}\"]";
+
+Setting texts(std::string name, std::string allowed, std::string help) {
+  return list(std::move(name), std::move(allowed), text("", kText, ""), {.minimum = 1}, std::move(help));
+}
+
+Json complete_command(const Setting&, const Given& given) {
+  static const Setting words = texts("", kWords, "");
+  const JsonView& node = given.value;
+  const bool is_text = node->is_string(), is_shell = *given.object.find("shell") == true;
+  if (is_text && !is_shell)
+    given.problems.add(node,
+                       "got one text, want a list of words, such as [\"python3\", \"train.py\"]; or "
+                       "\"shell\": true");
+  else if (is_shell && !is_text && node->size() > 1)
+    given.problems.add_value(node, "one text, as \"shell\" is true");
+  if (is_text) return Json::array({*node});
+  Json list = complete_plain(words, given);
+  if (!list.empty() && list[0] == "") given.problems.add_value(node, "a program as the first word");
+  return list;
+}
+
+bool check_pattern(const JsonView& node, Problems& problems) {
+  try {
+    if (node->is_string())
+      MetricPattern(node.text());
+    else
+      problems.add_value(node, "a regular expression, whose first group is the value");
+    return node->is_string();
+  } catch (const ConfigError& error) {
+    problems.add_value(node, error.what());
+    return false;
+  }
+}
+
+Setting pattern() {
+  Setting row = custom("", {{"type", "string"}}, "");
+  row.check = check_pattern;
+  return row;
+}
+
+// The seconds of the run alone stand for an object.
+Setting timeout_row() {
+  Setting row = object("timeout", timeout_settings, "when a program is ended");
+  row.short_key = "run";
+  row.allowed = "a number of seconds, or an object with any of: run, silence, grace";
+  return row;
+}
 
 }  // namespace
 
@@ -37,7 +90,7 @@ std::span<const Setting> command_stop_settings() {
   static const std::vector<Setting> settings = [] {
     std::vector<Setting> rows(stop_settings().begin(), stop_settings().end());
     Setting& metric = *std::ranges::find(rows, "metric", &Setting::name);
-    metric = path("metric", metric.help);
+    metric = metric_name("metric", metric.help);
     metric.default_value = "loss";
     std::erase_if(rows, [](const Setting& row) { return row.name == "restore_best"; });
     return rows;
@@ -47,29 +100,26 @@ std::span<const Setting> command_stop_settings() {
 
 std::span<const Setting> command_settings() {
   static const std::vector<Setting> settings = [] {
-    const Json text = {{"type", "string"}}, texts = list_of(text, 1);
+    const Json text = {{"type", "string"}};
     std::vector<Setting> rows = {
-        custom("command",
+        custom("command", {{"anyOf", Json::array({list_of(text, 1), text})}},
                "the program and its arguments, a list; {lr} is the value of a parameter, {flags} all as "
                "--lr=0.1, "
                "{overrides} all as lr=0.1, {params} a JSON file with them, {run_dir} the run's directory, "
                "{seed} "
-               "its seed",
-               false, {.allowed = "a list of words", .schema = {{"anyOf", Json::array({texts, text})}}}),
+               "its seed")
+            .completed_by(complete_command),
         boolean("shell", false, "whether the command is one text for /bin/sh; values are quoted"),
         path("cwd",
              "where it runs: a directory, relative to this file; run: the run's own; default: that of "
              "this file"),
-        custom("inputs",
-               "files that it reads, * and ? allowed: a run is another one if their content changes", false,
-               {.allowed = "a list of paths", .schema = texts}),
-        custom("metrics",
-               "metric and regular expression, whose first group is a value of it in a line of the output; a "
-               "group (?<step>...) is its step",
-               false,
-               {.allowed = "an object of metrics and regular expressions",
-                .schema = {{"type", "object"}, {"additionalProperties", text}}}),
-        path("objective", "the metric that runs are judged by"),
+        texts("inputs", "a list of paths",
+              "files that it reads, * and ? allowed: a run is another one if their content changes"),
+        map("metrics", "an object of metrics and regular expressions: {\"loss\": \"loss=([0-9.]+)\"}",
+            pattern(), {},
+            "metric and regular expression, whose first group is a value of it in a line of the output; a "
+            "group (?<step>...) is its step"),
+        metric_name("objective", "the metric that runs are judged by"),
         choice("mode", {"min", "max"}, std::nullopt, "of objective: which of its values is the best"),
         choice("flags", {"dashes", "underscores"}, "dashes",
                "how {flags} writes batch_size: --batch-size or "
@@ -80,16 +130,17 @@ std::span<const Setting> command_settings() {
         integer("gpus", 0, kMaxGpus, 0,
                 "GPUs that each run has for itself, by CUDA_VISIBLE_DEVICES; 0: it sees all"),
         integer("runs_per_gpu", 1, kMaxGpus, 1, "runs that may share a GPU"),
-        custom("timeout", "when a program is ended", false,
-               {.schema = definition("timeout"), .has_parts = true, .settings = timeout_settings}),
+        timeout_row(),
     };
-    for (Setting& row : rows) row.sweepable = false;
     for (const Setting& row : file_settings()) {
       if (!row.sweepable) rows.push_back(row);  // name, repeats, params, search, …
     }
-    Setting stop = *find_setting(file_settings(), "stop");
-    stop.sweepable = false;
-    rows.push_back(std::move(stop));
+    rows.push_back(*find_setting(file_settings(), "stop"));
+    for (Setting& row : rows) {
+      row.sweepable = false;
+      if (row.name == "search") row.settings = command_search_settings;
+      if (row.name == "stop") row.settings = command_stop_settings;
+    }
     return rows;
   }();
   return settings;

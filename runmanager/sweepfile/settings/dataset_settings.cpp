@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json augment_schema() {
+Json change_schema() {
   Json choices = Json::array();
   for (const AugmentType& type : augment_types()) {
     const std::string name(type.name);
@@ -38,9 +38,7 @@ Json augment_schema() {
     object["required"] = {name};
     choices.push_back(std::move(object));
   }
-  Json list = list_of({{"anyOf", std::move(choices)}});
-  list["maxItems"] = 16;
-  return list;
+  return {{"anyOf", std::move(choices)}};
 }
 
 std::vector<std::string> data_format_names() {
@@ -120,10 +118,10 @@ Json complete_normalize(const Setting&, const Given& given) {
   return json;
 }
 
-constexpr std::int64_t kMaxAugmentPixels = 8192;
-
 // "horizontal_flip", or {"random_crop": {"padding": 4}}; null if it is wrong.
-Json complete_change(const JsonView& node, Problems& problems) {
+Json complete_change(const Setting&, const Given& given) {
+  const JsonView& node = given.value;
+  Problems& problems = given.problems;
   std::vector<std::string> names, forms;
   for (const AugmentType& type : augment_types()) {
     names.emplace_back(type.name);
@@ -151,52 +149,54 @@ Json complete_change(const JsonView& node, Problems& problems) {
                        fmt::format("{{\"{}\": {{\"{}\": N}}}}", name, type->argument));
     return nullptr;
   }
-  if (!amount->is_number_integer() || amount.number() < 1 || amount.number() > kMaxAugmentPixels) {
-    problems.add_value(amount, fmt::format("an integer from 1 to {}", kMaxAugmentPixels));
+  if (!amount->is_number_integer() || amount.number() < 1 || amount.number() > kMaxImageExtent) {
+    problems.add_value(amount, fmt::format("an integer from 1 to {}", kMaxImageExtent));
     return nullptr;
   }
   return {{name, {{std::string(type->argument), *amount}}}};
 }
 
-Json complete_augment(const Setting&, const Given& given) {
-  if (!given.value) return nullptr;
-  const JsonView& list = given.value;
-  if (!list->is_array()) {
-    given.problems.add_value(list, R"(a list such as [{"random_crop": {"padding": 4}}, "horizontal_flip"])");
+// No changes are the same as no key.
+Json complete_augment(const Setting& row, const Given& given) {
+  if (given.value->is_array() && given.value->size() > kMaxAugmentSteps) {
+    given.problems.add(given.value,
+                       fmt::format("got {} changes, want at most {}", given.value->size(), kMaxAugmentSteps));
     return nullptr;
   }
-  Json changes = Json::array();
-  for (const JsonView& node : list.children()) changes.push_back(complete_change(node, given.problems));
-  if (list->size() > kMaxAugmentSteps)
-    given.problems.add(list, fmt::format("got {} changes, want at most {}", list->size(), kMaxAugmentSteps));
+  const Json changes = complete_plain(row, given);
   return changes.empty() ? Json() : changes;
 }
 
+Setting columns(std::string name, const TextRule& rule, std::string help) {
+  const Setting column = text("", rule, "");
+  return or_alone(list(std::move(name), "the name of a column, or a list of such names", column,
+                       {.minimum = 1}, std::move(help)),
+                  column);
+}
+
+constexpr TextRule kColumnName = {"the name of a column or an array",
+                                  [](const std::string& text) { return !text.empty(); }, kNotEmpty};
+// "" means a first column without a name.
+constexpr TextRule kAnyColumnName = {kColumnName.allowed, [](const std::string&) { return true; }, kAnyText};
+
 }  // namespace
 
-Json complete_dataset(const Setting&, const Given& given) {
-  const JsonView node = given.value;
-  if (!node) {
+Json complete_dataset(const Setting& row, const Given& given) {
+  if (!given.value) {
     given.problems.add(given.object,
                        fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
     return nullptr;
   }
-  if (!node->is_string() && !node->is_object()) {
-    given.problems.add_value(node, listed(dataset_names()) + ", or an object");
-    return nullptr;
-  }
-  // A name alone is the short form of an object.
-  const JsonDocument named(Json{{"name", *node}}, node.place().whole());
-  Json json =
-      complete_object(node->is_string() ? named : node, dataset_settings(), given.context, given.problems);
+  Json json = complete_plain(row, given);
   if (json.contains("label") && json.contains("target"))
-    given.problems.add(node.find("target"), "samples have either a \"label\" or a \"target\", not both");
+    given.problems.add(given.value.find("target"),
+                       "samples have either a \"label\" or a \"target\", not both");
   return json;
 }
 
 std::span<const Setting> dataset_settings() {
   static const std::vector<Setting> settings = {
-      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's", true)
+      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's")
           .completed_by(complete_name)
           .compared_apart(),
       path("path", "folder, file or pattern of files, relative to this file").compared_apart(),
@@ -217,8 +217,10 @@ std::span<const Setting> dataset_settings() {
       extents("resize",
               "[height, width] that images of a folder are brought to; default: they have one size"),
       boolean("grayscale", false, "images of a folder become one channel instead of three").unless_default(),
-      column("label", "the column of a table, or the array, with the classes; default: by its name"),
-      columns("target", "the columns, or the array, of numbers to be predicted instead of classes"),
+      text("label", kColumnName,
+           "the column of a table, or the array, with the classes; default: by its name"),
+      columns("target", kColumnName,
+              "the columns, or the array, of numbers to be predicted instead of classes"),
       choice("missing", {"error", "mean"}, "error",
              "values that are missing in a table or NaN in an array: the file is refused, or they become the "
              "mean "
@@ -243,25 +245,24 @@ std::span<const Setting> dataset_settings() {
              "where arrays of N×A×B×C have their channels; auto: by the shape, if it says so")
           .unless_default(),
       columns(
-          "categorical",
+          "categorical", kColumnName,
           "columns of numbers that are names, such as postcodes; or the label's, if a class is called None"),
-      ignored_columns("ignore",
-                      "columns to leave out; \"\": a first one without a name, as pandas writes it"),
+      columns("ignore", kAnyColumnName,
+              "columns to leave out; \"\": a first one without a name, as pandas writes it"),
       choice("placement", {placement_names().begin(), placement_names().end()},
              placement_name(Placement::kAuto),
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "
              "and copy; auto: its own if they fit. The same on the CPU")
           .of_times(),
-      custom("normalize",
+      object("normalize", normalize_settings,
              "mean and std per channel, or per feature of a table: x = (v - mean) / std, where v is byte / "
              "255 or "
-             "a float; train: those of the training samples, as tables have it by default; none: x = v",
-             true, {.settings = normalize_settings})
+             "a float; train: those of the training samples, as tables have it by default; none: x = v")
           .completed_by(complete_normalize),
-      custom("augment",
-             "random changes of the training images, new ones in each epoch: random_crop, horizontal_flip, "
-             "cutout",
-             true, {.allowed = "a list of changes", .schema = augment_schema()})
+      list("augment", R"(a list such as [{"random_crop": {"padding": 4}}, "horizontal_flip"])",
+           custom("", change_schema(), "").completed_by(complete_change), {.maximum = kMaxAugmentSteps},
+           "random changes of the training images, new ones in each epoch: random_crop, horizontal_flip, "
+           "cutout")
           .completed_by(complete_augment),
   };
   return settings;

@@ -87,6 +87,21 @@ Json complete_precision(const Setting&, const Given& given) {
   return nullptr;
 }
 
+Setting dataset_row() {
+  Setting row = object("dataset", dataset_settings, "what to train on: a name, or an object");
+  row.short_key = "name";
+  row.allowed = listed(dataset_names()) + ", or an object";
+  return std::move(row).completed_by(complete_dataset);
+}
+
+Setting network_row() {
+  Setting row = custom(
+      "network", {{"anyOf", Json::array({{{"type", "string"}, {"minLength", 1}}, definition("network")})}},
+      "a network file, relative to this one, or an object with layers");
+  row.has_parts = true;
+  return std::move(row).completed_by(complete_network);
+}
+
 // Without the key no run is ended early.
 Json complete_stop(const Setting& row, const Given& given) {
   return given.value ? complete_plain(row, given) : Json();
@@ -96,19 +111,10 @@ Json complete_stop(const Setting& row, const Given& given) {
 
 std::span<const Setting> file_settings() {
   static const std::vector<Setting> settings = {
-      directory_name("name", "directory of the sweep below the log directory; default: the file's name",
-                     false),
-      custom("dataset", "what to train on: a name, or an object", true,
-             {.schema = definition("dataset"),
-              .has_parts = true,
-              .short_form = true,
-              .settings = dataset_settings})
-          .completed_by(complete_dataset),
-      custom("network", "a network file, relative to this one, or an object with layers", true,
-             {.schema = {{"anyOf",
-                          Json::array({Json{{"type", "string"}, {"minLength", 1}}, definition("network")})}},
-              .has_parts = true})
-          .completed_by(complete_network),
+      directory_name("name", "directory of the sweep below the log directory; default: the file's name")
+          .not_swept(),
+      dataset_row(),
+      network_row(),
       named("optimizer", optimizer_types, OptimizerSpec{}.type,
             "a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_optimizer),
@@ -127,7 +133,8 @@ std::span<const Setting> file_settings() {
       integer("seed", 0, kMaxExactInteger, 0,
               "start of all random numbers: initial weights and sample order"),
       integer("repeats", 1, kMaxCount, 1,
-              "trainings of each combination, each with random numbers of its own", false),
+              "trainings of each combination, each with random numbers of its own")
+          .not_swept(),
       number("lr", 0.01, true, "learning rate"),
       integer("batch_size", 1, kMaxCount, 100,
               "samples per optimizer step; the last batch of an epoch may be shorter; left out: 100, or all "
@@ -145,40 +152,36 @@ std::span<const Setting> file_settings() {
           "deterministic", true,
           "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "
           "other last bits each time. Nothing on the CPU"),
-      custom("parallel", "none, or how several devices train one network", true,
-             {.schema = {{"anyOf", Json::array({Json{{"const", "none"}}, definition("parallel")})}},
-              .has_parts = true,
-              .settings = parallel_settings})
+      object("parallel", parallel_settings, "none, or how several devices train one network")
           .of_times()
           .completed_by(complete_parallel),
       integer(
           "accumulate", 1, kMaxCount, 1,
           "parts that each batch is trained in, one after another, to take less memory; the optimizer takes "
           "one step with their mean"),
-      custom("stop", "when a run ends before its last epoch: early stopping", true,
-             {.schema = definition("stop"), .has_parts = true, .settings = stop_settings})
+      object("stop", stop_settings, "when a run ends before its last epoch: early stopping")
           .completed_by(complete_stop),
       choice("checkpoint", {kKeepLast, kKeepBest}, kKeepLast,
              "best: the weights of the best epoch are kept, too, in best.safetensors; by the metric of stop, "
              "else by the loss")
           .of_times(),
       path("init", "safetensors file of weights to start from, relative to this file").compared_apart(),
-      custom("log", "what is logged besides the scalars", true,
-             {.schema = definition("log"), .has_parts = true, .settings = log_settings})
-          .of_times(),
-      custom("params", "the axes: key, and the list of values to try", false, {.schema = definition("axes")}),
-      custom("search", "which of the points are trained, how long, and when the sweep has found enough",
-             false, {.schema = definition("search"), .has_parts = true, .settings = search_settings}),
-      custom("slurm", "what the sweep asks of a cluster, for --launcher slurm", false,
-             {.schema = definition("slurm"), .has_parts = true, .settings = slurm_settings}),
-      custom("zip", "lists of keys of axes that advance together", false,
-             {.schema = list_of(list_of({{"type", "string"}}, 2))}),
-      custom("exclude", "combinations to leave out", false, {.schema = list_of(definition("conditions"))}),
-      custom("when", "axes that only exist where other keys have certain values", false,
-             {.schema = {{"type", "object"}, {"additionalProperties", definition("conditions")}}}),
-      custom("grids", "several sets of axes, each combined with params; all their runs together", false,
-             {.schema = list_of(definition("axes"), 1)}),
-      custom("$schema", "for editors; ignored", false, {}),
+      object("log", log_settings, "what is logged besides the scalars").of_times(),
+      custom("params", definition("axes"), "the axes: key, and the list of values to try").not_swept(),
+      object("search", search_settings,
+             "which of the points are trained, how long, and when the sweep has found enough")
+          .not_swept(),
+      object("slurm", slurm_settings, "what the sweep asks of a cluster, for --launcher slurm").not_swept(),
+      custom("zip", list_of(list_of({{"type", "string"}}, 2)), "lists of keys of axes that advance together")
+          .not_swept(),
+      custom("exclude", list_of(definition("conditions")), "combinations to leave out").not_swept(),
+      custom("when", {{"type", "object"}, {"additionalProperties", definition("conditions")}},
+             "axes that only exist where other keys have certain values")
+          .not_swept(),
+      custom("grids", list_of(definition("axes"), 1),
+             "several sets of axes, each combined with params; all their runs together")
+          .not_swept(),
+      custom("$schema", {}, "for editors; ignored").not_swept(),
   };
   return settings;
 }

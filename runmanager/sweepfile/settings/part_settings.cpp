@@ -41,40 +41,21 @@ Json complete_mode(const Setting& row, const Given& given) {
   return modes;
 }
 
-// Checks each element of a list by `item`.
-bool check_items(const JsonView& node, const Setting& item, Problems& problems) {
-  bool is_good = true;
-  for (const JsonView& element : node.children()) is_good = check_value(element, item, problems) && is_good;
-  return is_good;
-}
-
-bool check_modes(const JsonView& node, Problems& problems) {
-  static const Setting mode = choice("mode", {"min", "max"}, std::nullopt, "");
-  return node->is_array() ? check_items(node, mode, problems) : check_value(node, mode, problems);
-}
-
-// A metric, or a list of different ones.
-template <bool kIsOfProgram>
-bool check_metrics(const JsonView& node, Problems& problems) {
-  static const Setting any = path("metric", ""),
-                       one = kIsOfProgram ? any : choice("metric", watchable_tags(), std::nullopt, ""),
-                       item = kIsOfProgram ? any : choice("metric", goal_tags(), std::nullopt, "");
-  if (!node->is_array()) return check_value(node, one, problems);
-  if (!check_items(node, item, problems)) return false;
+Json complete_metrics(const Setting& row, const Given& given) {
+  const Json names = complete_plain(row, given);
+  if (!names.is_array()) return names;
   std::set<const Metric*> metrics;
-  for (const JsonView& name : node.children()) metrics.insert(&metric_called(name.text()));
-  const bool is_good = metrics.size() == node->size() && node->size() > 1 && node->size() <= kMaxGoals;
-  if (!is_good) problems.add_value(node, "one metric, or a list of two to four different ones");
-  return is_good;
+  for (const Json& name : names) metrics.insert(&metric_called(name.get<std::string>()));
+  if (metrics.size() == names.size()) return names;
+  given.problems.add_value(given.value, row.allowed);
+  return default_of(row);
 }
 
-Setting with_list(Setting row, const Json& one, const Json& item, bool (*check)(const JsonView&, Problems&)) {
-  row.format = SettingFormat{};
-  Json list = list_of(item, 2);
-  list["maxItems"] = kMaxGoals;
-  row.format->schema = {{"anyOf", Json::array({one, list})}};
-  row.format->check = check;
-  return row;
+// One value, or one for each of several goals.
+Setting of_goals(std::string name, std::string allowed, Setting alone, Setting item, std::string help) {
+  return or_alone(list(std::move(name), std::move(allowed), std::move(item),
+                       {.minimum = 2, .maximum = kMaxGoals}, std::move(help)),
+                  std::move(alone), false);
 }
 
 // "cpu:1" of a stage; "auto" says nothing there.
@@ -87,41 +68,34 @@ bool is_stage_device(const std::string& text) {
   }
 }
 
-Json complete_model(const Setting&, const Given& given) {
-  if (!given.value) return nullptr;
-  const JsonView& node = given.value;
-  Problems& problems = given.problems;
-  if (!node->is_object() || node->empty()) {
-    problems.add_value(node,
-                       "an object of layers and devices, such as {\"conv*\": \"cpu:0\", \"fc*\": \"cpu:1\"}");
-    return nullptr;
-  }
-  Json model = Json::object();
-  for (const JsonView& member : node.children()) {
-    if (!member->is_string() || !is_stage_device(member.text())) {
-      problems.add_value(member, "cpu, cuda, cuda:N or cpu:N (N is a device number from 0)");
-      continue;
-    }
-    const Device device = parse_device(member.text());
-    model[member.key()] = device.name();
+constexpr TextRule kStageDevice = {"cpu, cuda, cuda:N or cpu:N (N is a device number from 0)",
+                                   is_stage_device, "^(cpu|cuda)(:[0-9]+)?$"};
+
+Json complete_model(const Setting& row, const Given& given) {
+  Json model = complete_plain(row, given);
+  for (auto& [layers, name] : model.items()) {
+    const Device device = parse_device(name.get<std::string>());
+    name = device.name();
     const std::string first = model.front();
     if (parse_device(first).type != device.type)
-      problems.add(member, fmt::format("got {}, but {} is on {}, want devices of one kind", device.name(),
-                                       model.begin().key(), first));
+      given.problems.add(given.value.find(layers),
+                         fmt::format("got {}, but {} is on {}, want devices of one kind", device.name(),
+                                     model.begin().key(), first));
   }
   return model;
 }
 
-Json complete_stages(const Setting&, const Given& given) {
-  if (!given.value) return nullptr;
-  const JsonView& node = given.value;
-  const auto is_name = [](const JsonView& e) { return e->is_string() && !e.text().empty(); };
-  const bool is_count = node->is_number_integer() && node.number() >= 1 && node.number() <= kMaxReplicas;
-  const bool are_names = node->is_array() && !node->empty() && std::ranges::all_of(node.children(), is_name);
-  if (is_count || are_names) return *node;
-  given.problems.add_value(node,
-                           fmt::format("an integer >= 1 and <= {}, or a list of layer names", kMaxReplicas));
-  return nullptr;
+constexpr TextRule kLayer = {"the name of a layer", [](const std::string& text) { return !text.empty(); },
+                             kNotEmpty};
+
+Setting stages_row() {
+  Setting count = integer("", 1, kMaxReplicas, 1, "");
+  count.allowed = fmt::format("an integer >= 1 and <= {}, or a list of layer names", kMaxReplicas);
+  return or_alone(
+      list("stages", count.allowed, text("", kLayer, ""), {.minimum = 1},
+           "how many, of about the same work; or the layers that the second and later ones begin with; "
+           "default: the devices of model"),
+      count, false);
 }
 
 Json complete_pipeline(const Setting& row, const Given& given) {
@@ -135,12 +109,6 @@ Json complete_pipeline(const Setting& row, const Given& given) {
     given.problems.add(node, "\"stages\" is missing, want how many, or the layers they begin with");
   }
   return complete_plain(row, given);
-}
-
-bool check_list(const JsonView& node, Problems& problems) {
-  if (node->is_array()) return true;
-  problems.add_value(node, "a list");
-  return false;
 }
 
 Json learned_result() {
@@ -182,15 +150,17 @@ std::span<const Setting> stop_settings() {
 namespace {
 
 std::vector<Setting> search_rows(bool is_of_program) {
-  const Json any = {{"type", "string"}, {"minLength", 1}}, mode = {{"enum", {"min", "max"}}};
+  const Setting any = metric_name("metric", ""), mode = choice("mode", {"min", "max"}, std::nullopt, "");
+  const auto one_of = [&any, is_of_program](std::vector<std::string> tags) {
+    return is_of_program ? any : choice("metric", std::move(tags), std::nullopt, "");
+  };
   Setting metric =
-      is_of_program
-          ? with_list(path("metric", "what is best, at the last report of a trial; a list: several goals"),
-                      any, any, check_metrics<true>)
-          : with_list(choice("metric", watchable_tags(), std::nullopt,
-                             "what is best, at the last epoch of a trial; at its best epoch where that is "
-                             "kept; a list: several goals"),
-                      {{"enum", watchable_tags()}}, {{"enum", goal_tags()}}, check_metrics<false>);
+      of_goals("metric", "one metric, or a list of two to four different ones", one_of(watchable_tags()),
+               one_of(goal_tags()),
+               is_of_program ? "what is best, at the last report of a trial; a list: several goals"
+                             : "what is best, at the last epoch of a trial; at its best epoch where that is "
+                               "kept; a list: several goals")
+          .completed_by(complete_metrics);
   metric.default_value = is_of_program ? "loss" : "Loss/validation";
   return {
       choice(
@@ -202,10 +172,9 @@ std::vector<Setting> search_rows(bool is_of_program) {
               "how many points are drawn; 0: every combination, of hyperband one round of its brackets; of a "
               "population its members"),
       std::move(metric),
-      with_list(choice("mode", {"min", "max"}, std::nullopt,
-                       "whether the smallest or the largest value is the best; default: max for accuracies, "
-                       "Number Correct and R2"),
-                mode, mode, check_modes)
+      of_goals("mode", "min or max, or a list of these, one for each metric", mode, mode,
+               "whether the smallest or the largest value is the best; default: max for accuracies, "
+               "Number Correct and R2")
           .completed_by(complete_mode),
       integer("seed", 0, kMaxExactInteger, 0, "start of the random numbers of the search"),
       choice("sampler", {"random", "tpe"}, std::nullopt,
@@ -223,17 +192,12 @@ std::vector<Setting> search_rows(bool is_of_program) {
       any_number("target", "once a trial has this value of the metric, no other is begun"),
       number("seconds", std::nullopt, true,
              "no other trial is begun once the trials have taken so long, the sum of their times"),
-      custom("points", "what is tried first: values of axes; others are drawn", false,
-             {.allowed = "a list of objects with values of axes",
-              .schema = list_of({{"type", "object"}, {"minProperties", 1}}),
-              .check = check_list}),
-      custom("learn_from",
-             "of tpe: directories of sweeps whose completed runs count as trials, or results as objects",
-             false,
-             {.allowed = "a list of directories of sweeps",
-              .schema = list_of(
-                  {{"anyOf", Json::array({Json{{"type", "string"}, {"minLength", 1}}, learned_result()})}}),
-              .check = check_list}),
+      list("points", "a list", custom("", {{"type", "object"}, {"minProperties", 1}}, ""), {},
+           "what is tried first: values of axes; others are drawn"),
+      list("learn_from", "a list",
+           custom("", {{"anyOf", Json::array({{{"type", "string"}, {"minLength", 1}}, learned_result()})}},
+                  ""),
+           {}, "of tpe: directories of sweeps whose completed runs count as trials, or results as objects"),
   };
 }
 
@@ -271,34 +235,21 @@ std::span<const Setting> log_settings() {
 std::span<const Setting> parallel_settings() {
   static const std::vector<Setting> settings = {
       integer("data", 1, kMaxReplicas, 1, "devices, or sets of them, that share each batch").unless_default(),
-      custom(
-          "model",
+      map("model", "an object of layers and devices, such as {\"conv*\": \"cpu:0\", \"fc*\": \"cpu:1\"}",
+          text("", kStageDevice, ""), {.minimum = 1},
           "layers and the device that computes them: names or patterns such as \"conv*\", the first that "
-          "fits counts; other layers are where the one before them is",
-          true,
-          {.allowed = "an object of layers and devices",
-           .schema = {{"type", "object"},
-                      {"minProperties", 1},
-                      {"additionalProperties", {{"type", "string"}, {"pattern", "^(cpu|cuda)(:[0-9]+)?$"}}}},
-           .has_parts = true})
+          "fits counts; other layers are where the one before them is")
           .completed_by(complete_model),
-      custom("pipeline", "layers in a row are a stage, and stages work on different parts of a batch", true,
-             {.schema = definition("pipeline"), .has_parts = true, .settings = pipeline_settings})
+      object("pipeline", pipeline_settings,
+             "layers in a row are a stage, and stages work on different parts of a batch")
           .completed_by(complete_pipeline),
   };
   return settings;
 }
 
 std::span<const Setting> pipeline_settings() {
-  const Json names = list_of({{"type", "string"}, {"minLength", 1}}, 1);
   static const std::vector<Setting> settings = {
-      custom("stages",
-             "how many, of about the same work; or the layers that the second and later ones begin with; "
-             "default: the devices of model",
-             true,
-             {.allowed = "an integer >= 1, or a list of layer names",
-              .schema = {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 1}}, names})}}})
-          .completed_by(complete_stages),
+      stages_row(),
       integer("micro_batches", 1, kMaxCount, PipelineOptions().micro_batches, "parts of a batch"),
       choice(
           "schedule", {pipeline_schedule_names().begin(), pipeline_schedule_names().end()},

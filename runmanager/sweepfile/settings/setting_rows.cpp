@@ -16,14 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Not as a nested initializer: where memory runs out in the middle of one, GCC 12 destroys the parts that it
-// has twice.
-Setting setting(ArgumentType type, std::optional<SettingFormat> format = std::nullopt,
-                bool sweepable = true) {
+Setting setting(ArgumentType type, SettingShape shape = SettingShape::kSimple) {
   Setting result;
   static_cast<ArgumentType&>(result) = std::move(type);
-  result.format = std::move(format);
-  result.sweepable = sweepable;
+  result.shape = shape;
   return result;
 }
 
@@ -77,43 +73,6 @@ bool check_directory_name(const JsonView& node, Problems& problems) {
   return error.empty();
 }
 
-constexpr const char *kColumn = "the name of a column or an array",
-                     *kColumns = "the name of a column, or a list of such names";
-
-template <bool kMayBeEmpty = false>
-bool check_column(const JsonView& node, Problems& problems) {
-  const bool good = node->is_string() && (kMayBeEmpty || !node.text().empty());
-  if (!good) problems.add_value(node, kColumn);
-  return good;
-}
-
-template <bool kMayBeEmpty>
-bool check_columns(const JsonView& node, Problems& problems) {
-  if (!node->is_array()) return check_column<kMayBeEmpty>(node, problems);
-  if (node->empty()) problems.add_value(node, kColumns);
-  bool good = !node->empty();
-  for (const JsonView& name : node.children()) good = check_column<kMayBeEmpty>(name, problems) && good;
-  return good;
-}
-
-// One name becomes a list of one.
-template <bool kMayBeEmpty>
-Json complete_columns(const Setting&, const Given& given) {
-  if (!given.value || !check_columns<kMayBeEmpty>(given.value, given.problems)) return nullptr;
-  return given.value->is_string() ? Json::array({given.value.text()}) : *given.value;
-}
-
-template <bool kMayBeEmpty>
-Setting columns_row(std::string name, std::string help) {
-  Json text = {{"type", "string"}};
-  if (!kMayBeEmpty) text["minLength"] = 1;
-  return setting({.name = std::move(name), .help = std::move(help)},
-                 SettingFormat{.allowed = kColumns,
-                               .schema = {{"anyOf", Json::array({text, list_of(text, 1)})}},
-                               .check = check_columns<kMayBeEmpty>})
-      .completed_by(complete_columns<kMayBeEmpty>);
-}
-
 constexpr const char* kDevices = "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";
 
 bool check_device_name(const JsonView& node, Problems& problems) {
@@ -151,15 +110,13 @@ Json complete_image_count(const Setting& row, const Given& given) {
 
 }  // namespace
 
-Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
-                bool sweepable) {
+Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help) {
   return setting({.name = std::move(name),
                   .kind = ArgumentKind::kInteger,
                   .default_value = value,
                   .minimum = minimum,
                   .maximum = maximum,
-                  .help = std::move(help)},
-                 std::nullopt, sweepable);
+                  .help = std::move(help)});
 }
 
 Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help) {
@@ -198,6 +155,12 @@ Setting path(std::string name, std::string help) {
   return setting({.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)});
 }
 
+Setting metric_name(std::string name, std::string help) {
+  Setting row = path(std::move(name), std::move(help));
+  row.allowed = "the name of a metric";
+  return row;
+}
+
 Setting channels(std::string name, double minimum, bool positive) {
   return setting({.name = std::move(name),
                   .kind = ArgumentKind::kNumberList,
@@ -222,65 +185,98 @@ Setting extents(std::string name, std::string help) {
                   .help = std::move(help)});
 }
 
-Setting directory_name(std::string name, std::string help, bool sweepable) {
+Setting directory_name(std::string name, std::string help) {
   constexpr const char* kUnseen =  // of printable()
       R"(\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff)";
-  const std::string pattern = fmt::format(R"(^(?!.*\.mean$)[^{0}. \-/\\:*?"<>|][^{0}/\\:*?"<>|]*$)", kUnseen);
-  const Json schema = {
-      {"type", "string"}, {"minLength", 1}, {"maxLength", kMaxNameLength}, {"pattern", pattern}};
-  return setting(
-      {.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
-      SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},
-      sweepable);
+  Setting row =
+      custom(std::move(name),
+             {{"type", "string"},
+              {"minLength", 1},
+              {"maxLength", kMaxNameLength},
+              {"pattern", fmt::format(R"(^(?!.*\.mean$)[^{0}. \-/\\:*?"<>|][^{0}/\\:*?"<>|]*$)", kUnseen)}},
+             std::move(help));
+  row.kind = ArgumentKind::kPath;
+  row.allowed = "a directory name";
+  row.check = check_directory_name;
+  return row;
 }
 
-Setting column(std::string name, std::string help) {
-  return setting(
-      {.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
-      SettingFormat{
-          .allowed = kColumn, .schema = {{"type", "string"}, {"minLength", 1}}, .check = check_column<>});
-}
-
-Setting columns(std::string name, std::string help) {
-  return columns_row<false>(std::move(name), std::move(help));
-}
-
-Setting ignored_columns(std::string name, std::string help) {
-  return columns_row<true>(std::move(name), std::move(help));
+Setting text(std::string name, const TextRule& rule, std::string help) {
+  Setting row = setting({.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
+                        SettingShape::kText);
+  row.allowed = rule.allowed;
+  row.rule = &rule;
+  return row;
 }
 
 Setting device(std::string name, std::string value, std::string help) {
-  const Json schema = {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}};
-  return setting({.name = std::move(name), .default_value = std::move(value), .help = std::move(help)},
-                 SettingFormat{.allowed = kDevices, .schema = schema, .check = check_device_name});
+  Setting row = custom(std::move(name), {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}},
+                       std::move(help));
+  row.default_value = std::move(value);
+  row.allowed = kDevices;
+  row.check = check_device_name;
+  return row;
 }
 
 Setting image_count(std::string name, std::int64_t value, std::string help) {
-  const Json count = {{"type", "integer"}, {"minimum", 0}, {"maximum", kMaxLoggedImages}};
-  return setting({.name = std::move(name),
-                  .kind = ArgumentKind::kInteger,
-                  .default_value = value,
-                  .help = std::move(help)},
-                 SettingFormat{.allowed = "",
-                               .schema = {{"anyOf", Json::array({count, Json{{"type", "boolean"}}})}},
-                               .check = check_image_count})
-      .completed_by(complete_image_count);
+  Setting row =
+      custom(std::move(name),
+             {{"anyOf", Json::array({{{"type", "integer"}, {"minimum", 0}, {"maximum", kMaxLoggedImages}},
+                                     {{"type", "boolean"}}})}},
+             std::move(help));
+  row.kind = ArgumentKind::kInteger;
+  row.default_value = value;
+  row.check = check_image_count;
+  row.complete = complete_image_count;
+  return row;
+}
+
+Setting list(std::string name, std::string allowed, Setting item, Counts counts, std::string help) {
+  Setting row = setting({.name = std::move(name), .help = std::move(help)}, SettingShape::kList);
+  row.allowed = std::move(allowed);
+  row.elements = std::make_shared<Elements>();
+  row.elements->item = std::move(item);
+  row.elements->counts = counts;
+  return row;
+}
+
+Setting map(std::string name, std::string allowed, Setting item, Counts counts, std::string help) {
+  Setting row = list(std::move(name), std::move(allowed), std::move(item), counts, std::move(help));
+  row.shape = SettingShape::kMap;
+  return row;
+}
+
+Setting or_alone(Setting list, Setting alone, bool is_wrapped) {
+  list.elements->alone = std::move(alone);
+  list.elements->is_wrapped = is_wrapped;
+  return list;
 }
 
 Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
 
-Setting custom(std::string name, std::string help, bool sweepable, SettingFormat format) {
-  return setting({.name = std::move(name), .help = std::move(help)}, std::move(format), sweepable);
+Setting object(const std::string& name, std::span<const Setting> (*settings)(), std::string help) {
+  Setting row = setting({.name = name, .help = std::move(help)}, SettingShape::kObject);
+  row.schema = definition(name);
+  row.settings = settings;
+  row.has_parts = true;
+  return row;
 }
 
 Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
               std::string help) {
-  return custom(name, std::move(help), true,
-                {.schema = definition(name),
-                 .has_parts = true,
-                 .short_form = true,
-                 .types = types,
-                 .default_type = std::move(default_type)});
+  Setting row = setting({.name = name, .help = std::move(help)}, SettingShape::kNamed);
+  row.schema = definition(name);
+  row.types = types;
+  row.default_type = std::move(default_type);
+  row.short_key = "name";
+  row.has_parts = true;
+  return row;
+}
+
+Setting custom(std::string name, Json schema, std::string help) {
+  Setting row = setting({.name = std::move(name), .help = std::move(help)}, SettingShape::kOwn);
+  row.schema = std::move(schema);
+  return row;
 }
 
 Json list_of(Json items, std::size_t minimum) {

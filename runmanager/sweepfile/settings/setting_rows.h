@@ -18,8 +18,7 @@ inline constexpr double kMaxImageExtent = 8192;  // pixels
 inline constexpr double kMaxCount = 1e9;         // Catches typing errors in epochs, repeats or samples.
 
 /// A key with an integer in [minimum, maximum].
-Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
-                bool sweepable = true);
+Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help);
 /// A key with a number >= 0, or > 0 if it is `positive`. Without `value` it has no default.
 Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help);
 /// A key with any number, and no default.
@@ -29,24 +28,31 @@ Setting boolean(std::string name, bool value, std::string help);
 Setting choice(std::string name, std::vector<std::string> choices, std::optional<std::string> value,
                std::string help);
 Setting path(std::string name, std::string help);
+/// A metric of a person's own program.
+Setting metric_name(std::string name, std::string help);
 /// Numbers per channel, each >= `minimum`, or > it if they are `positive`.
 Setting channels(std::string name, double minimum, bool positive);
 Setting count_or_fraction(std::string name, std::string help);
 /// Height and width of an image, in pixels.
 Setting extents(std::string name, std::string help);
-Setting directory_name(std::string name, std::string help, bool sweepable);
-/// The name of a column, or names of columns, of a table.
-Setting column(std::string name, std::string help);
-Setting columns(std::string name, std::string help);
-/// The same, where "" means a first column without a name.
-Setting ignored_columns(std::string name, std::string help);
+Setting directory_name(std::string name, std::string help);
+/// A text that follows `rule`, which has to live as long as the program.
+Setting text(std::string name, const TextRule& rule, std::string help);
 Setting device(std::string name, std::string value, std::string help);
 Setting image_count(std::string name, std::int64_t value, std::string help);
-/// An object or list with a reader of its own.
-Setting custom(std::string name, std::string help, bool sweepable, SettingFormat format);
-/// A type by its name, or an object with that name and the type's arguments.
+/// A list, or an object of keys of any name. `allowed`: for messages about what is neither, or of another
+/// length. `item` needs no name.
+Setting list(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
+Setting map(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
+/// The list, or in its place a value alone, which becomes a list of one if it `is_wrapped`.
+Setting or_alone(Setting list, Setting alone, bool is_wrapped = true);
+/// Keys of another table. Its schema is called `name`.
+Setting object(const std::string& name, std::span<const Setting> (*settings)(), std::string help);
+/// A type by its name, or an object with that name and the type's arguments. Its schema is called `name`.
 Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
               std::string help);
+/// What code of its own reads. `schema` as Setting has it.
+Setting custom(std::string name, nlohmann::ordered_json schema, std::string help);
 
 /// The schema of a list of `items`, at least `minimum` of them.
 nlohmann::ordered_json list_of(nlohmann::ordered_json items, std::size_t minimum = 0);

@@ -16,6 +16,11 @@ Json json_of(const ArgumentValue& value) {
   return std::visit([](const auto& v) { return Json(v); }, value);
 }
 
+bool is_list_kind(ArgumentKind kind) {
+  return kind == ArgumentKind::kIntegerPair || kind == ArgumentKind::kNumberPair ||
+         kind == ArgumentKind::kNumberList;
+}
+
 // The value: two integers in brackets as a pair, other numbers in brackets as a list. Nothing for null,
 // objects, and lists of anything but numbers.
 std::optional<ArgumentValue> argument_value(const Json& json) {
@@ -30,32 +35,71 @@ std::optional<ArgumentValue> argument_value(const Json& json) {
   return json.get<std::vector<double>>();
 }
 
-// `value` is the node's, or nullptr where it has no ArgumentValue.
-void add_refused(const JsonView& node, const ArgumentValue* value, const ArgumentType& type, bool sweepable,
-                 Problems& problems) {
-  std::string allowed = allowed_text(type, value);
-  const bool takes_list = type.kind == ArgumentKind::kIntegerPair || type.kind == ArgumentKind::kNumberPair ||
-                          type.kind == ArgumentKind::kNumberList;
+// `allowed`: what messages say instead of what the type does; may be empty.
+std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentType& type, bool sweepable,
+                                         Problems& problems, std::string allowed = "") {
+  const std::optional<ArgumentValue> value = argument_value(*node);
+  std::optional<ArgumentValue> result = value ? checked_value(type, *value) : std::nullopt;
+  if (result) return result;
+  if (allowed.empty()) allowed = allowed_text(type, value ? &*value : nullptr);
   if (type.kind == ArgumentKind::kChoice) {
-    const std::string nearest = node->is_string() ? nearest_name(node.text(), type.choices) : "";
-    return problems.add_value(node, allowed, nearest);
+    problems.add_value(node, allowed, node->is_string() ? nearest_name(node.text(), type.choices) : "");
+    return result;
   }
-  if (node->is_array() && !takes_list && sweepable)
+  if (node->is_array() && !is_list_kind(type.kind) && sweepable)
     allowed += "; a list of values to try stands in \"params\"";
   if (type.kind == ArgumentKind::kBoolean && node->is_string()) {
     const std::string literals[] = {"true", "false"};
-    return problems.add(node, fmt::format("got {}, want {} without quotes{}", describe(node), allowed,
-                                          suggestion(node.text(), literals)));
+    problems.add(node, fmt::format("got {}, want {} without quotes{}", describe(node), allowed,
+                                   suggestion(node.text(), literals)));
+  } else {
+    problems.add_value(node, allowed);
   }
-  problems.add_value(node, allowed);
+  return result;
 }
 
-std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentType& type, bool sweepable,
-                                         Problems& problems) {
-  const std::optional<ArgumentValue> value = argument_value(*node);
-  std::optional<ArgumentValue> result = value ? checked_value(type, *value) : std::nullopt;
-  if (!result) add_refused(node, value ? &*value : nullptr, type, sweepable, problems);
-  return result;
+// A list or an object, element by element; null if anything is wrong.
+Json complete_elements(const Setting& row, const Given& given) {
+  const Elements& elements = *row.elements;
+  const JsonView& node = given.value;
+  const bool is_map = row.shape == SettingShape::kMap;
+  const auto complete = [&](const Setting& item, const JsonView& element) {
+    return complete_value(item, {element, node, given.before, given.context, given.problems});
+  };
+  if (elements.alone && !node->is_array()) {
+    Json value = complete(*elements.alone, node);
+    return elements.is_wrapped && !value.is_null() ? Json::array({std::move(value)}) : value;
+  }
+  if ((is_map ? !node->is_object() : !node->is_array()) || node->size() < elements.counts.minimum ||
+      node->size() > elements.counts.maximum) {
+    given.problems.add_value(node, allowed_text(row));
+    return nullptr;
+  }
+  bool is_good = true;
+  Json all = is_map ? Json::object() : Json::array();
+  for (const JsonView& element : node.children()) {
+    Json value = complete(elements.item, element);
+    is_good &= !value.is_null();
+    if (is_map)
+      all[element.key()] = std::move(value);
+    else
+      all.push_back(std::move(value));
+  }
+  return is_good ? all : Json();
+}
+
+// Keys of another table, or what stands for an object with one of them.
+Json complete_keys(const Setting& row, const Given& given) {
+  const JsonView& node = given.value;
+  if (row.short_key.empty() || !node || node->is_object())
+    return complete_object(node, row.settings(), given.context, given.problems);
+  const Setting& key = *find_setting(row.settings(), row.short_key);
+  if (key.kind == ArgumentKind::kPath ? !node->is_string() : !node->is_number()) {
+    given.problems.add_value(node, row.allowed);
+    return nullptr;
+  }
+  const JsonDocument object(Json{{row.short_key, *node}}, node.place().whole());
+  return complete_object(object, row.settings(), given.context, given.problems);
 }
 
 }  // namespace
@@ -81,36 +125,45 @@ std::vector<std::string> type_names(std::span<const NamedType> types) {
 }
 
 bool takes_list(const Setting& setting) {
-  if (!setting.format) {
-    return setting.kind == ArgumentKind::kIntegerPair || setting.kind == ArgumentKind::kNumberPair ||
-           setting.kind == ArgumentKind::kNumberList;
-  }
-  const auto is_list = [](const nlohmann::ordered_json& schema) {
-    return schema.value("type", "") == "array";
-  };
-  const nlohmann::ordered_json& schema = setting.format->schema;
-  if (!schema.is_object()) return false;
-  const auto forms = schema.find("anyOf");
-  return is_list(schema) || (forms != schema.end() && std::any_of(forms->begin(), forms->end(), is_list));
+  return is_list_kind(setting.kind) || setting.shape == SettingShape::kList;
 }
 
 std::span<const NamedType> named_types(const Setting& setting) {
-  return setting.format && setting.format->types != nullptr ? setting.format->types()
-                                                            : std::span<const NamedType>();
+  return setting.types != nullptr ? setting.types() : std::span<const NamedType>();
+}
+
+Json default_of(const ArgumentType& setting) {
+  return setting.default_value ? json_of(*setting.default_value) : Json();
 }
 
 std::string allowed_text(const Setting& setting) {
-  if (setting.format && !setting.format->allowed.empty()) return setting.format->allowed;
-  return allowed_text(static_cast<const ArgumentType&>(setting));
+  return setting.allowed.empty() ? allowed_text(static_cast<const ArgumentType&>(setting)) : setting.allowed;
 }
 
 bool check_value(const JsonView& node, const Setting& setting, Problems& problems) {
-  if (!setting.format) return read_simple(node, setting, setting.sweepable, problems).has_value();
-  if (setting.format->check != nullptr) return setting.format->check(node, problems);
-  const std::span<const NamedType> types = named_types(setting);
-  if (types.empty() || !node->is_string()) return true;  // complete_value() checks it.
-  const ArgumentType name{.name = setting.name, .kind = ArgumentKind::kChoice, .choices = type_names(types)};
-  return read_simple(node, name, setting.sweepable, problems).has_value();
+  const auto refuse = [&](std::string_view allowed) {
+    problems.add_value(node, allowed);
+    return false;
+  };
+  switch (setting.shape) {
+    case SettingShape::kSimple:
+      return read_simple(node, setting, setting.sweepable, problems, setting.allowed).has_value();
+    case SettingShape::kText:
+      return (node->is_string() && setting.rule->is_good(node.text())) || refuse(setting.rule->allowed);
+    case SettingShape::kList:
+    case SettingShape::kMap:
+      return !complete_elements(setting, {node, {}, {}, {}, problems}).is_null();
+    case SettingShape::kNamed: {
+      const ArgumentType name{
+          .name = setting.name, .kind = ArgumentKind::kChoice, .choices = type_names(setting.types())};
+      return !node->is_string() || read_simple(node, name, setting.sweepable, problems);
+    }
+    case SettingShape::kOwn:
+      return setting.check == nullptr || setting.check(node, problems);
+    case SettingShape::kObject:
+      break;
+  }
+  return true;  // complete_value() checks objects.
 }
 
 void check_keys(const JsonView& object, std::span<const Setting> settings, Problems& problems) {
@@ -123,25 +176,25 @@ void check_keys(const JsonView& object, std::span<const Setting> settings, Probl
 
 Json complete_value(const Setting& setting, const Given& given) {
   Json value = (setting.complete != nullptr ? setting.complete : complete_plain)(setting, given);
-  const bool is_default = setting.default_value && value == json_of(*setting.default_value);
+  const bool is_default = setting.default_value && value == default_of(setting);
   return setting.recorded == Recorded::kUnlessDefault && is_default ? Json() : value;
 }
 
 Json complete_plain(const Setting& setting, const Given& given) {
-  const SettingFormat* format = setting.format ? &*setting.format : nullptr;
-  Json default_value = setting.default_value ? json_of(*setting.default_value) : Json();
-  if (format != nullptr && format->types != nullptr) {
-    static const std::string reserved_keys[] = {"name"};
-    return complete_named(given.value, format->types(), format->default_type, reserved_keys, given.problems);
+  static const std::string reserved_keys[] = {"name"};
+  if (setting.shape == SettingShape::kNamed)
+    return complete_named(given.value, setting.types(), setting.default_type, reserved_keys, given.problems);
+  if (setting.shape == SettingShape::kObject) return complete_keys(setting, given);
+  if (!given.value) return default_of(setting);
+  if (setting.elements) {
+    Json all = complete_elements(setting, given);
+    return all.is_null() ? default_of(setting) : all;
   }
-  if (format != nullptr && format->settings != nullptr)
-    return complete_object(given.value, format->settings(), given.context, given.problems);
-  if (!given.value) return default_value;
-  if (format == nullptr) {
-    const auto value = read_simple(given.value, setting, setting.sweepable, given.problems);
-    return value ? json_of(*value) : default_value;
+  if (setting.shape == SettingShape::kSimple) {
+    const auto value = read_simple(given.value, setting, setting.sweepable, given.problems, setting.allowed);
+    return value ? json_of(*value) : default_of(setting);
   }
-  return check_value(given.value, setting, given.problems) ? *given.value : default_value;
+  return check_value(given.value, setting, given.problems) ? *given.value : default_of(setting);
 }
 
 Json complete_object(const JsonView& object, std::span<const Setting> settings, const ReadContext& context,

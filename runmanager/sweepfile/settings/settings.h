@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -38,22 +40,28 @@ struct Given {
   Problems& problems;
 };
 
-/// The form of a value that an ArgumentType does not describe: text with rules of its own, an object or a
-/// list.
-struct SettingFormat {
-  std::string allowed{};            // for messages: "a directory name"; empty: as ArgumentType says
-  nlohmann::ordered_json schema{};  // of the value, without help and default; null: anything
-  /// Checks a value, adds a problem if it is bad, and returns whether it is good. nullptr: what
-  /// completes it does.
-  bool (*check)(const JsonView& node, Problems& problems) = nullptr;
-  bool has_parts = false;   // dotted keys such as "log.images" reach into the object
-  bool short_form = false;  // a string stands for an object with that "name"
-  /// Keys of the object; nullptr: they are not those of a table.
-  std::span<const Setting> (*settings)() = nullptr;
-  /// Types whose name the string, or the object's "name", is, with their arguments beside it; nullptr: none.
-  std::span<const NamedType> (*types)() = nullptr;
-  std::string default_type{};  // of `types`: what is used where no name is given
+/// What kind of value a key has.
+enum class SettingShape {
+  kSimple,  // what ArgumentType says
+  kText,    // a text that follows a TextRule
+  kObject,  // keys of another table
+  kNamed,   // a type by its name, or an object with that name and the type's arguments
+  kList,    // values that follow one row
+  kMap,     // the same, by keys of any name
+  kOwn,     // what the row's `check` or `complete` says
 };
+
+/// Patterns of texts: any, or one with a character at least.
+inline constexpr const char *kAnyText = "", *kNotEmpty = ".";
+
+/// A rule for texts, which may read like numbers.
+struct TextRule {
+  const char* allowed;  // for messages
+  bool (*is_good)(const std::string& text);
+  const char* pattern;  // for the schema, as far as one goes
+};
+
+struct Elements;
 
 /// When a run's complete settings have a key.
 enum class Recorded {
@@ -68,13 +76,24 @@ enum class Changes {
   kApart     // what it names is compared instead: a device, epochs, the content of files
 };
 
-/// One key. Without a format its value is simple, and the ArgumentType describes it like an argument of a
-/// layer. With a format, `kind` only says what the value is closest to.
+/// One key. Checks, defaults, the schema, help and completion follow from its row; setting_rows.h makes them.
+/// Of a key that is not simple, `kind` only says what the value is closest to.
 struct Setting : ArgumentType {
-  std::optional<SettingFormat> format{};
-  bool sweepable = true;  // may be an axis
+  SettingShape shape = SettingShape::kSimple;
+  std::string allowed{};            // for messages: "a directory name"; empty: as ArgumentType says
+  const TextRule* rule = nullptr;   // of kText
+  nlohmann::ordered_json schema{};  // of kOwn and kObject, without help and default; null: anything
+  std::span<const Setting> (*settings)() = nullptr;  // of kObject
+  std::string short_key{};  // of kObject and kNamed: a value alone stands for an object with this key
+  std::span<const NamedType> (*types)() = nullptr;  // of kNamed
+  std::string default_type{};                       // of `types`: what is used where no name is given
+  std::shared_ptr<Elements> elements{};             // of kList and kMap
+  bool has_parts = false;                           // dotted keys such as "log.images" reach into the object
+  bool sweepable = true;                            // may be an axis
   Recorded recorded = Recorded::kAlways;
   Changes changes = Changes::kNumbers;
+  /// Of kOwn: adds a problem if the value is bad, and returns whether it is good. nullptr: `complete` does.
+  bool (*check)(const JsonView& node, Problems& problems) = nullptr;
   /// Checks what is given and returns it complete, in its one spelling; null: the key is not recorded.
   /// nullptr: complete_plain(), which does what the rest of the row says.
   using Complete = nlohmann::ordered_json (*)(const Setting& row, const Given& given);
@@ -97,6 +116,23 @@ struct Setting : ArgumentType {
     complete = function;
     return std::move(*this);
   }
+  Setting not_swept() && {
+    sweepable = false;
+    return std::move(*this);
+  }
+};
+
+/// How many values a list or a map has.
+struct Counts {
+  std::size_t minimum = 0, maximum = std::numeric_limits<std::size_t>::max();
+};
+
+/// The values of a list or a map.
+struct Elements {
+  Setting item;
+  Counts counts;
+  std::optional<Setting> alone{};  // a value that may stand in place of the list
+  bool is_wrapped = false;         // the value alone becomes a list of one
 };
 
 /// Keys of the sweep file itself, in the order in which people write them.
@@ -148,6 +184,8 @@ bool takes_list(const Setting& setting);
 
 /// Types that the setting's value names, as "optimizer" does; empty for other settings.
 std::span<const NamedType> named_types(const Setting& setting);
+/// The value where nothing is given; null if there is no default.
+nlohmann::ordered_json default_of(const ArgumentType& setting);
 
 /// Returns what the value may be, for messages: "an integer >= 1".
 std::string allowed_text(const Setting& setting);

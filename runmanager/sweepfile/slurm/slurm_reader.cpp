@@ -23,22 +23,17 @@ constexpr int kSecondsPerMinute = 60;
 // late.
 constexpr int kSlackSeconds = 30;
 
-// What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", and over them those of its
-// object `key`. GPUs are for runs on CUDA, where it does not say so itself.
-SlurmTasks tasks_of(const JsonView& slurm, const std::string& key, Problems& problems) {
-  JsonDocument asked(Json::object(), slurm.place());
-  const auto ask = [&asked](const JsonView& member) {
-    asked.set(asked.json[member.key()], {member.key()}, member);
-  };
-  for (const JsonView& member : slurm.children()) {
-    const bool is_shared = find_setting(slurm_task_settings(), member.key()) != nullptr;
-    if (is_shared && !(key == "cpu" && member.key() == "gres")) ask(member);
+// What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", `complete`, and over them
+// those of its object `key`. GPUs are for runs on CUDA, where it does not say so itself.
+SlurmTasks tasks_of(const JsonView& slurm, const Json& complete, const std::string& key) {
+  Json tasks = Json::object();
+  for (const Setting& row : slurm_task_settings()) {
+    const bool is_own = static_cast<bool>(slurm.find(key).find(row.name));
+    const Json& asked = is_own ? complete.at(key) : complete;
+    const bool is_left_out = !is_own && key == "cpu" && row.name == "gres";
+    if (!is_left_out && asked.contains(row.name)) tasks[row.name] = asked.at(row.name);
   }
-  if (const JsonView own = slurm.find(key); own->is_object()) {
-    for (const JsonView& member : own.children()) ask(member);
-  }
-  const Json json = complete_object(asked, slurm_task_settings(), {}, problems);
-  return json.get<SlurmTasks>();
+  return tasks.get<SlurmTasks>();
 }
 
 // The task has to be warned before its end, and to have some time before the warning.
@@ -66,7 +61,7 @@ SlurmSpec read_slurm(const JsonView& root, Problems& problems) {
   spec.report = json.at("report");
   spec.program = json.value("program", "");
   for (const auto& [key, tasks] : {std::pair("cpu", &spec.cpu), std::pair("cuda", &spec.cuda)}) {
-    *tasks = tasks_of(node, key, problems);
+    *tasks = tasks_of(node, json, key);
     const JsonView own = node.find(key);
     check_time(own.find("time") ? own : node, tasks->time, spec.warning_seconds, problems);
   }

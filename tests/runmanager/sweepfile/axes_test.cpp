@@ -225,6 +225,13 @@ TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
   EXPECT_EQ(sgd.name, "optimizer=sgd,momentum=0.9,nesterov=false");
 }
 
+TEST(Axes, AnAxisWhoseConditionNeverHoldsIsOfNoRun) {
+  const Sweep sweep = SweepFolder().load(SweepFolder::with(
+      R"("params": {"seed": [1, 2], "momentum": [0.5]}, "when": {"momentum": {"optimizer": "adam"}})"));
+  EXPECT_THAT(names_of(sweep), ElementsAre("seed=1", "seed=2"));
+  EXPECT_TRUE(sweep.runs[0].not_swept.empty());
+}
+
 TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(

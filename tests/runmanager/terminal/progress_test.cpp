@@ -102,16 +102,6 @@ TEST(ProgressState, ARunThatPausesIsNotFinishedButItsWorkIsDone) {
   EXPECT_EQ(world.state().fraction(), 0.5);
 }
 
-TEST(ProgressState, GrowsWithTheSweep) {
-  World world;
-  world.begin(1, 2);
-  world.end(1, RunStatus::kCompleted);
-  EXPECT_EQ(world.state().fraction(), 0.5);
-  world.progress.add_runs(2, 400);
-  EXPECT_EQ(world.state().runs, 6u);
-  EXPECT_EQ(world.state().fraction(), 0.25);
-}
-
 TEST(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
   World world;
   RunRecord earlier;
