@@ -198,7 +198,7 @@ inline bool is_deterministic(std::string_view kernels) {
 }
 
 /// Compiles `network`, which is copied, for options.device. Throws DeviceError, with the
-/// reason, if the device cannot be used; ConfigError if its engine does not implement a layer.
+/// reason, if the device cannot be used; ConfigError if the network has nothing to train.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep
