@@ -29,14 +29,17 @@ Json complete_command(const Setting&, const Given& given) {
   static const Setting words = texts("", kWords, "");
   const JsonView& node = given.value;
   const bool is_text = node->is_string(), is_shell = *given.object.find("shell") == true;
-  if (is_text && !is_shell)
+  if (is_text && !is_shell) {
     given.problems.add(node,
                        "got one text, want a list of words, such as [\"python3\", \"train.py\"]; or "
                        "\"shell\": true");
-  else if (is_shell && !is_text && node->size() > 1)
+    return nullptr;
+  }
+  if (is_shell && !is_text && node->size() > 1) {
     given.problems.add_value(node, "one text, as \"shell\" is true");
-  if (is_text) return Json::array({*node});
-  Json list = complete_plain(words, given);
+    return nullptr;
+  }
+  Json list = is_text ? Json::array({*node}) : complete_plain(words, given);
   if (!list.empty() && list[0] == "") given.problems.add_value(node, "a program as the first word");
   return list;
 }
