@@ -98,7 +98,7 @@ struct RunPosition {
   /// charts go on as they began, so that no step is used twice.
   std::int64_t first_step = 1;
   /// The other events files of the run, all complete, without directory. Only where several processes share
-  /// the sweep (see attempt_files.h); else empty, and the files with earlier names are meant.
+  /// the sweep (see earlier_starts/attempts.cpp); else empty, and the files with earlier names are meant.
   std::vector<std::string> earlier_files = {};
   bool operator==(const RunPosition&) const = default;
 };
