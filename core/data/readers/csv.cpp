@@ -122,10 +122,16 @@ void Table::choose_targets(const std::string& file) {
     throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
                       quoted_name(targets_.front()));
   }
-  for (const char* name : {"label", "class"}) {
-    if (label_.empty() && targets_.empty() && has(header_, name)) label_ = name;
+  for (const std::string& name : options_.ignore) {
+    if (name.empty() || (name != label_ && !has(targets_, name))) continue;
+    throw ConfigError(file + ": column " + quoted_name(name) +
+                      " is to be predicted, and is listed under \"ignore\" as well");
   }
-  if (label_.empty() && targets_.empty() && has(header_, "target")) targets_ = {"target"};
+  const auto is_there = [&](const char* name) { return has(header_, name) && !has(options_.ignore, name); };
+  for (const char* name : {"label", "class"}) {
+    if (label_.empty() && targets_.empty() && is_there(name)) label_ = name;
+  }
+  if (label_.empty() && targets_.empty() && is_there("target")) targets_ = {"target"};
   if (label_.empty() && targets_.empty()) {
     throw DataError(file +
                     ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "

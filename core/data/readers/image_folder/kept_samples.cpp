@@ -102,7 +102,7 @@ void finish_kept_samples(TensorWriter& file, const std::string& key, const std::
                        {"skipped", paths_json(root, data.skipped, &SkippedFile::reason)}}
                       .dump();
   } catch (const nlohmann::json::exception&) {
-    throw IoError("a file's name is not UTF-8");
+    throw IoError(file.path().string() + ": a file's name is not UTF-8");
   }
   file.begin(kDescription, TensorType::kU8);
   file.append(std::as_bytes(std::span(description)));

@@ -31,6 +31,7 @@ class TensorWriter {
   /// Writes the header and sets the file's size. Call once, at last.
   void finish(const std::map<std::string, std::string>& metadata);
 
+  const std::filesystem::path& path() const { return path_; }
   /// Bytes before the first array.
   static constexpr std::size_t kHeaderRoom = 4096;
 

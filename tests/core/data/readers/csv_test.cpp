@@ -103,6 +103,8 @@ TEST(Csv, TakesNumbersAsCategoriesIfTold) {
 
 TEST(Csv, LeavesOutColumns) {
   EXPECT_THAT(parse("id,x,label\n1,2,a\n", {.ignore = {"id"}}).feature_names, ElementsAre("x"));
+  EXPECT_THAT(parse("class,x,label\nu,1,a\nv,2,b\n", {.ignore = {"label"}}).class_names,
+              ElementsAre("u", "v"));
   const Dataset pandas = parse(",x,label\n0,2,a\n1,3,a\n");
   EXPECT_THAT(pandas.feature_names, ElementsAre("x"));
   EXPECT_THAT(pandas.notes,

@@ -100,6 +100,9 @@ TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
   EXPECT_EQ(config_error({.label = "specis"}),
             "FILE: has no column \"specis\"; did you mean \"species\"? Columns: \"width\", \"species\"");
   EXPECT_THAT(config_error({.label = "species", .ignore = {"id"}}), HasSubstr("has no column \"id\""));
+  EXPECT_EQ(config_error({.targets = {"width"}, .ignore = {"width"}}),
+            "FILE: column \"width\" is to be predicted, and is listed under \"ignore\" as well");
+  EXPECT_THAT(config_error({.label = "species", .ignore = {"species"}}), HasSubstr("under \"ignore\""));
   EXPECT_THAT(config_error({.label = "species", .targets = {"width"}}),
               HasSubstr("either a label or targets"));
 }
