@@ -40,7 +40,8 @@ Json complete_command(const Setting&, const Given& given) {
     return nullptr;
   }
   Json list = is_text ? Json::array({*node}) : complete_plain(words, given);
-  if (!list.empty() && list[0] == "") given.problems.add_value(node, "a program as the first word");
+  if (!list.empty() && list[0].is_string() && list[0].get_ref<const std::string&>().empty())
+    given.problems.add_value(node, "a program as the first word");
   return list;
 }
 

@@ -42,7 +42,7 @@ Json complete_mode(const Setting& row, const Given& given) {
 }
 
 Json complete_metrics(const Setting& row, const Given& given) {
-  const Json names = complete_plain(row, given);
+  Json names = complete_plain(row, given);
   if (!names.is_array()) return names;
   std::set<const Metric*> metrics;
   for (const Json& name : names) metrics.insert(&metric_called(name.get<std::string>()));
