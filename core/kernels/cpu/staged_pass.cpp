@@ -96,8 +96,8 @@ void StagedPass::run(std::size_t phase, PipelinePasses passes, std::size_t block
   const std::size_t parts = std::min(parts_, own_blocks.size());
   if (parts == 0) return;
   const std::vector<Segment> segments = segments_of(phase);
-  std::vector<std::size_t> devices;
-  for (const Segment& segment : segments) devices.push_back(segment.device);
+  std::vector<std::size_t> devices(segments.size());
+  std::ranges::transform(segments, devices.begin(), &Segment::device);
   const auto order = pipeline_order(devices, parts, schedule_, passes);
   for (Progress& progress : progress_) {
     progress.forward.store(passes == PipelinePasses::kBackward ? static_cast<std::uint32_t>(parts) : 0);
