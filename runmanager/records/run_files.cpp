@@ -21,8 +21,9 @@ bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };
   return begins(kRunRecordFile) || begins(kCheckpointFile) || begins(kPreviousCheckpointFile) ||
-         begins(kBestFile) || begins(kStartFile) || begins(kProgressFile) || begins("sweep.json") ||
-         begins("results.csv") || begins("results.json") || name.starts_with(kEventsCopy);
+         begins(kBestFile) || begins(kStartFile) || begins(kProgressFile) || begins(kInputsFile) ||
+         begins(kSweepFile) || begins("results.csv") || begins("results.json") ||
+         name.starts_with(kEventsCopy);
 }
 
 [[noreturn]] void throw_unprepared(const std::filesystem::path& directory,

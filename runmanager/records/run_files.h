@@ -30,6 +30,8 @@ inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kSweepFile = "sweep.json";
 /// In the sweep's directory while it is trained, and after it was killed: how far it is, see live_json.h.
 inline constexpr const char* kProgressFile = ".progress.json";
+/// In a directory that several processes share: the digests of the data that the first of them has read.
+inline constexpr const char* kInputsFile = ".inputs.json";
 /// In the sweep's directory: results.csv and results.json, without the extension.
 inline constexpr const char* kResults = "results";
 /// Begins the names of copies of events files that are not complete yet; they end in ".tmp".

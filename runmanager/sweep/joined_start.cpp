@@ -46,7 +46,7 @@ std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunKin
 constexpr std::size_t kMaxFiles = 3;
 constexpr std::size_t kShownDigits = 12;  // of a digest
 
-fs::path inputs_path(const fs::path& directory) { return directory / ".inputs.json"; }
+fs::path inputs_path(const fs::path& directory) { return directory / kInputsFile; }
 
 // The first run of each data set and file of weights.
 std::vector<const RunConfig*> runs_with_own_inputs(const Sweep& sweep) {

@@ -29,6 +29,18 @@ TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   for (const std::string& name : others) EXPECT_EQ(slurp(directory / name), "mine") << name;
 }
 
+TEST(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
+  TemporaryDirectory directory;
+  for (const std::string name :
+       {"run.json", "sweep.json", "results.csv", ".progress.json", ".inputs.json", "start.safetensors"}) {
+    spill(directory / name, "whole");
+    spill(directory / (name + ".17-00000001-2.tmp"), "half");
+    remove_temporaries(directory.path());
+    EXPECT_EQ(slurp(directory / name), "whole");
+    EXPECT_FALSE(fs::exists(directory / (name + ".17-00000001-2.tmp"))) << name;
+  }
+}
+
 TEST(PrepareRunDirectory, RemovesALinkAndNotItsTarget) {
   TemporaryDirectory directory;
   spill(directory / "precious", "mine");
