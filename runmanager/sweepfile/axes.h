@@ -78,13 +78,13 @@ void each_axes(JsonDocument& root,
 struct AxisForm {
   std::string_view key;
   const char* numbers;                 // "first, last, step"
-  std::optional<DimensionKind> drawn;  // the numbers that a search draws; nothing: they stand for a list
+  std::optional<DimensionKind> drawn;  // the numbers that a search draws; nothing: they represent a list
 };
 std::span<const AxisForm> axis_forms();
 /// Whether `node` has one of these forms.
 bool has_axis_form(const JsonView& node);
 
-/// What the member of "params" stands for: the elements of a list, each with its place, computed numbers, or
+/// What the member of "params" represents: the elements of a list, each with its place, computed numbers, or
 /// a range. Adds a problem, and returns neither, if it is none of these. Computed numbers are rounded to 12
 /// digits: 0.3, not 0.30000000000000004.
 struct AxisContent {

@@ -1,4 +1,4 @@
-// What stands for the values of one axis: a list, numbers that are computed, or a range to draw from.
+// What represents the values of one axis: a list, numbers that are computed, or a range to draw from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ std::vector<double> computed_values(std::string_view form, double first, double 
   return values;
 }
 
-// The list of numbers that `list`, at the key of a form, stands for.
+// The list of numbers that `list`, at the key of a form, represents.
 JsonDocument computed_list(const JsonView& list, const AxisForm& form, Problems& problems) {
   JsonDocument computed(Json::array(), list.place().whole());
   const std::vector<double> numbers = numbers_of(list, form, problems);

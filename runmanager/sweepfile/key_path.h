@@ -1,5 +1,5 @@
 // Keys as people write them, "optimizer.momentum" or just "momentum", and the values of a sweep file that
-// they stand for.
+// they represent.
 #pragma once
 
 #include <optional>

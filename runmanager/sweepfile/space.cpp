@@ -58,7 +58,7 @@ class SeenCombinations {
   }
 
  private:
-  // Networks of axes have names that differ, so the name stands for all of the network.
+  // Networks of axes have names that differ, so the name represents all of the network.
   static std::string text_of(const AxisValue& value) {
     const JsonView name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : JsonView();
     return fmt::format("{}={}", joined(value.axis->path), (name ? *name : *value.value()).dump());

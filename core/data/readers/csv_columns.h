@@ -34,7 +34,7 @@ class TableColumn {
   /// Its name and, after finish(), what it became. Of a label: its classes.
   const FeatureColumn& feature() const { return feature_; }
 
-  /// Adds the field of the next row, which stands in `line` of `file`. Returns false, without adding it, for
+  /// Adds the field of the next row, which is in `line` of `file`. Returns false, without adding it, for
   /// a category that a known column does not have: see refusal(). Throws DataError for a missing value that
   /// is not allowed, for text and infinity in a column of numbers, and for more categories than make sense.
   bool add(std::string_view field, const std::string& file, std::size_t line);

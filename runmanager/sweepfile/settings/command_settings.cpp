@@ -64,7 +64,7 @@ Setting pattern() {
   return row;
 }
 
-// The seconds of the run alone stand for an object.
+// The seconds of the run alone represent an object.
 Setting timeout_row() {
   Setting row = object("timeout", timeout_settings, "when a program is ended");
   row.short_key = "run";

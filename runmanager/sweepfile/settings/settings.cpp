@@ -88,7 +88,7 @@ Json complete_elements(const Setting& row, const Given& given) {
   return is_good ? all : Json();
 }
 
-// Keys of another table, or what stands for an object with one of them.
+// Keys of another table, or what represents an object with one of them.
 Json complete_keys(const Setting& row, const Given& given) {
   const JsonView& node = given.value;
   if (row.short_key.empty() || !node || node->is_object())

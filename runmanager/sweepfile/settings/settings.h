@@ -84,7 +84,7 @@ struct Setting : ArgumentType {
   const TextRule* rule = nullptr;   // of kText
   nlohmann::ordered_json schema{};  // of kOwn and kObject, without help and default; null: anything
   std::span<const Setting> (*settings)() = nullptr;  // of kObject
-  std::string short_key{};  // of kObject and kNamed: a value alone stands for an object with this key
+  std::string short_key{};  // of kObject and kNamed: a value alone represents an object with this key
   std::span<const NamedType> (*types)() = nullptr;  // of kNamed
   std::string default_type{};                       // of `types`: what is used where no name is given
   std::shared_ptr<Elements> elements{};             // of kList and kMap
@@ -131,7 +131,7 @@ struct Counts {
 struct Elements {
   Setting item;
   Counts counts;
-  std::optional<Setting> alone{};  // a value that may stand in place of the list
+  std::optional<Setting> alone{};  // a value that may replace the list
   bool is_wrapped = false;         // the value alone becomes a list of one
 };
 

@@ -137,7 +137,7 @@ std::size_t image_count(const ImageFolder& folder) {
 
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
-                                       const std::function<void()>& beside) {
+                                       const std::function<void()>& meanwhile) {
   const std::size_t sample_bytes = (options.grayscale ? 1u : 3u) * std::size_t{size.height} * size.width;
   if (out.size() < entries.size() * sample_bytes) throw std::logic_error("no room for the decoded images");
   std::vector<DecodedFile> files(entries.size());
@@ -158,12 +158,12 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
       files[i].problem = without_path(error.what(), path);
     }
   };
-  // Call 0 is `beside`.
+  // Call 0 is `meanwhile`.
   parallel_for(entries.size() + 1, options.threads, [&](std::size_t i) {
     if (i > 0)
       decode(i - 1);
-    else if (beside)
-      beside();
+    else if (meanwhile)
+      meanwhile();
   });
   std::size_t count = 0;  // that have a place
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -22,13 +22,13 @@ struct DecodedFile {
   bool other_size = false;  // the problem is nothing but its size
 };
 
-/// Decodes `entries` to `out`, one behind the other, [channels, height, width] each, on options.threads
+/// Decodes `entries` to `out`, one after the other, [channels, height, width] each, on options.threads
 /// threads. A file of another size (only without options.resize) or that is damaged has a problem, and takes
-/// no place. Memory beside `out`: a file and a few rows for each thread. `beside`, unless empty, is called
-/// once by one of the threads.
+/// no place. Memory other than `out`: a file and a few rows for each thread. `meanwhile`, unless empty, is
+/// called once by one of the threads.
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
-                                       const std::function<void()>& beside);
+                                       const std::function<void()>& meanwhile);
 
 /// The shape of all samples: of options.resize, or of the first image that can be decoded. Throws DataError
 /// if there is none.

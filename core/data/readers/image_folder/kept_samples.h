@@ -15,7 +15,7 @@
 
 namespace sweep {
 
-/// Writes the rest of `data` behind its samples, for `key`. Paths in `data` that are below `root` are those
+/// Writes the rest of `data` after its samples, for `key`. Paths in `data` that are below `root` are those
 /// of whoever reads the file. Throws IoError.
 void finish_kept_samples(TensorWriter& file, const std::string& key, const std::filesystem::path& root,
                          const DataArrays& data);

@@ -1,4 +1,4 @@
-// Files of each format that are cut, have a flipped byte or something behind them: a DataError or a right
+// Files of each format that are cut, have a flipped byte or something after their end: a DataError or a right
 // result, and nothing else. tests/tools/damaged_data_test.cpp has what a person sees of that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ std::vector<WholeFile> whole_files() {
   files.push_back({.name = "Npz", .reader = "npz", .bytes = small_npz(false), .may_be_longer = true});
   files.push_back({.name = "NpzDeflated", .reader = "npz", .bytes = small_npz(true), .may_be_longer = true});
   files.push_back({.name = "Weights", .reader = "safetensors", .bytes = small_tensors("I64", 8)});
-  // The end of a picture may be missing, and there may be more behind it.
+  // The end of a picture may be missing, and there may be more after it.
   files.push_back({.name = "Png", .reader = "image", .bytes = png, .not_needed = 16, .may_be_longer = true});
   files.push_back({.name = "Jpeg", .reader = "image", .bytes = jpeg, .not_needed = 2, .may_be_longer = true});
   files.push_back({.name = "JpegProgressive",
