@@ -23,7 +23,7 @@ constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kDeflateExpansion = 1032;
 
-// The same for a stream, which it leaves at its start.
+// The size of a stream, which it leaves at its start.
 std::uint64_t stream_size(std::istream& in, const std::string& name) {
   in.seekg(0, std::ios::end);
   const std::streamoff end = in.tellg();
