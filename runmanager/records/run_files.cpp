@@ -22,7 +22,7 @@ bool is_temporary(const std::string& name) {
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };
   return begins(kRunRecordFile) || begins(kCheckpointFile) || begins(kPreviousCheckpointFile) ||
          begins(kBestFile) || begins(kStartFile) || begins(kProgressFile) || begins(kInputsFile) ||
-         begins(kSweepFile) || begins("results.csv") || begins("results.json") ||
+         begins(kSweepFile) || begins("results.csv") || begins("results.json") || begins(kReportFile) ||
          name.starts_with(kEventsCopy);
 }
 

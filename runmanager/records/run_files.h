@@ -34,6 +34,8 @@ inline constexpr const char* kProgressFile = ".progress.json";
 inline constexpr const char* kInputsFile = ".inputs.json";
 /// In the sweep's directory: results.csv and results.json, without the extension.
 inline constexpr const char* kResults = "results";
+/// In the sweep's directory: the page that `sweep report` writes.
+inline constexpr const char* kReportFile = "report.html";
 /// Begins the names of copies of events files that are not complete yet; they end in ".tmp".
 inline constexpr const char* kEventsCopy = "copy-of-events.";
 /// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change

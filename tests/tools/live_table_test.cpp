@@ -32,7 +32,7 @@ class LiveTable : public ::testing::Test {
             "device=cpu,cuda:77",
             "num_workers=0",
             "batch_size=10",
-            "epochs=40",
+            "epochs=500",
             "--jobs",
             "2"};
   }
@@ -63,7 +63,7 @@ class LiveTable : public ::testing::Test {
 TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
   for (const int width : {60, 80, 200}) {
     ProgramOnScreen program(program_, short_sweep(), directory_.path(), width);
-    ASSERT_TRUE(program.show_until([&] { return shows(program, "epoch") && shows(program, "/40"); }))
+    ASSERT_TRUE(program.show_until([&] { return shows(program, "epoch") && shows(program, "/500"); }))
         << program.screen.text();
     EXPECT_TRUE(shows(program, "quarters")) << program.screen.text();
     EXPECT_EQ(program.finish(), 1);
@@ -108,7 +108,7 @@ TEST_F(LiveTable, IsPlainLinesInAPipe) {
   const Finished finished = run(short_sweep());
   EXPECT_EQ(finished.code, 1);
   EXPECT_THAT(finished.err, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(finished.err, HasSubstr("epoch 40/40"));
+  EXPECT_THAT(finished.err, HasSubstr("epoch 500/500"));
 }
 
 TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {

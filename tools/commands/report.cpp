@@ -12,6 +12,7 @@
 #include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/report/embedded_file.h"
 #include "runmanager/report/page.h"
@@ -75,8 +76,7 @@ ReportData follow(const ReportOptions& options, const fs::path& output) {
 }
 
 int report(const ReportOptions& options) {
-  const fs::path output =
-      options.output.empty() ? options.directories.front() / "report.html" : options.output;
+  const fs::path output = options.output.empty() ? options.directories.front() / kReportFile : options.output;
   ReportData data = read_report_data(options.directories);
   if (!options.follow) write_file_atomically(output, html_page(data.title, report_model(data, utc_time())));
   std::cout << output.string() << std::endl;

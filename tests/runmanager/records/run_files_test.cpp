@@ -31,8 +31,8 @@ TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
 
 TEST(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
   TemporaryDirectory directory;
-  for (const std::string name :
-       {"run.json", "sweep.json", "results.csv", ".progress.json", ".inputs.json", "start.safetensors"}) {
+  for (const std::string name : {"run.json", "sweep.json", "results.csv", ".progress.json", ".inputs.json",
+                                 "start.safetensors", "report.html"}) {
     spill(directory / name, "whole");
     spill(directory / (name + ".17-00000001-2.tmp"), "half");
     remove_temporaries(directory.path());

@@ -28,7 +28,6 @@ class ClusterTest(Disasters):
         done = self.submit("same", "--wait")
         if "accuracy" not in done.stdout:
             self.problem(f"--wait shows no table:\n{done.stdout}")
-        self.expect_bits("same")
 
         def columns(logdir):
             """The table without times."""
@@ -41,6 +40,8 @@ class ClusterTest(Disasters):
         until(report.exists, 60, "the report is written")
         log = until(lambda: list((self.directory / "same/sweep/slurm").glob("report-*.out")), 10, "the report job tells")
         until(lambda: "4 completed" in log[0].read_text(), 60, "the report job counts the runs")
+        until(lambda: not self.lives("same", with_reports=True), 60, "the report job ends")
+        self.expect_bits("same")
 
     def cancelled(self):
         self.submit("cancelled")
