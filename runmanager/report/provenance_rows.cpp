@@ -87,7 +87,7 @@ void add_run(const RunRecord& run, Rows& rows) {
   add_files("Input, SHA-256", member(provenance, "inputs"), rows);
   const Json& git = member(provenance, "git");
   if (const std::string commit = text_of(member(git, "commit")); !commit.empty())
-    rows.add("Git commit", commit + (member(git, "changed") == true ? ", with changes" : ""));
+    rows.add("Git commit", commit + (member(git, "changed") == true ? ", with the changes of git.diff" : ""));
 }
 
 // Of the runs, started to ended, and how long they took together.

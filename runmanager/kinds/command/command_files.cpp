@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/base/command.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_words.h"
@@ -22,8 +23,10 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::literals::operator""_json_pointer;
 
 constexpr const char* kProgramLock = ".program.lock";
+constexpr const char* kChangesFile = "git.diff";
 // TensorBoard's page of hyperparameters breaks at larger steps.
 constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
 // Our file may come after the program's, whose points it must not make void.
@@ -81,8 +84,21 @@ void CommandFiles::open() {
   if (error)
     throw IoError((directory_ / kCheckpointFolder).string() +
                   ": cannot make this directory: " + error.message());
+  keep_changes();
   if (record_.started.empty()) record_.started = utc_time();
   open_events();
+}
+
+// Of the files under git, next to the commit that run.json names: with both, the program is as it was.
+void CommandFiles::keep_changes() const {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::error_code ignored;
+  fs::remove(directory_ / kChangesFile, ignored);
+  if (!record_.provenance.value("/git/changed"_json_pointer, false)) return;
+  std::string changes =
+      run_command({"git", "-C", task_.config.command->cwd.string(), "diff", "HEAD"}, [] { return true; }).out;
+  if (changes.size() > kMost) changes.replace(kMost, std::string::npos, "\n[... the rest is left out ...]\n");
+  write_file_atomically(directory_ / kChangesFile, changes, Survives::kKill);
 }
 
 // Waits until the program of an attempt before is gone, whose worker was killed.

@@ -45,6 +45,7 @@ class CommandFiles {
 
  private:
   void lock();
+  void keep_changes() const;
   void end_events(RunStatus status, const std::string& reason);
   void remove_own_events() const;
 

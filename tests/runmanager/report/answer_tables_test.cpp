@@ -84,8 +84,8 @@ TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
   const ChartTable rows = provenance_rows(report_data_of({run}));
   EXPECT_EQ(column(rows, "what")[0], "Program");
   EXPECT_EQ(column(rows, "value")[0], "sweep 1.0, revision abc, GNU 12") << "no numerics of its own";
-  for (const auto& [what, value] :
-       {std::pair("Input, SHA-256", "12ab  train.py"), {"Git commit", "cd34, with changes"}}) {
+  for (const auto& [what, value] : {std::pair("Input, SHA-256", "12ab  train.py"),
+                                    {"Git commit", "cd34, with the changes of git.diff"}}) {
     EXPECT_EQ(std::ranges::count(rows.rows, std::vector<Json>{what, value}), 1) << what;
   }
 }

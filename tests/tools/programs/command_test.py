@@ -328,6 +328,21 @@ time.sleep(100)
         self.sweep("s.json")
         self.assertEqual((self.folder / "count").read_text(), "once\n")
 
+    def test_changes_since_the_commit_are_kept_with_each_run(self):
+        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+        for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
+            subprocess.run([*git, *words], cwd=self.folder, check=True)
+        keys = {"command": ["sh", "-c", "test -e again"], "params": {"x": [1]}}
+        with (self.folder / "train.py").open("a") as file:
+            file.write("# changed\n")
+        self.sweep(self.file(**keys), code=1)
+        changes = self.folder / "runs/s/x=1/git.diff"
+        self.assertIn("+# changed\n", changes.read_text())
+        subprocess.run([*git, "checkout", "-q", "train.py"], cwd=self.folder, check=True)
+        (self.folder / "again").touch()
+        self.sweep("s.json")
+        self.assertFalse(changes.exists())
+
     # Interruptions.
 
     def test_a_program_that_a_signal_ends_before_the_sweep_is_interrupted_and_has_not_failed(self):
