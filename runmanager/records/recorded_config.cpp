@@ -82,4 +82,14 @@ const Params& params_at(const Lineage& lineage, const Params& params, int epoch)
   return found == lineage.end() ? params : found->params;
 }
 
+double own_seconds(const RunRecord& run) {
+  const Lineage lineage = lineage_of(run.config);
+  double until = 0, earlier = 0;
+  for (const EpochRecord& epoch : run.epochs) {
+    until = epoch["run_seconds"].value_or(until);
+    if (!lineage.empty() && epoch.epoch <= lineage.back().until) earlier = until;
+  }
+  return run.run_seconds.value_or(until) - earlier;
+}
+
 }  // namespace sweep

@@ -42,4 +42,7 @@ Lineage lineage_of(const nlohmann::ordered_json& config);
 /// The parameters with which `epoch` was trained of a run that has `params` now.
 const Params& params_at(const Lineage& lineage, const Params& params, int epoch);
 
+/// The seconds of the run so far, without those of the run that it continues.
+double own_seconds(const RunRecord& run);
+
 }  // namespace sweep

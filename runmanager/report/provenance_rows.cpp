@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"
 
@@ -97,7 +98,7 @@ void add_times(const ReportData& data, Rows& rows) {
   for (const RunRecord& run : data.records) {
     if (!run.started.empty() && (started.empty() || run.started < started)) started = run.started;
     ended = std::max(ended, run.ended);
-    seconds += run.run_seconds.value_or(0);
+    seconds += own_seconds(run);
   }
   rows.add("First run started", started);
   rows.add("Last run ended", ended);

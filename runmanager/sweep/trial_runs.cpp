@@ -43,10 +43,7 @@ void TrialRuns::read_results() {
 bool TrialRuns::has_time() const {
   if (!search_.seconds) return true;
   double spent = 0;
-  for (const RunRecord& run : recorder_.records()) {
-    const EpochRecord* last = last_epoch(run);
-    spent += run.run_seconds.value_or(last != nullptr ? (*last)["run_seconds"].value_or(0) : 0);
-  }
+  for (const RunRecord& run : recorder_.records()) spent += own_seconds(run);
   return spent < *search_.seconds;
 }
 

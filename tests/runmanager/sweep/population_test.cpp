@@ -102,6 +102,21 @@ TEST_F(PopulationSearch, CopiesContinueTheBestMembersInThePlaceOfTheWorst) {
   }
 }
 
+TEST_F(PopulationSearch, TheSecondsOfTheParentCountOnce) {
+  const Lineage lineage = {{.run = "parent", .until = 2, .params = {}}};
+  RunRecord copy;
+  copy.config[std::string(kLineageKey)] = to_json(lineage);
+  for (int epoch = 1; epoch <= 4; ++epoch) {
+    copy.epochs.emplace_back(epoch);
+    copy.epochs.back().set("run_seconds", 10.0 * epoch);
+  }
+  EXPECT_EQ(own_seconds(copy), 20) << "so far";
+  copy.run_seconds = 45;
+  EXPECT_EQ(own_seconds(copy), 25);
+  copy.config = Json::object();
+  EXPECT_EQ(own_seconds(copy), 45) << "a run that continues none";
+}
+
 TEST_F(PopulationSearch, HistoriesAreInTensorBoardAndResults) {
   write_population();
   const SweepOutcome sweep = run("runs");
