@@ -1,5 +1,6 @@
 // Lists the devices of this machine: the CPU, and what the CUDA driver and libraries report.
 #include <sched.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -13,7 +14,7 @@
 namespace sweep {
 namespace {
 
-// The model name in /proc/cpuinfo; "CPU" on architectures and systems that have none.
+// The model name in /proc/cpuinfo; such as "aarch64" on architectures that have none there.
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -21,7 +22,8 @@ std::string cpu_model() {
     const std::size_t colon = line.find(": ");
     if (colon != std::string::npos) return line.substr(colon + 2);
   }
-  return "CPU";
+  utsname system{};
+  return ::uname(&system) == 0 ? system.machine : "CPU";
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ std::vector<std::string> run_notes(const ReportData& data) {
       ++found->runs;
     }
   }
+  // Failures come first: a search prunes for many reasons.
+  std::ranges::stable_sort(notes, {}, &Note::status);
   std::vector<std::string> lines;
   for (const Note& note : notes)
     lines.push_back(fmt::format("{} {}{}", counted(note.runs, "run"), to_string(note.status),

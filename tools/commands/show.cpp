@@ -288,9 +288,10 @@ Command show_command() {
             ->type_name("N")
             ->check(CLI::PositiveNumber)
             ->excludes(effects);
-        app.add_option("--metric", options.metric,
-                       "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
-                       "accuracy, or what else tells how good a run is")
+        app.add_option(
+               "--metric", options.metric,
+               "of the effects: test_accuracy, loss, epoch_seconds, …; default: the goal of the sweep, or "
+               "what else tells how good a run is")
             ->type_name("METRIC")
             ->needs(effects);
         effects->excludes(parameters);

@@ -75,7 +75,7 @@ TEST(Headline, SaysWhyThereIsNoBestRun) {
   EXPECT_EQ(headline(report_data_of({})).best, "There are no runs.");
 }
 
-TEST(RunNotes, AreALinePerReason) {
+TEST(RunNotes, AreALinePerReasonAndFailuresAreFirst) {
   std::vector<SourceRun> runs = {graded({{"lr", 0.1}}, 0.5)};
   for (int i = 0; i < 3; ++i) {
     SourceRun skipped = made_run({}, "cuda", 1, {});
@@ -88,7 +88,7 @@ TEST(RunNotes, AreALinePerReason) {
   failed.record.error = "the loss is not finite";
   runs.push_back(failed);
   EXPECT_THAT(run_notes(report_data_of(runs)),
-              ElementsAre("3 runs skipped: no driver", "1 run failed: the loss is not finite"));
+              ElementsAre("1 run failed: the loss is not finite", "3 runs skipped: no driver"));
 }
 
 }  // namespace
