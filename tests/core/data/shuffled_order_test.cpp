@@ -31,7 +31,7 @@ TEST(ShuffledOrder, IsWhatAnIndependentImplementationComputes) {
     EXPECT_EQ(first, item["first"].get<std::vector<std::uint32_t>>());
     Sha256 sha;
     sha.update({reinterpret_cast<const std::uint8_t*>(order.data()), order.size() * 4});
-    EXPECT_EQ(sha.finish(), item["sha256"]);
+    EXPECT_EQ(sha.finish(), item["sha256"].get<std::string>());
   }
 }
 
