@@ -101,8 +101,8 @@ TEST_F(TrainedRuns, EvaluateToWhatTheyMeasuredInTraining) {
   for (std::size_t label = 0; label < 3; ++label) {
     for (std::size_t predicted = 0; predicted < 3; ++predicted) {
       const auto count = std::count_if(rows.begin() + 1, rows.end(), [&](const auto& row) {
-        return row[1] == evaluated.at("classes")[label].at("name") &&
-               row[2] == evaluated.at("classes")[predicted].at("name");
+        return row[1] == evaluated.at("classes")[label].at("name").get<std::string>() &&
+               row[2] == evaluated.at("classes")[predicted].at("name").get<std::string>();
       });
       EXPECT_EQ(confusion[label][predicted], count);
     }
