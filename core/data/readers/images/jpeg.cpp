@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdio>
 // After <cstdio>, which it needs.
-#include <jerror.h>
 #include <jpeglib.h>
+// After <jpeglib.h>, whose version decides the numbers of messages.
+#include <jerror.h>
 
 #include <algorithm>
 #include <array>
