@@ -6,23 +6,23 @@ namespace sweep {
 namespace {
 
 CLI::Option* add_flag_for(CLI::App& app, const std::string& name, TableFormat& format) {
-  const auto set = [&format, name] { format = parse_table_format(name); };
+  const auto set = [&format, name] { format = table_format_names().parse(name); };
   return app.add_flag_callback("--" + name, set, "as " + name)->excludes(app.get_option("--format"));
 }
 
 }  // namespace
 
 void add_format_option(CLI::App& app, TableFormat& format) {
-  const auto set = [&format](const std::string& name) { format = parse_table_format(name); };
+  const auto set = [&format](const std::string& name) { format = table_format_names().parse(name); };
   app.add_option_function<std::string>("--format", set, "of the table; default: text")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(table_format_names()));
+      ->check(CLI::IsMember(table_format_names().all()));
   add_flag_for(app, "json", format)->description("the same as --format json");
 }
 
 void add_format_flag(CLI::App& app, const std::string& name, TableFormat& format) {
   CLI::Option* const flag = add_flag_for(app, name, format);
-  for (const std::string& format_name : table_format_names()) {
+  for (const std::string& format_name : table_format_names().all()) {
     CLI::Option* const other = app.get_option_no_throw("--" + format_name);
     if (other != nullptr && other != flag) flag->excludes(other);
   }

@@ -1,9 +1,7 @@
 // Which samples are split off for validation and test.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
+#include "core/base/enum_names.h"
 
 namespace sweep {
 
@@ -14,11 +12,9 @@ enum class SplitMethod {
   kStratified  // as kRandom, with the same fraction of every class
 };
 
-/// "auto", "end", "random", "stratified", in the order of the enum.
-std::span<const std::string> split_method_names();
-const std::string& split_method_name(SplitMethod method);
-
-/// Throws ConfigError, listing the allowed names, for any other name.
-SplitMethod parse_split_method(std::string_view name);
+inline const EnumNames<SplitMethod>& split_method_names() {
+  static const EnumNames<SplitMethod> names("split", {"auto", "end", "random", "stratified"});
+  return names;
+}
 
 }  // namespace sweep

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/base/enum_names.h"
 
 namespace sweep {
 
@@ -15,11 +16,10 @@ enum class PipelineSchedule {
   kOneForwardOneBackward  // a stage goes back with a part as soon as it can, so that fewer are under way
 };
 
-/// "gpipe", "1f1b", in the order of the enum.
-std::span<const std::string> pipeline_schedule_names();
-const std::string& pipeline_schedule_name(PipelineSchedule schedule);
-/// Throws ConfigError, listing the allowed names, for any other name.
-PipelineSchedule parse_pipeline_schedule(std::string_view name);
+inline const EnumNames<PipelineSchedule>& pipeline_schedule_names() {
+  static const EnumNames<PipelineSchedule> names("schedule", {"gpipe", "1f1b"});
+  return names;
+}
 
 /// Layers in a row are a stage; a batch is cut into parts, and different stages work on different parts.
 struct PipelineOptions {

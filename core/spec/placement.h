@@ -1,9 +1,7 @@
 // Where a GPU reads the samples from.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
+#include "core/base/enum_names.h"
 
 namespace sweep {
 
@@ -13,11 +11,9 @@ enum class Placement {
   kHost,    // each batch is gathered on the host and copied while the device works on the previous one
 };
 
-/// "auto", "device", "host", in the order of the enum.
-std::span<const std::string> placement_names();
-const std::string& placement_name(Placement placement);
-
-/// Throws ConfigError, listing the allowed names, for any other name.
-Placement parse_placement(std::string_view name);
+inline const EnumNames<Placement>& placement_names() {
+  static const EnumNames<Placement> names("placement", {"auto", "device", "host"});
+  return names;
+}
 
 }  // namespace sweep

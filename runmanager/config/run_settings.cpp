@@ -97,7 +97,8 @@ std::optional<StopSpec> stop_of(const Json& json) {
 }
 
 PutIntoRun put_dataset(const Json& json) {
-  return [dataset = dataset_of(json), placement = parse_placement(json.at("placement").get<std::string>()),
+  return [dataset = dataset_of(json),
+          placement = placement_names().parse(json.at("placement").get<std::string>()),
           augment = augment_of(json)](RunConfig& run) {
     run.dataset = dataset;
     run.placement = placement;
@@ -225,7 +226,7 @@ DatasetSpec dataset_of(const Json& json) {
   spec.format = json.value("format", "");
   spec.validation = size_of(json, "validation");
   spec.test = size_of(json, "test");
-  spec.split = parse_split_method(json.value("split", split_method_name(SplitMethod::kAuto)));
+  spec.split = split_method_names().parse(json.value("split", split_method_names().of(SplitMethod::kAuto)));
   spec.split_seed = json.value("split_seed", spec.split_seed);
   spec.limit = json.value("limit", spec.limit);
   if (json.contains("resize")) spec.resize = json.at("resize").get<std::array<std::int64_t, 2>>();
@@ -265,7 +266,7 @@ ParallelOptions parallel_of(const Json& json) {
   if (given.is_number()) stages.stages = given;
   if (given.is_array()) stages.first_layers = given.get<std::vector<std::string>>();
   stages.micro_batches = pipeline.at("micro_batches");
-  stages.schedule = parse_pipeline_schedule(pipeline.at("schedule").get<std::string>());
+  stages.schedule = pipeline_schedule_names().parse(pipeline.at("schedule").get<std::string>());
   return options;
 }
 

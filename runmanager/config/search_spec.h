@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "runmanager/config/goal.h"
 #include "runmanager/search/hyperband.h"
 #include "runmanager/search/sampler.h"
@@ -32,6 +33,12 @@ enum class SearchMethod {
   kAsha,        // halving that promotes a trial as soon as it is among the best so far
   kPopulation,  // the worse ones are replaced by changed copies of the better ones, again and again
 };
+
+inline const EnumNames<SearchMethod>& search_method_names() {
+  static const EnumNames<SearchMethod> names(
+      "method", {"grid", "random", "tpe", "halving", "hyperband", "asha", "population"});
+  return names;
+}
 
 struct SearchSpec {
   SearchMethod method = SearchMethod::kGrid;

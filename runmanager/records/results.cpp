@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/repeats.h"
@@ -19,17 +20,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 7> kStatusNames = {"pending", "running",     "completed", "failed",
-                                                          "skipped", "interrupted", "pruned"};
+const EnumNames<RunStatus>& status_names() {
+  static const EnumNames<RunStatus> names(
+      "status", {"pending", "running", "completed", "failed", "skipped", "interrupted", "pruned"});
+  return names;
+}
 
 }  // namespace
 
-std::string_view to_string(RunStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
+std::string_view to_string(RunStatus status) { return status_names().of(status); }
 
 RunStatus parse_run_status(std::string_view text) {
-  for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
-    if (kStatusNames[i] == text) return static_cast<RunStatus>(i);
-  }
+  if (const auto status = status_names().find(text)) return *status;
   throw DataError("\"" + std::string(text) + "\" is no status of a run");
 }
 

@@ -24,10 +24,8 @@ const Axis* find_axis(const SearchSpace& space, const std::function<bool(const A
 }
 
 SearchSpec search_of(const nlohmann::ordered_json& json) {
-  const std::string method = json.at("method");
   SearchSpec search;
-  search.method = static_cast<SearchMethod>(std::ranges::find(search_method_names(), method) -
-                                            search_method_names().begin());
+  search.method = search_method_names().parse(json.at("method").get<std::string>());
   search.trials = json.at("trials");
   const auto &metric = json.at("metric"), &mode = json.at("mode");
   search.goals.clear();
@@ -84,7 +82,7 @@ void check_population(const JsonView& root, const JsonView& node, const SearchSp
 // What does not go together: where, and what is wrong.
 void check_space(const JsonView& root, const JsonView& node, const SearchSpec& search,
                  const SearchSpace& space, Problems& problems) {
-  const std::string& method = search_method_names()[static_cast<std::size_t>(search.method)];
+  const std::string& method = search_method_names().of(search.method);
   if (node.find("points") && !draws_points(search, space))
     problems.add(node.find("points"),
                  fmt::format("\"{}\" has every combination, want a method that draws points", method));
@@ -153,12 +151,6 @@ bool has_range(const SearchSpace& space) {
   return std::ranges::any_of(space.grids, [](const Grid& grid) {
     return std::ranges::any_of(grid.axes, [](const Axis& axis) { return axis.range.has_value(); });
   });
-}
-
-std::span<const std::string> search_method_names() {
-  static const std::vector<std::string> names = {"grid",      "random", "tpe",       "halving",
-                                                 "hyperband", "asha",   "population"};
-  return names;
 }
 
 bool draws_points(const SearchSpec& search, const SearchSpace& space) {

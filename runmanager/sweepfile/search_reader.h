@@ -2,8 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <string>
 
 #include "runmanager/config/problems.h"
 #include "runmanager/config/search_spec.h"
@@ -21,8 +19,5 @@ bool has_range(const SearchSpace& space);
 
 /// Whether the trials of the search are points that are drawn, instead of every combination.
 bool draws_points(const SearchSpec& search, const SearchSpace& space);
-
-/// "random", "halving": the names of SearchMethod, in its order.
-std::span<const std::string> search_method_names();
 
 }  // namespace sweep

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 
@@ -75,8 +74,6 @@ std::string latex_table(const TextTable& table) {
   for (const auto& row : table.rows) text += latex_row(row);
   return text + "  \\bottomrule\n\\end{tabular}\n";
 }
-
-constexpr std::array<const char*, 5> kFormatNames = {"text", "csv", "markdown", "latex", "json"};
 
 }  // namespace
 
@@ -151,12 +148,6 @@ TableLines table_lines(const TextTable& table, bool unicode) {
   for (std::size_t i = 0; i < table.rows.size(); ++i)
     lines.rows.push_back(line_of(table, widths, table.rows[i], table.tails.empty() ? "" : table.tails[i]));
   return lines;
-}
-
-std::vector<std::string> table_format_names() { return {kFormatNames.begin(), kFormatNames.end()}; }
-
-TableFormat parse_table_format(std::string_view name) {
-  return static_cast<TableFormat>(std::ranges::find(kFormatNames, name) - kFormatNames.begin());
 }
 
 std::string terminal_table(const TextTable& table, bool unicode) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "runmanager/config/metrics.h"
 
 namespace sweep {
@@ -64,10 +65,10 @@ TableLines table_lines(const TextTable& table, bool unicode);
 
 /// What a table is printed for. kJson is for commands: they print more than their tables.
 enum class TableFormat { kText, kCsv, kMarkdown, kLatex, kJson };
-/// "text", "csv", "markdown", "latex" and "json".
-std::vector<std::string> table_format_names();
-/// The format with this name, one of table_format_names().
-TableFormat parse_table_format(std::string_view name);
+inline const EnumNames<TableFormat>& table_format_names() {
+  static const EnumNames<TableFormat> names("format", {"text", "csv", "markdown", "latex", "json"});
+  return names;
+}
 
 /// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
 /// characters and line breaks are shown as escapes.

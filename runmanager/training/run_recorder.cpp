@@ -181,7 +181,7 @@ void RunRecorder::sync_events() const {
 
 void RunRecorder::track_setup(double seconds, std::optional<Placement> placement) {
   if (!record_.setup_seconds) record_.setup_seconds = seconds;
-  record_.placement = placement ? placement_name(*placement) : "";
+  record_.placement = placement ? placement_names().of(*placement) : "";
 }
 
 const EpochRecord& RunRecorder::track_untrained(const Totals& totals, double variation) {

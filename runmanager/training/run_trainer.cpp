@@ -205,7 +205,7 @@ class RunTrainer {
     const double seconds = options_.clock() - begin;
     recorder_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
-               placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
+               placement ? fmt::format(", samples on the {}", placement_names().of(*placement)) : "");
     if (config_.evaluate_first) evaluate_untrained();
     for (; epoch_ < config_.epochs && !(watch_ && watch_->has_ended()); ++epoch_) {
       if (run_.until_epoch > 0 && epoch_ >= run_.until_epoch) return false;

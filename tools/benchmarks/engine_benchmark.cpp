@@ -157,7 +157,7 @@ int run(int argc, char** argv) {
   EngineOptions options;
   options.threads = threads;
   options.device = parse_device(extract_flag(arguments, "--device").value_or("cpu"));
-  options.placement = parse_placement(extract_flag(arguments, "--placement").value_or("auto"));
+  options.placement = placement_names().parse(extract_flag(arguments, "--placement").value_or("auto"));
   std::vector<Case> cases = examples();
   if (const auto network = extract_flag(arguments, "--network")) {
     cases = {{*network, parse_shape(extract_flag(arguments, "--input").value_or("1,28,28")),

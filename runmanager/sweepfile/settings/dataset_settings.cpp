@@ -205,8 +205,7 @@ std::span<const Setting> dataset_settings() {
       count_or_fraction("validation",
                         "samples, or fraction, of the training set that is kept for validation"),
       count_or_fraction("test", "the same for a test set, of data that has none").unless_default(),
-      choice("split", {split_method_names().begin(), split_method_names().end()},
-             split_method_name(SplitMethod::kAuto),
+      choice("split", split_method_names().all(), split_method_names().of(SplitMethod::kAuto),
              "which samples these are: the last ones, any, or the same part of every class; auto: stratified "
              "for a folder of images, else end")
           .unless_default(),
@@ -249,8 +248,7 @@ std::span<const Setting> dataset_settings() {
           "columns of numbers that are names, such as postcodes; or the label's, if a class is called None"),
       columns("ignore", kAnyColumnName,
               "columns to leave out; \"\": a first one without a name, as pandas writes it"),
-      choice("placement", {placement_names().begin(), placement_names().end()},
-             placement_name(Placement::kAuto),
+      choice("placement", placement_names().all(), placement_names().of(Placement::kAuto),
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "
              "and copy; auto: its own if they fit. The same on the CPU")
           .of_times(),

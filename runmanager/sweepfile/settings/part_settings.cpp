@@ -164,7 +164,7 @@ std::vector<Setting> search_rows(bool is_of_program) {
   metric.default_value = is_of_program ? "loss" : "Loss/validation";
   return {
       choice(
-          "method", {search_method_names().begin(), search_method_names().end()}, "grid",
+          "method", search_method_names().all(), "grid",
           "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
           "the worse ones are ended early; hyperband: several halvings; asha: halving that does not wait for "
           "all results of a rung; population: the worse ones go on as changed copies of the better ones"),
@@ -252,8 +252,8 @@ std::span<const Setting> pipeline_settings() {
       stages_row(),
       integer("micro_batches", 1, kMaxCount, PipelineOptions().micro_batches, "parts of a batch"),
       choice(
-          "schedule", {pipeline_schedule_names().begin(), pipeline_schedule_names().end()},
-          pipeline_schedule_name(PipelineOptions().schedule),
+          "schedule", pipeline_schedule_names().all(),
+          pipeline_schedule_names().of(PipelineOptions().schedule),
           "gpipe: all parts forward, then all back; 1f1b: each part back as soon as it can, which takes less "
           "memory on the CPU"),
   };

@@ -117,7 +117,7 @@ TEST(Stages, OfAPipelineGiveTheBitsOfOneDeviceForAnyNumberOfParts) {
     for (const int parts : {1, 2, 3, 7, 1000}) {
       for (const auto schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
         SCOPED_TRACE(testing::Message() << training.network.name << ", " << parts << " parts, "
-                                        << pipeline_schedule_name(schedule));
+                                        << pipeline_schedule_names().of(schedule));
         const ParallelOptions two = pipeline(2, parts, schedule);
         EXPECT_TRUE(test::same_bits(train(training, two, 2),
                                     is_cut_by_libraries(training) ? of_one_stage(training, two) : one));

@@ -82,8 +82,6 @@ TEST(TextTable, PrintsItselfInEveryFormat) {
   EXPECT_EQ(formatted_table(table, TableFormat::kLatex, true),
             "\\begin{tabular}{lr}\n  \\toprule\n  lr & cpu \\\\\n  \\midrule\n"
             "  0.01 & 1.5 s \\\\\n  0.001 & 12 s \\\\\n  \\bottomrule\n\\end{tabular}\n");
-  for (const std::string& name : table_format_names())
-    EXPECT_EQ(table_format_names().at(static_cast<std::size_t>(parse_table_format(name))), name);
 }
 
 TEST(TextTable, LatexShowsItsOwnCharactersAsTheyAre) {

@@ -41,7 +41,7 @@ inline constexpr PipelineSchedule kEager = PipelineSchedule::kOneForwardOneBackw
 inline std::string text(const Training& training, const Way& way) {
   return training.network.name + ": " + std::to_string(way.data) + " sets of " + std::to_string(way.stages) +
          ", " + std::to_string(way.micro_batches) + " micro-batches, " + std::to_string(way.accumulate) +
-         " turns, " + pipeline_schedule_name(way.schedule);
+         " turns, " + pipeline_schedule_names().of(way.schedule);
 }
 
 inline Training cut_before(Training training, std::vector<std::string> cuts) {
