@@ -122,64 +122,60 @@ std::span<const Setting> file_settings() {
             "how lr changes while training: a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_schedule),
       named("loss", loss_types, LossSpec{}.type,
-            "what training makes small: a name, or an object with a name and PyTorch's arguments"),
-      number("clip_norm", 0.0, false,
-             "gradients longer than this, all parameters as one vector, are shortened to it; 0: never")
+            "what training minimizes: a name, or an object with a name and PyTorch's arguments"),
+      number("clip_norm", 0.0, false, "max norm of the gradient of all parameters together; 0: no limit")
           .unless_default(),
       integer("epochs", 1, kMaxCount, 1, "passes over the training set").compared_apart(),
       boolean("evaluate_first", false,
-              "whether the validation set is measured before training, too: epoch 0, the untrained network")
+              "whether the untrained network is also evaluated on the validation set, as epoch 0")
           .of_times(),
-      integer("seed", 0, kMaxExactInteger, 0,
-              "start of all random numbers: initial weights and sample order"),
-      integer("repeats", 1, kMaxCount, 1,
-              "trainings of each combination, each with random numbers of its own")
+      integer("seed", 0, kMaxExactInteger, 0, "seed of all random numbers: initial weights, sample order"),
+      integer("repeats", 1, kMaxCount, 1, "trainings of each combination, with different random numbers")
           .not_swept(),
       number("lr", 0.01, true, "learning rate"),
       integer("batch_size", 1, kMaxCount, 100,
-              "samples per optimizer step; the last batch of an epoch may be shorter; left out: 100, or all "
-              "if there "
-              "are fewer"),
-      boolean("shuffle", true, "whether every epoch visits the samples in a new order"),
+              "samples per optimizer step; the last batch of an epoch may be smaller; by default 100, or all "
+              "if there are fewer"),
+      boolean("shuffle", true, "whether each epoch visits the samples in a new order"),
       integer("num_workers", 0, 1024, 0, "threads that prepare batches ahead; 0: the training thread does it")
           .of_times(),
       device("device", "auto", "where to train; auto: CUDA if there is one, else the CPU")
           .compared_apart()
           .completed_by(complete_device),
-      choice("precision", {"fp32"}, "fp32", "of earlier versions; leave it out")
+      choice("precision", {"fp32"}, "fp32", "kept for files of earlier versions; leave it out")
           .completed_by(complete_precision),
       boolean(
           "deterministic", true,
-          "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "
-          "other last bits each time. Nothing on the CPU"),
+          "false: on CUDA, libraries may add in any order where that is faster; the last bits then differ "
+          "from run to run. No effect on the CPU"),
       object("parallel", parallel_settings, "none, or how several devices train one network")
           .of_times()
           .completed_by(complete_parallel),
       integer(
           "accumulate", 1, kMaxCount, 1,
-          "parts that each batch is trained in, one after another, to take less memory; the optimizer takes "
+          "parts that each batch is trained in, one after another, to use less memory; the optimizer takes "
           "one step with their mean"),
-      object("stop", stop_settings, "when a run ends before its last epoch: early stopping")
+      object("stop", stop_settings, "early stopping: when a run ends before its last epoch")
           .completed_by(complete_stop),
       choice("checkpoint", {kKeepLast, kKeepBest}, kKeepLast,
-             "best: the weights of the best epoch are kept, too, in best.safetensors; by the metric of stop, "
-             "else by the loss")
+             "best: also keep the weights of the best epoch, in best.safetensors; by the metric of stop, or "
+             "else the loss")
           .of_times(),
       path("init", "safetensors file of weights to start from, relative to this file").compared_apart(),
       object("log", log_settings, "what is logged besides the scalars").of_times(),
-      custom("params", definition("axes"), "the axes: key, and the list of values to try").not_swept(),
-      object("search", search_settings,
-             "which of the points are trained, how long, and when the sweep has found enough")
+      custom("params", definition("axes"), "the axes: keys, each with the values to try").not_swept(),
+      object("search", search_settings, "which points are trained, for how long, and when the search ends")
           .not_swept(),
-      object("slurm", slurm_settings, "what the sweep asks of a cluster, for --launcher slurm").not_swept(),
-      custom("zip", list_of(list_of({{"type", "string"}}, 2)), "lists of keys of axes that advance together")
+      object("slurm", slurm_settings, "what the sweep requests from a cluster, for --launcher slurm")
+          .not_swept(),
+      custom("zip", list_of(list_of({{"type", "string"}}, 2)), "lists of axes that advance together")
           .not_swept(),
       custom("exclude", list_of(definition("conditions")), "combinations to leave out").not_swept(),
       custom("when", {{"type", "object"}, {"additionalProperties", definition("conditions")}},
              "axes that only exist where other keys have certain values")
           .not_swept(),
       custom("grids", list_of(definition("axes"), 1),
-             "several sets of axes, each combined with params; all their runs together")
+             "sets of axes, each combined with params; the sweep is their union")
           .not_swept(),
       custom("$schema", {}, "for editors; ignored").not_swept(),
   };
