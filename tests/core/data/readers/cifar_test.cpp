@@ -84,6 +84,8 @@ TEST(Cifar, ReadsTheFineLabelsOfCifar100) {
   EXPECT_EQ(data.class_names.size(), 100u);
   EXPECT_EQ(data.class_names[42], "42");
   EXPECT_TRUE(is_cifar100(directory.path()));
+  directory.write("train.bin", '\x05' + record(100, 'r'));
+  EXPECT_FALSE(is_cifar100(directory.path())) << "there are labels from 0 to 99";
 }
 
 TEST(Cifar, NamesTheBatchesThatAreMissing) {

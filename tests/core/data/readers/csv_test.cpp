@@ -90,6 +90,10 @@ TEST(Csv, MakesAFeatureOfEachCategory) {
   EXPECT_THAT(samples(data.train), ElementsAre(0, 1, 1, 1, 0, 2, 0, 1, 3));
 }
 
+TEST(Csv, TakesTwoSignsForText) {
+  EXPECT_THAT(parse("x,label\n+-4,a\n5,b\n+-4,a\n5,b\n").feature_names, ElementsAre("x=+-4", "x=5"));
+}
+
 TEST(Csv, MakesOneFeatureOfCategoriesInOrder) {
   const Dataset data = parse("colour,x,label\nred,1,a\ngreen,2,b\n", {.categories = Categories::kOrdinal});
   EXPECT_THAT(data.feature_names, ElementsAre("colour", "x"));

@@ -93,6 +93,7 @@ TEST(ReadIdx, SaysWhatIsWrong) {
   EXPECT_EQ(parse_error("\x89PNG\r\n", 3),
             "FILE: not an IDX file: it starts with the bytes 89 50 4e 47, expected 00 00 08 03 (images, 3 "
             "dimensions)");
+  EXPECT_THAT(parse_error(std::string("\0\1\x08\x03", 4), 3), HasSubstr("not an IDX file"));
   EXPECT_EQ(parse_error(idx({3}, "abc"), 3),
             "FILE: holds labels, 1 dimension (magic number 00 00 08 01), expected 00 00 08 03 (images, 3 "
             "dimensions)");
