@@ -146,16 +146,16 @@ TEST_F(PlanOfQuarters, ThePilotsPredictionIsComparedWithTheSweepOnce) {
 
 TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {
   run({"quarters.json", "epochs=1"});
-  const auto fates = [&](const std::vector<std::string>& more) {
+  const auto fates = [&](const std::vector<std::string>& more, int code = 0) {
     std::vector<std::string> words = {"plan", "quarters.json", "epochs=1"};
     words.insert(words.end(), more.begin(), more.end());
     std::set<std::string> all;
-    const json plan = output(words);
+    const json plan = output(words, code);
     for (const json& entry : plan.at("runs")) all.insert(entry.at("fate"));
     return all;
   };
   EXPECT_EQ(fates({}), std::set<std::string>{"kept"});
-  EXPECT_EQ(fates({"seed=77"}), std::set<std::string>{"in the way"});
+  EXPECT_EQ(fates({"seed=77"}, 2), std::set<std::string>{"in the way"});
   EXPECT_EQ(fates({"seed=77", "--replace"}), std::set<std::string>{"replaced"});
   EXPECT_EQ(fates({"--logdir", "elsewhere"}), std::set<std::string>{"new"});
 }
