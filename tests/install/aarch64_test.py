@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from environments import skip  # noqa: E402
 from processes import run  # noqa: E402
 

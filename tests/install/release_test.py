@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from processes import run  # noqa: E402
 
 CONTEXT = SimpleNamespace(files=None)

@@ -16,7 +16,7 @@ import urllib.request
 import zlib
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from environments import skip  # noqa: E402
 
 

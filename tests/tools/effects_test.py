@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from environments import has_modules, make_venv, skip  # noqa: E402
 
 # Reads {"rows": [...], "formula": ...}, prints the table of the analysis of variance by term.

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from processes import send, until, with_descendants  # noqa: E402
 
 PATIENCE = 60  # seconds that one start, or what is waited for, may take

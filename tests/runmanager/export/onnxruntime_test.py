@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "support/python"))
 from environments import has_modules, make_venv, skip  # noqa: E402
 
 

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parents[1] / "support"))
+sys.path.append(str(HERE.parents[1] / "support/python"))
 import environments  # noqa: E402
 
 

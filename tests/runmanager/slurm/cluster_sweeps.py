@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path += [str(ROOT / "tests/support/slurm_cluster"), str(ROOT / "tests/torture")]
+sys.path += [str(ROOT / "tests/support/python"), str(ROOT / "tests/torture")]
 import torture_sweep  # noqa: E402
 from slurm_cluster import until  # noqa: E402
 from starts import Starts  # noqa: E402

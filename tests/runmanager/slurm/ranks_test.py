@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path += [str(ROOT / "tests/support/slurm_cluster"), str(ROOT / "tests/torture")]
+sys.path += [str(ROOT / "tests/support/python"), str(ROOT / "tests/torture")]
 import torture_sweep  # noqa: E402
 from device_sweeps import NETWORKS, DeviceSweep  # noqa: E402
 from slurm_cluster import NoSlurm, SlurmCluster, until  # noqa: E402

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TESTS / "support"), str(TESTS / "support/slurm_cluster"), str(TESTS / "tensorboard")]
+sys.path[:0] = [str(TESTS / "support/python"), str(TESTS / "tensorboard")]
 from event_records import masked_crc32c  # noqa: E402
 from server import float32  # noqa: E402, F401
 

@@ -20,12 +20,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import processes  # noqa: E402
+import processes
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
-
-
 # Each look may start a program of Slurm's.
 until = functools.partial(processes.until, pause=0.1)
 
