@@ -12,6 +12,7 @@
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -21,7 +22,7 @@ using nlohmann::json;
 
 // tests/data/make_curves.py says what is in it.
 const json& curves() {
-  static const json all = json::parse(read_file(fs::path(SWEEP_TEST_DATA) / "curves.json")).at("curves");
+  static const json all = json::parse(read_file(test::reference_path("curves.json"))).at("curves");
   return all;
 }
 
@@ -53,7 +54,7 @@ class Curve : public ProgramFolder, public ::testing::WithParamInterface<std::si
       write_pets("test", counts.train + counts.validation, counts.test);
       dataset = {{"name", "pets"}, {"path", "data"}, {"grayscale", true}, {"split", "end"}};
     } else {
-      dataset["path"] = (fs::path(SWEEP_TEST_DATA) / "tables" / (name + ".csv")).string();
+      dataset["path"] = test::reference_path("tables/" + name + ".csv").string();
     }
     return dataset;
   }

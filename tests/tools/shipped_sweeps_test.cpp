@@ -8,6 +8,7 @@
 
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -41,8 +42,7 @@ class ShippedSweeps : public ProgramFolder {
 // The part of the test set that PyTorch gets right after `epochs` on all 60,000 samples in the order of the
 // file.
 double pytorchs_accuracy(const std::string& network, const json& settings, std::size_t epochs) {
-  static const json runs =
-      json::parse(read_file(fs::path(SWEEP_TEST_DATA) / "training_curves.json")).at("runs");
+  static const json runs = json::parse(read_file(test::reference_path("training_curves.json"))).at("runs");
   for (const json& run : runs) {
     const json& optimizer = settings.at("optimizer");
     if (run.at("network") == network && run.at("optimizer") == optimizer.at("name") &&

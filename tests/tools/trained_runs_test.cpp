@@ -9,6 +9,7 @@
 #include "runmanager/text/csv.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -19,10 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const fs::path& data_tables() {
-  static const fs::path directory = fs::path(SWEEP_TEST_DATA) / "tables";
-  return directory;
-}
+fs::path table_file(const std::string& name) { return test::reference_path("tables/" + name); }
 
 class TrainedRuns : public ProgramFolder {
  protected:
@@ -37,8 +35,7 @@ class TrainedRuns : public ProgramFolder {
 
   void train_table(const std::string& table, int outputs,
                    const std::string& settings = "\"epochs\": 10") const {
-    train(table,
-          R"({"name": ")" + table + R"(", "path": ")" + (data_tables() / (table + ".csv")).string() + "\"}",
+    train(table, R"({"name": ")" + table + R"(", "path": ")" + (table_file(table + ".csv")).string() + "\"}",
           R"({"type": "linear", "out_features": 16}, {"type": "relu"}, {"type": "linear", "out_features": )" +
               std::to_string(outputs) + "}",
           R"("lr": 0.01, "batch_size": 16, )" + settings);
@@ -118,10 +115,10 @@ TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
   const auto own =
       parse_csv_text(run({"predict", "runs/diabetes", "--dataset", "--part", "train", "--csv"}).out, "");
   const auto file = parse_csv_text(
-      run({"predict", "runs/diabetes", (data_tables() / "diabetes.csv").string(), "--csv"}).out, "");
+      run({"predict", "runs/diabetes", (table_file("diabetes.csv")).string(), "--csv"}).out, "");
   EXPECT_EQ(own.at(0), (std::vector<std::string>{"sample", "target (right)", "target"}));
   EXPECT_EQ(file.at(0), (std::vector<std::string>{"sample", "target"}));
-  const auto table = parse_csv_text(read_file(data_tables() / "diabetes.csv"), "");
+  const auto table = parse_csv_text(read_file(table_file("diabetes.csv")), "");
   const auto first =
       std::find_if(table.begin(), table.end(), [](const auto& row) { return row.back() == "train"; });
   EXPECT_EQ(file.at(static_cast<std::size_t>(first - table.begin())).at(1), own.at(1).at(2));
