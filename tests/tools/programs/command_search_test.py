@@ -10,7 +10,8 @@ import os
 import sys
 import unittest
 
-from program_runs import ProgramRuns, float32
+from program_runs import ProgramRuns
+from server import float32
 
 # Walks to the minimum of x² in steps that are noisy in proportion to their length, and ends where it is told to.
 WALK = """

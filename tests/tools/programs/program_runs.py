@@ -14,7 +14,6 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS / "support/python"), str(TESTS / "tensorboard")]
 from event_records import masked_crc32c  # noqa: E402
-from server import float32  # noqa: E402, F401
 
 # Reports an epoch every so often, and goes on after the last one of an earlier attempt.
 TRAIN = """
