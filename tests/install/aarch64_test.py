@@ -16,20 +16,13 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
+from environments import skip  # noqa: E402
+from processes import run  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 LINEAR = json.dumps({"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 32}, {"type": "relu"},
                                 {"type": "linear", "out_features": 10}]})
-
-
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
-
-
-def run(*command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
 
 
 def under_qemu(*command, **options):

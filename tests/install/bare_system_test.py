@@ -16,6 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
+from environments import skip  # noqa: E402
+
 DATASETS = Path("/usr/share/datasets")
 # What the system's own directories are for a program inside: those of the kernel, and the data set's files as a mirror has them.
 INSIDE = """set -e
@@ -28,11 +31,6 @@ TAGS = """import sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 events = EventAccumulator(sys.argv[1]).Reload()
 print([(e.step, e.value) for e in events.Scalars("Accuracy/validation")])"""
-
-
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
 
 
 def make_base(base):

@@ -6,7 +6,6 @@
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -16,24 +15,19 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
+from processes import run  # noqa: E402
+
 CONTEXT = SimpleNamespace(files=None)
 CONFIG = {"name": "mine", "dataset": {"name": "fashion-mnist", "limit": 600, "validation": 100}, "epochs": 2,
           "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]},
           "params": {"lr": [0.1, 0.01], "batch_size": [50], "device": ["cpu"]}}
 
 
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
 class Release(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.files = Path(CONTEXT.files)
         cls.environment = cls.folder / "environment"
         venv.create(cls.environment, with_pip=True)

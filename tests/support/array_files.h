@@ -4,20 +4,15 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace sweep::test {
+#include "tests/support/bytes.h"
 
-/// The bytes of values of any type, as they lie in memory.
-template <typename T>
-std::string bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
+namespace sweep::test {
 
 /// A .npy file, version 1: `type` as "<f4", `shape` as "(2, 3)".
 inline std::string npy_file(const std::string& type, const std::string& shape, std::string_view data,
@@ -26,16 +21,12 @@ inline std::string npy_file(const std::string& type, const std::string& shape, s
                        ", 'shape': " + shape + ", }";
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size() & 255) +
-         static_cast<char>(header.size() >> 8) + header + std::string(data);
+  return std::string("\x93NUMPY\x01\0", 8) + little_endian(header.size(), 2) + header + std::string(data);
 }
 
 /// A safetensors file: `header` as JSON.
 inline std::string safetensors_file(const std::string& header, std::string_view data) {
-  std::string length;
-  for (int i = 0; i < 8; ++i)
-    length += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
-  return length + header + std::string(data);
+  return little_endian(header.size(), 8) + header + std::string(data);
 }
 
 /// One member of a zip archive.
@@ -48,11 +39,7 @@ struct ZipMember {
 /// A zip archive. `changed_crc` and `changed_size` make entries of the directory lie.
 inline std::string zip_file(const std::vector<ZipMember>& members, std::uint32_t changed_crc = 0,
                             std::uint32_t changed_size = 0) {
-  const auto number = [](std::uint64_t value, int bytes) {
-    std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
-    return text;
-  };
+  const auto& number = little_endian;
   std::string file, directory;
   for (const ZipMember& member : members) {
     std::string data = member.content;

@@ -46,26 +46,11 @@ inline std::string deflated_zeros(std::string prefix, std::uint64_t zeros, Defla
 
 /// A whole and correct black PNG of `bits` bits per pixel: 1 or 8 for gray, 24 for colour.
 inline std::string black_png(std::uint32_t height, std::uint32_t width, unsigned bits) {
-  const auto big_endian = [](std::uint32_t value) {
-    std::string text;
-    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift);
-    return text;
-  };
-  const auto chunk = [&](const std::string& type, const std::string& content) {
-    const std::string body = type + content;
-    const auto crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
-    return big_endian(static_cast<std::uint32_t>(content.size())) + body +
-           big_endian(static_cast<std::uint32_t>(crc));
-  };
   const bool colour = bits == 24;
-  std::string header = big_endian(width) + big_endian(height);
-  header += static_cast<char>(colour ? 8 : bits);
-  header += static_cast<char>(colour ? 2 : 0);
-  header += std::string(3, '\0');
   // Each row begins with the byte of its filter.
   const std::uint64_t bytes = (1 + (std::uint64_t{width} * bits + 7) / 8) * height;
-  return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) +
-         chunk("IDAT", deflated_zeros("", bytes, DeflateFormat::kZlib)) + chunk("IEND", "");
+  return png_with(width, height, colour ? 8 : bits, colour ? 2 : 0,
+                  deflated_zeros("", bytes, DeflateFormat::kZlib));
 }
 
 /// A progressive JPEG of few bytes whose last scan is repeated until it takes a reader minutes.

@@ -8,6 +8,7 @@
 #include "tbwriter/crc32c.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
+#include "tests/support/bytes.h"
 
 namespace sweep::tbwriter {
 
@@ -31,10 +32,7 @@ std::string to_hex(const std::string& bytes) {
 }
 
 std::string masked_crc_hex(const std::string& bytes) {
-  const std::uint32_t crc = mask_crc(crc32c_portable(bytes));
-  std::string stored;
-  for (int i = 0; i < 4; ++i) stored.push_back(static_cast<char>(crc >> (8 * i)));
-  return to_hex(stored);
+  return to_hex(test::little_endian(mask_crc(crc32c_portable(bytes)), 4));
 }
 
 std::string slurp(const std::filesystem::path& file) {

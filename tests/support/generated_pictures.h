@@ -2,7 +2,10 @@
 // tests/data/make_curves.py computes the same ones.
 #pragma once
 
+#include <filesystem>
 #include <string>
+
+#include "tests/support/idx_files.h"
 
 namespace sweep::test {
 
@@ -19,6 +22,14 @@ inline unsigned label_of(unsigned sample) { return (sample * 7 + sample / 10) % 
 inline unsigned digit_pixel(unsigned sample, unsigned y, unsigned x) {
   const unsigned label = label_of(sample);
   return noise(sample, y, x) / 2 + (x / 5 == label % 5 && y / 14 == label / 5 ? 150 : 0);
+}
+
+/// Digits `first` to `first` + `count` in the files of MNIST.
+inline void write_digits(const std::filesystem::path& folder, const std::string& part, unsigned first,
+                         unsigned count) {
+  write_idx_set(
+      folder, part, count, 28, [=](auto i, auto y, auto x) { return digit_pixel(first + i, y, x); },
+      [=](auto i) { return label_of(first + i); });
 }
 
 /// A pixel of a pet of any size. Cats, the even samples, have stripes across, dogs upright ones.

@@ -5,6 +5,7 @@
 // After <cstdio>, which it needs.
 #include <jpeglib.h>
 #include <spng.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tests/support/bytes.h"
 
 namespace sweep::test {
 
@@ -81,19 +84,13 @@ inline std::string jpeg_file(const Pixels& pixels, const JpegOptions& options = 
 }
 
 /// `jpeg` with EXIF data that says `orientation`, in the byte order given.
-inline std::string with_orientation(const std::string& jpeg, int orientation, bool big_endian = false) {
-  const auto number = [&](unsigned value, int bytes) {
-    std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * (big_endian ? bytes - 1 - i : i));
-    return text;
-  };
-  const std::string tiff = (big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) +
+inline std::string with_orientation(const std::string& jpeg, int orientation, bool highest_first = false) {
+  const auto& number = highest_first ? big_endian : little_endian;
+  const std::string tiff = (highest_first ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) +
                            number(0x112, 2) + number(3, 2) + number(1, 4) +
                            number(static_cast<unsigned>(orientation), 2) + number(0, 2) + number(0, 4);
   const std::string data = std::string("Exif\0\0", 6) + tiff;
-  const std::size_t length = data.size() + 2;
-  return jpeg.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) + static_cast<char>(length & 255) +
-         data + jpeg.substr(2);
+  return jpeg.substr(0, 2) + "\xff\xe1" + big_endian(data.size() + 2, 2) + data + jpeg.substr(2);
 }
 
 struct PngOptions {
@@ -126,10 +123,18 @@ inline std::string png_file(const Pixels& pixels, const PngOptions& options = {}
   return file;
 }
 
-inline std::string little_endian(std::uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
-  return text;
+/// A PNG file of one chunk of data, which may be anything. `colour`: 0 for gray, 2 for colours.
+inline std::string png_with(std::uint32_t width, std::uint32_t height, unsigned bits, unsigned colour,
+                            const std::string& deflated) {
+  const auto chunk = [](const std::string& type, const std::string& content) {
+    const std::string body = type + content;
+    const auto crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+    return big_endian(content.size(), 4) + body + big_endian(crc, 4);
+  };
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR", big_endian(width, 4) + big_endian(height, 4) + big_endian(bits, 1) +
+                           big_endian(colour, 1) + std::string(3, '\0')) +
+         chunk("IDAT", deflated) + chunk("IEND", "");
 }
 
 }  // namespace sweep::test

@@ -7,8 +7,7 @@
 
 #include "core/parallel/mpi_session.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 
@@ -44,17 +43,18 @@ inline std::string mpi_unusable_reason(const std::filesystem::path& directory) {
   return has_launcher ? "" : "mpirun is not installed";
 }
 
+/// Loss, accuracy and validation loss of every epoch.
+inline std::vector<nlohmann::json> measured(const nlohmann::json& record) {
+  std::vector<nlohmann::json> all;
+  for (const nlohmann::json& epoch : record.at("epochs"))
+    all.push_back({epoch.at("loss"), epoch.at("accuracy"), epoch.at("validation_loss")});
+  return all;
+}
+
 /// Writes data/ and s.json: a network with batch normalization and dropout on 300 pictures, for `device`.
 inline void write_shared_training(const SweepFolder& folder, const std::string& device) {
-  constexpr std::uint32_t kSamples = 300;
-  std::string images, labels;
-  for (std::uint32_t i = 0; i < kSamples; ++i) {
-    labels += static_cast<char>(i % 10);
-    for (std::uint32_t pixel = 0; pixel < 28 * 28; ++pixel)
-      images += static_cast<char>((i % 10) * 25 + (pixel * (i + 7)) % 23);
-  }
-  folder.write("data/train-images-idx3-ubyte", test::idx({kSamples, 28, 28}, images));
-  folder.write("data/train-labels-idx1-ubyte", test::idx({kSamples}, labels));
+  test::write_idx_set(folder.path() / "data", "train", 300, 28,
+                      [](auto i, auto y, auto x) { return (i % 10) * 25 + ((y * 28 + x) * (i + 7)) % 23; });
   folder.write("s.json", R"({"dataset": {"name": "own", "path": "data", "validation": 60},
         "network": {"layers": [
           {"name": "conv", "type": "conv2d", "out_channels": 4, "kernel_size": 5},

@@ -14,22 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Images of 8x8 pixels whose class is the bright one of their four quarters.
 void write_part(const fs::path& directory, const std::string& part, std::uint32_t count) {
-  std::string images, labels;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t label = (i * 7 + i / 4) % 4;
-    labels += static_cast<char>(label);
-    for (std::uint32_t y = 0; y < 8; ++y) {
-      for (std::uint32_t x = 0; x < 8; ++x) {
-        const bool bright = (y / 4) * 2 + x / 4 == label;
-        images += static_cast<char>((bright ? 160 : 20) + (i * 31 + y * 17 + x * 13) % 64);
-      }
-    }
-  }
-  fs::create_directories(directory);
-  tbwriter::spill(directory / (part + "-images-idx3-ubyte"), test::idx({count, 8, 8}, images));
-  tbwriter::spill(directory / (part + "-labels-idx1-ubyte"), test::idx({count}, labels));
+  const auto label = [](std::uint32_t i) { return (i * 7 + i / 4) % 4; };
+  test::write_idx_set(
+      directory, part, count, 8,
+      [&](std::uint32_t i, std::uint32_t y, std::uint32_t x) {
+        return ((y / 4) * 2 + x / 4 == label(i) ? 160 : 20) + (i * 31 + y * 17 + x * 13) % 64;
+      },
+      label);
 }
 
 }  // namespace

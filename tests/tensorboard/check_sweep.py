@@ -12,14 +12,13 @@ import csv
 import json
 import math
 import re
-import struct
 import sys
 from html import unescape
 from pathlib import Path
 
 from aggregate_runs import MORE_TAGS, aggregates
 from run_metadata import check_run_metadata, parse_run_metadata
-from server import SKIPPED, TensorBoard, check_graph, find_venv, parse_graph, png_size
+from server import TensorBoard, check_graph, float32, needed_venv, png_size
 
 # Scalar tag: column of results.csv.
 SCALARS = {
@@ -42,14 +41,10 @@ COLUMNS = ["run", "status", "epoch", "loss", "accuracy", "number_correct", "vali
            "test_loss", "test_accuracy", "epoch_seconds", "run_seconds", "images_per_second"]
 
 
-def as_float32(value):
-    return struct.unpack("<f", struct.pack("<f", float(value)))[0]
-
-
 def same(shown, written):
     """Whether TensorBoard's number is the written one, which it keeps as a float."""
     shown = float(shown)  # "NaN" and "Infinity" are texts in its JSON
-    written = as_float32(written)
+    written = float32(written)
     if math.isnan(written) or math.isinf(written):
         return repr(shown) == repr(written)
     return abs(shown - written) <= 1e-6 * max(abs(shown), abs(written))
@@ -128,7 +123,7 @@ class SweepCheck:
                 if tag not in tags.get(name, {}):
                     self.problem(f"{name}: {tag} is not shown")
                     continue
-                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
+                shown = self.board.points(name, tag)
                 self.expect(f"{name}: steps of {tag}", [step for step, _ in shown], [epoch for epoch, _ in written])
                 for (step, value), (_, number) in zip(shown, written):
                     if not same(value, number):
@@ -137,7 +132,7 @@ class SweepCheck:
             for tag, metric in (("Loss/test", "test_loss"), ("Accuracy/test", "test_accuracy")):
                 if metric not in metrics:
                     continue
-                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
+                shown = self.board.points(name, tag)
                 if [step for step, _ in shown] != [int(rows[-1]["epoch"])] or not same(shown[0][1], metrics[metric]):
                     self.problem(f"{name}: {tag} is shown as {shown}, but run.json has {metrics[metric]}")
             for tag in OTHER_SCALARS:
@@ -162,9 +157,8 @@ class SweepCheck:
                 self.problem(f"{name}: no images")
                 continue
             self.expect(f"{name}: samples of images", tags[name]["images"]["samples"], 1)
-            (entry,) = self.board.plugin("images/images", run=name, tag="images", sample=0)
-            status, kind, data = self.board.fetch("/data/plugin/images/individualImage?" + entry["query"])
-            self.expect(f"{name}: type of the picture", (status, kind), (200, "image/png"))
+            kind, data = self.board.picture(name, "images")
+            self.expect(f"{name}: type of the picture", kind, "image/png")
             width, height, _ = png_size(data)
             count = min(most, self.batch_size(self.runs[name]))
             columns = min(8, count)
@@ -180,7 +174,7 @@ class SweepCheck:
             if not info.get(name, {}).get("run_graph"):
                 self.problem(f"{name}: no graph")
                 continue
-            nodes = self.graph_of(name)
+            nodes = self.board.graph(name)
             for problem in check_graph(nodes):
                 self.problem(f"{name}: {problem}")
             roots = {node["name"].split("/")[0] for node in nodes}
@@ -194,12 +188,6 @@ class SweepCheck:
             if not any("_output_shapes" in node["attr"] for node in nodes):
                 self.problem(f"{name}: no edge of the graph has a shape")
 
-    def graph_of(self, name):
-        status, _, data = self.board.fetch("/data/plugin/graphs/graph", run=name, conceptual="false",
-                                           limit_attr_size=1024, large_attrs_key="_too_large_attrs")
-        self.expect(f"{name}: the graph's status", status, 200)
-        return parse_graph(data.decode())
-
     def profiles(self):
         if not self.wanted("graph"):
             return
@@ -212,7 +200,7 @@ class SweepCheck:
             status, _, data = self.board.fetch("/data/plugin/graphs/run_metadata", run=name, tag=tags[0])
             self.expect(f"{name}: the profile's status", status, 200)
             samples = int(tags[0].split()[2])  # "step of 100 samples"
-            for problem in check_run_metadata(parse_run_metadata(data.decode()), self.graph_of(name), samples):
+            for problem in check_run_metadata(parse_run_metadata(data.decode()), self.board.graph(name), samples):
                 self.problem(f"{name}: {problem}")
 
     def histograms_and_text(self):
@@ -293,12 +281,10 @@ class SweepCheck:
     def hparams_rows(self):
         if not self.wanted("hparams"):
             return
-        answer = self.board.plugin("hparams/session_groups", body={
-            "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
-            "startIndex": 0, "sliceSize": 10000})
-        groups = {group["name"]: group for group in answer["sessionGroups"]}
+        sessions = self.board.sessions()
+        groups = {group["name"]: group for group in sessions}
         self.expect("rows", sorted(groups), sorted(self.shown()))
-        self.expect("number of rows", len(answer["sessionGroups"]), len(self.shown()))
+        self.expect("number of rows", len(sessions), len(self.shown()))
         for name, run in self.runs.items():
             if name not in groups:
                 continue
@@ -337,9 +323,7 @@ def mean_problems(directory, venv, fast):
         if sorted(board.get("/data/runs")) != sorted(names) or len(names) != len(wanted):
             found.append(f"{means}: runs {sorted(board.get('/data/runs'))}, not {len(wanted)}")
         tags = board.plugin("scalars/tags")
-        rows = board.plugin("hparams/session_groups", body={
-            "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
-            "startIndex": 0, "sliceSize": 10000})["sessionGroups"]
+        rows = board.sessions()
         for params, lines in wanted:
             of_params = [row for row in rows if row["hparams"] == params]
             if len(of_params) != 1:
@@ -350,7 +334,7 @@ def mean_problems(directory, venv, fast):
             if shown_tags != set(lines):
                 found.append(f"{name}: tags {sorted(shown_tags)}, not {sorted(lines)}")
             for tag in set(lines) & shown_tags:
-                shown = [(step, value) for _, step, value in board.plugin("scalars/scalars", run=name, tag=tag)]
+                shown = board.points(name, tag)
                 for (step, value), (epoch, number) in zip(shown, lines[tag], strict=True):
                     scale = next(abs(v) for e, v in lines[tag.removeprefix("Std/")] if e == epoch)
                     close = math.isclose(float(value), number, rel_tol=1e-5, abs_tol=1e-6 * scale)
@@ -374,10 +358,7 @@ def main():
     parser.add_argument("--loader", choices=["fast", "slow", "both"], default="both")
     parser.add_argument("--picture", default="28x28", help="height and width of one sample")
     arguments = parser.parse_args()
-    venv = find_venv(arguments.venv)
-    if venv is None:
-        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
-        return SKIPPED
+    venv = needed_venv(arguments.venv)
     picture = tuple(int(extent) for extent in arguments.picture.split("x"))
     failed = False
     for fast in {"fast": [True], "slow": [False], "both": [True, False]}[arguments.loader]:

@@ -13,23 +13,17 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from server import SKIPPED, find_venv
-from shown_checks import CONTEXT, Checks, Server
-from peer_checks import FastLoaderPeer, PythonLoaderPeer
-from process_checks import (BothLoaders, FastLoaderKilled, FastLoaderManyRuns, PythonLoaderKilled,
-                            PythonLoaderManyRuns)
-from special_checks import (FastLoaderExperiment, FastLoaderSessions, FastLoaderStrict, Files, PythonLoaderExperiment,
-                            PythonLoaderFull, PythonLoaderSessions)
+from server import needed_venv
+from shown_checks import CONTEXT, Shown
+from peer_checks import Peer
+from process_checks import BothLoaders, Killed, ManyRuns
+from special_checks import Experiment, Files, Full, Sessions, Strict
 
 READ_FROM_FILES = {1, 2, 48}
 
 
-class FastLoader(Checks, Server):
-    fast = True
-
-
-class PythonLoader(Checks, Server):
-    fast = False
+def with_loader(fast, *classes):
+    return [type(case.__name__, (case,), {"fast": fast}) for case in classes]
 
 
 class EveryItem(unittest.TestCase):
@@ -57,14 +51,10 @@ def main():
     parser.add_argument("--keep", type=Path, help="write the log directory here and leave it")
     parser.add_argument("-k", dest="pattern", help="only tests whose names contain this")
     options = parser.parse_args()
-    CONTEXT.venv = find_venv(options.venv)
-    if CONTEXT.venv is None:
-        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
-        return SKIPPED
-    classes = {"fast": [FastLoader, FastLoaderStrict, FastLoaderSessions, FastLoaderExperiment, FastLoaderKilled,
-                        FastLoaderManyRuns, FastLoaderPeer],
-               "slow": [PythonLoader, PythonLoaderFull, PythonLoaderSessions, PythonLoaderExperiment,
-                        PythonLoaderKilled, PythonLoaderManyRuns, PythonLoaderPeer],
+    CONTEXT.venv = needed_venv(options.venv)
+    more = (Sessions, Experiment, Killed, ManyRuns, Peer)
+    # What is shown comes first, as others add a run.
+    classes = {"fast": with_loader(True, Shown, Strict, *more), "slow": with_loader(False, Shown, Full, *more),
                "none": [Files, BothLoaders, EveryItem]}
     EveryItem.classes = classes
     with tempfile.TemporaryDirectory() as directory:

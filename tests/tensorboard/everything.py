@@ -2,7 +2,7 @@
 
 import json
 
-ALL_STATUSES = ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"]
+from server import ALL_STATUSES
 
 # Of what is more than TensorBoard keeps, each loader draws its own samples; and the loaders differ in what they forget
 # when a run is resumed (check 43 says how).

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from browser import Browser
-from server import SKIPPED, TensorBoard, find_venv
+from server import TensorBoard, needed_venv, skip
 
 CONTEXT = SimpleNamespace(sweep=None, file=None, venv=None)
 QUICK = ["num_workers=0", "device=cpu", "epochs=1", "dataset.limit=300", "dataset.validation=100"]
@@ -36,16 +36,11 @@ class Page(unittest.TestCase):
     """A browser and, after serve(), a server."""
 
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(self.temporary.cleanup)
-        self.logdir = Path(self.temporary.name)
-        self.browser = Browser().__enter__()
-        self.addCleanup(self.browser.__exit__)
+        self.logdir = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.browser = self.enterContext(Browser())
 
     def serve(self, directory):
-        board = TensorBoard(CONTEXT.venv, directory)
-        board.__enter__()
-        self.addCleanup(board.stop)
+        board = self.enterContext(TensorBoard(CONTEXT.venv, directory))
         board.wait_for_runs([path.name for path in directory.iterdir() if any(path.glob("*tfevents*"))])
         return board
 
@@ -177,13 +172,9 @@ def main():
     parser.add_argument("--file", required=True)
     parser.add_argument("--venv")
     arguments, rest = parser.parse_known_args()
-    CONTEXT.sweep, CONTEXT.file, CONTEXT.venv = arguments.sweep, arguments.file, find_venv(arguments.venv)
-    if CONTEXT.venv is None:
-        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
-        return SKIPPED
+    CONTEXT.sweep, CONTEXT.file, CONTEXT.venv = arguments.sweep, arguments.file, needed_venv(arguments.venv)
     if shutil.which("chromium") is None:
-        print("SKIPPED: there is no chromium to look at the pages with; apt-get install chromium")
-        return SKIPPED
+        skip("there is no chromium to look at the pages with; apt-get install chromium")
     return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
 
 

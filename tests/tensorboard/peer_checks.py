@@ -13,8 +13,7 @@ import unittest
 import wave
 from pathlib import Path
 
-from everything import ALL_STATUSES
-from server import TensorBoard, parse_graph
+from server import TensorBoard
 from shown_checks import CONTEXT
 
 HERE = Path(__file__).resolve().parent / "peer"
@@ -56,22 +55,19 @@ def write_with_torch(directory):
     return HERE / "kept", "the kept files (torch is not installed)"
 
 
-class Peer:
+class Peer(unittest.TestCase):
     maxDiff = 3000
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        torch, which = write_with_torch(Path(directory.name) / "torch")
+        directory = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        torch, which = write_with_torch(directory / "torch")
         print(f"compared with {which}", flush=True)
-        ours = Path(directory.name) / "ours"
+        ours = directory / "ours"
         subprocess.run([CONTEXT.demo.with_name("peer_logdir"), ours], check=True)
         cls.boards, cls.logdirs = [], [torch, ours]
         for logdir in cls.logdirs:
-            board = TensorBoard(CONTEXT.venv, logdir, cls.fast)
-            board.__enter__()
-            cls.addClassCleanup(board.stop)
+            board = cls.enterClassContext(TensorBoard(CONTEXT.venv, logdir, cls.fast))
             board.wait_for_runs(RUNS)
             cls.boards.append(board)
 
@@ -82,8 +78,7 @@ class Peer:
         return ours
 
     def pixels(self, board, tag):
-        (image,) = board.plugin("images/images", run="run", tag=tag, sample=0)
-        _, _, png = board.fetch("/data/plugin/images/individualImage?" + image["query"])
+        _, png = board.picture("run", tag)
         decoded = subprocess.run([CONTEXT.venv / "bin/python", "-c", DECODE], input=png, capture_output=True, check=True)
         return decoded.stdout
 
@@ -189,8 +184,7 @@ class Peer:
 
     def test_add_hparams(self):
         def session(board):
-            (found,) = board.plugin("hparams/session_groups", body={"allowedStatuses": ALL_STATUSES, "startIndex": 0,
-                                                                    "sliceSize": 10})["sessionGroups"]
+            (found,) = board.sessions()
             metric = next(value for value in found["metricValues"] if value["name"]["tag"] == "hparam/loss")
             return found["name"], found["hparams"], metric["value"], found["sessions"][0]["status"]
         self.assertEqual(self.alike(session)[1], {"lr": 0.25, "name": "adam", "flag": True})
@@ -198,9 +192,7 @@ class Peer:
     def test_add_graph(self):
         """Names are the caller's; the operations of the same network and the shapes on its edges are the same."""
         def operations(board):
-            _, _, data = board.fetch("/data/plugin/graphs/graph", run="run", conceptual="false", limit_attr_size=1024,
-                                     large_attrs_key="_too_large_attrs")
-            nodes = parse_graph(data.decode())
+            nodes = board.graph("run")
             return {node["op"] for node in nodes if node["op"] in ("aten::linear", "aten::relu") and
                     "_output_shapes" in node["attr"]}
         self.assertEqual(self.alike(operations), {"aten::linear", "aten::relu"})
@@ -215,11 +207,3 @@ class Peer:
         self.assertEqual([len(torch), len(ours)], [3, 4])
         for tag in ours:
             self.assertEqual(ours[tag][3:5], [[2, 3], [-4, -1, 2, 5, 8, 11]], tag)
-
-
-class FastLoaderPeer(Peer, unittest.TestCase):
-    fast = True
-
-
-class PythonLoaderPeer(Peer, unittest.TestCase):
-    fast = False

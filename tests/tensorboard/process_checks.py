@@ -8,8 +8,8 @@ from pathlib import Path
 
 from event_records import Torn, records
 from everything import differences, everything
-from server import TensorBoard
-from shown_checks import CONTEXT, RUNS, float32
+from server import TensorBoard, float32
+from shown_checks import CONTEXT, RUNS
 
 READ = r"""
 import sys
@@ -20,7 +20,7 @@ print(len(steps), steps == list(range(len(steps))))
 """
 
 
-class Killed:
+class Killed(unittest.TestCase):
     def write_and_kill(self, directory):
         """Returns how many steps the process had said to be in the file when it was killed."""
         process = subprocess.Popen([CONTEXT.demo, directory, "endless"], stdout=subprocess.PIPE)
@@ -61,26 +61,18 @@ class Killed:
     def check_server(self, directory, flushed, file, data):
         with TensorBoard(CONTEXT.venv, directory, self.fast) as board:
             board.wait_for_runs(["killed"])
-            points = board.plugin("scalars/scalars", run="killed", tag="s")
-            self.assertGreaterEqual(points[-1][1], flushed - 1)
-            self.assertEqual([step for _, step, _ in points], [value for _, _, value in points])
+            points = board.points("killed", "s")
+            self.assertGreaterEqual(points[-1][0], flushed - 1)
+            self.assertTrue(all(step == value for step, value in points), points)
         subprocess.run([CONTEXT.demo, directory, "continued"], check=True)
         self.assertEqual(file.read_bytes(), data, msg="the old file is as it was")
         self.assertEqual(len(list((Path(directory) / "killed").glob("*tfevents*"))), 2)
         with TensorBoard(CONTEXT.venv, directory, self.fast) as board:
             board.wait_for_runs(["killed"])
-            points = [(step, value) for _, step, value in board.plugin("scalars/scalars", run="killed", tag="s")]
+            points = board.points("killed", "s")
         # The loaders keep 1000 points of the longer old session, and forget those from step 20 on.
         self.assertEqual([point for point in points if point[0] >= 20], [(step, step + 0.5) for step in range(20, 30)])
         self.assertTrue(all(step == value for step, value in points if step < 20), msg=points)
-
-
-class FastLoaderKilled(Killed, unittest.TestCase):
-    fast = True
-
-
-class PythonLoaderKilled(Killed, unittest.TestCase):
-    fast = False
 
 
 class BothLoaders(unittest.TestCase):
@@ -95,7 +87,7 @@ class BothLoaders(unittest.TestCase):
             self.assertEqual(differences(everything(fast), everything(slow)), [])
 
 
-class ManyRuns:
+class ManyRuns(unittest.TestCase):
     def test_a_thousand_runs_are_listed_in_seconds(self):
         with tempfile.TemporaryDirectory() as directory:
             subprocess.run([CONTEXT.demo, directory, "many"], check=True)
@@ -108,15 +100,6 @@ class ManyRuns:
                     time.sleep(0.2)
                 listed = time.monotonic()
                 for run in (0, 999):
-                    points = board.plugin("scalars/scalars", run=f"run{1000 + run}", tag="Loss/train")
-                    self.assertEqual([(step, value) for _, step, value in points],
+                    self.assertEqual(board.points(f"run{1000 + run}", "Loss/train"),
                                      [(step, float32(run + 0.05 * step)) for step in range(20)])
             print(f"started in {started - start:.1f} s, 1000 runs listed {listed - started:.1f} s later", flush=True)
-
-
-class FastLoaderManyRuns(ManyRuns, unittest.TestCase):
-    fast = True
-
-
-class PythonLoaderManyRuns(ManyRuns, unittest.TestCase):
-    fast = False

@@ -9,13 +9,13 @@ where `--readers` has them. If that environment is missing, it is made with tbpa
 
 import argparse
 import json
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from server import SKIPPED, find_venv
+from server import float32, needed_venv
+from environments import has_modules, make_venv  # after server, which knows where
 
 # Each reader prints {tag: [[step, value], ...]} of the scalars in the directory given, and nothing else.
 READERS = {
@@ -75,23 +75,6 @@ TAGS = {"Loss/train": "loss", "Accuracy/train": "accuracy", "Loss/validation": "
         "Duration/epoch_seconds": "epoch_seconds"}
 
 
-def float32(value):
-    return struct.unpack("<f", struct.pack("<f", float(value)))[0]
-
-
-def make_readers(venv):
-    if (venv / "bin/python").exists():
-        return
-    subprocess.run([sys.executable, "-m", "venv", venv], check=False, capture_output=True)
-    subprocess.run([venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", "tbparse"],
-                   check=False, capture_output=True, timeout=240)
-
-
-def has_module(python, module):
-    return python.exists() and subprocess.run([python, "-c", f"import {module}"], capture_output=True,
-                                              check=False).returncode == 0
-
-
 def ask(python, name, directory):
     """What the reader finds."""
     code = f"import json, sys\ndirectory = sys.argv[1]\n{READERS[name]}\nprint(json.dumps(found))"
@@ -106,13 +89,9 @@ def main():
     for name in ("sweep", "file", "venv", "readers"):
         parser.add_argument("--" + name, required=True)
     arguments = parser.parse_args()
-    venv = find_venv(arguments.venv)
-    if venv is None:
-        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
-        return SKIPPED
-    make_readers(Path(arguments.readers))
-    readers = {name: Path(arguments.readers) / "bin/python" for name in READERS}
-    readers = {name: python for name, python in readers.items() if has_module(python, name)}
+    venv = needed_venv(arguments.venv)
+    python = make_venv(arguments.readers, "tbparse")
+    readers = {name: python for name in READERS if has_modules(python, name)}
     readers["EventAccumulator"] = venv / "bin/python"
     problems = []
     with tempfile.TemporaryDirectory() as directory:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from browser import Browser
-from server import SKIPPED, TensorBoard, find_venv
+from server import TensorBoard, needed_venv
 
 
 def expand_module(browser, name):
@@ -80,10 +80,7 @@ def main():
     parser.add_argument("--run", default="")
     parser.add_argument("--size", default="1600x1200", help="of the window, in pixels")
     arguments = parser.parse_args()
-    venv = find_venv(arguments.venv)
-    if venv is None:
-        print("no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
-        return SKIPPED
+    venv = needed_venv(arguments.venv)
     arguments.output.mkdir(parents=True, exist_ok=True)
     with TensorBoard(venv, arguments.logdir) as board, Browser(*map(int, arguments.size.split("x"))) as browser:
         board._wait_for(lambda: board.get("/data/runs"), "runs", 60)

@@ -5,15 +5,22 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
 from pathlib import Path
 
-SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
+from environments import skip  # noqa: E402
+
+
+ALL_STATUSES = ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"]
 
 
 def find_venv(named=None):
@@ -22,6 +29,16 @@ def find_venv(named=None):
         if candidate and (Path(candidate) / "bin/tensorboard").exists():
             return Path(candidate)
     return None
+
+
+def needed_venv(named=None):
+    """The same; without one the test is skipped."""
+    return find_venv(named) or skip("no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
+
+
+def float32(value):
+    """The float that is kept of a number."""
+    return struct.unpack("<f", struct.pack("<f", float(value)))[0]
 
 
 def _die_with_parent():
@@ -120,6 +137,31 @@ class TensorBoard:
     def plugin(self, path, form=None, body=None, **query):
         return self.get("/data/plugin/" + path, form, body, **query)
 
+    def points(self, run, tag):
+        """(step, value) of each point of a scalar."""
+        return [(step, value) for _, step, value in self.plugin("scalars/scalars", run=run, tag=tag)]
+
+    def sessions(self, **more):
+        """The rows of the page of hyperparameters."""
+        body = {"allowedStatuses": ALL_STATUSES, "startIndex": 0, "sliceSize": 10000, **more}
+        return self.plugin("hparams/session_groups", body=body)["sessionGroups"]
+
+    def picture(self, run, tag, sample=0):
+        """Type and bytes of an image, of which there is one."""
+        (entry,) = self.plugin("images/images", run=run, tag=tag, sample=sample)
+        status, kind, data = self.fetch("/data/plugin/images/individualImage?" + entry["query"])
+        if status != 200:
+            raise AssertionError(f"{run}, {tag}: HTTP {status}")
+        return kind, data
+
+    def graph(self, run):
+        """The nodes of a run's graph."""
+        status, kind, data = self.fetch("/data/plugin/graphs/graph", run=run, conceptual="false", limit_attr_size=1024,
+                                        large_attrs_key="_too_large_attrs")
+        if (status, kind.split(";")[0]) != (200, "text/x-protobuf"):
+            raise AssertionError(f"{run}: the graph: HTTP {status}, {kind}")
+        return parse_graph(data.decode())
+
     def wait_for_runs(self, names, seconds=60):
         """Waits until these runs are listed, and until two rounds of loading have changed nothing."""
         names = set(names)
@@ -136,8 +178,6 @@ class TensorBoard:
 
 def png_size(data):
     """Width, height and channels of a PNG whose every chunk and pixel can be read; ValueError otherwise."""
-    import struct
-    import zlib
     if data[:8] != b"\x89PNG\r\n\x1a\n":
         raise ValueError("not a PNG")
     position, pixels, header = 8, b"", None

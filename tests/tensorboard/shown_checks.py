@@ -11,8 +11,7 @@ import time
 import unittest
 from types import SimpleNamespace
 
-from everything import ALL_STATUSES
-from server import TensorBoard, check_graph, parse_graph, png_size
+from server import TensorBoard, check_graph, float32, png_size
 
 CONTEXT = SimpleNamespace(venv=None, demo=None, logdir=None, peers=None)  # set by conformance_test.py
 SWEEP_RUNS = [f"sweep/lr={lr},shuffle={shuffle}" for lr in ("0.010000", "0.001000") for shuffle in ("true", "false")]
@@ -20,14 +19,10 @@ RUNS = ["curves", "graph", "in_parts", "layout", "lines", "mesh", "pictures", "p
         "lines/group_both_a", "lines/group_both_b"] + SWEEP_RUNS
 
 
-def float32(value):
-    return struct.unpack("<f", struct.pack("<f", value))[0]
-
-
 class Server(unittest.TestCase):
     """One server for all checks of a class."""
     arguments = []
-    fast = True
+    fast = None  # the loader; set by conformance_test.py
     longMessage = True
     maxDiff = 4000
 
@@ -37,9 +32,7 @@ class Server(unittest.TestCase):
 
     @classmethod
     def serve(cls, logdir, runs):
-        cls.board = TensorBoard(CONTEXT.venv, logdir, cls.fast, cls.arguments)
-        cls.board.__enter__()
-        cls.addClassCleanup(cls.board.stop)
+        cls.board = cls.enterClassContext(TensorBoard(CONTEXT.venv, logdir, cls.fast, cls.arguments))
         cls.board.wait_for_runs(runs)
 
     def get(self, path, **query):
@@ -48,22 +41,8 @@ class Server(unittest.TestCase):
     def post(self, path, body):
         return self.board.plugin(path, body=body)
 
-    def points(self, run, tag):
-        return [(step, value) for _, step, value in self.get("scalars/scalars", run=run, tag=tag)]
 
-    def picture(self, run, tag, index=-1, sample=0):
-        entry = self.get("images/images", run=run, tag=tag, sample=sample)[index]
-        status, kind, data = self.board.fetch("/data/plugin/images/individualImage?" + entry["query"])
-        self.assertEqual(status, 200)
-        return kind, data
-
-    def sessions(self, **more):
-        answer = self.post("hparams/session_groups", {"allowedStatuses": ALL_STATUSES, "startIndex": 0,
-                                                      "sliceSize": 100, **more})
-        return answer["sessionGroups"]
-
-
-class Checks:
+class Shown(Server):
     """The checks that both loaders must pass."""
 
     def test_04_runs_have_relative_names(self):
@@ -93,10 +72,10 @@ class Checks:
         self.assertEqual(set(tags[SWEEP_RUNS[0]]), {"Loss/train", "Loss/validation", "Accuracy/train"})
 
     def test_08_scalar_values_are_the_floats_written(self):
-        self.assertEqual(self.points("values", "plain"), [(step, float32(1 / (step + 1))) for step in range(20)])
+        self.assertEqual(self.board.points("values", "plain"), [(step, float32(1 / (step + 1))) for step in range(20)])
 
     def test_08_scalars_of_the_new_style(self):
-        self.assertEqual(self.points("values", "new_style"), [(step, float32(0.1 * step)) for step in range(3)])
+        self.assertEqual(self.board.points("values", "new_style"), [(step, float32(0.1 * step)) for step in range(3)])
 
     def test_09_names_and_descriptions_of_v1_scalars(self):
         described = self.get("scalars/tags")["values"]["described"]
@@ -106,7 +85,7 @@ class Checks:
         self.assertIn("<em>image</em>", self.get("images/tags")["pictures"]["single"]["description"])
 
     def test_10_not_finite_scalars(self):
-        self.assertEqual([value for _, value in self.points("values", "special")],
+        self.assertEqual([value for _, value in self.board.points("values", "special")],
                          [1.0, "NaN", "Infinity", "-Infinity", 2.0])
 
     def test_11_one_chart_of_several_runs(self):
@@ -135,7 +114,7 @@ class Checks:
         self.assertLess(abs(points[3]["wallTime"] - time.time()), 3600)
 
     def test_15_long_series_are_sampled_and_keep_the_last_point(self):
-        points = self.points("values", "long")
+        points = self.board.points("values", "long")
         self.assertEqual(len(points), 1000)
         self.assertEqual(points[-1], (2999, 2999.0))
 
@@ -145,22 +124,22 @@ class Checks:
         self.assertEqual((entry["step"], set(entry)), (0, {"step", "wall_time", "query"}))
 
     def test_17_image_bytes(self):
-        kind, data = self.picture("pictures", "single")
+        kind, data = self.board.picture("pictures", "single")
         self.assertEqual(kind, "image/png")
         self.assertEqual(png_size(data), (24, 24, 3))
         (file,) = (CONTEXT.logdir / "pictures").glob("*tfevents*")
         self.assertIn(data, file.read_bytes())
-        self.assertEqual(png_size(self.picture("pictures", "grid")[1]), (242, 242, 1))
-        self.assertEqual(png_size(self.picture("pictures", "boxes")[1]), (32, 32, 3))
+        self.assertEqual(png_size(self.board.picture("pictures", "grid")[1]), (242, 242, 1))
+        self.assertEqual(png_size(self.board.picture("pictures", "boxes")[1]), (32, 32, 3))
 
     def test_17_video(self):
         for tag in ("video", "color_video"):
-            kind, data = self.picture("pictures", tag)
+            kind, data = self.board.picture("pictures", tag)
             self.assertEqual((kind, data[:6]), ("image/gif", b"GIF89a"))
 
     def test_18_batch_of_three(self):
         self.assertEqual(self.get("images/tags")["pictures"]["batch"]["samples"], 3)
-        pictures = [self.picture("pictures", "batch", sample=sample)[1] for sample in range(3)]
+        pictures = [self.board.picture("pictures", "batch", sample=sample)[1] for sample in range(3)]
         self.assertEqual(len(set(pictures)), 3)
         self.assertEqual([png_size(data) for data in pictures], [(20, 20, 1)] * 3)
 
@@ -299,7 +278,7 @@ class Checks:
         self.assertLessEqual({("", "Loss/train"), ("", "Loss/validation"), ("", "Accuracy/train")}, metrics)
 
     def test_32_sessions_are_the_runs(self):
-        groups = {group["name"]: group for group in self.sessions()}
+        groups = {group["name"]: group for group in self.board.sessions()}
         self.assertEqual(set(groups), set(SWEEP_RUNS))
         group = groups[SWEEP_RUNS[0]]
         self.assertEqual(group["hparams"], {"lr": 0.01, "shuffle": True, "batch_size": 100.0, "device": "cpu"})
@@ -311,38 +290,32 @@ class Checks:
 
     def test_33_sort_and_filter(self):
         column = {"hparam": "lr", "order": "ORDER_DESC"}
-        rates = [group["hparams"].get("lr") for group in self.sessions(colParams=[column])]
+        rates = [group["hparams"].get("lr") for group in self.board.sessions(colParams=[column])]
         self.assertEqual([rate for rate in rates if rate is not None], [0.01, 0.01, 0.001, 0.001])
-        kept = self.sessions(colParams=[{"hparam": "lr", "filterInterval": {"minValue": 0.005, "maxValue": 1},
+        kept = self.board.sessions(colParams=[{"hparam": "lr", "filterInterval": {"minValue": 0.005, "maxValue": 1},
                                          "excludeMissingValues": True}])
         self.assertEqual({group["name"] for group in kept}, set(SWEEP_RUNS[:2]))
-        kept = self.sessions(colParams=[{"hparam": "shuffle", "filterDiscrete": [True], "excludeMissingValues": True}])
+        kept = self.board.sessions(colParams=[{"hparam": "shuffle", "filterDiscrete": [True], "excludeMissingValues": True}])
         self.assertEqual({group["name"] for group in kept}, {SWEEP_RUNS[0], SWEEP_RUNS[2]})
 
     def test_36_status_of_success_failure_and_a_killed_process(self):
-        status = {group["name"]: group["sessions"][0].get("status", "STATUS_UNKNOWN") for group in self.sessions()}
+        status = {group["name"]: group["sessions"][0].get("status", "STATUS_UNKNOWN") for group in self.board.sessions()}
         self.assertEqual([status[run] for run in SWEEP_RUNS],
                          ["STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_SUCCESS", "STATUS_UNKNOWN"])
-        self.assertEqual(len(self.points(SWEEP_RUNS[3], "Loss/train")), 5, "points of a process that never closed its file")
+        self.assertEqual(len(self.board.points(SWEEP_RUNS[3], "Loss/train")), 5, "points of a process that never closed its file")
 
     def test_37_series_of_a_metric(self):
         triples = self.post("hparams/metric_evals", {"sessionName": SWEEP_RUNS[0],
                                                      "metricName": {"group": "", "tag": "Loss/train"}})
-        self.assertEqual([tuple(triple[1:]) for triple in triples], self.points(SWEEP_RUNS[0], "Loss/train"))
+        self.assertEqual([tuple(triple[1:]) for triple in triples], self.board.points(SWEEP_RUNS[0], "Loss/train"))
 
     def test_38_graph_info(self):
         info = self.get("graphs/info")["graph"]
         self.assertTrue(info["run_graph"])
         self.assertTrue(info["tags"]["step 10"]["profile"])
 
-    def graph_text(self):
-        status, kind, data = self.board.fetch("/data/plugin/graphs/graph", run="graph", conceptual="false",
-                                              limit_attr_size=1024, large_attrs_key="_too_large_attrs")
-        self.assertEqual((status, kind.split(";")[0]), (200, "text/x-protobuf"))
-        return data.decode()
-
     def test_39_graph(self):
-        nodes = parse_graph(self.graph_text())
+        nodes = self.board.graph("graph")
         self.assertEqual(check_graph(nodes), [])
         self.assertEqual(len(nodes), 7)
         for node in nodes:
@@ -354,26 +327,26 @@ class Checks:
         status, _, data = self.board.fetch("/data/plugin/graphs/run_metadata", run="graph", tag="step 10")
         self.assertEqual(status, 200)
         text = data.decode()
-        names = {node["name"] for node in parse_graph(self.graph_text())}
+        names = {node["name"] for node in self.board.graph("graph")}
         for name in names:
             self.assertIn(f'node_name: "{name}"', text)
         self.assertIn('device: "/device:GPU:0"', text)
 
     def test_43_resumed_run(self):
-        steps = [step for step, _ in self.points("resumed", "again")]
+        steps = [step for step, _ in self.board.points("resumed", "again")]
         self.assertEqual(steps, list(range(10)))
-        self.assertEqual(self.points("resumed", "again")[5], (5, 105.0))
+        self.assertEqual(self.board.points("resumed", "again")[5], (5, 105.0))
         if not self.fast:
-            self.assertEqual([step for step, _ in self.points("resumed", "not_again")], list(range(5)))
+            self.assertEqual([step for step, _ in self.board.points("resumed", "not_again")], list(range(5)))
 
     def test_44_several_files_lose_nothing(self):
         self.assertEqual(len(list((CONTEXT.logdir / "in_parts").glob("*tfevents*"))), 3)
-        self.assertEqual(self.points("in_parts", "s"), [(step, float(step)) for step in range(90)])
+        self.assertEqual(self.board.points("in_parts", "s"), [(step, float(step)) for step in range(90)])
         self.assertIn("kept", self.get("scalars/tags")["in_parts"]["s"]["description"])
 
     def test_45_two_threads(self):
         for tag in ("one", "two"):
-            self.assertEqual([step for step, _ in self.points("threads", tag)], list(range(500)))
+            self.assertEqual([step for step, _ in self.board.points("threads", tag)], list(range(500)))
 
     def test_47_projector(self):
         self.assertIn("projector", self.get("projector/runs"))
@@ -390,4 +363,4 @@ class Checks:
         self.assertEqual(png_size(sprite), (128, 112, 1))
 
     def test_lines_of_one_chart_are_runs(self):
-        self.assertEqual(self.points("lines/group_both_b", "group/both"), [(0, 2.0)])
+        self.assertEqual(self.board.points("lines/group_both_b", "group/both"), [(0, 2.0)])

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from event_records import crc32c, masked_crc32c, records
 from everything import differences, everything
-from server import TensorBoard
-from shown_checks import CONTEXT, RUNS, Server, float32
+from server import TensorBoard, float32
+from shown_checks import CONTEXT, RUNS, Server
 
 
-class StrictAndFull:
+class Full(Server):
     """Servers with other arguments, for the checks that need them."""
+    arguments = ["--samples_per_plugin", "images=1000"]
 
     def test_19_all_images_when_asked_for(self):
         steps = [entry["step"] for entry in self.get("images/images", run="pictures", tag="series", sample=0)]
@@ -27,7 +28,7 @@ class StrictAndFull:
                 deadline = time.monotonic() + 20
                 while True:
                     tags = self.get("scalars/tags").get("live", {})
-                    if "tail" in tags and len(self.points("live", "tail")) == count:
+                    if "tail" in tags and len(self.board.points("live", "tail")) == count:
                         break
                     self.assertLess(time.monotonic(), deadline, f"point {count} has not come")
                     time.sleep(0.1)
@@ -38,8 +39,9 @@ class StrictAndFull:
             process.wait(20)
 
 
-class FastLoaderStrict(StrictAndFull, Server):
-    fast = True
+class Strict(Full):
+    """With checksums, which only the fast loader may leave out."""
+    arguments = [*Full.arguments, "--extra_data_server_flags=--checksum"]
 
     def test_03_checking_checksums_changes_nothing(self):
         """The fast loader checks none unless it is asked to."""
@@ -57,15 +59,8 @@ class FastLoaderStrict(StrictAndFull, Server):
             (Path(directory) / file.name).write_bytes(damaged)
             with TensorBoard(CONTEXT.venv, directory, True, self.arguments) as board:
                 board.wait_for_runs(["."])
-                points = board.plugin("scalars/scalars", run=".", tag="s")
+                points = board.points(".", "s")
             self.assertEqual(len(points), len(list(records(data))) - 3, "all but version, session start and the damaged one")
-
-    arguments = ["--samples_per_plugin", "images=1000", "--extra_data_server_flags=--checksum"]
-
-
-class PythonLoaderFull(StrictAndFull, Server):
-    fast = False
-    arguments = ["--samples_per_plugin", "images=1000"]
 
 
 READ_FILES = r"""
@@ -93,7 +88,7 @@ json.dump({"files": files, "tags": {k: v for k, v in accumulator.Tags().items() 
 """
 
 
-class Experiment:
+class Experiment(unittest.TestCase):
     """The table as an experiment in the top run describes it, over several starts of the server."""
 
     def test_35_one_experiment_in_the_top_run(self):
@@ -114,40 +109,23 @@ class Sessions(Server):
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        subprocess.run([CONTEXT.demo, directory.name, "sessions"], check=True)
-        cls.serve(directory.name, ["misuse", "nested/s", "nested/s/train", "nested/s/val"])
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        subprocess.run([CONTEXT.demo, directory, "sessions"], check=True)
+        cls.serve(directory, ["misuse", "nested/s", "nested/s/train", "nested/s/val"])
 
     def test_34_metrics_of_sub_runs(self):
         infos = self.post("hparams/experiment", {})["metricInfos"]
         groups = {info["name"].get("group", "") for info in infos if info["name"]["tag"] == "accuracy"}
         self.assertEqual(groups, {"train", "val"})
-        (group,) = [group for group in self.sessions() if group["name"] == "nested/s"]
+        (group,) = [group for group in self.board.sessions() if group["name"] == "nested/s"]
         values = {value["name"].get("group", ""): value["value"] for value in group["metricValues"]
                   if value["name"]["tag"] == "accuracy"}
         self.assertEqual(values, {"train": float32(0.7), "val": float32(0.6)})
 
     def test_46_misuse_is_refused_and_hurts_nothing(self):
-        self.assertEqual(self.points("misuse", "refused"), [(0, 3.0)])
-        self.assertEqual(self.points("misuse", "s"), [(0, 1.0)])
-        self.assertIn("misuse", [group["name"] for group in self.sessions()])
-
-
-class FastLoaderSessions(Sessions):
-    fast = True
-
-
-class PythonLoaderSessions(Sessions):
-    fast = False
-
-
-class FastLoaderExperiment(Experiment, unittest.TestCase):
-    fast = True
-
-
-class PythonLoaderExperiment(Experiment, unittest.TestCase):
-    fast = False
+        self.assertEqual(self.board.points("misuse", "refused"), [(0, 3.0)])
+        self.assertEqual(self.board.points("misuse", "s"), [(0, 1.0)])
+        self.assertIn("misuse", [group["name"] for group in self.board.sessions()])
 
 
 class Files(unittest.TestCase):

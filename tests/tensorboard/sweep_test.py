@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import check_sweep
-from server import SKIPPED, find_venv
+from server import needed_venv
 
 OVERRIDES = ["lr=0.01,0.001", "batch_size=100,1000", "shuffle=true,false", "num_workers=0", "device=cuda,cpu", "epochs=2",
              "dataset.limit=3000", "dataset.validation=500"]
@@ -40,10 +40,7 @@ def main():
     parser.add_argument("--runs", type=int, help="directories that the sweep with these overrides leaves")
     parser.add_argument("overrides", nargs="*", help="of the sweep file; default: all kinds of axes, and repeats")
     arguments = parser.parse_args()
-    venv = find_venv(arguments.venv)
-    if venv is None:
-        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
-        return SKIPPED
+    venv = needed_venv(arguments.venv)
     failed = False
     sweeps = ((OVERRIDES, 16), (REPEATED, 4))
     if arguments.overrides:

@@ -6,20 +6,18 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/base/file.h"
 #include "core/engine/device.h"
 
 #include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-class BadInput : public ::testing::Test {
+class BadInput : public ProgramFolder {
  protected:
   // Runs `sweep s.json`, after the file was written with `text`, and expects it to be refused.
   void expect_refused(const std::string& text, const std::string& message,
@@ -31,8 +29,7 @@ class BadInput : public ::testing::Test {
 
   void expect_words_refused(const std::vector<std::string>& words, const std::string& message, int code = 2) {
     const std::vector<std::string> before = files();
-    const Finished finished = run_program(words, folder_.path());
-    EXPECT_EQ(finished.code, code) << finished.err;
+    const Finished finished = run(words, code);
     EXPECT_THAT(finished.err, HasSubstr(message));
     // One line, and for a command line another with where help is.
     const std::string hint = finished.err.substr(std::min(finished.err.size(), finished.err.find('\n') + 1));
@@ -46,12 +43,7 @@ class BadInput : public ::testing::Test {
 
   // A sweep that trains on 60 samples of its own, which are written.
   std::string own_sweep() {
-    constexpr std::uint32_t kSamples = 60;
-    std::string labels;
-    for (std::uint32_t i = 0; i < kSamples; ++i) labels += static_cast<char>(i % 10);
-    folder_.write("data/train-images-idx3-ubyte",
-                  test::idx({kSamples, 28, 28}, std::string(kSamples * 28 * 28, '\x40')));
-    folder_.write("data/train-labels-idx1-ubyte", test::idx({kSamples}, labels));
+    test::write_idx_set(path("data"), "train", 60, 28);
     return R"({"dataset": {"name": "own", "path": "data"}, "network": "net.json", "batch_size": 20})";
   }
 
@@ -62,8 +54,6 @@ class BadInput : public ::testing::Test {
     std::sort(names.begin(), names.end());
     return names;
   }
-
-  SweepFolder folder_;
 };
 
 // Every way from a mistake to the person. All messages about sweep files are in bad_sweeps.json, all about
@@ -121,13 +111,13 @@ TEST_F(BadInput, MissingFile) {
   expect_words_refused({"sweeps/fashon.json"},
                        "sweeps/fashon.json: no such file, did you mean \"sweeps/fashion.json\"?");
 }
+
 TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
   const test::Environment data("SWEEP_DATA", folder_.path().string());
-  const test::Environment cache("XDG_CACHE_HOME", (folder_.path() / "cache").string());
+  const test::Environment cache("XDG_CACHE_HOME", path("cache").string());
   folder_.write("s.json", R"({"dataset": "cifar10", "network": "net.json"})");
   for (const char* command : {"run", "plan"}) {
-    const Finished finished = run_program({command, "s.json"}, folder_.path());
-    EXPECT_EQ(finished.code, 2) << command;
+    const Finished finished = run({command, "s.json"}, 2);
     EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: data set \"cifar10\" not found. Looked in:\n"));
     EXPECT_THAT(finished.err,
                 HasSubstr("/cache/sweep/cifar10: no such directory\nTo get it, run `sweep data get "
@@ -136,48 +126,38 @@ TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
     EXPECT_EQ(finished.out, "");
   }
 }
+
 TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would prove nothing.
   folder_.write("s.json", own_sweep());
-  const Finished planned = run_program({"plan", "s.json", "--json"}, folder_.path());
-  EXPECT_EQ(planned.code, 0) << planned.err;
+  const Finished planned = run({"plan", "s.json", "--json"});
   EXPECT_EQ(planned.err, "");
   EXPECT_EQ(nlohmann::json::parse(planned.out)["runs"][0]["steps_per_epoch"], 3);
-  const Finished trained = run_program({"s.json", "--quiet"}, folder_.path());
-  EXPECT_EQ(trained.code, 0) << trained.err;
-  const Finished shown = run_program({"show", "runs/s", "--json"}, folder_.path());
-  EXPECT_EQ(shown.code, 0) << shown.err;
-  EXPECT_EQ(nlohmann::json::parse(shown.out)["runs"][0]["status"], "completed");
-  EXPECT_EQ(run_program({"show", "runs/s/run"}, folder_.path()).code, 0);
-  EXPECT_THAT(run_program({"show", "runs/s"}, folder_.path()).out, HasSubstr("completed"));
+  run({"s.json", "--quiet"});
+  EXPECT_EQ(output({"show", "runs/s"})["runs"][0]["status"], "completed");
+  run({"show", "runs/s/run"});
+  EXPECT_THAT(run({"show", "runs/s"}).out, HasSubstr("completed"));
 }
 
 TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {
   if (cuda_unavailable_reason() == std::nullopt) GTEST_SKIP() << "this machine has CUDA";
   folder_.write("s.json", own_sweep());
-  const Finished finished = run_program({"s.json", "device=cuda,cuda:0,cuda:7", "--json"}, folder_.path());
-  EXPECT_EQ(finished.code, 0) << finished.err;
-  const auto results = nlohmann::json::parse(finished.out);
+  const auto results = output({"s.json", "device=cuda,cuda:0,cuda:7"});
   for (const auto& run : results["runs"]) EXPECT_EQ(run["status"], "skipped");
 }
 
 TEST_F(BadInput, ALimitBelowTheBatchSizeGivesShortBatches) {
   folder_.write("s.json", own_sweep());
-  const Finished finished = run_program({"s.json", "dataset.limit=7", "epochs=2", "--json"}, folder_.path());
-  EXPECT_EQ(finished.code, 0) << finished.err;
-  const auto run = nlohmann::json::parse(finished.out)["runs"][0];
+  const auto run = output({"s.json", "dataset.limit=7", "epochs=2"})["runs"][0];
   EXPECT_EQ(run["status"], "completed");
   EXPECT_EQ(run["epochs"].size(), 2u);
 }
 
 TEST_F(BadInput, StandardOutputThatIsClosedEarlyCostsTheTableOnly) {
   folder_.write("s.json", own_sweep());
-  const std::string program = program_path(SWEEP_PROGRAM);
-  const Finished finished = run_program(
-      "/bin/sh", {"-c", "{ " + program + " s.json epochs=50; echo $? > code; } | true"}, folder_.path());
-  EXPECT_EQ(read_file(folder_.path() / "code"), "3\n") << finished.err;
+  const Finished finished = run_shell("{ $SWEEP s.json epochs=50; echo $? > code; } | true");
+  EXPECT_EQ(content("code"), "3\n") << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("standard output cannot be written"));
-  const Finished shown = run_program({"show", "runs/s", "--json"}, folder_.path());
-  EXPECT_EQ(nlohmann::json::parse(shown.out)["runs"][0]["status"], "completed");
+  EXPECT_EQ(output({"show", "runs/s"})["runs"][0]["status"], "completed");
 }
 
 TEST_F(BadInput, StandardOutputThatIsFullIsAnError) {

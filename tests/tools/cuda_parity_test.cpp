@@ -4,16 +4,13 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/base/file.h"
 #include "core/data/safetensors.h"
 #include "tests/support/environment.h"
 #include "tests/support/event_files.h"
 #include "tests/support/fashion_mnist.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
@@ -48,36 +45,19 @@ std::string sweep_file(const std::string& name) {
     "zip": [["shuffle", "num_workers"]]})";
 }
 
-// The runs of a sweep by their names.
-std::map<std::string, json> runs_of(const SweepFolder& folder, const std::string& name) {
-  folder.write(name + ".json", sweep_file(name));
-  const Finished finished = run_program({name + ".json", "--strict", "--quiet"}, folder.path());
-  EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
-  std::map<std::string, json> runs;
-  const json results = json::parse(read_file(folder.path() / "runs" / name / "results.json"));
-  for (const json& run : results.at("runs")) runs[run.at("name").get<std::string>()] = run;
-  return runs;
-}
-
-json record_of(const SweepFolder& folder, const std::string& sweep, const std::string& run) {
-  return json::parse(read_file(folder.path() / "runs" / sweep / run / "run.json"));
-}
-
 // The bits of all that was trained: parameters, running statistics, the optimizer's state.
-std::map<std::string, std::vector<float>> trained_values(const SweepFolder& folder, const std::string& sweep,
-                                                         const std::string& run) {
+std::map<std::string, std::vector<float>> trained_values(const std::filesystem::path& run) {
   std::map<std::string, std::vector<float>> values;
-  const TensorFile file = read_safetensors(folder.path() / "runs" / sweep / run / "checkpoint.safetensors");
+  const TensorFile file = read_safetensors(run / "checkpoint.safetensors");
   for (const NamedTensor& tensor : file.tensors) values[tensor.name] = tensor.values;
   return values;
 }
 
 // Every histogram of a run: tag and epoch, and what was counted.
-std::map<std::pair<std::string, std::int64_t>, proto::Histogram> histograms(const SweepFolder& folder,
-                                                                            const std::string& sweep,
-                                                                            const std::string& run) {
+std::map<std::pair<std::string, std::int64_t>, proto::Histogram> histograms(
+    const std::filesystem::path& run) {
   std::map<std::pair<std::string, std::int64_t>, proto::Histogram> all;
-  for (const proto::Event& event : tbwriter::read_run(folder.path() / "runs" / sweep / run)) {
+  for (const proto::Event& event : tbwriter::read_run(run)) {
     for (const auto& value : event.summary().value()) {
       if (value.has_histo()) all[{value.tag(), event.step()}] = value.histo();
     }
@@ -123,29 +103,33 @@ class NeedsCuda : public ::testing::Environment {
 
 const ::testing::Environment* const environment = ::testing::AddGlobalTestEnvironment(new NeedsCuda);
 
-class CudaParity : public ::testing::Test {
+class CudaParity : public ProgramFolder {
  protected:
-  SweepFolder folder_;
+  // The runs of a sweep by their names.
+  std::map<std::string, json> train(const std::string& name) const {
+    folder_.write(name + ".json", sweep_file(name));
+    run({name + ".json", "--strict", "--quiet"});
+    std::map<std::string, json> runs;
+    for (const json& run : results(name)) runs[run.at("name").get<std::string>()] = run;
+    return runs;
+  }
 };
 
 TEST_F(CudaParity, SweepOverBothDevicesEndsWithTheirComparison) {
   folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 200},
       "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]}, "epochs": 1,
       "params": {"lr": [0.1, 0.01], "device": ["cpu", "cuda"]}})");
-  const Finished both = run_program({"s.json", "--logdir", "both"}, folder_.path());
-  ASSERT_EQ(both.code, 0) << both.err;
+  const Finished both = run({"s.json", "--logdir", "both"});
   const std::size_t comparison = both.out.find("\ndevice: ");
   ASSERT_NE(comparison, std::string::npos) << both.out;
   EXPECT_NE(both.out.find("(geometric mean of 2 pairs", comparison), std::string::npos) << both.out;
   EXPECT_NE(both.out.find("first epoch", comparison), std::string::npos) << both.out;
-  const Finished one = run_program({"s.json", "device=cuda", "--logdir", "one"}, folder_.path());
-  ASSERT_EQ(one.code, 0) << one.err;
+  const Finished one = run({"s.json", "device=cuda", "--logdir", "one"});
   EXPECT_EQ(one.out.find("geometric mean"), std::string::npos) << one.out;
 }
 
 TEST_F(CudaParity, ARunGoesOnWithItsLayersOnSeveralDevicesToTheSameBits) {
-  if (run_program({"devices"}, folder_.path()).out.find("cuda:1") == std::string::npos)
-    GTEST_SKIP() << "needs two CUDA devices";
+  if (run({"devices"}).out.find("cuda:1") == std::string::npos) GTEST_SKIP() << "needs two CUDA devices";
   folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 240, "validation": 60,
       "augment": ["horizontal_flip"]},
       "network": {"layers": [
@@ -156,28 +140,25 @@ TEST_F(CudaParity, ARunGoesOnWithItsLayersOnSeveralDevicesToTheSameBits) {
         {"name": "out", "type": "linear", "out_features": 10}]},
       "batch_size": 50, "lr": 0.05, "device": "cuda"})");
   const auto losses = [&](const std::string& name) {
-    const json record = json::parse(read_file(folder_.path() / "runs" / name / "run/run.json"));
+    const json trained = record(name + "/run");
     std::vector<json> all;
-    for (const json& epoch : record.at("epochs"))
+    for (const json& epoch : trained.at("epochs"))
       all.push_back({epoch.at("loss"), epoch.at("validation_loss")});
     return all;
   };
-  ASSERT_EQ(run_program({"s.json", "epochs=4", "name=one", "--quiet"}, folder_.path()).code, 0);
+  run({"s.json", "epochs=4", "name=one", "--quiet"});
   const char* stages[] = {R"(parallel={"model": {"conv": "cuda:1", "out": "cuda:0"}})",
                           R"(parallel={"pipeline": {"stages": ["dropout"], "micro_batches": 3}})",
                           "parallel=none", R"(parallel={"pipeline": {"stages": 2, "schedule": "1f1b"}})"};
   for (std::size_t i = 0; i < std::size(stages); ++i) {
-    const Finished finished = run_program(
-        {"s.json", "epochs=" + std::to_string(i + 1), "name=several", stages[i], "--quiet", "--strict"},
-        folder_.path());
-    ASSERT_EQ(finished.code, 0) << finished.err;
+    run({"s.json", "epochs=" + std::to_string(i + 1), "name=several", stages[i], "--quiet", "--strict"});
   }
   EXPECT_EQ(losses("several"), losses("one"));
   EXPECT_EQ(losses("one").size(), 4u);
 }
 
 TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
-  const auto runs = runs_of(folder_, "first"), again = runs_of(folder_, "second");
+  const auto runs = train("first"), again = train("second");
   ASSERT_EQ(runs.size(), 8u);
   for (const auto& [name, cuda] : runs) {
     if (name.find("device=cuda") == std::string::npos) continue;
@@ -196,18 +177,18 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
            {"loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy"})
         EXPECT_EQ(a.at(value), c.at(value)) << value;
     }
-    const auto values = trained_values(folder_, "first", name);
+    const auto values = trained_values(path("runs/first") / name);
     EXPECT_GT(values.size(), 10u);
-    EXPECT_EQ(values, trained_values(folder_, "second", name)) << "trained twice";
-    EXPECT_EQ(values, trained_values(folder_, "first", with(name, "placement", "host")))
+    EXPECT_EQ(values, trained_values(path("runs/second") / name)) << "trained twice";
+    EXPECT_EQ(values, trained_values(path("runs/first") / with(name, "placement", "host")))
         << "samples on the host";
-    const auto counted = histograms(folder_, "first", name),
-               counted_again = histograms(folder_, "second", name);
+    const auto counted = histograms(path("runs/first") / name),
+               counted_again = histograms(path("runs/second") / name);
     EXPECT_EQ(counted.size(), 2u * 9 * 3) << "parameters and gradients of three epochs";
     for (const auto& [place, histogram] : counted) {
       EXPECT_EQ(histogram.SerializeAsString(), counted_again.at(place).SerializeAsString()) << place.first;
     }
-    const auto on_cpu = histograms(folder_, "first", with(name, "device", "cpu"));
+    const auto on_cpu = histograms(path("runs/first") / with(name, "device", "cpu"));
     ASSERT_EQ(counted.size(), on_cpu.size());
     for (const auto& [place, histogram] : counted) {
       if (place.second > 0 || place.first.starts_with("gradients/")) continue;
@@ -215,10 +196,10 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
       expect_like(histogram, on_cpu.at(place));
     }
     EXPECT_GT(cuda.at("setup_seconds").get<double>(), 0);
-    const json record = record_of(folder_, "first", name);
-    EXPECT_EQ(record.at("placement"), record.at("params").at("dataset.placement"));
-    EXPECT_GT(record.at("epochs")[0].at("device_seconds").get<double>(), 0);
-    EXPECT_TRUE(record_of(folder_, "first", with(name, "device", "cpu")).at("placement").is_null());
+    const json trained = record("first/" + name);
+    EXPECT_EQ(trained.at("placement"), trained.at("params").at("dataset.placement"));
+    EXPECT_GT(trained.at("epochs")[0].at("device_seconds").get<double>(), 0);
+    EXPECT_TRUE(record("first/" + with(name, "device", "cpu")).at("placement").is_null());
     EXPECT_LT(cuda.at("epochs")[2].at("loss").get<double>(), cuda.at("epochs")[0].at("loss").get<double>());
   }
 }
@@ -230,10 +211,8 @@ TEST_F(CudaParity, VerifySaysWhichRunsHaveNoBitsToCompare) {
   folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 40},
     "network": {"layers": [{"name": "flatten", "type": "flatten"}, {"name": "fc", "type": "linear", "out_features": 10}]},
     "batch_size": 20, "params": {"deterministic": [true, false], "device": ["cuda", "cpu"]}})");
-  const Finished finished = run_program({"s.json", "--strict", "--quiet"}, folder_.path());
-  ASSERT_EQ(finished.code, 0) << finished.out << finished.err;
-  const Finished verified = run_program({"verify", "runs/s"}, folder_.path());
-  EXPECT_EQ(verified.code, 0) << verified.err;
+  run({"s.json", "--strict", "--quiet"});
+  const Finished verified = run({"verify", "runs/s"});
   const auto says = [&](const std::string& line) { return verified.out.find(line) != std::string::npos; };
   EXPECT_TRUE(says("deterministic=true,device=cuda: every bit is the same\n") &&
               says("deterministic=true,device=cpu: every bit is the same\n") &&

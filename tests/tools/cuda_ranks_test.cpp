@@ -2,9 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/file.h"
 #include "tests/support/mpi_program.h"
 #include "tests/support/tensor_bytes.h"
 
@@ -24,7 +21,7 @@ void expect_same(const Trained& found, const Trained& expected) {
   EXPECT_TRUE(test::same_bytes(found.tensors, expected.tensors));
 }
 
-class CudaRanks : public ::testing::Test {
+class CudaRanks : public ProgramFolder {
  protected:
   void SetUp() override {
     if (const std::string reason = mpi_unusable_reason(folder_.path()); !reason.empty())
@@ -42,28 +39,20 @@ class CudaRanks : public ::testing::Test {
                                       "parallel.data=" + std::to_string(devices),
                                       "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
-    const Finished finished =
-        processes ? run_mpi(devices, words, folder_.path(), setting) : run_program(words, folder_.path());
+    const Finished finished = processes ? run_mpi(devices, words, folder_.path(), setting) : run(words);
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
-    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs" / (name + "-2"))) << "one rank alone writes";
+    EXPECT_FALSE(std::filesystem::exists(path("runs") / (name + "-2"))) << "one rank alone writes";
     return read(name);
   }
 
   Trained read(const std::string& name) const {
-    const std::filesystem::path run = folder_.path() / "runs" / name / "run";
-    Trained trained;
-    const json record = json::parse(read_file(run / "run.json"));
-    for (const json& epoch : record.at("epochs"))
-      trained.epochs.push_back({epoch.at("loss"), epoch.at("accuracy"), epoch.at("validation_loss")});
-    trained.tensors = test::tensor_bytes(run / "checkpoint.safetensors");
-    return trained;
+    return {measured(record(name + "/run")),
+            test::tensor_bytes(path("runs/" + name + "/run/checkpoint.safetensors"))};
   }
 
   Finished run_ranks(int ranks, const std::string& setting) const {
     return run_mpi(ranks, {"s.json", "parallel.data=2", "epochs=1", "--quiet"}, folder_.path(), setting);
   }
-
-  SweepFolder folder_;
 };
 
 TEST_F(CudaRanks, GiveTheBitsOfTwoDevicesOfOneProcess) {

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "core/base/file.h"
 #include "core/data/safetensors.h"
 #include "core/network/network.h"
 #include "runmanager/sweepfile/sweep_file.h"
@@ -13,8 +11,8 @@
 #include "tests/support/generated_pictures.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -24,7 +22,7 @@ using nlohmann::json;
 
 // tests/data/make_curves.py says what is in it.
 const json& curves() {
-  static const json all = json::parse(read_file(fs::path(SWEEP_TEST_DATA) / "curves.json")).at("curves");
+  static const json all = json::parse(read_file(test::reference_path("curves.json"))).at("curves");
   return all;
 }
 
@@ -32,14 +30,14 @@ struct Counts {
   unsigned train, validation, test;
 };
 
-class Curve : public ::testing::TestWithParam<std::size_t> {
+class Curve : public ProgramFolder, public ::testing::WithParamInterface<std::size_t> {
  protected:
   // The value of the key "dataset", whose files it writes.
   json write_data(const std::string& name, const Counts& counts) const {
     json dataset = {{"name", "own"}, {"path", "data"}, {"validation", counts.validation}, {"split", "end"}};
     if (name == "digits") {
-      write_digits("train", 0, counts.train + counts.validation);
-      write_digits("t10k", counts.train + counts.validation, counts.test);
+      test::write_digits(path("data"), "train", 0, counts.train + counts.validation);
+      test::write_digits(path("data"), "t10k", counts.train + counts.validation, counts.test);
     } else if (name == "cifar") {
       // All training samples are in the first batch but for the last four.
       const unsigned first = counts.train + counts.validation - 4;
@@ -56,21 +54,9 @@ class Curve : public ::testing::TestWithParam<std::size_t> {
       write_pets("test", counts.train + counts.validation, counts.test);
       dataset = {{"name", "pets"}, {"path", "data"}, {"grayscale", true}, {"split", "end"}};
     } else {
-      dataset["path"] = (fs::path(SWEEP_TEST_DATA) / "tables" / (name + ".csv")).string();
+      dataset["path"] = test::reference_path("tables/" + name + ".csv").string();
     }
     return dataset;
-  }
-
-  void write_digits(const std::string& part, unsigned first, unsigned count) const {
-    std::string images, labels;
-    for (unsigned i = first; i < first + count; ++i) {
-      labels += static_cast<char>(test::label_of(i));
-      for (unsigned y = 0; y < 28; ++y) {
-        for (unsigned x = 0; x < 28; ++x) images += static_cast<char>(test::digit_pixel(i, y, x));
-      }
-    }
-    folder_.write("data/" + part + "-images-idx3-ubyte", test::idx({count, 28, 28}, images));
-    folder_.write("data/" + part + "-labels-idx1-ubyte", test::idx({count}, labels));
   }
 
   void write_pets(const std::string& part, unsigned first, unsigned count) const {
@@ -98,11 +84,10 @@ class Curve : public ::testing::TestWithParam<std::size_t> {
             static_cast<float>((2.0 * (state >> 8) / 16777216.0 - 1) / std::sqrt(inputs)));
       }
     }
-    write_safetensors(folder_.path() / "initial.safetensors", file);
+    write_safetensors(path("initial.safetensors"), file);
   }
 
-  SweepFolder folder_;
-  const test::Environment cache_{"XDG_CACHE_HOME", (folder_.path() / "cache").string()};
+  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 // PyTorch's numbers are in double, the program's weights in float. The losses part by their rounding, which
@@ -134,23 +119,22 @@ TEST_P(Curve, IsPyTorchs) {
   write_initial_weights(loaded.runs.at(0).network, load_dataset(loaded.runs[0].dataset).shape);
   sweep["init"] = "initial.safetensors";
   folder_.write("s.json", sweep.dump());
-  const Finished finished = run_program({"s.json", "--logdir", "runs"}, folder_.path());
-  ASSERT_EQ(finished.code, 0) << finished.err;
+  run({"s.json", "--logdir", "runs"});
 
-  const json record = json::parse(read_file(folder_.path() / "runs/curve/run/run.json"));
-  EXPECT_EQ(record.at("provenance").at("dataset").at("train"), counts.train);
-  EXPECT_EQ(record.at("provenance").at("dataset").at("validation"), counts.validation);
+  const json trained = record("curve/run");
+  EXPECT_EQ(trained.at("provenance").at("dataset").at("train"), counts.train);
+  EXPECT_EQ(trained.at("provenance").at("dataset").at("validation"), counts.validation);
   const json& epochs = curve.at("epochs");
-  ASSERT_EQ(record.at("epochs").size(), epochs.size());
+  ASSERT_EQ(trained.at("epochs").size(), epochs.size());
   for (std::size_t i = 0; i < epochs.size(); ++i) {
-    SCOPED_TRACE("epoch " + record.at("epochs")[i].at("epoch").dump());
+    SCOPED_TRACE("epoch " + trained.at("epochs")[i].at("epoch").dump());
     for (const auto& [key, value] : epochs[i].items()) {
-      expect_near(record.at("epochs")[i], epochs[i],
+      expect_near(trained.at("epochs")[i], epochs[i],
                   key.starts_with("validation") ? counts.validation : counts.train, key);
     }
   }
   for (const auto& [key, value] : curve.items())
-    if (key.starts_with("test_")) expect_near(record.at("metrics"), curve, counts.test, key);
+    if (key.starts_with("test_")) expect_near(trained.at("metrics"), curve, counts.test, key);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Curve, ::testing::Range<std::size_t>(0, 8), [](const auto& at) {

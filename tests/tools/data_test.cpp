@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
@@ -17,12 +15,9 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class Data : public ::testing::Test {
+class Data : public ProgramFolder {
  protected:
-  Finished run(const std::vector<std::string>& words) const { return run_program(words, folder_.path()); }
-
-  SweepFolder folder_;
-  const test::Environment cache_{"XDG_CACHE_HOME", (folder_.path() / "cache").string()};
+  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
   const test::Environment data_{"SWEEP_DATA", nullptr};
 };
 
@@ -30,9 +25,8 @@ TEST_F(Data, GetsASetThatASweepThenFinds) {
   if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"))
     GTEST_SKIP() << "Fashion-MNIST is not installed; apt-get install dataset-fashion-mnist";
   const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///usr/share/datasets");
-  const std::string place = (folder_.path() / "cache/sweep/fashion-mnist").string();
+  const std::string place = path("cache/sweep/fashion-mnist").string();
   const Finished first = run({"data", "get", "fashion-mnist"});
-  EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(first.out,
             "fashion-mnist is in " + place + ": 60000 samples [1, 28, 28] of uint8, 10000 to test\n");
   EXPECT_EQ(first.err, "");
@@ -41,47 +35,41 @@ TEST_F(Data, GetsASetThatASweepThenFinds) {
 
   // What is damaged is fetched again. (The name finds the copy of Debian first.)
   folder_.write("cache/sweep/fashion-mnist/t10k-labels-idx1-ubyte.gz", "damaged");
-  EXPECT_EQ(run({"data", place}).code, 2);
+  run({"data", place}, 2);
   EXPECT_EQ(run({"data", "get", "fashion-mnist"}).out, first.out);
-  EXPECT_EQ(run({"data", place}).code, 0);
+  run({"data", place});
 }
 
 TEST_F(Data, SaysWhatItCannotGet) {
   EXPECT_THAT(
-      run({"data", "get", "minst"}).err,
+      run({"data", "get", "minst"}, 2).err,
       HasSubstr("data get: got \"minst\", want fashion-mnist, mnist, cifar10 or cifar100, did you mean "
                 "\"mnist\"?"));
-  EXPECT_EQ(run({"data", "get"}).code, 2);
-  EXPECT_THAT(run({"data"}).err, HasSubstr("a file or a name is needed: sweep data SWEEP.json"));
+  run({"data", "get"}, 2);
+  EXPECT_THAT(run({"data"}, 2).err, HasSubstr("a file or a name is needed: sweep data SWEEP.json"));
   {
     const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///nowhere");
-    const Finished finished = run({"data", "get", "mnist"});
-    EXPECT_EQ(finished.code, 2);
-    EXPECT_EQ(finished.err,
+    EXPECT_EQ(run({"data", "get", "mnist"}, 2).err,
               "sweep: file:///nowhere/mnist/train-images-idx3-ubyte.gz: there is no such file, or it "
               "cannot be read\n");
   }
   const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///usr/share/datasets");
   const test::Environment cache("XDG_CACHE_HOME", "/proc");
-  const Finished finished = run({"data", "get", "fashion-mnist"});
-  EXPECT_EQ(finished.code, 3);
-  EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: /proc/sweep: cannot create: "));
+  EXPECT_THAT(run({"data", "get", "fashion-mnist"}, 3).err,
+              ::testing::StartsWith("sweep: /proc/sweep: cannot create: "));
 }
 
 TEST_F(Data, ASweepThatLacksItOffersToGetItAndYesDoes) {
   const test::Environment data("SWEEP_DATA", folder_.path().string());
   const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///nowhere");
   folder_.write("s.json", R"({"dataset": "mnist", "network": "net.json"})");
-  const Finished offered = run({"s.json"});
-  EXPECT_EQ(offered.code, 2);
-  EXPECT_THAT(offered.err, HasSubstr("To get it, run `sweep data get mnist`, or train with --yes"));
-  const Finished tried = run({"s.json", "--yes"});
-  EXPECT_EQ(tried.code, 2);
-  EXPECT_EQ(tried.err,
+  EXPECT_THAT(run({"s.json"}, 2).err,
+              HasSubstr("To get it, run `sweep data get mnist`, or train with --yes"));
+  EXPECT_EQ(run({"s.json", "--yes"}, 2).err,
             "sweep: file:///nowhere/mnist/train-images-idx3-ubyte.gz: there is no such file, or it cannot be "
             "read\n");
   // A path is the person's own.
-  EXPECT_THAT(run({"s.json", "dataset={\"name\":\"mnist\",\"path\":\"gone\"}", "--yes"}).err,
+  EXPECT_THAT(run({"s.json", "dataset={\"name\":\"mnist\",\"path\":\"gone\"}", "--yes"}, 2).err,
               HasSubstr("gone: "));
 }
 
@@ -92,16 +80,13 @@ TEST_F(Data, DescribesWhatASweepFileReads) {
   folder_.write("s.json",
                 R"({"dataset": {"name": "own", "path": "data", "validation": 4}, "network": "net.json",
                               "params": {"lr": [0.1, 0.01]}})");
-  const Finished text = run({"data", "s.json"});
-  EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out,
+  EXPECT_THAT(run({"data", "s.json"}).out,
               AllOf(HasSubstr("own: idx in "), HasSubstr("/data\nsamples [1, 2, 3] of uint8, 0.0 MB in"),
                     HasSubstr("class  train  validation\n"), HasSubstr("  0          3           3\n"),
                     HasSubstr("  1          3           0\n"), HasSubstr("  2          2           1\n"),
                     HasSubstr("  all        8           4\n")));
   // Runs with one data set show it once; an axis over it shows each.
-  const Finished described = run({"data", "s.json", "dataset.validation=4,6", "--json"});
-  const auto sets = nlohmann::json::parse(described.out).at("datasets");
+  const auto sets = output({"data", "s.json", "dataset.validation=4,6"}).at("datasets");
   ASSERT_EQ(sets.size(), 2u);
   EXPECT_EQ(sets[0].at("format"), "idx");
   EXPECT_EQ(sets[0].at("memory_bytes"), 72 + 12 * 4);
@@ -115,13 +100,12 @@ TEST_F(Data, DescribesWhatASweepFileReads) {
 TEST_F(Data, DescribesATableOfNumbers) {
   folder_.write("t.csv", "a,b,target\n1,5,2\n2,5,4\n3,5,6\n4,5,8\n");
   const Finished text = run({"data", "t.csv"});
-  EXPECT_EQ(text.code, 0) << text.err;
   // The mean of 2, 4, 6 and 8 is 5, the mean square of the differences 5.
   EXPECT_THAT(text.out,
               AllOf(HasSubstr("t: csv in t.csv\nsamples [2] of float32"), HasSubstr("2 features: a, b\n"),
                     HasSubstr("  target  train        4     5    2.23607\n")));
-  EXPECT_EQ(run({"data", "t.csv", "lr=1"}).code, 2);
-  EXPECT_EQ(run({"data", "nowhere.csv"}).code, 2);
+  run({"data", "t.csv", "lr=1"}, 2);
+  run({"data", "nowhere.csv"}, 2);
 }
 
 TEST_F(Data, PrintsItsTablesForProgramsAndPapers) {
@@ -143,12 +127,11 @@ TEST_F(Data, TakesKeysOfADataSetAfterAPath) {
     row += ";1," + std::to_string(i);
   }
   folder_.write("t.csv", header + "\n" + row + "\n" + row + "\n");
-  EXPECT_EQ(run({"data", "t.csv"}).code, 2) << "has no label";
-  const Finished text = run({"data", "t.csv", "label=bought"});
-  EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("20 features: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, …\n"),
-                              HasSubstr("numbers with a decimal comma are in \"f0\", ")));
-  const auto described = nlohmann::json::parse(run({"data", "t.csv", "dataset.label=bought", "--json"}).out);
+  run({"data", "t.csv"}, 2);  // It has no label.
+  EXPECT_THAT(run({"data", "t.csv", "label=bought"}).out,
+              AllOf(HasSubstr("20 features: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, …\n"),
+                    HasSubstr("numbers with a decimal comma are in \"f0\", ")));
+  const auto described = output({"data", "t.csv", "dataset.label=bought"});
   EXPECT_EQ(described.at("datasets")[0].at("dataset").at("label"), "bought");
   EXPECT_EQ(described.at("datasets")[0].at("dataset").at("name"), "t");
 }

@@ -13,7 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-SKIPPED = 77
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
+import environments  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 EPOCHS, BATCH, PICTURES, SIDE = 6, 128, 1024, 28
 NETWORKS = {"fashion-cnn": {"name": "adam", "lr": 0.0003}, "mlp": {"name": "sgd", "lr": 0.003, "momentum": 0.9}}
@@ -92,13 +94,9 @@ def main():
     parser.add_argument("--peers")
     arguments = parser.parse_args()
     if arguments.peers:
-        python = os.environ.get("SWEEP_TORCH_PYTHON", arguments.peers)
-        if not Path(python).exists() or subprocess.run([python, "-c", "import torch"], check=False, capture_output=True).returncode:
-            print("SKIPPED: no PyTorch: SWEEP_TORCH_PYTHON names an interpreter that has it")
-            return SKIPPED
         paths = [str(ROOT / folder) for folder in ("tests/data", "tests/torture")]  # also of the ranks
-        return subprocess.run([python, "-B", __file__, "--sweep", os.path.abspath(arguments.sweep)], check=False,
-                              env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "GLOO_SOCKET_IFNAME": "lo"}).returncode
+        return environments.run_with_torch(arguments.peers, "--sweep", os.path.abspath(arguments.sweep),
+                                           PYTHONPATH=os.pathsep.join(paths), GLOO_SOCKET_IFNAME="lo")
     import torture_sweep
     with tempfile.TemporaryDirectory(prefix="ddp-test.") as directory:
         folder = Path(directory)

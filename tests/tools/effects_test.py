@@ -13,7 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-SKIPPED = 77
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
+from environments import has_modules, make_venv, skip  # noqa: E402
+
 # Reads {"rows": [...], "formula": ...}, prints the table of the analysis of variance by term.
 ANALYSE = """
 import json, sys
@@ -24,16 +26,6 @@ given = json.load(sys.stdin)
 table = anova_lm(ols(given["formula"], pandas.DataFrame(given["rows"])).fit(), typ=2)
 print(json.dumps({term: list(row) for term, row in zip(table.index, table[["sum_sq", "df", "F", "PR(>F)"]].to_numpy())}))
 """
-
-
-def has_statsmodels(venv):
-    python = venv / "bin/python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=False, capture_output=True)
-        subprocess.run([venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2",
-                        "statsmodels"], check=False, capture_output=True, timeout=240)
-    return python.exists() and subprocess.run([python, "-c", "import statsmodels"], capture_output=True,
-                                              check=False).returncode == 0
 
 
 def differences(ours, theirs):
@@ -51,10 +43,9 @@ def main():
     for name in ("sweep", "file", "venv"):
         parser.add_argument("--" + name, required=True)
     arguments = parser.parse_args()
-    venv = Path(arguments.venv)
-    if not has_statsmodels(venv):
-        print("SKIPPED: no statsmodels, which is installed from PyPI")
-        return SKIPPED
+    python = make_venv(arguments.venv, "statsmodels")
+    if not has_modules(python, "statsmodels"):
+        skip("no statsmodels, which is installed from PyPI")
     with tempfile.TemporaryDirectory() as directory:
         subprocess.run([arguments.sweep, arguments.file, "lr=0.01,0.003,0.001", "batch_size=50,100", "shuffle=true,false",
                         "num_workers=0", "device=cpu", "epochs=2", "repeats=2", "dataset.limit=500",
@@ -66,7 +57,7 @@ def main():
         shown = subprocess.run([arguments.sweep, "show", sweep, "--effects", "--metric", "validation_loss", "--json"],
                                check=True, capture_output=True, text=True).stdout
     given = {"rows": rows, "formula": "value ~ C(lr) * C(batch_size) * C(shuffle)"}
-    theirs = json.loads(subprocess.run([venv / "bin/python", "-c", ANALYSE], input=json.dumps(given), check=True,
+    theirs = json.loads(subprocess.run([python, "-c", ANALYSE], input=json.dumps(given), check=True,
                                        capture_output=True, text=True).stdout)
     problems = list(differences(json.loads(shown), theirs))
     print("\n".join(problems) if problems else f"{len(theirs)} terms agree")

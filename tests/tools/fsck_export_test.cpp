@@ -2,23 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/file.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/summary_writer.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-class FsckAndExport : public ::testing::Test {
+class FsckAndExport : public ProgramFolder {
  protected:
   FsckAndExport() {
-    const auto run = folder_.path() / "runs/a";
+    const auto run = path("runs/a");
     {
       tbwriter::SummaryWriter writer(run);
       writer.add_hparams_start({{"lr", 0.25}});
@@ -28,41 +24,33 @@ class FsckAndExport : public ::testing::Test {
     events_ = run / tbwriter::list_event_files(run).at(0);
   }
 
-  Finished run(const std::vector<std::string>& words) const { return run_program(words, folder_.path()); }
-
   void damage() const {
     std::string bytes = read_file(events_);
     bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x40);
     std::ofstream(events_, std::ios::binary) << bytes;
   }
 
-  SweepFolder folder_;
   std::filesystem::path events_;
 };
 
 TEST_F(FsckAndExport, FsckTellsDamageByItsExitCode) {
   const Finished whole = run({"fsck", "runs"});
-  EXPECT_EQ(whole.code, 0) << whole.out << whole.err;
   EXPECT_THAT(whole.out, HasSubstr("no damage"));
   EXPECT_EQ(whole.err, "");
   EXPECT_THAT(whole.out, ::testing::Not(HasSubstr("events.out"))) << "only what is wrong has a line";
   EXPECT_THAT(run({"fsck", "runs", "--verbose"}).out, HasSubstr("ok       a/events.out.tfevents."));
   damage();
-  const Finished damaged = run({"fsck", "runs"});
-  EXPECT_EQ(damaged.code, 1);
+  const Finished damaged = run({"fsck", "runs"}, 1);
   EXPECT_THAT(damaged.out, HasSubstr("damaged  a/events.out.tfevents."));
   EXPECT_EQ(damaged.err, "");
-  const Finished printed = run({"fsck", "runs", "--json"});
-  EXPECT_EQ(printed.code, 1);
-  EXPECT_EQ(nlohmann::json::parse(printed.out)["damaged"], 1);
+  EXPECT_EQ(output({"fsck", "runs"}, 1)["damaged"], 1);
 }
 
 TEST_F(FsckAndExport, NothingToReadIsBadInput) {
-  std::filesystem::create_directory(folder_.path() / "empty");
+  std::filesystem::create_directory(path("empty"));
   for (const char* command : {"fsck", "export"}) {
     for (const char* directory : {"nothing", "empty", "net.json"}) {
-      const Finished finished = run({command, directory});
-      EXPECT_EQ(finished.code, 2) << command << ' ' << directory;
+      const Finished finished = run({command, directory}, 2);
       EXPECT_EQ(finished.out, "");
       EXPECT_THAT(finished.err, ::testing::StartsWith(std::string("sweep: ") + directory + ": "));
     }
@@ -72,34 +60,30 @@ TEST_F(FsckAndExport, NothingToReadIsBadInput) {
 TEST_F(FsckAndExport, ExportPrintsEveryFormat) {
   EXPECT_EQ(run({"export", "runs"}).out,
             "run,tag,step,wall_time,value,hparam.lr\na,Loss/train,3,100.5,0.5,0.25\n");
-  const Finished printed = run({"export", "runs", "--format", "json"});
-  EXPECT_EQ(nlohmann::json::parse(printed.out)["runs"][0]["scalars"]["Loss/train"][0]["value"], 0.5);
+  const auto printed = nlohmann::json::parse(run({"export", "runs", "--format", "json"}).out);
+  EXPECT_EQ(printed["runs"][0]["scalars"]["Loss/train"][0]["value"], 0.5);
   EXPECT_THAT(run({"export", "runs", "--format=markdown"}).out, HasSubstr("| a | 0.25 | 0.5 |"));
 }
 
 TEST_F(FsckAndExport, ExportWritesTheFormatThatTheFileIsCalledBy) {
   for (const auto& [name, begin] : {std::pair("x.csv", "run,"), {"x.json", "{"}, {"x.md", "| run |"}}) {
-    const Finished finished = run({"export", "runs", "-o", name});
-    EXPECT_EQ(finished.code, 0) << finished.err;
-    EXPECT_EQ(finished.out, "");
+    EXPECT_EQ(run({"export", "runs", "-o", name}).out, "");
     EXPECT_THAT(read_file(folder_.path() / name), ::testing::StartsWith(begin));
   }
   for (const char* name : {"x.txt", "x", "x.cvs", ".csv"}) {
-    const Finished finished = run({"export", "runs", "-o", name});
-    EXPECT_EQ(finished.code, 2) << name;
-    EXPECT_THAT(finished.err, HasSubstr("want .csv, .json or .md, or --format"));
+    EXPECT_THAT(run({"export", "runs", "-o", name}, 2).err,
+                HasSubstr("want .csv, .json or .md, or --format"));
     EXPECT_FALSE(std::filesystem::exists(folder_.path() / name));
   }
-  EXPECT_EQ(run({"export", "runs", "-o", "x.txt", "--format", "csv"}).code, 0);
-  EXPECT_EQ(run({"export", "runs", "-o", "no/such/folder.csv"}).code, 3);
-  EXPECT_EQ(run({"export", "runs", "--tag", "Accuracy"}).code, 2);
-  EXPECT_EQ(run({"export", "runs", "--tag", "("}).code, 2);
+  run({"export", "runs", "-o", "x.txt", "--format", "csv"});
+  run({"export", "runs", "-o", "no/such/folder.csv"}, 3);
+  run({"export", "runs", "--tag", "Accuracy"}, 2);
+  run({"export", "runs", "--tag", "("}, 2);
 }
 
 TEST_F(FsckAndExport, ExportOfADamagedFileGivesTheRestAndSaysSo) {
   damage();
-  const Finished finished = run({"export", "runs"});
-  EXPECT_EQ(finished.code, 1);
+  const Finished finished = run({"export", "runs"}, 1);
   EXPECT_THAT(finished.out, ::testing::StartsWith("run,tag,"));
   EXPECT_THAT(finished.err, HasSubstr("damaged"));
 }

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/base/file.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
@@ -14,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-class HostileFiles : public ::testing::Test {
+class HostileFiles : public ProgramFolder {
  protected:
   void expect_refused(const std::vector<std::string>& words, const std::string& file) {
     const Finished finished = run_program(words, folder_.path());
@@ -23,11 +21,9 @@ class HostileFiles : public ::testing::Test {
     EXPECT_LT(finished.cpu_seconds, 2.0);
   }
   void make_pipe(const std::string& name) const {
-    fs::create_directories((folder_.path() / name).parent_path());
-    ASSERT_EQ(::mkfifo((folder_.path() / name).c_str(), 0600), 0);
+    fs::create_directories(path(name).parent_path());
+    ASSERT_EQ(::mkfifo(path(name).c_str(), 0600), 0);
   }
-
-  SweepFolder folder_;
 };
 
 TEST_F(HostileFiles, APipeIsReadNowhere) {
@@ -74,8 +70,8 @@ TEST_F(HostileFiles, TextFromFilesNeverControlsTheTerminal) {
                 "\"device\":\"\",\"jobs\":1,"
                 "\"config\":{},\"provenance\":{}}");
   folder_.write("sweep/sweep.json", R"({"runs": ["run"]})");
-  folder_.write("sweep/run/run.json", read_file(folder_.path() / "run/run.json"));
-  fs::create_directories(folder_.path() / "a\x1b[2J");
+  folder_.write("sweep/run/run.json", content("run/run.json"));
+  fs::create_directories(path("a\x1b[2J"));
   folder_.write("a\x1b[2J/run.json", "{}");
   const std::vector<std::vector<std::string>> commands = {
       {"s.json"},    {"show", "run"},      {"show", "sweep"},  {"show", "run", "--json"},
@@ -90,8 +86,8 @@ TEST_F(HostileFiles, TextFromFilesNeverControlsTheTerminal) {
 }
 
 TEST_F(HostileFiles, ADeviceWithoutEndIsReadNowhere) {
-  fs::create_directories(folder_.path() / "events");
-  fs::create_symlink("/dev/zero", folder_.path() / "events/events.out.tfevents.1");
+  fs::create_directories(path("events"));
+  fs::create_symlink("/dev/zero", path("events/events.out.tfevents.1"));
   expect_refused({"fsck", "events"}, "is not a regular file");
   expect_refused({"export", "events"}, "is not a regular file");
 }

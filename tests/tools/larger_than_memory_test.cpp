@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/base/file.h"
 #include "tests/support/array_files.h"
 #include "tests/support/environment.h"
 #include "tests/support/image_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
@@ -20,9 +17,10 @@ using nlohmann::json;
 
 constexpr int kPictures = 10'000;
 constexpr int kDecodedSide = 256;  // pixels of a decoded picture: 655 MB together
-constexpr int kLimitKb = 200'000;  // of memory that is not that of a file
+// At most 200 MB of memory that is not that of a file.
+const std::string kLimited = "ulimit -d 200000; ";
 
-class LargerThanMemory : public ::testing::Test {
+class LargerThanMemory : public ProgramFolder {
  protected:
   LargerThanMemory() {
     // Few different files: writing them takes no time, and decoding makes all of them large.
@@ -45,18 +43,13 @@ class LargerThanMemory : public ::testing::Test {
     std::this_thread::sleep_for(std::chrono::milliseconds(80));  // until the folder counts as not changing
   }
 
-  // Starts the sweep with at most kLimitKb of memory, or as much as it wants.
-  Finished train(const std::string& logdir, bool limited) const {
-    const std::string limit = limited ? "ulimit -d " + std::to_string(kLimitKb) + "; " : "";
-    return run_program(
-        "/bin/sh",
-        {"-c", limit + "exec \"$0\" s.json --logdir " + logdir + " --threads 2", program_path(SWEEP_PROGRAM)},
-        folder_.path());
+  // Starts the sweep with little memory, or as much as it wants.
+  void train(const std::string& logdir, bool limited) const {
+    run_shell((limited ? kLimited : "") + "exec $SWEEP s.json --logdir " + logdir + " --threads 2");
   }
 
   json epochs(const std::string& logdir, std::size_t run) const {
-    json all =
-        json::parse(read_file(folder_.path() / logdir / "s/results.json")).at("runs").at(run).at("epochs");
+    json all = read_json(logdir + "/s/results.json").at("runs").at(run).at("epochs");
     for (json& epoch : all) {
       for (const char* time : {"epoch_seconds", "run_seconds", "images_per_second", "wait_seconds"})
         epoch.erase(time);
@@ -64,26 +57,20 @@ class LargerThanMemory : public ::testing::Test {
     return all;
   }
 
-  SweepFolder folder_;
-  const test::Environment cache_{"XDG_CACHE_HOME", (folder_.path() / "cache").string()};
+  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 TEST_F(LargerThanMemory, TrainsToTheBitsOfASetInMemory) {
-  const Finished decoded = train("first", true), kept = train("second", true);
-  ASSERT_EQ(decoded.code, 0) << decoded.err;
-  ASSERT_EQ(kept.code, 0) << kept.err;
+  train("first", true);
+  train("second", true);
   const test::Environment no_cache("SWEEP_CACHE_SIZE", "0");
   // Pictures without a cache are decoded to memory that processes share, which the limit does not count.
   const std::string size = std::to_string(std::size_t{kPictures} * kDecodedSide * kDecodedSide);
   const auto array = folder_.write("x.npy", test::npy_file("|u1", "(" + size + ",)", ""));
   std::filesystem::resize_file(array, std::filesystem::file_size(array) + std::stoull(size));
-  const Finished in_memory =
-      run_program("/bin/sh",
-                  {"-c", "ulimit -d " + std::to_string(kLimitKb) + "; exec \"$0\" data x.npy",
-                   program_path(SWEEP_PROGRAM)},
-                  folder_.path());
-  EXPECT_THAT(in_memory.err, ::testing::HasSubstr("memory")) << "the limit is one";
-  ASSERT_EQ(train("resident", false).code, 0);
+  EXPECT_THAT(run_shell(kLimited + "exec $SWEEP data x.npy", 1).err, ::testing::HasSubstr("memory"))
+      << "the limit is one";
+  train("resident", false);
   const json expected = epochs("resident", 0);
   ASSERT_EQ(expected.size(), 2u);
   EXPECT_GT(expected[1].at("validation_accuracy").get<double>(), 0.9);

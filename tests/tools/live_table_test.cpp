@@ -5,14 +5,11 @@
 
 #include <csignal>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/base/file.h"
-#include "tests/support/program.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/program_on_screen.h"
 #include "tests/support/quarters.h"
-#include "tests/support/temporary_directory.h"
 
 namespace sweep::testing {
 namespace {
@@ -21,9 +18,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
-class LiveTable : public ::testing::Test {
+class LiveTable : public ProgramFolder {
  protected:
-  LiveTable() { write_quarters(directory_.path()); }
+  LiveTable() { write_quarters(folder_.path()); }
 
   // 3 runs of which one diverges, and one that is skipped where there is no such device.
   std::vector<std::string> short_sweep() const {
@@ -45,24 +42,18 @@ class LiveTable : public ::testing::Test {
   bool shows(const ProgramOnScreen& program, const std::string& text) const {
     return program.screen.text().find(text) != std::string::npos;
   }
-  Finished run(const std::vector<std::string>& words) const { return run_program(words, directory_.path()); }
-  nlohmann::json status() const {
-    const Finished finished = run({"status", "runs/quarters", "--json"});
-    EXPECT_EQ(finished.code, 0) << finished.err;
-    return nlohmann::json::parse(finished.out);
-  }
+  nlohmann::json status() const { return output({"status", "runs/quarters"}); }
   void wait_for_progress() const {
-    for (int i = 0; i < 600 && !fs::exists(directory_.path() / "runs/quarters/.progress.json"); ++i)
+    for (int i = 0; i < 600 && !fs::exists(folder_.path() / "runs/quarters/.progress.json"); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 
-  test::TemporaryDirectory directory_;
   const std::string program_ = program_path(SWEEP_PROGRAM);
 };
 
 TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
   for (const int width : {60, 80, 200}) {
-    ProgramOnScreen program(program_, short_sweep(), directory_.path(), width);
+    ProgramOnScreen program(program_, short_sweep(), folder_.path(), width);
     ASSERT_TRUE(program.show_until([&] { return shows(program, "epoch") && shows(program, "/500"); }))
         << program.screen.text();
     EXPECT_TRUE(shows(program, "quarters")) << program.screen.text();
@@ -76,12 +67,12 @@ TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
     EXPECT_EQ(text.find("0/6 runs"), std::string::npos) << "the table is erased at the end:\n" << text;
     EXPECT_TRUE(program.screen.unknown.empty()) << program.screen.unknown[0];
     EXPECT_EQ(program.screen.unfinished_updates, 0u);
-    fs::remove_all(directory_.path() / "runs");
+    fs::remove_all(folder_.path() / "runs");
   }
 }
 
 TEST_F(LiveTable, LeavesNoRemainsWhenTheTerminalIsResized) {
-  ProgramOnScreen program(program_, long_sweep(), directory_.path(), 200);
+  ProgramOnScreen program(program_, long_sweep(), folder_.path(), 200);
   ASSERT_TRUE(program.show_until([&] { return shows(program, "img/s"); })) << program.screen.text();
   for (const int width : {80, 60, 200, 60}) {
     program.resize(width);
@@ -105,16 +96,15 @@ TEST_F(LiveTable, LeavesNoRemainsWhenTheTerminalIsResized) {
 }
 
 TEST_F(LiveTable, IsPlainLinesInAPipe) {
-  const Finished finished = run(short_sweep());
-  EXPECT_EQ(finished.code, 1);
+  const Finished finished = run(short_sweep(), 1);
   EXPECT_THAT(finished.err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(finished.err, HasSubstr("epoch 500/500"));
 }
 
 TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
-  ProgramOnScreen sweep(program_, long_sweep("--quiet"), directory_.path(), 80);
+  ProgramOnScreen sweep(program_, long_sweep("--quiet"), folder_.path(), 80);
   wait_for_progress();
-  ProgramOnScreen watch(program_, {"status", "--follow"}, directory_.path(), 100);
+  ProgramOnScreen watch(program_, {"status", "--follow"}, folder_.path(), 100);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs") && shows(watch, "/1000000"); }))
       << watch.screen.text();
   const nlohmann::json running = status();
@@ -132,26 +122,24 @@ TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   EXPECT_EQ(watch.finish(), 0);
   EXPECT_THAT(watch.screen.text(), HasSubstr("runs/quarters: interrupted: 1 pending, 1 interrupted"));
   EXPECT_THAT(watch.screen.text(), HasSubstr("sweep resume runs/quarters"));
-  EXPECT_FALSE(fs::exists(directory_.path() / "runs/quarters/.progress.json"));
-  EXPECT_EQ(run({"status", "--follow"}).code, 2) << "no sweep is running";
+  EXPECT_FALSE(fs::exists(folder_.path() / "runs/quarters/.progress.json"));
+  run({"status", "--follow"}, 2);  // no sweep is running
 }
 
 TEST_F(LiveTable, TellsThatASweepWasKilled) {
-  ProgramOnScreen sweep(program_, long_sweep("--quiet"), directory_.path(), 80);
+  ProgramOnScreen sweep(program_, long_sweep("--quiet"), folder_.path(), 80);
   wait_for_progress();
-  ProgramOnScreen watch(program_, {"status", "runs/quarters", "--follow"}, directory_.path(), 80);
+  ProgramOnScreen watch(program_, {"status", "runs/quarters", "--follow"}, folder_.path(), 80);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs"); })) << watch.screen.text();
   sweep.send_signal(SIGKILL);
   EXPECT_EQ(watch.finish(), 0);
   EXPECT_THAT(watch.screen.text(), HasSubstr("runs/quarters: died"));
   EXPECT_EQ(status()["state"], "died");
-  EXPECT_EQ(run({"fsck", "runs/quarters"}).code, 0);
+  run({"fsck", "runs/quarters"});
   // The next start removes what the killed one left.
-  EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000",
-                 "--max-time", "1"})
-                .code,
-            75);
-  EXPECT_FALSE(fs::exists(directory_.path() / "runs/quarters/.progress.json"));
+  run({"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000", "--max-time", "1"},
+      75);
+  EXPECT_FALSE(fs::exists(folder_.path() / "runs/quarters/.progress.json"));
   EXPECT_EQ(status()["state"], "interrupted");
 }
 
@@ -159,16 +147,15 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWhoFollowsInAPipe) {
   ProgramOnScreen sweep(program_,
                         {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000",
                          "--quiet", "--max-time", "4"},
-                        directory_.path(), 80);
+                        folder_.path(), 80);
   wait_for_progress();
   Finished plain;
   std::thread reader([&] {
-    plain = run_program(program_, {"status", "--follow", "quarters"}, directory_.path() / "runs");
+    plain = run_program(program_, {"status", "--follow", "quarters"}, folder_.path() / "runs");
   });
   const Finished events_out = run({"status", "runs/quarters", "--follow", "--json"});
   reader.join();
   EXPECT_EQ(sweep.finish(), 75);
-  EXPECT_EQ(events_out.code, 0) << events_out.err;
   std::istringstream lines(events_out.out);
   std::vector<std::string> events;
   for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line)["event"]);
@@ -181,16 +168,14 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWhoFollowsInAPipe) {
 }
 
 TEST_F(LiveTable, OfAnEndedSweepIsItsRunsByState) {
-  EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "num_workers=0", "batch_size=10", "--quiet"}).code, 0);
-  const Finished finished = run({"status", "runs/quarters", "--follow"});
-  EXPECT_EQ(finished.code, 0);
-  EXPECT_EQ(finished.out, "runs/quarters: ended: 2 completed\n");
+  run({"quarters.json", "lr=0.1,0.2", "num_workers=0", "batch_size=10", "--quiet"});
+  EXPECT_EQ(run({"status", "runs/quarters", "--follow"}).out, "runs/quarters: ended: 2 completed\n");
   EXPECT_EQ(status()["statuses"]["completed"], 2);
   EXPECT_THAT(run({"status", "runs/quarters", "--format", "csv"}).out,
               ::testing::StartsWith("sweep,runs,last end,best run,accuracy\nruns/quarters,2 completed,"));
   EXPECT_THAT(run({"status"}).out, HasSubstr("quarters  2 completed"));
-  EXPECT_EQ(run({"status", "runs", "--expect-done"}).code, 2) << "that is for one sweep";
-  EXPECT_EQ(run({"status", "nothing"}).code, 2);
+  run({"status", "runs", "--expect-done"}, 2);  // That is for one sweep.
+  run({"status", "nothing"}, 2);
 }
 
 }  // namespace

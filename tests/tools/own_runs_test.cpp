@@ -2,11 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/file.h"
 #include "runmanager/training/run_manager.h"
-#include "tests/support/program.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/run_world.h"
 
 namespace sweep::testing {
@@ -14,13 +11,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class OwnRuns : public ::testing::Test {
+class OwnRuns : public ProgramFolder {
  protected:
   OwnRuns() {
     const Dataset data = small_dataset();
     const Network network(small_network(), data.shape);
     const DataLoader loader(data.train, {.batch_size = 10});
-    RunManager manager({.directory = directory_.path() / "mine"});
+    RunManager manager({.directory = path("mine")});
     for (const sweep::Run& run : RunBuilder::get_runs({{"lr", {0.5, 0.25}}})) {
       manager.begin_run(run, network, loader);
       for (int epoch = 0; epoch < 2; ++epoch) {
@@ -31,29 +28,22 @@ class OwnRuns : public ::testing::Test {
       manager.end_run();
     }
   }
-
-  Finished run(const std::vector<std::string>& words) const { return run_program(words, directory_.path()); }
-
-  TemporaryDirectory directory_;
 };
 
 TEST_F(OwnRuns, AreShown) {
-  const Finished table = run({"show", "mine"});
-  EXPECT_EQ(table.code, 0) << table.err;
-  EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("0.25"), HasSubstr("75.00%"), HasSubstr("completed")));
-  const auto shown = nlohmann::json::parse(run({"show", "mine", "--json"}).out);
+  EXPECT_THAT(run({"show", "mine"}).out,
+              ::testing::AllOf(HasSubstr("0.25"), HasSubstr("75.00%"), HasSubstr("completed")));
+  const auto shown = output({"show", "mine"});
   ASSERT_EQ(shown["runs"].size(), 2u);
   EXPECT_EQ(shown["runs"][0]["epochs"][1]["epoch"], 2);
   EXPECT_THAT(run({"show", "mine/lr=0.25"}).out, HasSubstr("lr=0.25: completed"));
 }
 
 TEST_F(OwnRuns, AreChecked) {
-  const Finished good = run({"fsck", "mine"});
-  EXPECT_EQ(good.code, 0) << good.out;
-  EXPECT_THAT(good.out, HasSubstr("4 ok, no damage"));
-  const auto record = directory_.path() / "mine/lr=0.5/run.json";
+  EXPECT_THAT(run({"fsck", "mine"}).out, HasSubstr("4 ok, no damage"));
+  const auto record = path("mine/lr=0.5/run.json");
   write_file_atomically(record, read_file(record).substr(0, 100));
-  EXPECT_EQ(run({"fsck", "mine"}).code, 1);
+  run({"fsck", "mine"}, 1);
   const std::string listed = run({"status", "."}).out;
   EXPECT_THAT(listed, HasSubstr("mine/lr=0.5/run.json"));
   EXPECT_LT(listed.find('\n'), 60u) << "what is wrong makes no column wide";
@@ -61,38 +51,32 @@ TEST_F(OwnRuns, AreChecked) {
 }
 
 TEST_F(OwnRuns, AreListed) {
-  const Finished table = run({"status", "."});
-  EXPECT_EQ(table.code, 0) << table.err;
-  EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
-  const auto shown = nlohmann::json::parse(run({"status", ".", "--json"}).out);
+  EXPECT_THAT(run({"status", "."}).out,
+              ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
+  const auto shown = output({"status", "."});
   EXPECT_EQ(shown[0]["statuses"]["completed"], 2);
   EXPECT_EQ(run({"status", "mine"}).out, "mine: ended: 2 completed\n");
-  EXPECT_EQ(run({"status"}).code, 2);
+  run({"status"}, 2);
 }
 
 TEST_F(OwnRuns, AreCompared) {
-  const Finished text = run({"compare", "mine"});
-  EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, ::testing::AllOf(HasSubstr(" times as fast as lr=0."), HasSubstr("same bits")));
-  const Finished csv = run({"compare", "mine/", "--csv", "--metric", "loss"});
-  EXPECT_THAT(csv.out, ::testing::AllOf(HasSubstr("\nlr,0."), HasSubstr(",mine/lr=0.5,"),
-                                        HasSubstr(",loss,0.5,0.5,1,")));
-  EXPECT_EQ(run({"compare", "mine", "--by", "shuffle"}).code, 2);
-  const Finished missing = run({"compare", "mine", "theirs"});
-  EXPECT_EQ(missing.code, 2);
-  EXPECT_THAT(missing.err, HasSubstr("theirs: is not there"));
+  EXPECT_THAT(run({"compare", "mine"}).out,
+              ::testing::AllOf(HasSubstr(" times as fast as lr=0."), HasSubstr("same bits")));
+  EXPECT_THAT(
+      run({"compare", "mine/", "--csv", "--metric", "loss"}).out,
+      ::testing::AllOf(HasSubstr("\nlr,0."), HasSubstr(",mine/lr=0.5,"), HasSubstr(",loss,0.5,0.5,1,")));
+  run({"compare", "mine", "--by", "shuffle"}, 2);
+  EXPECT_THAT(run({"compare", "mine", "theirs"}, 2).err, HasSubstr("theirs: is not there"));
 }
 
 TEST_F(OwnRuns, AreExported) {
   const Finished finished = run({"export", "mine", "--tag", "Loss/train"});
-  EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("lr=0.5,Loss/train,1,"));
   EXPECT_THAT(finished.out, HasSubstr("lr=0.25,Loss/train,2,"));
 }
 
 TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {
   const Finished finished = run({"verify", "mine"});
-  EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("lr=0.5: not compared: it was trained by another program's loop"));
   EXPECT_THAT(finished.out, HasSubstr("0 of 2 finished runs trained again"));
 }

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "core/base/file.h"
 #include "runmanager/text/csv.h"
 #include "tests/support/array_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -22,68 +20,55 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const fs::path& tables() {
-  static const fs::path directory = fs::path(SWEEP_TEST_DATA) / "tables";
-  return directory;
-}
+fs::path table_file(const std::string& name) { return test::reference_path("tables/" + name); }
 
-class OwnTables : public ::testing::Test {
+class OwnTables : public ProgramFolder {
  protected:
   // Runs a sweep of one run: a hidden layer of 32 and `outputs` outputs. `settings`: further keys.
-  Finished train(const std::string& dataset, int outputs, const std::string& settings = "") const {
+  Finished train(const std::string& dataset, int outputs, const std::string& settings = "",
+                 int code = 0) const {
     folder_.write("s.json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [
       {"type": "linear", "out_features": 32}, {"type": "relu"}, {"type": "linear", "out_features": )" +
                                 std::to_string(outputs) +
                                 R"(}]}, "optimizer": "adam", "lr": 0.005, "batch_size": 16, "seed": 1)" +
                                 settings + R"(, "device": "cpu"})");
-    return run_program({"s.json", "--logdir", "runs"}, folder_.path());
+    return run({"s.json"}, code);
   }
 
   std::string dataset(const std::string& name, const std::string& more = "") const {
-    const fs::path plain = tables() / (name + ".csv"),
-                   path = fs::exists(plain) ? plain : tables() / (name + ".csv.gz");
+    const fs::path plain = table_file(name + ".csv"),
+                   path = fs::exists(plain) ? plain : table_file(name + ".csv.gz");
     return R"({"name": ")" + name + R"(", "path": ")" + path.string() + "\"" + more + "}";
   }
-
-  json run_record() const {
-    for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "runs")) {
-      if (entry.path().filename() == "run.json") return json::parse(read_file(entry.path()));
-    }
-    return {};
-  }
-
-  SweepFolder folder_;
 };
 
 TEST_F(OwnTables, AreLearntAsWellAsByScikitLearn) {
-  const json figures = json::parse(read_file(tables() / "figures.json"));
+  const json figures = json::parse(read_file(table_file("figures.json")));
   for (const auto& [name, outputs] :
        {std::pair("iris", 3), {"wine", 3}, {"breast_cancer", 2}, {"digits", 10}, {"diabetes", 1}}) {
     SCOPED_TRACE(name);
     const json& figure = figures.at(name);
     const bool classes = figure.contains("accuracy");
-    const Finished finished =
-        train(dataset(name), outputs,
-              R"(, "epochs": )" + figure.at("epochs").dump() + R"(, "repeats": 3, "loss": ")" +
-                  (classes ? "cross_entropy" : "mse") + R"(", "name": ")" + name + "\"");
-    ASSERT_EQ(finished.code, 0) << finished.err;
+    train(dataset(name), outputs,
+          R"(, "epochs": )" + figure.at("epochs").dump() + R"(, "repeats": 3, "loss": ")" +
+              (classes ? "cross_entropy" : "mse") + R"(", "name": ")" + name + "\"");
     double sum = 0;
     for (const char* repeat : {"repeat=0", "repeat=1", "repeat=2"}) {
-      const json run = json::parse(read_file(folder_.path() / "runs" / name / repeat / "run.json"));
+      const json run = record(std::string(name) + "/" + repeat);
       sum += run.at("metrics").at(classes ? "test_accuracy" : "test_r2").get<double>();
     }
     EXPECT_NEAR(sum / 3, figure.at(classes ? "accuracy" : "r2").get<double>(), 0.02);
   }
-  const Finished exported = run_program({"export", "runs/diabetes.mean"}, folder_.path());
+  const Finished exported = run({"export", "runs/diabetes.mean"});
   EXPECT_NE(exported.out.find("R2/train,"), std::string::npos) << "the mean of the repeats";
   EXPECT_NE(exported.out.find("Std/R2/train,"), std::string::npos) << "and their deviation";
 }
 
 TEST_F(OwnTables, KeepTheirNormalisationWithTheRun) {
-  ASSERT_EQ(train(dataset("iris"), 3).code, 0);
-  const json data = run_record().at("provenance").at("dataset");
+  train(dataset("iris"), 3);
+  const json data = record("s/run").at("provenance").at("dataset");
   EXPECT_EQ(data.at("features"), json({"sepal_length", "sepal_width", "petal_length", "petal_width"}));
-  const auto rows = parse_csv_text(read_file(tables() / "iris.csv"), "iris");
+  const auto rows = parse_csv_text(read_file(table_file("iris.csv")), "iris");
   double sum = 0, squares = 0, count = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].back() != "train") continue;
@@ -101,14 +86,13 @@ TEST_F(OwnTables, KeepTheirNormalisationWithTheRun) {
 TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
   const Finished finished = train(dataset("diabetes", R"(, "validation": 0.2)"), 1,
                                   R"(, "epochs": 3, "loss": "smooth_l1", "log": {"batches": 5})");
-  ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("test R2"));
   EXPECT_THAT(finished.out, Not(HasSubstr("accuracy")));
-  const json run = run_record(), epoch = run.at("epochs").at(2);
+  const json trained = record("s/run"), epoch = trained.at("epochs").at(2);
   EXPECT_TRUE(epoch.at("accuracy").is_null());
   EXPECT_TRUE(epoch.at("number_correct").is_null());
   for (const char* part : {"", "validation_", "test_"}) {
-    const json& metrics = run.at("metrics");
+    const json& metrics = trained.at("metrics");
     const double mae = metrics.at(part + std::string("mae")), rmse = metrics.at(part + std::string("rmse"));
     EXPECT_GT(mae, 0);
     EXPECT_GT(rmse, mae) << "unless all errors are equal";
@@ -117,7 +101,7 @@ TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
   }
   // R² from its definition: 1 − RMSE² / variance of the test rows.
   double sum = 0, squares = 0, count = 0;
-  for (const auto& row : parse_csv_text(read_file(tables() / "diabetes.csv"), "diabetes")) {
+  for (const auto& row : parse_csv_text(read_file(table_file("diabetes.csv")), "diabetes")) {
     if (row.back() != "test") continue;
     const double value = std::stod(row[row.size() - 2]);
     sum += value;
@@ -125,37 +109,37 @@ TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
     ++count;
   }
   const double variance = squares / count - sum / count * sum / count;
-  const double rmse = run.at("metrics").at("test_rmse");
-  EXPECT_NEAR(run.at("metrics").at("test_r2").get<double>(), 1 - rmse * rmse / variance, 1e-5);
+  const double rmse = trained.at("metrics").at("test_rmse");
+  EXPECT_NEAR(trained.at("metrics").at("test_r2").get<double>(), 1 - rmse * rmse / variance, 1e-5);
 
-  const auto rows = parse_csv_text(read_file(folder_.path() / "runs/s/results.csv"), "results.csv");
+  const auto rows = parse_csv_text(content("runs/s/results.csv"), "results.csv");
   const auto cell = [&](const char* name) {
     const auto at = std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
     return rows.at(3).at(static_cast<std::size_t>(at));
   };
   EXPECT_EQ(std::stod(cell("validation_r2")), epoch.at("validation_r2").get<double>());
   EXPECT_EQ(cell("accuracy"), "");
-  EXPECT_EQ(run_program({"fsck", "runs/s"}, folder_.path()).code, 0);
-  const Finished exported = run_program({"export", "runs"}, folder_.path());
+  run({"fsck", "runs/s"});
+  const Finished exported = run({"export", "runs"});
   for (const char* tag : {"MAE/train", "RMSE/validation", "R2/train", "Loss/batch"})
     EXPECT_THAT(exported.out, HasSubstr(tag));
   for (const char* tag : {"Accuracy", "Number Correct", "pr_curve"})
     EXPECT_THAT(exported.out, Not(HasSubstr(tag)));
-  EXPECT_EQ(run_program({"verify", "runs/s"}, folder_.path()).code, 0);
+  run({"verify", "runs/s"});
 }
 
 TEST_F(OwnTables, GiveTheSameBitsWithWorkersAndInSeveralProcesses) {
   const std::string more =
       R"(, "epochs": 2, "loss": "l1", "params": {"num_workers": [0, 2], "lr": [0.01, 0.02]})";
   const auto losses = [&](const std::string& jobs) {
-    fs::remove_all(folder_.path() / "runs");
-    EXPECT_EQ(train(dataset("diabetes"), 1, more).code, 0);
-    EXPECT_EQ(run_program({"s.json", "--logdir", "more", "--jobs", jobs}, folder_.path()).code, 0);
+    fs::remove_all(path("runs"));
+    train(dataset("diabetes"), 1, more);
+    run({"s.json", "--logdir", "more", "--jobs", jobs});
     std::vector<std::string> values;
-    const json results = json::parse(read_file(folder_.path() / "more/s/results.json"));
+    const json results = read_json("more/s/results.json");
     for (const json& run : results.at("runs"))
       values.push_back(run.at("params").at("lr").dump() + " " + run.at("epochs").at(1).at("rmse").dump());
-    fs::remove_all(folder_.path() / "more");
+    fs::remove_all(path("more"));
     return values;
   };
   const std::vector<std::string> alone = losses("1"), together = losses("2");
@@ -165,10 +149,10 @@ TEST_F(OwnTables, GiveTheSameBitsWithWorkersAndInSeveralProcesses) {
 }
 
 TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
-  ASSERT_EQ(train(dataset("breast_cancer"), 1, R"(, "epochs": 20, "loss": "bce_with_logits")").code, 0);
-  EXPECT_GT(run_record().at("metrics").at("test_accuracy"), 0.9);
+  train(dataset("breast_cancer"), 1, R"(, "epochs": 20, "loss": "bce_with_logits")");
+  EXPECT_GT(record("s/run").at("metrics").at("test_accuracy"), 0.9);
   std::string events;
-  for (const auto& file : fs::recursive_directory_iterator(folder_.path() / "runs")) {
+  for (const auto& file : fs::recursive_directory_iterator(path("runs"))) {
     if (file.path().filename().string().starts_with("events.out")) events += read_file(file.path());
   }
   for (const char* tag : {"pr_curve/benign", "pr_curve/malignant", "predictions/confusion_counts"})
@@ -185,9 +169,9 @@ TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
 TEST_F(OwnTables, LogValidationBatchesBesideTrainingBatchesAndTrainTheSame) {
   const std::string data = dataset("iris", R"(, "validation": 40, "split": "random")");
   const auto weights = [&](const std::string& log, const std::string& name) {
-    EXPECT_EQ(train(data, 3, R"(, "epochs": 3, "log": )" + log + R"(, "name": ")" + name + "\"").code, 0);
+    train(data, 3, R"(, "epochs": 3, "log": )" + log + R"(, "name": ")" + name + "\"");
     std::vector<std::string> losses;
-    const json run = json::parse(read_file(folder_.path() / "runs" / name / "run/run.json"));
+    const json run = record(name + "/run");
     for (const json& epoch : run.at("epochs"))
       losses.push_back(epoch.at("loss").dump() + " " + epoch.at("validation_loss").dump());
     return losses;
@@ -195,8 +179,7 @@ TEST_F(OwnTables, LogValidationBatchesBesideTrainingBatchesAndTrainTheSame) {
   EXPECT_EQ(weights(R"({"batches": 2, "validation_batches": 3})", "with"), weights("{}", "without"));
   const auto points = [&](const std::string& name) {
     std::vector<std::string> found;
-    for (const auto& row :
-         parse_csv_text(run_program({"export", "runs/" + name}, folder_.path()).out, name)) {
+    for (const auto& row : parse_csv_text(run({"export", "runs/" + name}).out, name)) {
       if (row.at(1) == "Loss/validation_batch" || row.at(1) == "Accuracy/validation_batch")
         found.push_back(row.at(1) + " " + row.at(2) + " " + row.at(4));
     }
@@ -217,29 +200,21 @@ TEST_F(OwnTables, MissingValuesAndCategories) {
              std::to_string(i % 3) + "," + std::to_string(i) + (i % 2 == 0 ? ",a\n" : ",b\n");
   }
   folder_.write("t.csv", table);
-  const Finished refused = train(R"({"name": "t", "path": "t.csv"})", 2);
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("t.csv: line 2, column \"size\": the value is missing"));
-  ASSERT_EQ(
-      train(R"({"name": "t", "path": "t.csv", "missing": "mean", "categorical": "code", "ignore": ["weight"],
+  EXPECT_THAT(train(R"({"name": "t", "path": "t.csv"})", 2, "", 2).err,
+              HasSubstr("t.csv: line 2, column \"size\": the value is missing"));
+  train(R"({"name": "t", "path": "t.csv", "missing": "mean", "categorical": "code", "ignore": ["weight"],
                       "test": 0.2})",
-            2, R"(, "epochs": 20)")
-          .code,
-      0);
-  const json run = run_record(), data = run.at("provenance").at("dataset");
+        2, R"(, "epochs": 20)");
+  const json run = record("s/run"), data = run.at("provenance").at("dataset");
   EXPECT_EQ(data.at("features"), json({"size", "colour=blue", "colour=red", "code=0", "code=1", "code=2"}));
   EXPECT_EQ(data.at("normalize").at("mean")[1], 0) << "0 and 1 stay";
   EXPECT_EQ(data.at("normalize").at("std")[1], 1);
   EXPECT_EQ(run.at("metrics").at("test_accuracy"), 1.0);
   EXPECT_EQ(run.at("config").at("dataset").at("missing"), "mean");
-  fs::remove_all(folder_.path() / "runs");
-  ASSERT_EQ(
-      train(
-          R"({"name": "t", "path": "t.csv", "missing": "mean", "categories": "ordinal", "normalize": "none"})",
-          2)
-          .code,
-      0);
-  const json ordinal = run_record().at("provenance").at("dataset");
+  fs::remove_all(path("runs"));
+  train(R"({"name": "t", "path": "t.csv", "missing": "mean", "categories": "ordinal", "normalize": "none"})",
+        2);
+  const json ordinal = record("s/run").at("provenance").at("dataset");
   EXPECT_EQ(ordinal.at("features"), json({"size", "colour", "code", "weight"}));
   EXPECT_FALSE(ordinal.contains("normalize"));
 }
@@ -260,43 +235,41 @@ TEST_F(OwnTables, FloatImagesAreLearntToo) {
     {"type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"type": "relu"}, {"type": "flatten"},
     {"type": "linear", "out_features": 2}]}, "optimizer": "adam", "lr": 0.01, "batch_size": 10, "epochs": 10,
     "device": "cpu", "seed": 1})");
-  ASSERT_EQ(run_program({"s.json", "--logdir", "runs"}, folder_.path()).code, 0);
-  EXPECT_GT(run_record().at("metrics").at("validation_accuracy"), 0.9);
+  run({"s.json", "--logdir", "runs"});
+  EXPECT_GT(record("s/run").at("metrics").at("validation_accuracy"), 0.9);
 }
 
 TEST_F(OwnTables, ALossOrNetworkThatDoesNotFitTheTargetsIsRefusedWithOneLine) {
-  const auto expect_refused = [&](const Finished& finished, const std::string& message) {
-    EXPECT_EQ(finished.code, 2) << finished.err;
+  const auto expect_refused = [&](const std::string& data, int outputs, const std::string& settings,
+                                  const std::string& message) {
+    const Finished finished = train(data, outputs, settings, 2);
     EXPECT_THAT(finished.err, HasSubstr(message));
     EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
-    EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+    EXPECT_FALSE(exists("runs"));
   };
   expect_refused(
-      train(dataset("diabetes"), 1),
+      dataset("diabetes"), 1, "",
       "loss: got cross_entropy (the default), but the targets are numbers, want mse, l1, smooth_l1 or "
       "bce_with_logits");
-  expect_refused(train(dataset("diabetes"), 2, R"(, "loss": "mse")"),
+  expect_refused(dataset("diabetes"), 2, R"(, "loss": "mse")",
                  "the network ends with 2 outputs, want 1, one per target");
-  expect_refused(train(dataset("iris"), 2, R"(, "loss": "mse")"),
+  expect_refused(dataset("iris"), 2, R"(, "loss": "mse")",
                  "ends with 2 outputs, want at least 3, one per class");
-  expect_refused(train(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})"),
+  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})",
                  "loss: got 2 class_weights, want 3, one per output of the network");
-  expect_refused(train(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 0, 2]})"), "class_weights: ");
-  expect_refused(train(dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")"),
+  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 0, 2]})", "class_weights: ");
+  expect_refused(dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")",
                  "iris.csv: has no column \"sepal_size\"");
-  expect_refused(
-      train(dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")"),
-      "the targets of \"diabetes\" are numbers");
+  expect_refused(dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")",
+                 "the targets of \"diabetes\" are numbers");
 }
 
 TEST_F(OwnTables, ALossThatIsNotFiniteOnTheTestSetIsDivergence) {
   std::string table = "x,target,split\n";
   for (int i = 0; i < 40; ++i) table += std::to_string(i % 4) + "," + std::to_string(i % 4) + ",train\n";
   folder_.write("t.csv", table + "3e38,1,test\n-3e38,1,test\n");
-  const Finished finished =
-      train(R"({"name": "t", "path": "t.csv", "normalize": "none"})", 1, R"(, "loss": "mse")");
-  EXPECT_EQ(finished.code, 1) << finished.err;
-  EXPECT_THAT(run_record().at("error").get<std::string>(),
+  train(R"({"name": "t", "path": "t.csv", "normalize": "none"})", 1, R"(, "loss": "mse")", 1);
+  EXPECT_THAT(record("s/run").at("error").get<std::string>(),
               HasSubstr("diverged at epoch 1: the test loss is inf"));
 }
 

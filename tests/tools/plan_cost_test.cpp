@@ -5,18 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
 
-#include "core/base/file.h"
 #include "tests/support/environment.h"
 #include "tests/support/fashion_mnist.h"
-#include "tests/support/program.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/quarters.h"
-#include "tests/support/sweep_folder.h"
-#include "tests/support/temporary_directory.h"
 
 namespace sweep::testing {
 namespace {
@@ -83,14 +79,13 @@ struct MemoryCase {
   std::vector<std::string> overrides;
 };
 
-class PlannedMemory : public ::testing::TestWithParam<MemoryCase> {};
+class PlannedMemory : public ProgramFolder, public ::testing::WithParamInterface<MemoryCase> {};
 
 TEST_P(PlannedMemory, IsWithinAFifthOfTheWorkersPeak) {
   SKIP_WITHOUT_FASHION_MNIST();
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers use memory of their own";
 #endif
-  const SweepFolder folder;
   const std::string source = SWEEP_SOURCE_DIR;
   std::vector<std::string> words = {
       source + "/sweeps/fashion.json",
@@ -102,26 +97,23 @@ TEST_P(PlannedMemory, IsWithinAFifthOfTheWorkersPeak) {
       "--threads",
       "2"};
   words.insert(words.end(), GetParam().overrides.begin(), GetParam().overrides.end());
-  std::vector<std::string> plan = {"plan", "--json"};
-  plan.insert(plan.end(), words.begin(), words.end());
-  const Finished planned = run_program(plan, folder.path());
-  ASSERT_EQ(planned.code, 0) << planned.err;
-  const json run = json::parse(planned.out).at("runs").at(0);
-  const auto predicted = run.at("memory_bytes").get<double>();
+  std::vector<std::string> plan = words;
+  plan.insert(plan.begin(), "plan");
+  const json planned = output(plan).at("runs").at(0);
+  const auto predicted = planned.at("memory_bytes").get<double>();
   WorkerWatch watch;
-  const Finished trained = run_program(words, folder.path());
+  run(words);
   const double measured = watch.end();
-  ASSERT_EQ(trained.code, 0) << trained.err;
   ASSERT_GT(measured, 0) << "no worker was seen";
   constexpr double kError = 0.2;
-  EXPECT_NEAR(predicted, measured, kError * measured) << run.at("memory");
+  EXPECT_NEAR(predicted, measured, kError * measured) << planned.at("memory");
   // The disk, while it is there.
   double bytes = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder.path() / "runs/fashion")) {
-    const bool of_sweep = entry.path().parent_path() == folder.path() / "runs/fashion";
+  for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "runs/fashion")) {
+    const bool of_sweep = entry.path().parent_path() == folder_.path() / "runs/fashion";
     if (entry.is_regular_file() && !of_sweep) bytes += static_cast<double>(entry.file_size());
   }
-  const auto disk = run.at("disk_bytes").get<double>();
+  const auto disk = planned.at("disk_bytes").get<double>();
   EXPECT_NEAR(disk, bytes, kError * bytes);
 }
 
@@ -137,61 +129,49 @@ INSTANTIATE_TEST_SUITE_P(
         MemoryCase{"BatchNorm", "resnet.json", {"batch_size=256", "num_workers=0", "dataset.limit=512"}}),
     [](const auto& kind) { return std::string(kind.param.name); });
 
-class PlanOfQuarters : public ::testing::Test {
+class PlanOfQuarters : public ProgramFolder {
  protected:
-  PlanOfQuarters() : cache_("XDG_CACHE_HOME", (directory_.path() / "cache").string()) {
-    write_quarters(directory_.path());
-  }
+  PlanOfQuarters() { write_quarters(folder_.path()); }
 
-  Finished run(const std::vector<std::string>& words) const { return run_program(words, directory_.path()); }
-
-  test::TemporaryDirectory directory_;
-  test::Environment cache_;
+  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 TEST_F(PlanOfQuarters, ThePilotsPredictionIsComparedWithTheSweepOnce) {
-  const Finished plan = run({"plan", "quarters.json", "--pilot", "--json"});
-  ASSERT_EQ(plan.code, 0) << plan.err;
-  const json planned = json::parse(plan.out);
-  EXPECT_GT(planned.at("seconds").get<double>(), 0);
-  EXPECT_FALSE(fs::exists(directory_.path() / "runs")) << "a plan leaves nothing";
-  const Finished trained = run({"quarters.json"});
-  ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.err,
+  EXPECT_GT(output({"plan", "quarters.json", "--pilot"}).at("seconds").get<double>(), 0);
+  EXPECT_FALSE(exists("runs")) << "a plan leaves nothing";
+  EXPECT_THAT(run({"quarters.json"}).err,
               ::testing::ContainsRegex("Predicted [0-9.]+ s, took [0-9.]+ s \\([+-][0-9.]+ %\\)"));
   EXPECT_THAT(run({"quarters.json"}).err, ::testing::Not(HasSubstr("Predicted")));
 }
 
 TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {
-  ASSERT_EQ(run({"quarters.json", "epochs=1"}).code, 0);
-  const auto fates = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"plan", "quarters.json", "--json", "epochs=1"};
+  run({"quarters.json", "epochs=1"});
+  const auto fates = [&](const std::vector<std::string>& more, int code = 0) {
+    std::vector<std::string> words = {"plan", "quarters.json", "epochs=1"};
     words.insert(words.end(), more.begin(), more.end());
     std::set<std::string> all;
-    const json plan = json::parse(run(words).out);
+    const json plan = output(words, code);
     for (const json& entry : plan.at("runs")) all.insert(entry.at("fate"));
     return all;
   };
   EXPECT_EQ(fates({}), std::set<std::string>{"kept"});
-  EXPECT_EQ(fates({"seed=77"}), std::set<std::string>{"in the way"});
+  EXPECT_EQ(fates({"seed=77"}, 2), std::set<std::string>{"in the way"});
   EXPECT_EQ(fates({"seed=77", "--replace"}), std::set<std::string>{"replaced"});
   EXPECT_EQ(fates({"--logdir", "elsewhere"}), std::set<std::string>{"new"});
 }
 
 TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlone) {
-  ASSERT_EQ(run({"quarters.json", "epochs=1"}).code, 0);
-  const std::string before = read_file(directory_.path() / "runs/quarters/results.json");
+  run({"quarters.json", "epochs=1"});
+  const std::string before = content("runs/quarters/results.json");
   const Finished found = run({"lr-find", "quarters.json", "--json", "--tensorboard"});
-  ASSERT_EQ(found.code, 0) << found.err;
   const json curve = json::parse(found.out);
   EXPECT_EQ(run({"lr-find", "quarters.json", "--json"}).out, found.out) << "the same bits each time";
-  EXPECT_EQ(read_file(directory_.path() / "runs/quarters/results.json"), before);
-  EXPECT_TRUE(fs::is_directory(directory_.path() / "runs/quarters.lr-find"));
+  EXPECT_EQ(content("runs/quarters/results.json"), before);
+  EXPECT_TRUE(fs::is_directory(folder_.path() / "runs/quarters.lr-find"));
   ASSERT_FALSE(curve.at("minimum_tenth").is_null());
   const std::string lr = curve.at("minimum_tenth").dump();
-  ASSERT_EQ(run({"quarters.json", "lr=" + lr, "name=found", "epochs=6"}).code, 0);
-  const json results = json::parse(read_file(directory_.path() / "runs/found/results.json"));
-  for (const json& trained : results.at("runs")) {
+  run({"quarters.json", "lr=" + lr, "name=found", "epochs=6"});
+  for (const json& trained : results("found")) {
     EXPECT_LT(trained.at("epochs").back().at("loss").get<double>(),
               0.8 * trained.at("epochs").front().at("loss").get<double>());
   }

@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "core/base/file.h"
 #include "tests/support/fashion_mnist.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -18,20 +16,16 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class ShippedSweeps : public ::testing::Test {
+class ShippedSweeps : public ProgramFolder {
  protected:
   // Runs sweeps/NAME.json with `overrides`. Returns the records of the runs that were trained to their end;
   // others may only lack a GPU, or be pruned by a search.
   std::vector<json> train(const std::string& name, std::vector<std::string> overrides = {}) const {
     overrides.insert(overrides.begin(), std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name + ".json");
-    overrides.insert(overrides.end(), {"--logdir", (folder_.path() / "runs").string()});
-    const Finished finished = run_program(overrides, folder_.path());
-    EXPECT_EQ(finished.code, 0) << finished.err;
+    run(overrides);
     std::vector<json> trained;
-    const fs::path directory = folder_.path() / "runs" / name;
-    const json results = json::parse(read_file(directory / "results.json"));
-    for (const json& run : results.at("runs")) {
-      const json record = json::parse(read_file(directory / run.at("name").get<std::string>() / "run.json"));
+    for (const json& row : results(name)) {
+      const json record = this->record(name + "/" + row.at("name").get<std::string>());
       if (record.at("status") == "completed") {
         trained.push_back(record);
       } else if (record.at("status") != "pruned") {
@@ -43,15 +37,12 @@ class ShippedSweeps : public ::testing::Test {
   }
 
   static double test_accuracy(const json& record) { return record.at("metrics").at("test_accuracy"); }
-
-  SweepFolder folder_;
 };
 
 // The part of the test set that PyTorch gets right after `epochs` on all 60,000 samples in the order of the
 // file.
 double pytorchs_accuracy(const std::string& network, const json& settings, std::size_t epochs) {
-  static const json runs =
-      json::parse(read_file(fs::path(SWEEP_TEST_DATA) / "training_curves.json")).at("runs");
+  static const json runs = json::parse(read_file(test::reference_path("training_curves.json"))).at("runs");
   for (const json& run : runs) {
     const json& optimizer = settings.at("optimizer");
     if (run.at("network") == network && run.at("optimizer") == optimizer.at("name") &&

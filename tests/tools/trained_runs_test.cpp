@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
-#include "core/base/file.h"
 #include "core/data/safetensors.h"
 #include "runmanager/text/csv.h"
 #include "tests/support/image_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing {
 namespace {
@@ -22,12 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const fs::path& data_tables() {
-  static const fs::path directory = fs::path(SWEEP_TEST_DATA) / "tables";
-  return directory;
-}
+fs::path table_file(const std::string& name) { return test::reference_path("tables/" + name); }
 
-class TrainedRuns : public ::testing::Test {
+class TrainedRuns : public ProgramFolder {
  protected:
   // Trains `name`, whose settings are those behind "dataset": …
   void train(const std::string& name, const std::string& dataset, const std::string& layers,
@@ -35,14 +30,12 @@ class TrainedRuns : public ::testing::Test {
     folder_.write(name + ".json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [)" + layers +
                                       R"(]}, "device": "cpu", "seed": 1, "optimizer": "adam", )" + settings +
                                       "}");
-    const Finished finished = run({name + ".json", "--logdir", "runs", "--quiet"});
-    ASSERT_EQ(finished.code, 0) << finished.err;
+    run({name + ".json", "--quiet"});
   }
 
   void train_table(const std::string& table, int outputs,
                    const std::string& settings = "\"epochs\": 10") const {
-    train(table,
-          R"({"name": ")" + table + R"(", "path": ")" + (data_tables() / (table + ".csv")).string() + "\"}",
+    train(table, R"({"name": ")" + table + R"(", "path": ")" + (table_file(table + ".csv")).string() + "\"}",
           R"({"type": "linear", "out_features": 16}, {"type": "relu"}, {"type": "linear", "out_features": )" +
               std::to_string(outputs) + "}",
           R"("lr": 0.01, "batch_size": 16, )" + settings);
@@ -68,21 +61,6 @@ class TrainedRuns : public ::testing::Test {
              {"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 2})",
           R"("lr": 0.01, "batch_size": 10, )" + settings);
   }
-
-  Finished run(const std::vector<std::string>& words) const { return run_program(words, folder_.path()); }
-
-  json output(std::vector<std::string> words) const {
-    words.emplace_back("--json");
-    const Finished finished = run(words);
-    EXPECT_EQ(finished.code, 0) << finished.err;
-    return json::parse(finished.out, nullptr, /*allow_exceptions=*/false);
-  }
-
-  json record(const std::string& run) const {
-    return json::parse(read_file(folder_.path() / "runs" / run / "run.json"));
-  }
-
-  SweepFolder folder_;
 };
 
 TEST_F(TrainedRuns, EvaluateToWhatTheyMeasuredInTraining) {
@@ -119,9 +97,8 @@ TEST_F(TrainedRuns, EvaluateToWhatTheyMeasuredInTraining) {
               HasSubstr("\\end{tabular}\n\n\\begin"));
   EXPECT_THAT(run({"predict", "runs/iris", "--dataset", "--format", "markdown"}).out,
               StartsWith("| sample | label | class | probability | second | third |\n"));
-  const Finished none = run({"evaluate", "runs/iris", "--part", "validation"});
-  EXPECT_EQ(none.code, 2);
-  EXPECT_THAT(none.err, HasSubstr("the run's data has no validation samples"));
+  EXPECT_THAT(run({"evaluate", "runs/iris", "--part", "validation"}, 2).err,
+              HasSubstr("the run's data has no validation samples"));
 }
 
 TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
@@ -138,10 +115,10 @@ TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
   const auto own =
       parse_csv_text(run({"predict", "runs/diabetes", "--dataset", "--part", "train", "--csv"}).out, "");
   const auto file = parse_csv_text(
-      run({"predict", "runs/diabetes", (data_tables() / "diabetes.csv").string(), "--csv"}).out, "");
+      run({"predict", "runs/diabetes", (table_file("diabetes.csv")).string(), "--csv"}).out, "");
   EXPECT_EQ(own.at(0), (std::vector<std::string>{"sample", "target (right)", "target"}));
   EXPECT_EQ(file.at(0), (std::vector<std::string>{"sample", "target"}));
-  const auto table = parse_csv_text(read_file(data_tables() / "diabetes.csv"), "");
+  const auto table = parse_csv_text(read_file(table_file("diabetes.csv")), "");
   const auto first =
       std::find_if(table.begin(), table.end(), [](const auto& row) { return row.back() == "train"; });
   EXPECT_EQ(file.at(static_cast<std::size_t>(first - table.begin())).at(1), own.at(1).at(2));
@@ -150,7 +127,7 @@ TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
 TEST_F(TrainedRuns, PredictPicturesAsTheyWereTrainedAlsoWithoutTheirData) {
   train_pictures();
   const json own = output({"predict", "runs/flowers", "--dataset", "--part", "train"}).at("predictions");
-  fs::rename(folder_.path() / "flowers", folder_.path() / "moved");
+  fs::rename(path("flowers"), path("moved"));
   for (unsigned i = 0; i < 40; ++i)
     folder_.write("new/" + std::string(i < 10 ? "0" : "") + std::to_string(i) + ".png",
                   test::png_file(flower(i % 2, i)));
@@ -168,31 +145,26 @@ TEST_F(TrainedRuns, PredictPicturesAsTheyWereTrainedAlsoWithoutTheirData) {
   const Finished table = run({"predict", "runs/flowers", "new/00.png", "new/01.png"});
   EXPECT_THAT(table.out, HasSubstr("runs/flowers/run: weights of epoch 6"));
   EXPECT_THAT(table.out, HasSubstr("new/00.png  poppy"));
-  const Finished gone = run({"evaluate", "runs/flowers"});
-  EXPECT_EQ(gone.code, 2);
-  EXPECT_THAT(gone.err, HasSubstr("flowers: no data set there"));
-  EXPECT_EQ(run({"evaluate", "runs/flowers", "--data", "moved"}).code, 0);
+  EXPECT_THAT(run({"evaluate", "runs/flowers"}, 2).err, HasSubstr("flowers: no data set there"));
+  run({"evaluate", "runs/flowers", "--data", "moved"});
   EXPECT_EQ(output({"predict", "runs/flowers", "--dataset", "--part", "train", "--data", "moved"})
                 .at("predictions"),
             own);
-  EXPECT_EQ(run({"predict", "runs/flowers", "new/00.png", "--data", "moved"}).code, 2) << "of no use there";
+  run({"predict", "runs/flowers", "new/00.png", "--data", "moved"}, 2);  // of no use there
 }
 
 TEST_F(TrainedRuns, NameTheFilesThatTheyCannotUse) {
   train_table("iris", 3, "\"epochs\": 1");
   folder_.write("new.csv", "petal_width,petal_length,sepal_width,sepal_length\n0.2,1.4,3.5,5.1\n");
   folder_.write("bad.csv", "petal_width,petal_length,sepal_width,sepal_length\n0.2,1.4,,5.1\n");
-  const Finished some = run({"predict", "runs/iris", "new.csv", "bad.csv", "none.csv"});
-  EXPECT_EQ(some.code, 1);
+  const Finished some = run({"predict", "runs/iris", "new.csv", "bad.csv", "none.csv"}, 1);
   EXPECT_THAT(some.out, HasSubstr("new.csv:2  "));
   EXPECT_THAT(some.err, HasSubstr("skipped: bad.csv: line 2, column \"sepal_width\": the value is missing"));
   EXPECT_THAT(some.err, HasSubstr("skipped: none.csv: no such file"));
-  const Finished none = run({"predict", "runs/iris", "bad.csv", "--csv"});
-  EXPECT_EQ(none.code, 2);
-  EXPECT_EQ(none.out, "");
-  EXPECT_EQ(run({"predict", "runs/iris"}).code, 2);
-  EXPECT_EQ(run({"predict", "runs/iris", "--dataset", "new.csv"}).code, 2);
-  EXPECT_THAT(run({"predict", "runs/iris", "--part", "test", "new.csv"}).err, HasSubstr("--dataset"));
+  EXPECT_EQ(run({"predict", "runs/iris", "bad.csv", "--csv"}, 2).out, "");
+  run({"predict", "runs/iris"}, 2);
+  run({"predict", "runs/iris", "--dataset", "new.csv"}, 2);
+  EXPECT_THAT(run({"predict", "runs/iris", "--part", "test", "new.csv"}, 2).err, HasSubstr("--dataset"));
   const Finished short_table = run({"predict", "runs/iris", "--dataset", "--part", "train"});
   EXPECT_THAT(short_table.out, HasSubstr("train[19]"));
   EXPECT_THAT(short_table.out, Not(HasSubstr("train[20]")));
@@ -201,18 +173,15 @@ TEST_F(TrainedRuns, NameTheFilesThatTheyCannotUse) {
 
 TEST_F(TrainedRuns, AreFoundInASweepThatHasOneAndElseTheBestIsNamed) {
   train_table("iris", 3, R"("epochs": 8, "params": {"lr": [0.00001, 0.01]})");
-  const Finished several = run({"evaluate", "runs/iris"});
-  EXPECT_EQ(several.code, 2);
-  EXPECT_THAT(several.err,
+  EXPECT_THAT(run({"evaluate", "runs/iris"}, 2).err,
               HasSubstr("has 2 completed runs: name one of them. The one with the highest training "
                         "accuracy is runs/iris/lr=0.01"));
-  EXPECT_EQ(run({"evaluate", "runs/iris/lr=0.01"}).code, 0);
-  EXPECT_EQ(run({"evaluate", "runs/iris/lr=0.01/run.json"}).code, 0);
-  const Finished missing = run({"evaluate", "runs/other"});
-  EXPECT_EQ(missing.code, 2);
-  EXPECT_THAT(missing.err, HasSubstr("runs/other: is not there; want the directory of a run"));
-  fs::remove(folder_.path() / "runs/iris/lr=0.01/checkpoint.safetensors");
-  EXPECT_THAT(run({"evaluate", "runs/iris/lr=0.01"}).err,
+  run({"evaluate", "runs/iris/lr=0.01"});
+  run({"evaluate", "runs/iris/lr=0.01/run.json"});
+  EXPECT_THAT(run({"evaluate", "runs/other"}, 2).err,
+              HasSubstr("runs/other: is not there; want the directory of a run"));
+  fs::remove(path("runs/iris/lr=0.01/checkpoint.safetensors"));
+  EXPECT_THAT(run({"evaluate", "runs/iris/lr=0.01"}, 2).err,
               HasSubstr("checkpoint.safetensors: is not there, so there are no weights"));
 }
 
@@ -246,7 +215,7 @@ TEST_F(TrainedRuns, SayWhenTheirDataHaveChanged) {
 TEST_F(TrainedRuns, OfAnEarlierVersionAreReadByTheirData) {
   train_table("iris", 3, "\"epochs\": 2");
   const std::string before = run({"predict", "runs/iris", "--dataset", "--csv"}).out;
-  const fs::path file = folder_.path() / "runs/iris/run/run.json";
+  const fs::path file = path("runs/iris/run/run.json");
   json old = json::parse(read_file(file));
   old.erase("crc32c");
   old.at("provenance").erase("input");
@@ -256,9 +225,8 @@ TEST_F(TrainedRuns, OfAnEarlierVersionAreReadByTheirData) {
 
 TEST_F(TrainedRuns, ListTheirParameters) {
   train_pictures("\"epochs\": 1");
-  const Finished shown = run({"show", "runs/flowers/run", "--parameters"});
-  EXPECT_EQ(shown.code, 0) << shown.err;
-  EXPECT_THAT(shown.out, HasSubstr("conv1.weight  [4, 3, 3, 3]  cpu          108"));
+  EXPECT_THAT(run({"show", "runs/flowers/run", "--parameters"}).out,
+              HasSubstr("conv1.weight  [4, 3, 3, 3]  cpu          108"));
   const json parameters = output({"show", "runs/flowers/run", "--parameters"});
   EXPECT_EQ(parameters.at("elements"), 108 + 4 + 2 * 4 * 36 + 2);
   EXPECT_EQ(parameters.at("parameters").at(3),
@@ -267,10 +235,9 @@ TEST_F(TrainedRuns, ListTheirParameters) {
 
 TEST_F(TrainedRuns, AreExportedWithTheirWeightsAlone) {
   train_pictures("\"epochs\": 1");
-  const Finished exported = run({"export-model", "runs/flowers", "-o", "model.safetensors"});
-  ASSERT_EQ(exported.code, 0) << exported.err;
-  const TensorFile model = read_safetensors(folder_.path() / "model.safetensors");
-  const TensorFile checkpoint = read_safetensors(folder_.path() / "runs/flowers/run/checkpoint.safetensors");
+  run({"export-model", "runs/flowers", "-o", "model.safetensors"});
+  const TensorFile model = read_safetensors(path("model.safetensors"));
+  const TensorFile checkpoint = read_safetensors(path("runs/flowers/run/checkpoint.safetensors"));
   ASSERT_EQ(model.tensors.size(), 4u);
   for (const NamedTensor& tensor : model.tensors) {
     ASSERT_NE(checkpoint.find(tensor.name), nullptr) << tensor.name;
@@ -279,9 +246,9 @@ TEST_F(TrainedRuns, AreExportedWithTheirWeightsAlone) {
   const Finished onnx = run({"export-model", "runs/flowers", "-o", "model.onnx"});
   EXPECT_THAT(onnx.out, HasSubstr("input   float32 [batch, 3, 8, 8]: values 0 to 255"));
   EXPECT_THAT(onnx.out, HasSubstr("output  float32 [batch, 2]: before softmax, of cornflower, poppy"));
-  EXPECT_THAT(run({"export-model", "runs/flowers", "-o", "model.pt"}).err,
+  EXPECT_THAT(run({"export-model", "runs/flowers", "-o", "model.pt"}, 2).err,
               HasSubstr("want .onnx or .safetensors"));
-  EXPECT_EQ(run({"export-model", "runs/flowers", "-o", "none/model.onnx"}).code, 3);
+  run({"export-model", "runs/flowers", "-o", "none/model.onnx"}, 3);
 }
 
 }  // namespace

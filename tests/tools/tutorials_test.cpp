@@ -2,14 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/file.h"
 #include "tests/support/generated_pictures.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/program.h"
-#include "tests/support/sweep_folder.h"
+#include "tests/support/program_folder.h"
 
 namespace sweep::testing {
 namespace {
@@ -17,44 +13,21 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-std::string shipped(const std::string& name) { return std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name; }
-
-class Tutorials : public ::testing::Test {
+class Tutorials : public ProgramFolder {
  protected:
-  json record(const std::string& run) const {
-    return json::parse(read_file(folder_.path() / "runs" / run / "run.json"));
+  // Runs a shipped sweep with `overrides`.
+  Finished train(const std::string& name, std::vector<std::string> overrides) const {
+    overrides.insert(overrides.begin(), std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name);
+    overrides.emplace_back("device=cpu");
+    return run(overrides);
   }
-
-  // Runs a shipped sweep with `overrides`, below the folder's runs/.
-  Finished run(const std::string& name, std::vector<std::string> overrides) const {
-    overrides.insert(overrides.begin(), shipped(name));
-    overrides.insert(overrides.end(), {"--logdir", (folder_.path() / "runs").string(), "device=cpu"});
-    return run_program(overrides, folder_.path());
-  }
-
-  SweepFolder folder_;
 };
 
-// Digits in the files of MNIST.
-void write_digits(const SweepFolder& folder, const std::string& part, unsigned first, unsigned count) {
-  std::string images, labels;
-  for (unsigned i = first; i < first + count; ++i) {
-    labels += static_cast<char>(test::label_of(i));
-    for (unsigned y = 0; y < 28; ++y) {
-      for (unsigned x = 0; x < 28; ++x) images += static_cast<char>(test::digit_pixel(i, y, x));
-    }
-  }
-  folder.write("digits/" + part + "-images-idx3-ubyte", test::idx({count, 28, 28}, images));
-  folder.write("digits/" + part + "-labels-idx1-ubyte", test::idx({count}, labels));
-}
-
 TEST_F(Tutorials, TheMlpOnDigitsBeginsAtChanceAndLearns) {
-  write_digits(folder_, "train", 0, 3000);
-  write_digits(folder_, "t10k", 3000, 500);
-  const Finished finished =
-      run("mnist-mlp.json", {"dataset.name=digits", "dataset.path=" + (folder_.path() / "digits").string(),
-                             "dataset.validation=500"});
-  ASSERT_EQ(finished.code, 0) << finished.err;
+  test::write_digits(path("digits"), "train", 0, 3000);
+  test::write_digits(path("digits"), "t10k", 3000, 500);
+  train("mnist-mlp.json",
+        {"dataset.name=digits", "dataset.path=" + path("digits").string(), "dataset.validation=500"});
   for (const char* name : {"optimizer=sgd,lr=0.5", "optimizer=adam,lr=0.001"}) {
     const json run = record("mnist-mlp/" + std::string(name));
     ASSERT_EQ(run["epochs"].size(), 6u) << name;
@@ -85,11 +58,10 @@ void write_pets(const SweepFolder& folder, unsigned count) {
 TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
   write_pets(folder_, 160);
   folder_.write("PetImages/Cat/666.jpg", "");  // The real set has damaged files, too.
-  const std::string path = "dataset.path=" + (folder_.path() / "PetImages").string();
+  const std::string pets = "dataset.path=" + path("PetImages").string();
   const Finished finished =
-      run("cats-dogs.json", {path, "dataset.validation=0.2", "batch_size=16", "epochs=8", "log.batches=2",
-                             "stop.min_delta=0.05", "stop.patience=2"});
-  ASSERT_EQ(finished.code, 0) << finished.err;
+      train("cats-dogs.json", {pets, "dataset.validation=0.2", "batch_size=16", "epochs=8", "log.batches=2",
+                               "stop.min_delta=0.05", "stop.patience=2"});
   EXPECT_THAT(finished.err, HasSubstr("1 file was skipped"));
   for (const char* name : {"loss=mse", "loss=cross_entropy"}) {
     const json run = record("cats-dogs/" + std::string(name));
@@ -98,46 +70,33 @@ TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
     EXPECT_EQ(run["stopped"]["epoch"], best + 2);
     EXPECT_GE(run["epochs"][static_cast<std::size_t>(best) - 1]["validation_accuracy"].get<double>(), 0.95)
         << name;
-    EXPECT_TRUE(std::filesystem::exists(folder_.path() / "runs/cats-dogs" / name / "best.safetensors"));
-    const Finished shown =
-        run_program({"show", (folder_.path() / "runs/cats-dogs" / name).string()}, folder_.path());
+    EXPECT_TRUE(exists("runs/cats-dogs/" + std::string(name) + "/best.safetensors"));
+    const Finished shown = (this->run({"show", "runs/cats-dogs/" + std::string(name)}));
     EXPECT_THAT(shown.out, ::testing::ContainsRegex("\n +" + std::to_string(best) + " .* best\n"));
     EXPECT_THAT(shown.out, HasSubstr("stopped early: Loss/validation has not improved by more than 0.05"));
   }
   // On the CPU the placement changes nothing, in particular no bit.
-  const Finished placed = run("data-placement.json", {path, "batch_size=16", "epochs=3"});
-  ASSERT_EQ(placed.code, 0) << placed.err;
+  train("data-placement.json", {pets, "batch_size=16", "epochs=3"});
   const json device = record("data-placement/dataset.placement=device,num_workers=0"),
              host = record("data-placement/dataset.placement=host,num_workers=2");
   EXPECT_EQ(device["metrics"], host["metrics"]);
   EXPECT_GE(device["metrics"]["validation_accuracy"].get<double>(), 0.9);
 }
 
-// The first picture that TensorBoard shows of a run, as a PNG file.
-std::string first_picture(const std::filesystem::path& run) {
-  for (const auto& file : std::filesystem::directory_iterator(run)) {
-    if (!file.path().filename().string().starts_with("events.out")) continue;
-    const std::string events = read_file(file.path());
-    const std::size_t begin = events.find("\x89PNG");
-    if (begin != std::string::npos) return events.substr(begin, events.find("IEND", begin) + 8 - begin);
-  }
-  return "";
-}
-
 TEST_F(Tutorials, TheProductOnCifarIsLearntInColourAndShowsIt) {
   test::write_cifar10(
       [&](const std::string& name, const std::string& bytes) { folder_.write("cifar/" + name, bytes); }, 200);
-  const Finished finished = run("cifar10.json", {"dataset.path=" + (folder_.path() / "cifar").string(),
-                                                 "dataset.validation=100", "batch_size=50,100,500"});
-  ASSERT_EQ(finished.code, 0) << finished.err;
+  train("cifar10.json",
+        {"dataset.path=" + path("cifar").string(), "dataset.validation=100", "batch_size=50,100,500"});
   int learnt = 0;
-  const json results = json::parse(read_file(folder_.path() / "runs/cifar10/results.json")).at("runs");
-  ASSERT_EQ(results.size(), 12u);
-  for (const json& row : results) {
+  const json rows = results("cifar10");
+  ASSERT_EQ(rows.size(), 12u);
+  for (const json& row : rows) {
     const std::string name = row.at("name");
     const json run = record("cifar10/" + name);
     EXPECT_EQ(run["status"], "completed");
     ASSERT_EQ(run["epochs"].size(), 5u);
+    EXPECT_EQ(run["provenance"]["dataset"]["files"].size(), 6u);
     const double accuracy = run["metrics"]["test_accuracy"];
     // Without the colours 50 % would be the most. With the larger rate some runs see only these, or only the
     // places; batches of 500 leave 10 steps.
@@ -147,7 +106,7 @@ TEST_F(Tutorials, TheProductOnCifarIsLearntInColourAndShowsIt) {
       EXPECT_GE(accuracy, 0.2) << name << ": chance is 10 %";
     }
     learnt += accuracy > 0.95;
-    const std::string png = first_picture(folder_.path() / "runs/cifar10" / name);
+    const std::string png = first_picture("cifar10/" + name);
     ASSERT_GT(png.size(), 100u) << name;
     EXPECT_EQ(png[25], 2) << "the type of the grid's pixels: red, green and blue";
   }

@@ -1,14 +1,14 @@
 """A full disk, a limit on file sizes, directories that are removed or read-only, jumps of the clock."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
 import subprocess
 import time
 
-from torture_sweep import PATIENCE, seconds_of
+from starts import PATIENCE
+from torture_sweep import records_of, seconds_of
 
 NOBODY = 65534
 FAKETIME = "/usr/$LIB/faketime/libfaketime.so.1"  # where Debian has it; $LIB is for the dynamic linker
@@ -28,7 +28,6 @@ def all_of_them(torture):
     read_only_directories(torture)
     full_disk(torture)
     clock_jumps(torture)
-    clock_jumps_meanwhile(torture)
 
 
 def removed_directory(torture):
@@ -55,8 +54,7 @@ def removed_run(torture):
         run.rename(torture.directory / "removedrun-away")
         shutil.rmtree(torture.directory / "removedrun-away", ignore_errors=True)
     code, _, err = torture.wait(process)
-    statuses = {path.parent.name: json.loads(path.read_text())["status"]
-                for path in torture.sweep("removedrun").glob("*/run.json")}
+    statuses = {name: record["status"] for name, record in records_of(torture.sweep("removedrun")).items()}
     if code not in (0, 1) or sorted(statuses.values())[:3] != ["completed"] * 3:
         torture.problem(f"{what}: exit code {code}, runs {statuses}:\n{err[-2000:]}")
     elif code == 1 and statuses.get(run.name) != "failed":
@@ -66,7 +64,8 @@ def removed_run(torture):
 
 def as_nobody(torture):
     """Options for a start by a user who may read everything and write nothing; None, with a word, if there is no way."""
-    torture.directory.chmod(0o755)
+    for directory in (torture.directory, torture.directory.parent):
+        directory.chmod(0o755)
     options = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     try:
         looked = subprocess.run([torture.program, "plan", "torture.json"], cwd=torture.directory, capture_output=True,
@@ -137,36 +136,30 @@ def clock_jumps(torture):
     if shutil.which("faketime") is None:
         print("SKIPPED: jumps of the clock; faketime is not installed", flush=True)
         return
-    for first, second in (("+1 day", "-1 day"), ("-400 days", "+1 day")):
-        logdir = f"clock{first[0]}"
+
+    def clock(**variables):
         # The monotonic clock of the machine does not jump.
-        faketime = ["env", "FAKETIME_DONT_FAKE_MONOTONIC=1", "faketime", "-f"]
-        process = torture.popen(logdir, before=[*faketime, first])
+        return os.environ | {"LD_PRELOAD": FAKETIME, "FAKETIME_DONT_FAKE_MONOTONIC": "1"} | variables
+    for first, second in (("+1d", "-1d"), ("-400d", "+1d")):
+        what, logdir = f"a clock that jumps from {first} to {second}", f"clock{first[0]}"
+        process = torture.popen(logdir, environment=clock(FAKETIME=first))
         time.sleep(0.6 * torture.seconds)
         process.send_signal(signal.SIGTERM)
         torture.wait(process)
-        code, _, err = torture.start(logdir, before=[*faketime, second])
-        torture.check_code(code, err, f"a clock that jumps from {first} to {second}")
-        torture.finish(logdir, f"a clock that jumps from {first} to {second}")
-
-
-def clock_jumps_meanwhile(torture):
-    if shutil.which("faketime") is None:
-        return
+        code, _, err = torture.start(logdir, environment=clock(FAKETIME=second))
+        torture.check_code(code, err, what)
+        torture.finish(logdir, what)
     what = "a clock that jumps while runs are trained"
     now = torture.directory / "now"
-    environment = os.environ | {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(now), "FAKETIME_NO_CACHE": "1",
-                                "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     now.write_text("+0d\n")
-    process = torture.popen("jumps", environment=environment)
+    process = torture.popen("jumps", environment=clock(FAKETIME_TIMESTAMP_FILE=str(now), FAKETIME_NO_CACHE="1"))
     for jump in ("-1d", "+300d", "-40y", "+0d"):
         time.sleep(0.2 * torture.seconds)
         now.write_text(f"{jump}\n")
     code, _, err = torture.wait(process)
     if code != 0:
         torture.problem(f"{what}: exit code {code}\n{err[-2000:]}")
-    records = [json.loads(path.read_text()) for path in torture.sweep("jumps").glob("*/run.json")]
-    for record in records:
+    for record in records_of(torture.sweep("jumps")).values():
         times = [record["seconds"]["run"], *seconds_of(record["epochs"])]
         if not all(0 <= seconds < PATIENCE for seconds in times):
             torture.problem(f"{what}: {record['name']} took {times}")

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from power_cuts import PROMISED, check_nothing_is_lost, faster_clock, scalars_of
-from torture_sweep import bits_of, checkpoint_of, seconds_of
+from torture_sweep import bits_of, checkpoint_of, problems_of_end, seconds_of
 
 SHUTDOWN, WITHOUT_FLUSHING = 0x8004587D, 2  # _IOR('X', 125, __u32), of ext4 and xfs
 FILE_SYSTEMS = {"ext4": ("mkfs.ext4", ["-q", "-F"], "loop"),
@@ -106,12 +106,10 @@ def cut_once(torture, disk, oracle, wanted, seconds, what):
     for run, (ended, times) in finished.items():
         if ended < cut - PROMISED - slack and seen(sweep)[0][run] != times:
             torture.problem(f"{what}: {run}, finished {cut - ended:.1f} s before, was trained again")
-    if bits_of(sweep) != oracle:
-        torture.problem(f"{what}: weights or metrics differ from those of the undisturbed sweep")
+    for problem in problems_of_end(torture.program, sweep, oracle):
+        torture.problem(f"{what}: {problem}")
     if scalars_of(torture, logdir) != wanted:
         torture.problem(f"{what}: other points than those of the undisturbed sweep")
-    if subprocess.run([torture.program, "fsck", str(sweep)], capture_output=True).returncode != 0:
-        torture.problem(f"{what}: fsck finds damage")
 
 
 def cut_disks(torture, count):

@@ -1,88 +1,49 @@
 #!/usr/bin/env python3
 """Several processes on one sweep: who is refused and told why, who takes over from whom, and who ends when."""
 
-import argparse
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 
+import starts
 import torture_sweep
-from join_chaos import may_unshare
+from processes import send, with_descendants
+from starts import APART, Starts, may_unshare
 
-PATIENCE = 60
 SEARCHES = ("tpe", "hyperband", "asha", "population")
 
 
-class JoinTest:
+class JoinTest(Starts):
     def __init__(self, program, directory):
-        self.program, self.directory = program, directory
-        self.found, self.processes = [], []
-        torture_sweep.write_data(directory, small=False)
-        sweep = json.loads((directory / "torture.json").read_text())
+        super().__init__(program, directory)
+        sweep = torture_sweep.write_data(directory)
         long = sweep | {"name": "long", "epochs": 100000, "params": {"lr": [0.02, 0.01]}, "batch_size": 4}
         long["stop"] = {"metric": "Accuracy/validation", "patience": long["epochs"]}
-        (directory / "long.json").write_text(json.dumps(long))
-        # The first run fails at once: its loss becomes NaN.
-        (directory / "fails.json").write_text(json.dumps(long | {"name": "fails", "params": {"lr": [1e30, 0.02]}}))
-        (directory / "short.json").write_text(json.dumps(long | {"name": "short", "epochs": 2, "params": {"lr": [1e30, 0.02, 0.01]}}))
+        # The first run of some fails at once: its loss becomes NaN.
+        files = [sweep, long, long | {"name": "fails", "params": {"lr": [1e30, 0.02]}},
+                 long | {"name": "short", "epochs": 2, "params": {"lr": [1e30, 0.02, 0.01]}},
+                 *(torture_sweep.search_sweep(sweep, method) for method in SEARCHES)]
+        for file in files:
+            (directory / f"{file['name']}.json").write_text(json.dumps(file))
         for copy in ("copy", "other"):
             shutil.copytree(directory / "data", directory / copy)
             (directory / f"{copy}.json").write_text(json.dumps(long | {"dataset": long["dataset"] | {"path": copy}}))
         with open(directory / "other/train-images-idx3-ubyte", "r+b") as file:
             file.seek(100)
             file.write(b"?")
-        for method in SEARCHES:
-            (directory / f"{method}.json").write_text(json.dumps(torture_sweep.search_sweep(sweep, method)))
-
-    def expect(self, what, good):
-        if not good:
-            self.found.append(what)
-            print("PROBLEM:", what, flush=True)
 
     def start(self, *words, before=(), **variables):
-        environment = dict(os.environ, **variables)
-        # Files, as a pipe that nobody reads would stop the sweep.
-        out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        process = subprocess.Popen([*before, self.program, *words], cwd=self.directory, env=environment,
-                                   stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        process.files = out, err
-        self.processes.append(process)
-        return process
-
-    def end(self, process, what, code):
-        try:
-            process.wait(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            self.expect(f"{what}: did not end within {PATIENCE} s", False)
-        out, err = (file.seek(0) or file.read() for file in process.files)
-        self.expect(f"{what}: exit code {process.returncode}, want {code}\n{err[-1500:]}", process.returncode == code)
-        return out, err
-
-    def wait_until(self, what, condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                self.expect(f"not within {PATIENCE} s: {what}", False)
-                return
-            time.sleep(0.01)
+        return self.launch(words, before, os.environ | variables)
 
     def checkpoints(self, logdir, name="long"):
         return list((self.directory / logdir / name).glob("*/checkpoint*.safetensors"))
 
-    def children(self, process):
-        return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
-
     def a_joined_directory_is_refused_to_others(self):
         joined = self.start("long.json", "--join", "--logdir", "refused")
-        self.wait_until("a checkpoint", lambda: self.checkpoints("refused"))
+        self.until("a checkpoint", lambda: self.checkpoints("refused"))
         _, err = self.end(self.start("long.json", "--logdir", "refused"), "plain start", 3)
         self.expect(f"who has it: {err}", "--join" in err and str(joined.pid) in err)
         _, err = self.end(self.start("long.json", "lr=0.3,0.02", "--join", "--logdir", "refused"), "other runs", 2)
@@ -98,7 +59,7 @@ class JoinTest:
 
     def a_held_directory_cannot_be_joined(self):
         plain = self.start("long.json", "--logdir", "held")
-        self.wait_until("a checkpoint", lambda: self.checkpoints("held"))
+        self.until("a checkpoint", lambda: self.checkpoints("held"))
         _, err = self.end(self.start("long.json", "--join", "--logdir", "held"), "joining", 3)
         self.expect(f"who has it: {err}", f"process {plain.pid}" in err)
         plain.send_signal(signal.SIGINT)
@@ -106,11 +67,11 @@ class JoinTest:
         # It goes on with what the plain one has left, and a plain one with what it leaves.
         joined = self.start("long.json", "--join", "--logdir", "held")
         log = self.directory / "held/long/lr=0.02/log.txt"
-        self.wait_until("resumed", lambda: log.read_text().count("resumed after epoch") == 1)
+        self.until("resumed", lambda: log.read_text().count("resumed after epoch") == 1)
         joined.send_signal(signal.SIGUSR2)
         self.end(joined, "SIGUSR2", 75)
         plain = self.start("resume", "held/long")
-        self.wait_until("resumed again", lambda: log.read_text().count("resumed after epoch") == 2)
+        self.until("resumed again", lambda: log.read_text().count("resumed after epoch") == 2)
         self.expect("usual names", [path.name for path in self.checkpoints("held") if path.parent.name == "lr=0.02" and
                                     "-" in path.name] == [])
         plain.send_signal(signal.SIGINT)
@@ -142,15 +103,14 @@ class JoinTest:
 
     def what_a_killed_process_had_is_taken_over_also_by_who_leaves(self):
         # Where it is permitted, in a namespace of its own: its process number tells the others nothing.
-        apart = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"] if may_unshare() else []
-        first = self.start("long.json", "--join", "--logdir", "dead", before=apart)
-        self.wait_until("a checkpoint", lambda: self.checkpoints("dead"))
+        first = self.start("long.json", "--join", "--logdir", "dead", before=APART if may_unshare() else [])
+        self.until("a checkpoint", lambda: self.checkpoints("dead"))
         first.kill()
         first.wait()
         directory = self.directory / "dead/long"
         second = self.start("resume", str(directory), "--join", "--leave", "--jobs", "2")
         log = directory / "lr=0.02/log.txt"
-        self.wait_until("taken over", lambda: "resumed after epoch" in log.read_text())
+        self.until("taken over", lambda: "resumed after epoch" in log.read_text())
         second.kill()
         second.wait()
         status = json.loads(self.end(self.start("status", str(directory), "--json"), "status", 0)[0])
@@ -163,9 +123,9 @@ class JoinTest:
 
     def a_signal_frees_the_run_at_once(self):
         first = self.start("long.json", "--join", "--logdir", "freed")
-        self.wait_until("a checkpoint", lambda: self.checkpoints("freed"))
+        self.until("a checkpoint", lambda: self.checkpoints("freed"))
         second = self.start("resume", "freed/long", "--join", "--leave")
-        self.wait_until("two runs", lambda: len({path.parent for path in self.checkpoints("freed")}) == 2)
+        self.until("two runs", lambda: len({path.parent for path in self.checkpoints("freed")}) == 2)
         beside = json.loads((self.directory / "freed/long/lr=0.01/run.json").read_text())
         self.expect(f"jobs {beside['jobs']}: its times are marked as those of a run that shared the machine", beside["jobs"] == 2)
         third = self.start("resume", "freed/long", "--join", "--leave")
@@ -174,26 +134,24 @@ class JoinTest:
         log = self.directory / "freed/long/lr=0.02/log.txt"
         first.send_signal(signal.SIGUSR2)
         self.end(first, "SIGUSR2", 75)
-        self.wait_until("taken over", lambda: "resumed after epoch" in log.read_text())
+        self.until("taken over", lambda: "resumed after epoch" in log.read_text())
         for process in (second, waits):
             process.send_signal(signal.SIGTERM)
             self.end(process, "SIGTERM", 143)
 
     def a_process_that_was_cut_off_finds_its_run_taken(self):
         cut_off = self.start("long.json", "--join", "--logdir", "cut-off", "--jobs", "2")
-        self.wait_until("checkpoints", lambda: len({path.parent for path in self.checkpoints("cut-off")}) == 2)
-        pids = [cut_off.pid, *self.children(cut_off)]
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+        self.until("checkpoints", lambda: len({path.parent for path in self.checkpoints("cut-off")}) == 2)
+        pids = with_descendants(cut_off.pid)
+        send(signal.SIGSTOP, *pids)
         logs = [self.directory / "cut-off/long" / run / "log.txt" for run in ("lr=0.02", "lr=0.01")]
         # As a server gives away the locks of a machine that it has not heard of.
         for log in logs:
             (log.parent / ".lock").unlink()
         other = self.start("resume", "cut-off/long", "--join", "--jobs", "2")
-        self.wait_until("taken over", lambda: all("resumed after epoch" in log.read_text() for log in logs))
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-        self.wait_until("the first sees it", lambda: all("another process has taken over" in log.read_text() for log in logs))
+        self.until("taken over", lambda: all("resumed after epoch" in log.read_text() for log in logs))
+        send(signal.SIGCONT, *pids)
+        self.until("the first sees it", lambda: all("another process has taken over" in log.read_text() for log in logs))
         other.send_signal(signal.SIGTERM)
         self.end(other, "SIGTERM of the second", 143)
 
@@ -201,7 +159,7 @@ class JoinTest:
             """A best epoch that it was writing when it was cut off may have come after the other's: then the run begins anew."""
             text = log.read_text()
             return text.count("resumed after epoch") == 2 or "not resumed but trained from the start: best.safetensors" in text
-        self.wait_until("the first goes on", lambda: all(map(goes_on, logs)))
+        self.until("the first goes on", lambda: all(map(goes_on, logs)))
         cut_off.send_signal(signal.SIGTERM)
         self.end(cut_off, "SIGTERM of the first", 143)
         events = subprocess.run([self.program, "export", "cut-off", "--format", "csv"], cwd=self.directory, text=True,
@@ -213,34 +171,30 @@ class JoinTest:
         """Three processes decide by what they read of each other, and one of them is killed on the way."""
         for method in SEARCHES:
             self.end(self.start(f"{method}.json", "--logdir", "alone"), method, 0)
-            wanted = torture_sweep.bits_of(self.directory / "alone" / method)
             others = [self.start(f"{method}.json", "--join", "--logdir", "searched")]
-            self.wait_until("a checkpoint", lambda: self.checkpoints("searched", method))
+            self.until("a checkpoint", lambda: self.checkpoints("searched", method))
             others += [self.start("resume", f"searched/{method}", "--join", "--leave", *more) for more in ([], ["--jobs", "2"])]
-            self.wait_until("trials end", lambda: [record for record in (self.directory / "searched" / method).glob("*/run.json")
-                                                   if json.loads(record.read_text())["status"] in ("completed", "pruned")])
+            searched = self.directory / "searched" / method
+            self.until("trials end", lambda: {"completed", "pruned"} & {
+                record["status"] for record in torture_sweep.records_of(searched).values()})
             others[0].kill()
             others[0].wait()
             for process in others[1:]:
                 self.end(process, f"{method} with others", 0)
-            searched = self.directory / "searched" / method
             for left in searched.glob("sweep.json.*.tmp"):  # of the killed one; the next start that is alone removes it
                 left.unlink()
-            for problem in torture_sweep.problems_of_end(self.program, searched, wanted):
-                self.expect(f"{method}: {problem}", False)
-            trials = [[run["name"] for run in json.loads((self.directory / logdir / method / "results.json").read_text())["runs"]]
-                      for logdir in ("alone", "searched")]
-            self.expect(f"{method}: trials {trials[1]}, want {trials[0]}", trials[0] == trials[1])
+            for problem in torture_sweep.problems_of_search(self.program, searched, self.directory / "alone" / method):
+                self.problem(f"{method}: {problem}")
             self.end(self.start("resume", f"searched/{method}"), f"{method} is done", 0)
 
     def what_is_trained_with_other_data_is_refused(self):
         first = self.start("long.json", "--join", "--logdir", "data")
-        self.wait_until("a checkpoint", lambda: self.checkpoints("data"))
+        self.until("a checkpoint", lambda: self.checkpoints("data"))
         _, err = self.end(self.start("other.json", "--join", "--logdir", "data"), "other data", 2)
         self.expect(f"which file: {err[-1500:]}", "other/train-images-idx3-ubyte" in err and "use the same data" in err)
         self.expect(f"no other file: {err[-1500:]}", "train-labels" not in err)
         second = self.start("copy.json", "--join", "--logdir", "data")
-        self.wait_until("the same data elsewhere is as good", lambda: len({path.parent for path in self.checkpoints("data")}) == 2)
+        self.until("the same data elsewhere is as good", lambda: len({path.parent for path in self.checkpoints("data")}) == 2)
         for process in (first, second):
             process.send_signal(signal.SIGTERM)
             self.end(process, "SIGTERM", 143)
@@ -261,7 +215,7 @@ class JoinTest:
         for number, (start, more) in enumerate((("first", []), ("next", []), ("told not to", ["--no-retry-failed"]))):
             process = self.start("fails.json", "--join", "--logdir", "failed", *more)
             # The run that fails comes first, so that nothing more happens to it.
-            self.wait_until("the other run is trained", lambda: self.checkpoints("failed", "fails") and
+            self.until("the other run is trained", lambda: self.checkpoints("failed", "fails") and
                             log.read_text().count("resumed after epoch") == number)
             begun[start] = self.failed("failed")
             _, err = self.end(self.start("fails.json", "--join", "--leave", "--logdir", "failed"), f"joins the {start}", 1)
@@ -287,26 +241,12 @@ class JoinTest:
             task(6, index)
         self.expect("the next task of it tries again", self.failed("job", "short") == second)
 
-    def run(self, only):
-        for name in [name for name in dir(self) if name.startswith(("a_", "what_")) and only in name]:
-            begin, before = time.monotonic(), len(self.found)
-            getattr(self, name)()
-            print(f"{name}: {'ok' if len(self.found) == before else 'NOT ok'}, {time.monotonic() - begin:.1f} s", flush=True)
-            for process in self.processes:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
-        return 1 if self.found else 0
 
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--only", default="", help="of the tests: those with this in their name")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="join-test.") as directory:
-        return JoinTest(str(Path(arguments.program).resolve()), Path(directory).resolve()).run(arguments.only)
+def play(arguments, directory):
+    test = JoinTest(arguments.program, directory)
+    test.play(name for name in dir(test) if name.startswith(("a_", "what_")) and arguments.only in name)
+    return test.found
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(starts.main(__doc__, play, only=""))

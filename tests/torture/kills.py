@@ -1,64 +1,55 @@
-"""SIGKILL of a sweep, a worker or both, at random times and before or after random calls."""
+"""SIGKILL of a sweep, a worker or both, at random times and before or after random calls; of sweeps, searches and runs that several
+devices train."""
 
-import os
 import signal
 import time
-from pathlib import Path
 
-from torture_sweep import FILE_FUNCTIONS
+from processes import children_of, send
+from torture_sweep import FILE_FUNCTIONS, TortureSweep, search_sweep, write_data
 
 STARTS = 200  # after which a sweep that is killed again and again has to be complete
+TARGETS = ("parent", "worker", "both")
 
 
-def workers_of(pid):
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def kill_at_some_time(torture, logdir):
-    target = torture.random.choice(["parent", "worker", "both"])
+def kill_at_some_time(torture, logdir, target, words):
     after = torture.random.uniform(0, 1.2 * torture.seconds)
-    process = torture.popen(logdir)
+    process = torture.popen(logdir, words)
     time.sleep(after)
-    struck = 0
-    workers = workers_of(process.pid)
-    if target != "worker" and process.poll() is None:
-        process.kill()
-        struck = 1
+    workers = children_of(process.pid)
+    victims = [process.pid] if target != "worker" and process.poll() is None else []
     if target != "parent" and workers:
-        try:
-            os.kill(torture.random.choice(workers), signal.SIGKILL)
-            struck = 1
-        except ProcessLookupError:
-            pass
-    return struck, f"{target} killed after {after:.3f} s", torture.wait(process)
+        victims.append(torture.random.choice(workers))
+    return send(signal.SIGKILL, *victims), f"{target} killed after {after:.3f} s", torture.wait(process)
 
 
-def kill_at_some_call(torture, logdir):
-    role = torture.random.choice(["parent", "worker"])
-    action = torture.random.choice(["kill-before", "kill-after"] + (["kill-both"] if role == "worker" else []))
+def kill_at_some_call(torture, logdir, target, words):
+    action = "kill-both" if target == "both" else torture.random.choice(["kill-before", "kill-after"])
     call = int(10 ** torture.random.uniform(0, 2.3))
-    fault = f"{role}:{action}:{torture.random.choice(FILE_FUNCTIONS)}:{call}"
-    result = torture.start(logdir, fault=fault)
-    return int(torture.has_struck(logdir)), fault, result
+    fault = f"{'parent' if target == 'parent' else 'worker'}:{action}:{torture.random.choice(FILE_FUNCTIONS)}:{call}"
+    result = torture.start(logdir, words=words, fault=fault)
+    return torture.has_struck(logdir), fault, result
 
 
-def kill_again_and_again(torture, wanted):
-    """Until `wanted` kills have struck. Returns the log directories of the first sweeps, which are kept."""
+def kill(torture, logdir, targets=TARGETS, words=()):
+    """Whether a kill struck, what it was, and how the start ended."""
+    kind = torture.random.choice([kill_at_some_time, kill_at_some_call])
+    return kind(torture, logdir, torture.random.choice(targets), words)
+
+
+def kill_again_and_again(torture, wanted, kill=kill, good=(-signal.SIGKILL, 0, 1)):
+    """Until `wanted` kills have struck; starts that were killed end with one of `good`. Returns the log directories of the first sweeps,
+    which are kept."""
     struck = sweeps = starts = 0
     kept = []
-    while struck < wanted:
+    while struck < wanted and sweeps < 20 + wanted:
         sweeps += 1
         logdir = f"kills{sweeps}"
         for attempt in range(STARTS):
-            kill = torture.random.choice([kill_at_some_time, kill_at_some_call])
-            hits, what, (code, _, err) = kill(torture, logdir)
-            struck += hits
+            hit, what, (code, _, err) = kill(torture, logdir)
+            struck += hit
             starts += 1
             what = f"{logdir}, start {attempt + 1} ({what})"
-            if code not in (-signal.SIGKILL, 0, 1):
+            if code not in (good if hit else (0, 1)):
                 torture.problem(f"{what}: exit code {code}\n{err[-2000:]}")
             torture.check_progress(logdir, err, what)
             if code == 0 or struck >= wanted:
@@ -68,5 +59,23 @@ def kill_again_and_again(torture, wanted):
             kept.append(logdir)
         else:
             torture.forget(logdir)
-    print(f"{struck} kills in {starts} starts of {sweeps} sweeps", flush=True)
+    if struck < wanted:  # On a busy machine many starts are done before their kill.
+        torture.problem(f"{struck} kills of {wanted} have struck")
+    print(f"{torture.name}: {struck} kills in {starts} starts of {sweeps} sweeps", flush=True)
     return kept
+
+
+def kill_search(torture, logdir):
+    """All of it: a search that loses a worker alone has a failed trial, and so other trials after it."""
+    return kill(torture, logdir, ("parent", "both"))
+
+
+def kill_searches(arguments, directory, wanted, methods):
+    """`wanted` kills of a search by each method, which end with the trials and bits of one that was left alone; returns what is wrong."""
+    found = []
+    for method in methods:
+        sweep = search_sweep(write_data(directory / method), method)
+        search = TortureSweep(arguments, directory / method, sweep)
+        kill_again_and_again(search, wanted, kill_search)
+        found += search.found
+    return found

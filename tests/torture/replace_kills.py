@@ -11,7 +11,8 @@ import signal
 import subprocess
 import time
 
-from torture_sweep import FILE_FUNCTIONS, bits_of
+from kills import kill
+from torture_sweep import bits_of
 
 MOST_KILLS = 4  # of one sweep, before it may go on to its end
 REPLACED = re.compile(r"\.replaced-\d+$")
@@ -86,23 +87,6 @@ def is_undamaged(torture, run):
     return subprocess.run([torture.program, "fsck", str(run)], capture_output=True).returncode == 0
 
 
-def kill(torture, logdir, words, seconds):
-    """Whether a kill struck; what it was; exit code and messages."""
-    if torture.random.random() < 0.5:
-        after = torture.random.uniform(0, 1.2 * seconds)
-        process = torture.popen(logdir, words=words)
-        time.sleep(after)
-        process.kill()
-        code, _, err = torture.wait(process)
-        return code == -signal.SIGKILL, f"killed after {after:.3f} s", code, err
-    role = torture.random.choice(["parent", "parent", "worker"])
-    action = torture.random.choice(["kill-before", "kill-after"] if role == "parent" else ["kill-both"])
-    call = int(10 ** torture.random.uniform(0, 1.7))
-    fault = f"{role}:{action}:{torture.random.choice(FILE_FUNCTIONS)}:{call}"
-    code, _, err = torture.start(logdir, words=words, fault=fault)
-    return torture.has_struck(logdir), fault, code, err
-
-
 def kill_changed_sweeps(torture, wanted):
     """`wanted` kills of sweeps that replace, and as many of sweeps that adopt."""
     for kind in (Replacing, Adopting):
@@ -114,7 +98,7 @@ def kill_changed_sweeps(torture, wanted):
             logdir = f"{kind.__name__.lower()}{sweeps}"
             shutil.copytree(torture.directory / "undisturbed", torture.directory / logdir)
             for attempt in range(torture.random.randint(1, MOST_KILLS)):
-                hit, how, code, err = kill(torture, logdir, changed.words, torture.seconds)
+                hit, how, (code, _, err) = kill(torture, logdir, ("parent", "both"), changed.words)
                 struck += hit
                 what = f"{logdir}, start {attempt + 1} ({how})"
                 if code not in (-signal.SIGKILL, 0, 1):

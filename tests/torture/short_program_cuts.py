@@ -7,74 +7,62 @@ The changes to files of a recorded sweep are replayed up to some point, see powe
 to come to the same end, and what was on the disk when it ended is not run again.
 """
 
-import argparse
-import json
 import os
 import random
-import shutil
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import power_cuts
+import starts
+from torture_sweep import records_of
 
 RUNS = 40
 CUTS = 9
 
 
-def command(program, logdir):
+def words(logdir):
     runs = ",".join(map(str, range(RUNS)))
     # What has run says so outside of the sweep's directory.
-    return [program, f"x={runs}", "--name", "s", "--logdir", logdir, "--jobs", "2", "--quiet", "--", "sh", "-c",
+    return [f"x={runs}", "--name", "s", "--logdir", logdir, "--jobs", "2", "--quiet", "--", "sh", "-c",
             'echo {x} >> ran; echo "{\\"step\\": 1, \\"loss\\": {x}}" >> $SWEEP_METRICS']
 
 
-def start(arguments, folder, logdir, environment=None):
-    """The numbers of the runs that were run."""
-    (folder / "ran").write_text("")
-    subprocess.run(command(arguments.program, logdir), cwd=folder, env=os.environ | (environment or {}), stdout=subprocess.DEVNULL,
-                   check=True, timeout=120)
-    return sorted(map(int, (folder / "ran").read_text().split()))
+class ShortPrograms(starts.Starts):
+    def run(self, logdir, what, **variables):
+        """The numbers of the runs that were run."""
+        (self.directory / "ran").write_text("")
+        self.end(self.launch(words(logdir), environment=os.environ | variables), what, 0)
+        return sorted(map(int, (self.directory / "ran").read_text().split()))
+
+    def check(self, logdir, what):
+        records = records_of(self.directory / logdir / "s")
+        for x in range(RUNS):
+            record = records[f"x={x}"]
+            self.expect(f"{what}: x={x} is {record['status']} with {record['epochs']}",
+                        record["status"] == "completed" and [epoch["loss"] for epoch in record["epochs"]] == [x])
+
+    def cut(self, log, number, end, chance):
+        logdir, fates, count = f"cut{number}", power_cuts.FATES[number % len(power_cuts.FATES)], len(log.times)
+        # At its end all is safe, whatever becomes of the rest.
+        fates = ("none", "none") if end == count else fates
+        what = f"cut at {end} of {count}, {fates}"
+        log.replay(end, fates, chance, self.directory / "recorded", self.directory / logdir)
+        ran = self.run(logdir, what)
+        self.expect(f"{what}: {ran} were run then", len(set(ran)) == len(ran) and not (end == count and ran))
+        self.check(logdir, what)
 
 
-def problems_of(folder, logdir):
-    for x in range(RUNS):
-        run = folder / logdir / "s" / f"x={x}"
-        record = json.loads((run / "run.json").read_text())
-        if record["status"] != "completed" or [epoch["loss"] for epoch in record["epochs"]] != [x]:
-            yield f"{run.name} is {record['status']} with {record['epochs']}"
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True, type=os.path.abspath)
-    parser.add_argument("--shim", required=True, type=os.path.abspath)
-    arguments = parser.parse_args()
-    folder = Path(tempfile.mkdtemp()).resolve()
-    problems = []
-    try:
-        environment = {"LD_PRELOAD": arguments.shim, "SWEEP_WRITE_LOG": str(folder / "log"), "SWEEP_WRITE_LOG_DIR": str(folder)}
-        if start(arguments, folder, "recorded", environment) != list(range(RUNS)):
-            problems.append("the recorded sweep has not run each once")
-        log = power_cuts.WriteLog(folder / "log")
-        chance = random.Random(1)
-        count = len(log.times)
-        for number, end in enumerate([count, *(chance.randrange(count) for _ in range(CUTS - 1))]):
-            logdir, fates = f"cut{number}", power_cuts.FATES[number % len(power_cuts.FATES)]
-            # At its end all is safe, whatever becomes of the rest.
-            fates = ("none", "none") if end == count else fates
-            log.replay(end, fates, chance, folder / "recorded", folder / logdir)
-            ran = start(arguments, folder, logdir)
-            if len(set(ran)) != len(ran) or (end == count and ran):
-                problems.append(f"cut at {end} of {count}, {fates}: {ran} were run then")
-            problems += [f"cut at {end} of {count}, {fates}: {problem}" for problem in problems_of(folder, logdir)]
-        print(f"{CUTS} power cuts in {count} changes to files")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print("\n".join(problems))
-    return 1 if problems else 0
+def play(arguments, directory):
+    programs = ShortPrograms(arguments.program, directory)
+    ran = programs.run("recorded", "recorded", LD_PRELOAD=os.path.abspath(arguments.shim), SWEEP_WRITE_LOG=str(directory / "log"),
+                       SWEEP_WRITE_LOG_DIR=str(directory))
+    programs.expect("the recorded sweep has not run each once", ran == list(range(RUNS)))
+    log, chance = power_cuts.WriteLog(directory / "log"), random.Random(arguments.seed)
+    count = len(log.times)
+    for number, end in enumerate([count, *(chance.randrange(count) for _ in range(CUTS - 1))]):
+        programs.cut(log, number, end, chance)
+    print(f"{CUTS} power cuts in {count} changes to files")
+    return programs.found
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(starts.main(__doc__, play, shim=""))

@@ -5,21 +5,18 @@ import hashlib
 import io
 import json
 import os
-import random
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from starts import Starts
+
 DOCUMENTED = {0, 1, 2, 3, 75, 130, 143}
 FILE_FUNCTIONS = ["write", "fsync", "rename", "open", "close", "ftruncate", "link", "unlink", "mkdir"]
-PATIENCE = 60  # seconds that one start may take
-
-
 CONVOLUTIONAL = [
     {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"name": "relu1", "type": "relu"},
     {"name": "pool1", "type": "max_pool2d", "kernel_size": 2}, {"name": "flatten", "type": "flatten"},
@@ -29,7 +26,7 @@ LINEAR = [{"name": "flatten", "type": "flatten"}, {"name": "out", "type": "linea
 
 def write_pictures(directory, counts, side=8):
     """An IDX file of pictures and one of labels for each part in `counts`; one quarter of a picture is bright, which is the class."""
-    directory.mkdir()
+    directory.mkdir(parents=True)
     half = side // 2
     for part, count in counts.items():
         labels = bytes((i * 7 + i // 4) % 4 for i in range(count))
@@ -39,19 +36,19 @@ def write_pictures(directory, counts, side=8):
         (directory / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
 
 
-def write_data(directory, small):
-    """Pictures of 8x8 and a sweep over them. The small one has two runs of some milliseconds; the other four, which are long enough
+def write_data(directory, small=False):
+    """Pictures of 8x8. Returns a sweep over them: a small one has two runs of some milliseconds; the other four, which are long enough
     to be killed at any time."""
+    directory.mkdir(parents=True, exist_ok=True)
     train, test, validation = (24, 8, 8) if small else (400, 60, 40)
     write_pictures(directory / "data", {"train": train, "t10k": test})
-    sweep = {
+    return {
         "name": "torture", "dataset": {"name": "quarters", "path": "data", "validation": validation},
         "network": {"name": "net", "layers": LINEAR if small else CONVOLUTIONAL}, "optimizer": "adam",
         "epochs": 3 if small else 12, "evaluate_first": True, "seed": 3, "checkpoint": "best",
         "stop": {"metric": "Accuracy/validation", "patience": 5, "restore_best": True},
         "log": {"batches": 20},
         "params": {"lr": [0.02, 0.01]} | ({"batch_size": [8]} if small else {"batch_size": [2, 4]})}
-    (directory / "torture.json").write_text(json.dumps(sweep))
 
 
 SEARCHES = {
@@ -67,6 +64,11 @@ def search_sweep(sweep, method):
     return kept | {"name": method, "epochs": 3 if method in ("random", "tpe", "goals") else 9, "batch_size": 4,
                    "params": {"lr": {"log_uniform": [0.001, 0.1]}},
                    "search": {"method": method, "metric": "Loss/validation", "mode": "min", "seed": 5} | SEARCHES[method]}
+
+
+def records_of(sweep):
+    """The records of all runs, by the names of their directories."""
+    return {path.parent.name: json.loads(path.read_text()) for path in sorted(sweep.glob("*/run.json"))}
 
 
 def checkpoint_of(run, name="checkpoint.safetensors"):
@@ -134,6 +136,17 @@ def problems_of_end(program, sweep, oracle):
         yield f"left behind {leftovers}"
 
 
+def trials_of(search):
+    return [run["name"] for run in json.loads((search / "results.json").read_text())["runs"]]
+
+
+def problems_of_search(program, search, alone):
+    """What is wrong with a search that should have the trials and bits of one that was left alone."""
+    yield from problems_of_end(program, search, bits_of(alone))
+    if trials_of(search) != trials_of(alone):
+        yield f"trials {trials_of(search)}, want {trials_of(alone)}"
+
+
 def problems_of_shared_end(sweep, undisturbed, oracle):
     """The same for what several processes have written together: events and the table of results."""
     for run in oracle:
@@ -154,16 +167,14 @@ def problems_of_shared_end(sweep, undisturbed, oracle):
         yield f"left {strange}"
 
 
-class TortureSweep:
-    def __init__(self, arguments, directory, small=False):
-        self.program, self.shim = (str(Path(file).resolve()) for file in (arguments.program, arguments.shim))
-        self.directory = directory
-        self.jobs = 1 if small else 2
-        self.random = random.Random(arguments.seed)
-        self.found = []
+class TortureSweep(Starts):
+    def __init__(self, arguments, directory, sweep, jobs=2):
+        """`sweep`: what its file says. arguments: program; seed; shim, that of fault_shim.cpp, where calls are to fail."""
+        super().__init__(arguments.program, directory, arguments.seed)
+        self.shim = str(Path(arguments.shim).resolve()) if "shim" in arguments else None
+        self.name, self.jobs = sweep["name"], jobs
         self.finished = {}  # (sweep, run, epoch) -> its seconds, which a second training would change
-        directory.mkdir(exist_ok=True)
-        write_data(directory, small)
+        (directory / f"{self.name}.json").write_text(json.dumps(sweep))
         begin = time.monotonic()
         code, _, err = self.start("undisturbed")
         self.seconds = time.monotonic() - begin
@@ -171,17 +182,10 @@ class TortureSweep:
             sys.exit(f"the undisturbed sweep ended with {code}:\n{err}")
         self.oracle = bits_of(self.sweep("undisturbed"))
 
-    def problem(self, text):
-        self.found.append(text)
-        print("PROBLEM:", text, flush=True)
-
     def sweep(self, logdir):
-        return self.directory / logdir / "torture"
+        return self.directory / logdir / self.name
 
-    def command(self, logdir, words=()):
-        return [self.program, "torture.json", *words, "--logdir", logdir, "--jobs", str(self.jobs)]
-
-    def popen(self, logdir, words=(), fault=None, error=None, fault_directory=None, before=(), environment=os.environ, **options):
+    def popen(self, logdir, words=(), fault=None, error=None, fault_directory=None, environment=os.environ, jobs=None, **options):
         """`fault` as fault_shim.cpp takes it, with the number `error`; has_struck() then tells whether it came to that.
         Without `fault_directory`, calls on files of other sweeps and on data do not count."""
         environment = dict(environment)
@@ -192,8 +196,8 @@ class TortureSweep:
                             "SWEEP_FAULT_MARK": str(self.mark_of(logdir))}
         if error:
             environment["SWEEP_FAULT_ERRNO"] = str(error)
-        return subprocess.Popen([*before, *self.command(logdir, words)], cwd=self.directory, env=environment, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        return self.launch([f"{self.name}.json", *words, "--logdir", logdir, "--jobs", str(jobs or self.jobs)], environment=environment,
+                           **options)
 
     def mark_of(self, logdir):
         return self.directory / f"{logdir}.struck"
@@ -220,16 +224,6 @@ class TortureSweep:
     def start(self, logdir, **options):
         """Exit code, output, messages."""
         return self.wait(self.popen(logdir, **options))
-
-    @staticmethod
-    def wait(process):
-        try:
-            out, err = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-            err += f"\nTORTURE: did not end within {PATIENCE} s"
-        return process.returncode, out, err
 
     def check_progress(self, logdir, err, what):
         """Every epoch that was reported, or seen in a checkpoint before, is there with the same times."""

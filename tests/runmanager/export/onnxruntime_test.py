@@ -16,19 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-SKIPPED = 77
-PACKAGES = ["onnxruntime", "onnx", "scikit-learn"]
-
-
-def python_of(venv):
-    """The interpreter of the environment, which has the packages; None if they cannot be had."""
-    python = venv / "bin/python"
-    check = [python, "-c", "import onnxruntime, onnx, sklearn"]
-    if not python.exists() and subprocess.run([sys.executable, "-m", "venv", venv], check=False,
-                                              capture_output=True).returncode == 0:
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", *PACKAGES],
-                       check=False, capture_output=True, timeout=300)
-    return python if python.exists() and subprocess.run(check, capture_output=True, check=False).returncode == 0 else None
+sys.path.append(str(Path(__file__).resolve().parents[2] / "support/python"))
+from environments import has_modules, make_venv, skip  # noqa: E402
 
 
 def model_outputs(path, samples):
@@ -92,10 +81,9 @@ def main():
     parser.add_argument("--venv")
     arguments = parser.parse_args()
     if arguments.venv:
-        python = python_of(Path(arguments.venv))
-        if python is None:
-            print("SKIPPED: no onnxruntime, which is installed from PyPI")
-            return SKIPPED
+        python = make_venv(arguments.venv, "onnxruntime", "onnx", "scikit-learn")
+        if not has_modules(python, "onnxruntime", "onnx", "sklearn"):
+            skip("no onnxruntime, which is installed from PyPI")
         return subprocess.run([python, "-B", __file__, "--sweep", arguments.sweep], check=False).returncode
     sys.path.insert(0, str(Path(__file__).parent))
     import networks

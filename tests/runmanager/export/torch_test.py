@@ -9,15 +9,14 @@ skipped.
 
 import argparse
 import json
-import os
 import struct
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-SKIPPED = 77
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "support/python"))
+import environments  # noqa: E402
 
 
 def load_safetensors(path):
@@ -85,12 +84,7 @@ def main():
     parser.add_argument("--peers")
     arguments = parser.parse_args()
     if arguments.peers:
-        python = os.environ.get("SWEEP_TORCH_PYTHON", arguments.peers)
-        if subprocess.run([python, "-c", "import torch"], check=False, capture_output=True).returncode \
-                if Path(python).exists() else True:
-            print("SKIPPED: no PyTorch: SWEEP_TORCH_PYTHON names an interpreter that has it")
-            return SKIPPED
-        return subprocess.run([python, "-B", __file__, "--sweep", arguments.sweep], check=False).returncode
+        return environments.run_with_torch(arguments.peers, "--sweep", arguments.sweep)
     sys.path[:0] = [str(HERE), str(HERE.parents[1] / "data")]
     import networks
     program = str(Path(arguments.sweep).resolve())

@@ -24,8 +24,8 @@ import made_sweep as made
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tensorboard"))
 from browser import Browser  # noqa: E402
+from server import skip  # noqa: E402
 
-SKIPPED = 77
 CONTEXT = SimpleNamespace(sweep=None, file=None)
 HOSTILE = "</script><img src=x onerror=\"window.hacked=1\"><!--"
 WATCH = """
@@ -62,14 +62,11 @@ def pairs(**more):
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.browser = Browser(1200, 1000).__enter__()
-        cls.addClassCleanup(cls.browser.__exit__)
+        cls.browser = cls.enterClassContext(Browser(1200, 1000))
         cls.browser.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def show(self, path, width=1200, scheme="light"):
         self.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=False)
@@ -386,13 +383,11 @@ def main():
     arguments, rest = parser.parse_known_args()
     CONTEXT.sweep, CONTEXT.file = Path(arguments.sweep).resolve(), arguments.file
     if shutil.which("chromium") is None:
-        print("SKIPPED: there is no chromium to look at the page with; apt-get install chromium")
-        return SKIPPED
+        skip("there is no chromium to look at the page with; apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
         probe = subprocess.run([CONTEXT.sweep, "report", made.write(folder, "s", pairs())], capture_output=True, text=True)
         if "without Vega" in probe.stderr:
-            print("SKIPPED: the program was built without Vega; apt-get install libjs-vega")
-            return SKIPPED
+            skip("the program was built without Vega; apt-get install libjs-vega")
     return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
 
 

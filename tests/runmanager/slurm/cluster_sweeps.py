@@ -1,15 +1,15 @@
 """Sweeps that are handed to a cluster of virtual nodes, and what has to hold of each."""
 import json
-import random
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests/support/slurm_cluster"), str(ROOT / "tests/torture")]
+sys.path += [str(ROOT / "tests/support/python"), str(ROOT / "tests/torture")]
 import torture_sweep  # noqa: E402
 from slurm_cluster import until  # noqa: E402
+from starts import Starts  # noqa: E402
 
 LRS = [0.02, 0.01, 0.005, 0.002]
 LONG_RUNS = 4                    # so much slower are those of long.json: they go on while their task starts again elsewhere
@@ -17,19 +17,17 @@ PATIENCE = 180                   # seconds until a sweep that was disturbed has 
 ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL")
 
 
-class ClusterSweeps:
+class ClusterSweeps(Starts):
     def __init__(self, arguments, cluster, directory):
         """arguments: program; task_program, another one for the tasks, or None; seed; slow_shim, slow_worker_shim.cpp, or None: it
         keeps the runs of tasks going for `slow_milliseconds` at each message."""
-        self.program, self.cluster, self.directory = arguments.program, cluster, directory
-        self.random = random.Random(arguments.seed)
+        super().__init__(arguments.program, directory, arguments.seed)
+        self.cluster = cluster
         self.environment = cluster.environment
         self.options = ["--slurm", f"program={arguments.task_program}"] if arguments.task_program else []
-        self.found = []
         self.trials = arguments.trials
         self.search_methods = arguments.searches or ("tpe", "hyperband", "population")
-        torture_sweep.write_data(directory, small=False)
-        sweep = json.loads((directory / "torture.json").read_text())
+        sweep = torture_sweep.write_data(directory)
         del sweep["stop"]
 
         def sweep_file(milliseconds):
@@ -44,10 +42,6 @@ class ClusterSweeps:
         (directory / "long.json").write_text(json.dumps(sweep_file(LONG_RUNS * arguments.slow_milliseconds)))
         self.expect_exit(0, "sweep.json", "--logdir", "local", "--quiet")
         self.wanted = torture_sweep.bits_of(directory / "local/sweep")
-
-    def problem(self, what):
-        self.found.append(what)
-        print("PROBLEM:", what, flush=True)
 
     def sweep(self, *words, timeout=300):
         return subprocess.run([self.program, *words], cwd=self.directory, env=self.environment, capture_output=True, text=True,
@@ -71,8 +65,8 @@ class ClusterSweeps:
         return [task for task in self.tasks_of(logdir, with_reports=with_reports) if task[2] not in ENDED]
 
     def statuses(self, logdir):
-        return [json.loads(record.read_text())["status"]
-                for record in (self.directory / logdir / "sweep").glob("*/run.json") if ".replaced-" not in record.parent.name]
+        records = torture_sweep.records_of(self.directory / logdir / "sweep")
+        return [record["status"] for run, record in records.items() if ".replaced-" not in run]
 
     def all_done(self, logdir):
         statuses = self.statuses(logdir)
@@ -108,6 +102,9 @@ class ClusterSweeps:
                 self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
             time.sleep(0.1)
         self.expect_bits(logdir)
+        self.expect_all_done(logdir)
+
+    def expect_all_done(self, logdir):
         again = self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
         if again.stdout or "Every run is done" not in again.stderr:
             self.problem(f"{logdir}: submits tasks although all is done: {again.stdout}{again.stderr}")

@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from disasters import Disasters, LRS, mount_small, unmount_small
+from cluster_sweeps import LRS
+from disasters import Disasters, mount_small, unmount_small
 from short_runs import measure_short_runs
 import slurm_cluster
 import torture_sweep
@@ -103,14 +104,9 @@ class ClusterTest(Disasters):
                 pass
             until(lambda: not self.lives(method), 300, f"the tasks of {method} end")
             until(lambda: not self.lives(method, with_reports=True), 120, "the last job ends")
-            for problem in torture_sweep.problems_of_end(self.program, searched, torture_sweep.bits_of(alone)):
+            for problem in torture_sweep.problems_of_search(self.program, searched, alone):
                 self.problem(f"{method}: {problem}")
-            trials = [[run["name"] for run in json.loads((sweep / "results.json").read_text())["runs"]] for sweep in (alone, searched)]
-            if trials[0] != trials[1]:
-                self.problem(f"{method}: trials {trials[1]}, want {trials[0]}")
-            again = self.expect_exit(0, "resume", f"{method}/sweep", *self.options)
-            if again.stdout or "Every run is done" not in again.stderr:
-                self.problem(f"{method}: submits tasks although all is done: {again.stdout}{again.stderr}")
+            self.expect_all_done(method)
 
     USES = ("same_as_local", "cancelled", "submitted_again", "not_started", "searches")
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from cluster_sweeps import LRS, ClusterSweeps
+from cluster_sweeps import ClusterSweeps
 from slurm_cluster import until
 
 MOST_TRIES = 5     # of a disaster that came when the task had just ended

@@ -6,6 +6,7 @@ import time
 
 from cluster_sweeps import ENDED
 from slurm_cluster import until
+from torture_sweep import records_of
 
 
 def measure_short_runs(test, count, most_of_ideal, slots=8):
@@ -27,7 +28,7 @@ def measure_short_runs(test, count, most_of_ideal, slots=8):
                               cwd=test.directory, capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             test.problem(f"{name}: exit code {done.returncode}:\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
-        records = [json.loads(record.read_text()) for record in (test.directory / name / name).glob("*/run.json")]
+        records = records_of(test.directory / name / name).values()
         if [record["status"] for record in records] != ["completed"] * runs:
             test.problem(f"{name}: {len(records)} runs, not all of them completed")
         took = time.monotonic() - begin

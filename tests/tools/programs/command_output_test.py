@@ -7,7 +7,6 @@ PROGRAM is the sweep program.
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,8 @@ import unittest
 import uuid
 from pathlib import Path
 
-from program_runs import ProgramRuns, event_record, has_gone, scalar_record
+from program_runs import ProgramRuns, event_record, scalar_record
+from processes import has_gone, until
 
 # Does what its first argument says; with a second one, that is in its command line.
 SOURCE = r"""
@@ -70,17 +70,16 @@ class CommandOutputTest(ProgramRuns):
 
     @classmethod
     def setUpClass(cls):
-        cls.programs = Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.programs, ignore_errors=True)
-        (cls.programs / "own.cpp").write_text(SOURCE)
-        cls.own = cls.programs / "own"
-        subprocess.run([cls.compiler, "-std=c++17", "-pthread", cls.programs / "own.cpp", "-o", cls.own], check=True)
+        programs = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        (programs / "own.cpp").write_text(SOURCE)
+        cls.own = programs / "own"
+        subprocess.run([cls.compiler, "-std=c++17", "-pthread", programs / "own.cpp", "-o", cls.own], check=True)
 
     def run_with_usage(self, *command, **keys):
         """The record of a run that completes, and what the sweep and its workers used: seconds of CPU, and the largest one's bytes.
         Programs are not among them: their keepers wait for them, and are not waited for."""
         file = self.file(command=[str(word) for word in command], **keys)
-        process = subprocess.Popen([self.program, file, "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
+        process = self.start(file)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)
@@ -128,15 +127,14 @@ class CommandOutputTest(ProgramRuns):
         self.assertIn("a regular expression with a group, which is the value", done.stderr)
 
     def test_a_run_that_goes_on_keeps_the_times_of_its_epochs(self):
-        words = [self.program, "lr=1", "--name", "s", "--quiet", "--", "python3", "train.py", "{lr}", "6", "0.4"]
-        process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not (self.folder / "runs/s/lr=1/checkpoint/epoch").exists():
-            time.sleep(0.05)
+        words = ["lr=1", "--name", "s", "--", "python3", "train.py", "{lr}", "6", "0.4"]
+        process = self.start(*words)
+        until((self.folder / "runs/s/lr=1/checkpoint/epoch").exists, 60, "an epoch")
         time.sleep(0.6)
         process.send_signal(signal.SIGINT)
         process.wait(30)
         before = self.runs()["lr=1"]["epochs"]
-        self.sweep(*words[1:])
+        self.sweep(*words)
         after = self.runs()["lr=1"]["epochs"]
         self.assertTrue(1 <= len(before) < len(after))
         for key in ("run_seconds", "epoch_seconds"):

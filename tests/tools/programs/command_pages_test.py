@@ -9,14 +9,15 @@ Exit codes: 0 good, 1 problems, 77 what the page needs is not installed.
 
 import os
 import random
+import shutil
 import signal
-import subprocess
 import sys
-import time
 import unittest
 from pathlib import Path
 
 from program_runs import ProgramRuns
+from environments import has_modules, skip
+from processes import until
 
 PAGES = Path(__file__).resolve().parents[3] / "sweeps/tutorials/any-program"
 PYTHON = os.environ.get("SWEEP_TORCH_PYTHON", "python3")
@@ -37,12 +38,9 @@ class PagesTest(ProgramRuns):
         (self.folder / "train-images-idx3-ubyte").write_bytes(bytes(16) + chance.randbytes(200 * 784))
         (self.folder / "train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes(i % 10 for i in range(200)))
         self.environment = {**ENVIRONMENT, "FASHION_MNIST": str(self.folder)}
-        process = subprocess.Popen([self.program, PAGES / "torch.json", "--jobs", "2", "--quiet"], cwd=self.folder,
-                                   env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = self.start(PAGES / "torch.json", "--jobs", "2", env=self.environment)
         # In the middle of the runs: some are done, some are not begun.
-        end = time.monotonic() + 100
-        while process.poll() is None and len(list((self.folder / "runs/torch").glob("*/events*.0"))) < 3 and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: process.poll() is not None or len(list((self.folder / "runs/torch").glob("*/events*.0"))) >= 3, 100, "three runs")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(60), 130)
         before = {path: path.read_bytes() for path in (self.folder / "runs/torch").glob("*/run.json")
@@ -77,7 +75,6 @@ class PagesTest(ProgramRuns):
 if __name__ == "__main__":
     ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
     PAGE = sys.argv.pop(1)
-    if subprocess.run([PYTHON, "-c", f"import {NEEDS[PAGE]}"], capture_output=True, env=ENVIRONMENT, check=False).returncode:
-        print(f"SKIPPED: {PYTHON} has no {NEEDS[PAGE]}; SWEEP_TORCH_PYTHON names another one")
-        sys.exit(77)
+    if not has_modules(shutil.which(PYTHON), NEEDS[PAGE]):
+        skip(f"{PYTHON} has no {NEEDS[PAGE]}; SWEEP_TORCH_PYTHON names another one")
     unittest.main(argv=[*sys.argv, f"PagesTest.test_{PAGE}"])

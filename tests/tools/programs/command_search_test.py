@@ -7,14 +7,11 @@ PROGRAM is the sweep program.
 """
 import json
 import os
-import random
-import struct
-import subprocess
 import sys
-import time
 import unittest
 
 from program_runs import ProgramRuns
+from server import float32
 
 # Walks to the minimum of x² in steps that are noisy in proportion to their length, and ends where it is told to.
 WALK = """
@@ -65,11 +62,8 @@ class CommandSearchTest(ProgramRuns):
         self.assertIn("lr=0.75", self.runs("one"))
         self.assertIn("completed", {record["status"] for record in self.runs("one").values()})
         file = self.file("killed", **keys)
-        for _ in range(3):
-            process = subprocess.Popen([self.program, file, "--jobs", "3", "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
-            time.sleep(random.uniform(0.2, 1.5))
-            process.kill()
-            process.wait()
+        for _ in self.killed(3, 0.2, 1.5, file, "--jobs", "3"):
+            pass
         self.sweep(file, "--jobs", "3")
         self.assertEqual(set(self.runs("killed")), set(self.runs("one")))
 
@@ -105,7 +99,7 @@ class CommandSearchTest(ProgramRuns):
         scalars = self.sweep("export", "runs/one", "--format", "csv").stdout
         for run, (_, losses, _, state) in members.items():
             points = [line.split(",") for line in scalars.splitlines() if line.startswith(f"{run},Parameters/rate,")]
-            self.assertEqual([float(point[4]) for point in points], [struct.unpack("f", struct.pack("f", rate))[0]
+            self.assertEqual([float(point[4]) for point in points], [float32(rate)
                                                                      for rate in state["rates"]], (run, points))
 
     def test_a_population_has_the_same_members_however_many_run_at_once_and_after_kills(self):
@@ -113,11 +107,8 @@ class CommandSearchTest(ProgramRuns):
         self.sweep(self.population("three"), "--jobs", "3")
         self.assertEqual(self.members("three"), self.members("one"))
         file = self.population("killed")
-        for _ in range(6):
-            process = subprocess.Popen([self.program, file, "--jobs", "3", "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
-            time.sleep(random.uniform(0.1, 0.9))
-            process.kill()
-            process.wait()
+        for _ in self.killed(6, 0.1, 0.9, file, "--jobs", "3"):
+            pass
         self.sweep(file, "--jobs", "3")
         self.assertEqual(self.members("killed"), self.members("one"))
 
@@ -127,11 +118,7 @@ class CommandSearchTest(ProgramRuns):
         file = self.file("goals", command=["sh", "-c", script, "{lr}"], params={"lr": {"uniform": [0, 1]}},
                          search={"method": "tpe", "trials": 40, "at_once": 2, "metric": ["score", "epoch_seconds"], "mode": ["max", "min"]})
         ended = {}
-        for _ in range(8):
-            process = subprocess.Popen([self.program, file, "--jobs", "2", "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
-            time.sleep(random.uniform(0.2, 1))
-            process.kill()
-            process.wait()
+        for _ in self.killed(8, 0.2, 1, file, "--jobs", "2"):
             runs = {run: record for run, record in self.runs("goals").items() if record["status"] == "completed"}
             for run, record in ended.items():
                 self.assertEqual(runs[run]["epochs"], record["epochs"])

@@ -8,7 +8,6 @@ PROGRAM is the sweep program. SWEEP_TORTURE_ROUNDS is how often a sweep is kille
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -17,7 +16,8 @@ import unittest
 import uuid
 from pathlib import Path
 
-from program_runs import ProgramRuns, has_gone, processes_with, scalar_record
+from program_runs import ProgramRuns, scalar_record
+from processes import children_of, has_gone, processes_with, send, until
 
 
 class CommandTest(ProgramRuns):
@@ -246,13 +246,10 @@ if os.fork() == 0:
 time.sleep(100)
 """)
         for victim in ("sweep", "worker", "both"):
-            process = subprocess.Popen([self.program, "x=1", "--name", victim, "--quiet", "--", "python3", "daemon.py", mark],
-                                       cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while len(processes_with(f"daemon.py\0{mark}")) < 3:  # with the sweep itself
-                time.sleep(0.02)
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            for pid in ([process.pid] if victim != "worker" else []) + ([int(c) for c in children] if victim != "sweep" else []):
-                os.kill(pid, signal.SIGKILL)
+            process = self.start("x=1", "--name", victim, "--", "python3", "daemon.py", mark)
+            until(lambda: len(processes_with(f"daemon.py\0{mark}")) >= 3, 60, "the daemon and its parent run")  # with the sweep itself
+            pids = [process.pid, *children_of(process.pid)]
+            send(signal.SIGKILL, *{"sweep": pids[:1], "worker": pids[1:], "both": pids}[victim])
             process.wait()
             self.assertTrue(has_gone(mark), victim)
 
@@ -350,11 +347,8 @@ time.sleep(100)
             with self.subTest(words[0]):
                 mark = str(uuid.uuid4())
                 file = self.file(words[0], command=[*words, "{lr}", "4", "0.2", mark], params={"lr": [1]})
-                process = subprocess.Popen([self.program, file, "--quiet"], cwd=self.folder, stdout=subprocess.DEVNULL)
-                run = self.folder / "runs" / words[0] / "lr=1"
-                while not (run / "checkpoint/epoch").exists():
-                    self.assertIsNone(process.poll())
-                    time.sleep(0.01)
+                process = self.start(file)
+                until((self.folder / "runs" / words[0] / "lr=1/checkpoint/epoch").exists, 60, "an epoch")
                 for program in processes_with(mark):
                     if (Path("/proc") / str(program) / "cmdline").read_bytes().startswith(b"python3"):
                         os.kill(program, signal.SIGTERM)
@@ -367,18 +361,11 @@ time.sleep(100)
 
     def test_no_run_is_lost_or_doubled_by_kills_at_random_moments(self):
         rounds = int(os.environ.get("SWEEP_TORTURE_ROUNDS", "6"))
-        chance = random.Random(rounds)
         mark = str(uuid.uuid4())
-        words = [self.program, "lr=1,2,3", "--name", "s", "--jobs", "2", "--quiet", "--", "python3", "train.py", "{lr}", "8", "0.02",
-                 mark]
-        for _ in range(rounds):
-            process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(chance.uniform(0, 0.5))
-            process.send_signal(chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
-            process.wait(30)
+        words = ["lr=1,2,3", "--name", "s", "--jobs", "2", "--", "python3", "train.py", "{lr}", "8", "0.02", mark]
+        for _ in self.killed(rounds, 0, 0.5, *words, signals=[signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM]):
             self.assertTrue(has_gone(mark))
-        done = subprocess.run(words, cwd=self.folder, check=False, capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.sweep(*words)
         for lr in (1, 2, 3):
             record = self.runs()[f"lr={lr}"]
             self.assertEqual(record["status"], "completed")

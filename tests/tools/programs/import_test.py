@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import unittest
-from pathlib import Path
 
 from program_runs import ProgramRuns, event_record, scalar_record
 

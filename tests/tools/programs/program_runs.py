@@ -1,13 +1,19 @@
-"""What tests of programs as runs share: sweeps in a folder of their own, and processes that must be gone."""
+"""What tests of programs as runs share: sweeps in a folder of their own, and event files."""
 import json
 import os
-import shutil
+import random
+import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TESTS / "support/python"), str(TESTS / "tensorboard")]
+from event_records import masked_crc32c  # noqa: E402
 
 # Reports an epoch every so often, and goes on after the last one of an earlier attempt.
 TRAIN = """
@@ -23,19 +29,6 @@ for epoch in range(first, epochs + 1):
         file.write(str(epoch))
     os.replace(kept + ".new", kept)
 """
-
-
-def masked_crc(data):
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def scalar_record(tag, step, value):
@@ -54,37 +47,14 @@ def event_record(content):
     """An event of now, with these fields."""
     event = b"\x09" + struct.pack("<d", time.time()) + content
     length = struct.pack("<Q", len(event))
-    return length + struct.pack("<I", masked_crc(length)) + event + struct.pack("<I", masked_crc(event))
-
-
-def processes_with(text):
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            if text.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            pass
-    return found
-
-
-def has_gone(text, seconds=10):
-    end = time.monotonic() + seconds
-    while processes_with(text):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
+    return length + struct.pack("<I", masked_crc32c(length)) + event + struct.pack("<I", masked_crc32c(event))
 
 
 class ProgramRuns(unittest.TestCase):
     program = None  # the sweep program
 
     def setUp(self):
-        self.folder = Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         (self.folder / "train.py").write_text(TRAIN)
 
     def sweep(self, *words, code=0, env=None):
@@ -92,6 +62,18 @@ class ProgramRuns(unittest.TestCase):
                               env={**os.environ, **(env or {})}, timeout=120, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
+
+    def start(self, *words, **options):
+        return subprocess.Popen([self.program, *words], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+
+    def killed(self, times, earliest, latest, *words, signals=(signal.SIGKILL,)):
+        """Starts `sweep WORDS…` so often and ends it after some time between these seconds; yields each time."""
+        for _ in range(times):
+            process = self.start(*words)
+            time.sleep(random.uniform(earliest, latest))
+            process.send_signal(random.choice(signals))
+            process.wait(30)
+            yield
 
     def file(self, name="s", **keys):
         (self.folder / f"{name}.json").write_text(json.dumps({"name": name, **keys}))

@@ -1,7 +1,6 @@
 // Damaged, huge and foreign image files: one clear message each, quickly and without much memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <ctime>
 
@@ -40,22 +39,8 @@ std::string noisy_jpeg(bool progressive = false) {
                    {.progressive = progressive});
 }
 
-std::string big_endian(std::uint32_t value) {
-  std::string text = little_endian(value, 4);
-  return {text.rbegin(), text.rend()};
-}
-
-std::string chunk(const std::string& type, const std::string& data) {
-  const std::string body = type + data;
-  const auto crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
-  return big_endian(static_cast<std::uint32_t>(data.size())) + body +
-         big_endian(static_cast<std::uint32_t>(crc));
-}
-
 std::string png_of_size(std::uint32_t width, std::uint32_t height) {
-  return "\x89PNG\r\n\x1a\n" +
-         chunk("IHDR", big_endian(width) + big_endian(height) + std::string("\x08\x02\0\0\0", 5)) +
-         chunk("IDAT", "\x78\x9c\x03") + chunk("IEND", "");
+  return test::png_with(width, height, 8, 2, "\x78\x9c\x03");
 }
 
 // Sets the size in the frame header of a JPEG file.

@@ -124,9 +124,7 @@ TEST(ReadNpz, ReadsLargeArchives) {
   std::string file = test::zip_file({{"y.npy", npy, false}});
   const std::size_t entry = file.find("PK\1\2"), end = file.find("PK\5\6");
   std::string field("\1\0\x10\0", 4);
-  for (int twice = 0; twice < 2; ++twice) {
-    for (int i = 0; i < 8; ++i) field += static_cast<char>(npy.size() >> (8 * i));
-  }
+  field += test::little_endian(npy.size(), 8) + test::little_endian(npy.size(), 8);
   file[end + 12] = static_cast<char>(file[end + 12] + static_cast<char>(field.size()));
   file.replace(entry + 20, 8, std::string(8, '\xff'));
   file[entry + 30] = static_cast<char>(field.size());

@@ -11,16 +11,20 @@ they started end with the object, and also when this process dies: they are chil
 standard input is closed.
 """
 import contextlib
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+import processes
+
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
+# Each look may start a program of Slurm's.
+until = functools.partial(processes.until, pause=0.1)
 
 
 class NoSlurm(Exception):
@@ -123,15 +127,3 @@ class SlurmCluster:
 
     def __exit__(self, *_):
         self.close()
-
-
-def until(condition, seconds, what):
-    """Waits until condition() is true; returns its value. Fails after `seconds`."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() >= deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.1)

@@ -1,0 +1,64 @@
+// The built program in a folder of its own, and what it leaves there. For tests with SWEEP_PROGRAM.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/file.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep::testing {
+
+/// A fixture. Paths are below the folder, where the program is started.
+class ProgramFolder : public ::testing::Test {
+ protected:
+  /// Runs `sweep WORDS…`, which must end with `code`.
+  Finished run(const std::vector<std::string>& words, int code = 0) const {
+    return checked(run_program(words, folder_.path()), words, code);
+  }
+  /// Runs a line of shell in which $SWEEP is the program.
+  Finished run_shell(const std::string& line, int code = 0) const {
+    const std::string all = "SWEEP='" + program_path(SWEEP_PROGRAM) + "'; " + line;
+    return checked(run_program("/bin/sh", {"-c", all}, folder_.path()), {line}, code);
+  }
+  /// What `sweep WORDS… --json` prints.
+  nlohmann::json output(std::vector<std::string> words, int code = 0) const {
+    words.emplace_back("--json");
+    return nlohmann::json::parse(run(words, code).out);
+  }
+
+  std::filesystem::path path(const std::string& name) const { return folder_.path() / name; }
+  std::string content(const std::string& name) const { return read_file(path(name)); }
+  bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
+  nlohmann::json read_json(const std::string& name) const { return nlohmann::json::parse(content(name)); }
+  /// The record of a run: "SWEEP/RUN" below runs/.
+  nlohmann::json record(const std::string& run) const { return read_json("runs/" + run + "/run.json"); }
+  /// The runs of runs/SWEEP/results.json.
+  nlohmann::json results(const std::string& sweep) const {
+    return read_json("runs/" + sweep + "/results.json").at("runs");
+  }
+  /// The first picture that TensorBoard shows of a run, as a PNG file; "" if there is none.
+  std::string first_picture(const std::string& run) const {
+    for (const auto& file : std::filesystem::directory_iterator(path("runs/" + run))) {
+      if (!file.path().filename().string().starts_with("events.out")) continue;
+      const std::string events = read_file(file.path());
+      const std::size_t begin = events.find("\x89PNG");
+      if (begin != std::string::npos) return events.substr(begin, events.find("IEND", begin) + 8 - begin);
+    }
+    return "";
+  }
+
+  SweepFolder folder_;
+
+ private:
+  static Finished checked(Finished finished, const std::vector<std::string>& words, int code) {
+    EXPECT_EQ(finished.code, code) << ::testing::PrintToString(words) << '\n' << finished.out << finished.err;
+    return finished;
+  }
+};
+
+}  // namespace sweep::testing
