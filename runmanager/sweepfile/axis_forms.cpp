@@ -79,8 +79,8 @@ std::vector<double> computed_values(std::string_view form, double first, double 
                                        : is_log ? std::exp(std::log(first) * (1 - t) + std::log(last) * t)
                                                 : first + (last - first) * i / std::max(1, count - 1)));
   }
-  // Both ends of a logspace are values, not exponents.
-  if (is_log) values.front() = first;
+  // Both ends are as given, of a logspace too: they are values, not exponents.
+  values.front() = first;
   if (!is_range && count > 1) values.back() = last;
   return values;
 }

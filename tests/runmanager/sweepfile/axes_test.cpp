@@ -131,6 +131,9 @@ TEST(Axes, RangesIncludeBothEnds) {
   EXPECT_THAT(values(R"({"range": [1, 2, 0.7]})"), ElementsAre(1, 1.7));
   EXPECT_THAT(values(R"({"linspace": [1, 2, 5]})"), ElementsAre(1, 1.25, 1.5, 1.75, 2));
   EXPECT_THAT(values(R"({"linspace": [1, 2, 1]})"), ElementsAre(1));
+  EXPECT_THAT(values(R"({"linspace": [0.1234567890123456, 0.6543210987654321, 2]})"),
+              ElementsAre(0.1234567890123456, 0.6543210987654321))
+      << "the ends are not rounded";
   EXPECT_THAT(values(R"({"logspace": [1e-4, 0.1, 4]})"), ElementsAre(1e-4, 1e-3, 1e-2, 1e-1));
   // numpy.geomspace(0.001, 0.1, 4) to 12 digits.
   EXPECT_THAT(values(R"({"logspace": [0.001, 0.1, 4]})"),
