@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
