@@ -52,7 +52,7 @@ std::string encode_shape(std::span<const std::int64_t> extents) {
 std::string encode_tensor(const Values& values, std::span<const std::int64_t> shape) {
   if (std::holds_alternative<std::span<const BFloat16>>(values))
     return encode_tensor(converted<float>(values), shape);
-  constexpr DataType kTypes[] = {kDtFloat, kDtDouble, kDtInt32, kDtInt64, kDtUint8, kDtFloat, kDtHalf};
+  constexpr int kTypes[] = {kDtFloat, kDtDouble, kDtInt32, kDtInt64, kDtUint8, kDtFloat, kDtHalf};
   static_assert(std::size(kTypes) == std::variant_size_v<Values>);
   return Message()
       .integer(1, kTypes[values.index()])

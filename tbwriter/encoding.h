@@ -18,15 +18,8 @@
 namespace sweep::tbwriter {
 
 /// TensorFlow's DataType: of the numbers in a TensorProto, and of a node's output.
-enum DataType : int {
-  kDtFloat = 1,
-  kDtDouble = 2,
-  kDtInt32 = 3,
-  kDtUint8 = 4,
-  kDtString = 7,
-  kDtInt64 = 9,
-  kDtHalf = 19
-};
+inline constexpr int kDtFloat = 1, kDtDouble = 2, kDtInt32 = 3, kDtUint8 = 4, kDtString = 7, kDtInt64 = 9,
+                     kDtHalf = 19;
 
 /// SummaryMetadata.data_class.
 enum class DataClass { kScalar = 1, kTensor = 2, kBlobs = 3 };

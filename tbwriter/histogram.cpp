@@ -42,19 +42,11 @@ double right_end(std::size_t k, double max) {
   return k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, max);
 }
 
-// The bits of a floating-point number, and how many low bits are not part of the key.
+// The bits of a floating-point number, of which the low kKeyShift ones are not part of the key.
 template <class Value>
-struct Layout;
-template <>
-struct Layout<float> {
-  using Bits = std::uint32_t;
-  static constexpr int kKeyShift = 23 - 4;  // 23 bits of mantissa, 4 of them in the key
-};
-template <>
-struct Layout<double> {
-  using Bits = std::uint64_t;
-  static constexpr int kKeyShift = 52 - 4;
-};
+using BitsOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+template <class Value>
+constexpr int kKeyShift = std::numeric_limits<Value>::digits - 1 - 4;
 
 // Where the counters are: one for -0.0, which belongs to the positive side although its sign bit is set; the
 // negative buckets by magnitude, and one for negative values that are not finite; the same for positive ones.
@@ -68,16 +60,16 @@ struct Counters {
 // others to index + 1. The index is stored above kKeyShift + 1 bits, which hold the difference of `threshold`
 // to their carry; one bit more than the low bits have, so that a threshold above all of them never carries.
 template <class Value>
-typename Layout<Value>::Bits table_entry(std::size_t index, typename Layout<Value>::Bits threshold) {
-  using Bits = typename Layout<Value>::Bits;
-  constexpr Bits kCarry = Bits{1} << (Layout<Value>::kKeyShift + 1);
+BitsOf<Value> table_entry(std::size_t index, BitsOf<Value> threshold) {
+  using Bits = BitsOf<Value>;
+  constexpr Bits kCarry = Bits{1} << (kKeyShift<Value> + 1);
   return static_cast<Bits>(index) * kCarry + (kCarry - threshold);
 }
 
 template <class Value>
-std::vector<typename Layout<Value>::Bits> make_table() {
-  using Bits = typename Layout<Value>::Bits;
-  constexpr int kShift = Layout<Value>::kKeyShift;
+std::vector<BitsOf<Value>> make_table() {
+  using Bits = BitsOf<Value>;
+  constexpr int kShift = kKeyShift<Value>;
   constexpr Bits kLow = (Bits{1} << kShift) - 1, kNever = Bits{1} << (kShift + 1);
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
   const auto& limits = magnitude_limits();
@@ -96,7 +88,7 @@ std::vector<typename Layout<Value>::Bits> make_table() {
   }
   for (std::vector<Bits>* side : {&positive, &negative})
     side->push_back(std::bit_cast<Bits>(std::numeric_limits<Value>::infinity()));
-  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - Layout<Value>::kKeyShift);
+  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - kKeyShift<Value>);
   std::vector<Bits> entries;
   entries.reserve(keys);
   for (std::size_t key = 0; key < keys; ++key) {
@@ -180,8 +172,8 @@ Sums sum_up(std::span<const Value> values) {
 
 template <class Value>
 Histogram count(std::span<const Value> values) {
-  using Bits = typename Layout<Value>::Bits;
-  constexpr int kShift = Layout<Value>::kKeyShift;
+  using Bits = BitsOf<Value>;
+  constexpr int kShift = kKeyShift<Value>;
   constexpr Bits kLow = (Bits{1} << kShift) - 1;
   static const std::vector<Bits> entries = make_table<Value>();
   const Counters index(magnitude_limits().size());

@@ -121,32 +121,6 @@ void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImag
   state_->add(tag, kImages, encode_strings(strings, shape), step, details);
 }
 
-void SummaryWriter::add_image(std::string_view tag, const Pixels& pixels, ImageSize size, std::int64_t step,
-                              const Details& details) {
-  add_image(tag, encode_image(pixels, size), step, details);
-}
-
-void SummaryWriter::add_image_grid(std::string_view tag, const Pixels& pixels, BatchSize size,
-                                   std::int64_t step, const GridOptions& grid, const Details& details) {
-  add_image(tag, encode_image_grid(pixels, size, grid), step, details);
-}
-
-void SummaryWriter::add_image_with_boxes(std::string_view tag, const Pixels& pixels, ImageSize size,
-                                         std::span<const Box> boxes, std::int64_t step,
-                                         const Details& details) {
-  add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
-}
-
-void SummaryWriter::add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
-                              double frames_per_second, std::int64_t step, const Details& details) {
-  add_image(tag, encode_video(pixels, size, frames_per_second), step, details);
-}
-
-void SummaryWriter::add_videos(std::string_view tag, const Pixels& pixels, VideoBatchSize size,
-                               double frames_per_second, std::int64_t step, const Details& details) {
-  add_image(tag, encode_videos(pixels, size, frames_per_second), step, details);
-}
-
 void SummaryWriter::add_audio(std::string_view tag, std::span<const float> samples, std::int64_t sample_rate,
                               std::int64_t channels, std::int64_t step, const Details& details) {
   constexpr std::int64_t kWav = 11;  // AudioPluginData.Encoding

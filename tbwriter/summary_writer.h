@@ -95,7 +95,9 @@ class SummaryWriter {
 
   /// Adds a picture in the order that `size` tells. Throws as encode_image() does.
   void add_image(std::string_view tag, const Pixels& pixels, ImageSize size, std::int64_t step = 0,
-                 const Details& details = {});
+                 const Details& details = {}) {
+    add_image(tag, encode_image(pixels, size), step, details);
+  }
   /// Adds an encoded picture, which may be shared with other runs.
   void add_image(std::string_view tag, const EncodedImage& image, std::int64_t step = 0,
                  const Details& details = {});
@@ -107,19 +109,27 @@ class SummaryWriter {
 
   /// Adds a grid of pictures, see encode_image_grid().
   void add_image_grid(std::string_view tag, const Pixels& pixels, BatchSize size, std::int64_t step = 0,
-                      const GridOptions& grid = {}, const Details& details = {});
+                      const GridOptions& grid = {}, const Details& details = {}) {
+    add_image(tag, encode_image_grid(pixels, size, grid), step, details);
+  }
 
   /// Adds a picture with boxes, see encode_image_with_boxes().
   void add_image_with_boxes(std::string_view tag, const Pixels& pixels, ImageSize size,
-                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
+                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {}) {
+    add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
+  }
 
   /// Adds a video as an animated GIF to the images, see encode_video().
   void add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
-                 double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+                 double frames_per_second = 4, std::int64_t step = 0, const Details& details = {}) {
+    add_image(tag, encode_video(pixels, size, frames_per_second), step, details);
+  }
 
   /// Adds several videos side by side as one, see encode_videos().
   void add_videos(std::string_view tag, const Pixels& pixels, VideoBatchSize size,
-                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {}) {
+    add_image(tag, encode_videos(pixels, size, frames_per_second), step, details);
+  }
 
   /// Adds audio, [frames, channels] in [-1, 1]; other values are clamped. `sample_rate` is in frames per
   /// second, 1 to 10,000,000; `channels` are 1 to 65535. Throws UsageError for other values.

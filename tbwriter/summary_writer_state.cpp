@@ -19,7 +19,7 @@ constexpr std::uint32_t kValue = 1;          // in Summary
 std::size_t bytes_size(std::size_t length) { return 1 + wire::varint_size(length) + length; }
 
 // Appends a record whose event has one field with bytes.
-void append_event(std::string& out, double wall_time, std::int64_t step, EventField field,
+void append_event(std::string& out, double wall_time, std::int64_t step, std::uint32_t field,
                   std::string_view content) {
   const std::size_t begin = begin_record(out);
   Message(out).real(kWallTime, wall_time).integer(kStep, step).message(field, content);
@@ -180,7 +180,7 @@ void SummaryWriter::State::add(std::string_view tag, const Kind& kind, std::stri
 }
 
 void SummaryWriter::State::add_event(std::string_view name, double wall_time, std::int64_t step,
-                                     EventField field, std::string_view content) {
+                                     std::uint32_t field, std::string_view content) {
   check_payload(content.size() + kEventOverhead, name);
   log->append([&](std::string& buffer) { append_event(buffer, wall_time, step, field, content); });
 }

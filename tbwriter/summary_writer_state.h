@@ -21,30 +21,16 @@
 namespace sweep::tbwriter {
 
 // Field numbers of Event, and of Summary.Value.
-enum EventField : std::uint32_t {
-  kWallTime = 1,
-  kStep = 2,
-  kFileVersion = 3,
-  kGraphDef = 4,
-  kSummary = 5,
-  kSessionLog = 7,
-  kTaggedRunMetadata = 8
-};
-enum ValueField : std::uint32_t {
-  kTag = 1,
-  kSimpleValue = 2,
-  kImageValue = 4,
-  kHistogramValue = 5,
-  kAudioValue = 6,
-  kTensorValue = 8,
-  kMetadata = 9
-};
+inline constexpr std::uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3, kGraphDef = 4, kSummary = 5,
+                               kSessionLog = 7, kTaggedRunMetadata = 8;
+inline constexpr std::uint32_t kTag = 1, kSimpleValue = 2, kImageValue = 4, kHistogramValue = 5,
+                               kAudioValue = 6, kTensorValue = 8, kMetadata = 9;
 
 /// A kind of data. TensorBoard shows only the first kind that is written for a tag.
 struct Kind {
-  const char* name;  // in messages
-  ValueField field;
-  const char* plugin;  // in metadata
+  const char* name;     // in messages
+  std::uint32_t field;  // of Summary.Value
+  const char* plugin;   // in metadata
   DataClass data_class;
   bool needs_metadata = true;  // TensorBoard recognises the other kinds without metadata
 };
@@ -96,7 +82,7 @@ struct SummaryWriter::State {
   void add(std::string_view tag, const Kind& kind, std::string_view message, std::int64_t step,
            const Details& details, std::string_view plugin_content = {});
   /// Adds an event that is no summary; `name` names it in messages.
-  void add_event(std::string_view name, double wall_time, std::int64_t step, EventField field,
+  void add_event(std::string_view name, double wall_time, std::int64_t step, std::uint32_t field,
                  std::string_view content);
   /// Adds a value for a plugin that reserves a tag and reads its data from the metadata; `tensor` may be
   /// empty.
