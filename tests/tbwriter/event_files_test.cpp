@@ -83,7 +83,11 @@ class TruncateTo : public testing::Test {
       SummaryWriter writer(run, {.purge_step = first});
       for (int step = first; step < first + 6 / files; ++step) {
         writer.add_scalar("s", step, step);
-        if (step == 2) position = writer.position();
+        if (step != 2) continue;
+        position = writer.position();
+        writer.flush();
+        EXPECT_EQ(position.file, writer.path().filename().string());
+        EXPECT_EQ(position.bytes, std::filesystem::file_size(writer.path()));
       }
     }
     return position;

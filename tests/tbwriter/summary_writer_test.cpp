@@ -331,20 +331,6 @@ TEST_F(SummaryWriterTest, WarnsOnceOfStepsThatDoNotGrow) {
   EXPECT_THAT(warnings[0], HasSubstr("\"s\": step 1 comes after step 1"));
 }
 
-TEST_F(SummaryWriterTest, SaysWhereItsFileCanBeCut) {
-  SummaryWriter writer(run, options);
-  writer.add_scalar("s", 1, 0);
-  const FilePosition position = writer.position();
-  writer.flush();
-  EXPECT_EQ(position.file, writer.path().filename().string());
-  EXPECT_EQ(position.bytes, std::filesystem::file_size(writer.path()));
-  writer.add_scalar("s", 1, 1);
-  EXPECT_GT(writer.position().bytes, position.bytes);
-  writer.close();
-  std::filesystem::resize_file(writer.path(), position.bytes);
-  EXPECT_EQ(events().size(), 3u);
-}
-
 const Graph kGraph = {{{.name = "a", .op = "A"}, {.name = "b", .op = "B", .inputs = {"a"}}}};
 
 std::vector<NodeProfile> profile_of(const std::string& node) {

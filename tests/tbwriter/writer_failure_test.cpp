@@ -43,34 +43,20 @@ class FileSizeLimit {
   ::rlimit before_{};
 };
 
-TEST(WriterFailure, IsKeptAndThrownByFlushAndCloseWithThePath) {
+TEST(WriterFailure, IsKeptAndThrownByFlushAndCloseWithThePathAndLeavesWholeRecordsOnly) {
   const TemporaryDirectory directory;
   SummaryWriter writer(directory / "run");
   writer.add_scalar("s", 0, 0);
   writer.flush();
-  const FileSizeLimit limit(4096);
+  const FileSizeLimit limit(1003);
   for (int step = 1; step < 1000; ++step) writer.add_scalar("s", step, step);
-  const std::string path = writer.path().string();
-  EXPECT_THAT(failure_of([&] { writer.flush(); }), HasSubstr(path + ": cannot write: File too large"));
+  EXPECT_THAT(failure_of([&] { writer.flush(); }),
+              HasSubstr(writer.path().string() + ": cannot write: File too large"));
   EXPECT_NO_THROW(writer.add_scalar("s", 1000, 1000));
   EXPECT_THAT(failure_of([&] { writer.flush(); }), HasSubstr("File too large"));
   EXPECT_THAT(failure_of([&] { writer.close(); }), HasSubstr("File too large"));
   EXPECT_NO_THROW(writer.close());
-}
-
-TEST(WriterFailure, LeavesWholeRecordsOnly) {
-  const TemporaryDirectory directory;
-  std::filesystem::path path;
-  {
-    WriterOptions options;
-    options.warn = [](const std::string&) {};
-    SummaryWriter writer(directory / "run", options);
-    path = writer.path();
-    const FileSizeLimit limit(1003);
-    for (int step = 0; step < 1000; ++step) writer.add_scalar("s", step, step);
-    EXPECT_THROW(writer.flush(), IoError);
-  }
-  const FileCheck check = check_events_file(path);
+  const FileCheck check = check_events_file(writer.path());
   EXPECT_EQ(check.end, ReadEnd::kEnd);
   EXPECT_GT(check.size, 900u);
   EXPECT_LE(check.size, 1003u);
