@@ -43,7 +43,7 @@ void raw(std::string& out, Number value) {
 
 /// A message that is encoded field by field, in the order of the calls. integer(), real(), bytes(), text()
 /// and packed() omit default values, as proto3 does; always() and message() write them too, as members of a
-/// oneof and elements of a repeated field require.
+/// oneof and elements of a repeated field require. Field numbers are below 16, so that a key is one byte.
 class Message {
  public:
   Message() : out_(own_) {}
@@ -111,7 +111,7 @@ class Message {
   std::string take() { return std::move(out_); }
 
  private:
-  void key(std::uint32_t field, wire::Type type) { wire::varint(out_, field << 3 | type); }
+  void key(std::uint32_t field, wire::Type type) { out_.push_back(static_cast<char>(field << 3 | type)); }
 
   std::string own_;
   std::string& out_;
