@@ -90,8 +90,8 @@ bool is_event_file_name(std::string_view name) {
 }
 
 std::string new_event_file_name(const std::vector<std::string>& existing, double now) {
-  const auto name_at = [end = host_name() + "." + std::to_string(::getpid()) +
-                              ".000000"](std::int64_t seconds) {
+  const std::string end = host_name() + "." + std::to_string(::getpid()) + ".000000";
+  const auto name_at = [&end](std::int64_t seconds) {
     const std::string digits = std::to_string(seconds);  // padded, so that names sort as text
     return std::string(kPrefix) + std::string(kSecondDigits - digits.size(), '0') + digits + "." + end;
   };
