@@ -168,9 +168,9 @@ EncodedImage encode_videos(const Pixels& pixels, VideoBatchSize size, double fra
     wanted = wanted > given ? wanted : wanted * static_cast<std::size_t>(extent);
   }
   if (wanted != given) throw UsageError("videos of " + shape + " got " + std::to_string(given) + " values");
-  const auto places = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(videos)));
-  const std::int64_t rows = std::int64_t{1} << ((std::bit_width(static_cast<std::uint64_t>(places)) - 1) / 2);
-  const std::int64_t columns = places / rows;
+  // There are 2^bits places.
+  const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(videos - 1)));
+  const std::int64_t rows = std::int64_t{1} << bits / 2, columns = std::int64_t{1} << (bits - bits / 2);
   const VideoSize whole = {
       .frames = frames, .height = rows * height, .width = columns * width, .channels = channels};
   if (whole.height > kMaxGifExtent || whole.width > kMaxGifExtent) {
