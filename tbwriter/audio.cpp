@@ -1,11 +1,10 @@
-#include "tbwriter/audio.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "tbwriter/encoding.h"
 #include "tbwriter/error.h"
-#include "tbwriter/wire.h"
+#include "tbwriter/message.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -15,7 +14,7 @@ constexpr std::size_t kHeader = 44;
 
 }  // namespace
 
-std::string encode_wav(std::span<const float> samples, std::int64_t sample_rate, std::int64_t channels) {
+std::string encode_audio(std::span<const float> samples, std::int64_t sample_rate, std::int64_t channels) {
   if (sample_rate < 1 || sample_rate > 10'000'000 || channels < 1 || channels > 65535) {
     throw UsageError(
         "a sound has " + std::to_string(channels) + " channels at " + std::to_string(sample_rate) +
@@ -48,7 +47,14 @@ std::string encode_wav(std::span<const float> samples, std::int64_t sample_rate,
     const float clamped = std::isnan(sample) ? 0.0f : std::clamp(sample, -1.0f, 1.0f);
     wire::raw<std::int16_t>(wav, static_cast<std::int16_t>(std::lround(clamped * 32767.0f)));
   }
-  return wav;
+  return Message()
+      .reserve(64 + wav.size())
+      .always(1, static_cast<float>(sample_rate))
+      .integer(2, channels)
+      .integer(3, static_cast<std::int64_t>(samples.size()) / channels)
+      .bytes(4, wav)
+      .bytes(5, "audio/wav")
+      .take();
 }
 
 }  // namespace sweep::tbwriter

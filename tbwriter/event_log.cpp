@@ -13,8 +13,6 @@
 
 #include "core/base/block_signals.h"
 #include "core/base/retry.h"
-#include "tbwriter/directory_lock.h"
-#include "tbwriter/event_file_name.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
@@ -46,7 +44,7 @@ EventLog::EventLog(const std::filesystem::path& directory, const WriterOptions& 
     : options_(options),
       write_(write ? std::move(write) : Write(::write)),
       lock_(lock_new_directory(directory, options.locks_directory)),
-      path_(directory / event_file_name(next_session(list_event_files(directory), now), 0)),
+      path_(directory / new_event_file_name(list_event_files(directory), now)),
       file_(create_file(path_)) {}
 
 std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory, const WriterOptions& options,

@@ -25,7 +25,7 @@
 
 #include "core/base/file.h"
 #include "tbwriter/error.h"
-#include "tbwriter/resume.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/writer_options.h"
 
 namespace sweep::tbwriter {

@@ -5,28 +5,17 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "core/base/utf8.h"
+#include "tbwriter/encoding.h"
 #include "tbwriter/error.h"
-#include "tbwriter/proto_encoding.h"
-#include "tbwriter/wire.h"
+#include "tbwriter/message.h"
 
 namespace sweep::tbwriter {
 namespace {
 
 constexpr std::int64_t kProducer = 22;  // GraphDef version, as PyTorch's writer sets it
 
-std::string shape_message(const GraphShape& shape) {
-  std::string message;
-  for (const std::int64_t extent : shape) {
-    std::string dim;
-    wire::integer(dim, 1, extent);
-    wire::always_bytes(message, 2, dim);
-  }
-  return message;
-}
-
 // "[?, 6, 24, 24]", like TensorBoard's labels of edges.
-std::string shape_text(const GraphShape& shape) {
+std::string edge_label(const GraphShape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
     text += (i > 0 ? ", " : "") + (shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
@@ -34,59 +23,43 @@ std::string shape_text(const GraphShape& shape) {
   return text + "]";
 }
 
-std::string attribute_message(const GraphAttribute& value) {
-  std::string message;
-  if (const auto* flag = std::get_if<bool>(&value)) {
-    wire::always_integer(message, 5, *flag ? 1 : 0);
-  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-    wire::always_integer(message, 3, *integer);
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    wire::always_float(message, 4, static_cast<float>(*real));
-  } else if (const auto* text = std::get_if<std::string>(&value)) {
-    wire::always_bytes(message, 2, valid_utf8(*text));
-  } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
-    std::string list;
-    wire::packed(list, 3, *integers);
-    wire::always_bytes(message, 1, list);
-  } else {
-    std::string list;
-    const auto& reals = std::get<std::vector<double>>(value);
-    if (!reals.empty()) {
-      wire::key(list, 4, wire::kBytes);
-      wire::varint(list, reals.size() * sizeof(float));
-      for (const double number : reals) wire::raw(list, static_cast<float>(number));
-    }
-    wire::always_bytes(message, 1, list);
-  }
-  return message;
+// Members of AttrValue's oneof, and of the lists in it.
+std::string encode_attribute(const GraphAttribute& value) {
+  Message message, list;
+  if (const auto* flag = std::get_if<bool>(&value)) return message.always(5, std::int64_t{*flag}).take();
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return message.always(3, *integer).take();
+  if (const auto* real = std::get_if<double>(&value))
+    return message.always(4, static_cast<float>(*real)).take();
+  if (const auto* text = std::get_if<std::string>(&value))
+    return message.message(2, valid_utf8(*text)).take();
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value))
+    return message.message(1, list.packed(3, *integers).take()).take();
+  const auto& reals = std::get<std::vector<double>>(value);
+  const std::vector<float> floats(reals.begin(), reals.end());
+  return message.message(1, list.packed(4, std::span<const float>(floats)).take()).take();
 }
 
-std::string node_message(const GraphNode& node) {
-  std::string message;
-  wire::bytes(message, 1, valid_utf8(node.name));
-  wire::bytes(message, 2, valid_utf8(node.op));
-  for (const std::string& input : node.inputs) wire::always_bytes(message, 3, valid_utf8(input));
-  wire::bytes(message, 4, valid_utf8(node.device));
-
+std::string encode_node(const GraphNode& node) {
   std::map<std::string, std::string> attributes;
-  for (const auto& [name, value] : node.attributes) attributes[valid_utf8(name)] = attribute_message(value);
+  for (const auto& [name, value] : node.attributes) attributes[valid_utf8(name)] = encode_attribute(value);
   if (!node.output_shapes.empty()) {
-    std::string list, text, shapes;
-    for (const GraphShape& shape : node.output_shapes) {
-      wire::always_bytes(list, 7, shape_message(shape));
-      text += (text.empty() ? "" : ", ") + shape_text(shape);
-    }
-    wire::always_bytes(shapes, 1, list);
-    attributes["_output_shapes"] = shapes;  // TensorBoard hides it in the card, hence also as text.
-    attributes.try_emplace("output_shapes", attribute_message(text));
+    const std::string list = Message().repeated(7, node.output_shapes, encode_shape).take();
+    std::string text;
+    for (const GraphShape& shape : node.output_shapes) text += (text.empty() ? "" : ", ") + edge_label(shape);
+    attributes["_output_shapes"] = Message().message(1, list).take();  // TensorBoard hides it in the card,
+    attributes.try_emplace("output_shapes", encode_attribute(text));   // hence also as text.
   }
-  for (const auto& [name, value] : attributes) {
-    std::string entry;
-    wire::always_bytes(entry, 1, name);
-    wire::always_bytes(entry, 2, value);
-    wire::always_bytes(message, 5, entry);
-  }
-  return message;
+  const auto to_utf8 = [](const std::string& text) { return valid_utf8(text); };
+  const auto encode_entry = [](const auto& entry) {
+    return Message().message(1, entry.first).message(2, entry.second).take();
+  };
+  return Message()
+      .text(1, node.name)
+      .text(2, node.op)
+      .repeated(3, node.inputs, to_utf8)
+      .text(4, node.device)
+      .repeated(5, attributes, encode_entry)
+      .take();
 }
 
 // "^name" and "name:1" both refer to "name".
@@ -118,45 +91,36 @@ void check(const Graph& graph) {
 
 std::string encode_graph(const Graph& graph) {
   check(graph);
-  std::string message, versions;
-  for (const GraphNode& node : graph.nodes) wire::always_bytes(message, 1, node_message(node));
-  wire::integer(versions, 1, kProducer);
-  wire::always_bytes(message, 4, versions);
-  return message;
+  return Message()
+      .repeated(1, graph.nodes, encode_node)
+      .message(4, Message().integer(1, kProducer).take())
+      .take();
 }
 
 std::string encode_step_stats(std::span<const NodeProfile> nodes) {
-  std::map<std::string, std::string> devices;  // DeviceStepStats, without the name
+  std::map<std::string, std::string> devices;  // the NodeExecStats of each device
   for (const NodeProfile& node : nodes) {
-    std::string stats;
-    wire::bytes(stats, 1, valid_utf8(node.node));
-    wire::integer(stats, 2, node.start_micros);
-    wire::integer(stats, 4, node.duration_micros);
-    wire::integer(stats, 5, node.duration_micros);
-    std::string memory;
-    wire::bytes(memory, 1, "allocator");
-    wire::integer(memory, 2, node.memory_bytes);
-    wire::integer(memory, 3, node.memory_bytes);
-    wire::always_bytes(stats, 6, memory);
+    Message stats;
+    stats.text(1, node.node)
+        .integer(2, node.start_micros)
+        .integer(4, node.duration_micros)
+        .integer(5, node.duration_micros)
+        .message(6, Message()
+                        .bytes(1, "allocator")
+                        .integer(2, node.memory_bytes)
+                        .integer(3, node.memory_bytes)
+                        .take());
     for (std::size_t slot = 0; slot < node.output_shapes.size(); ++slot) {
-      std::string output, tensor;
-      wire::integer(tensor, 1, kDtFloat);
-      wire::always_bytes(tensor, 2, shape_message(node.output_shapes[slot]));
-      wire::integer(output, 1, static_cast<std::int64_t>(slot));
-      wire::always_bytes(output, 3, tensor);
-      wire::always_bytes(stats, 7, output);
+      Message output, tensor;
+      tensor.integer(1, kDtFloat).message(2, encode_shape(node.output_shapes[slot]));
+      output.integer(1, static_cast<std::int64_t>(slot)).message(3, tensor.take());
+      stats.message(7, output.take());
     }
-    wire::always_bytes(devices[valid_utf8(node.device)], 2, stats);
+    Message(devices[valid_utf8(node.device)]).message(2, stats.take());
   }
-  std::string step_stats, run_metadata;
-  for (const auto& [name, stats] : devices) {
-    std::string device;
-    wire::bytes(device, 1, name);
-    device += stats;
-    wire::always_bytes(step_stats, 1, device);
-  }
-  wire::always_bytes(run_metadata, 1, step_stats);
-  return run_metadata;
+  Message step_stats;
+  for (const auto& [name, stats] : devices) step_stats.message(1, Message().bytes(1, name).take() + stats);
+  return Message().message(1, step_stats.take()).take();
 }
 
 }  // namespace sweep::tbwriter

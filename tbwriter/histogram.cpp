@@ -13,9 +13,11 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <type_traits>
 
 namespace sweep::tbwriter {
 namespace {
@@ -40,50 +42,36 @@ double right_end(std::size_t k, double max) {
   return k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, max);
 }
 
-// The bits of a floating-point number, and how many low bits are not part of the key.
+// The bits of a floating-point number, of which the low kKeyShift ones are not part of the key.
 template <class Value>
-struct Layout;
-template <>
-struct Layout<float> {
-  using Bits = std::uint32_t;
-  static constexpr int kKeyShift = 23 - 4;  // 23 bits of mantissa, 4 of them in the key
-};
-template <>
-struct Layout<double> {
-  using Bits = std::uint64_t;
-  static constexpr int kKeyShift = 52 - 4;
-};
+using BitsOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+template <class Value>
+constexpr int kKeyShift = std::numeric_limits<Value>::digits - 1 - 4;
 
-// Indices of the counters: negative buckets by magnitude, positive buckets by magnitude, then separate ones
-// for -0.0, for the other values with its key, and for values that are not finite. -0.0 belongs to the
-// positive side although its sign bit is set; that is why its key needs two counters of its own.
+// Where the counters are: one for -0.0, which belongs to the positive side although its sign bit is set; the
+// negative buckets by magnitude, and one for negative values that are not finite; the same for positive ones.
 struct Counters {
-  std::uint32_t negative = 0, positive, minus_zero, after_minus_zero, not_finite, count;
+  std::size_t buckets, negative, positive, count;  // buckets: of one side
   explicit Counters(std::size_t side)
-      : positive(static_cast<std::uint32_t>(side)),
-        minus_zero(2 * positive),
-        after_minus_zero(minus_zero + 1),
-        not_finite(minus_zero + 2),
-        count(minus_zero + 3) {}
+      : buckets(side), negative(1), positive(negative + side + 1), count(positive + side + 1) {}
 };
 
 // The table's entry for one key: values whose low bits are below `threshold` belong to counter `index`, the
 // others to index + 1. The index is stored above kKeyShift + 1 bits, which hold the difference of `threshold`
 // to their carry; one bit more than the low bits have, so that a threshold above all of them never carries.
 template <class Value>
-typename Layout<Value>::Bits table_entry(std::uint32_t index, typename Layout<Value>::Bits threshold) {
-  using Bits = typename Layout<Value>::Bits;
-  constexpr Bits kCarry = Bits{1} << (Layout<Value>::kKeyShift + 1);
-  return index * kCarry + (kCarry - threshold);
+BitsOf<Value> table_entry(std::size_t index, BitsOf<Value> threshold) {
+  using Bits = BitsOf<Value>;
+  constexpr Bits kCarry = Bits{1} << (kKeyShift<Value> + 1);
+  return static_cast<Bits>(index) * kCarry + (kCarry - threshold);
 }
 
 template <class Value>
-std::vector<typename Layout<Value>::Bits> make_table() {
-  using Bits = typename Layout<Value>::Bits;
-  constexpr int kShift = Layout<Value>::kKeyShift;
+std::vector<BitsOf<Value>> make_table() {
+  using Bits = BitsOf<Value>;
+  constexpr int kShift = kKeyShift<Value>;
   constexpr Bits kLow = (Bits{1} << kShift) - 1, kNever = Bits{1} << (kShift + 1);
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
-  constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity());
   const auto& limits = magnitude_limits();
   const Counters index(limits.size());
   // Each limit rounded up to a Value, so that comparing with it gives the same result as comparing with the
@@ -96,28 +84,23 @@ std::vector<typename Layout<Value>::Bits> make_table() {
     if (static_cast<double>(value) < limit)
       value = std::nextafter(value, std::numeric_limits<Value>::infinity());
     positive.push_back(std::bit_cast<Bits>(value));
-    negative.push_back(std::bit_cast<Bits>(value) + (exact && limit != 0 ? 1 : 0));
+    negative.push_back(std::bit_cast<Bits>(value) + (exact ? 1 : 0));
   }
-  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - Layout<Value>::kKeyShift);
+  for (std::vector<Bits>* side : {&positive, &negative})
+    side->push_back(std::bit_cast<Bits>(std::numeric_limits<Value>::infinity()));
+  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - kKeyShift<Value>);
   std::vector<Bits> entries;
   entries.reserve(keys);
   for (std::size_t key = 0; key < keys; ++key) {
     const Bits first = static_cast<Bits>(key) << kShift;
     const Bits sign = first & kSign;
-    if ((first & ~kSign) >= kInfinity) {
-      entries.push_back(table_entry<Value>(index.not_finite, kNever));
-      continue;
-    }
-    if (first == kSign) {
-      entries.push_back(table_entry<Value>(index.minus_zero, 1));
-      continue;
-    }
     const std::vector<Bits>& thresholds = sign != 0 ? negative : positive;
     const auto above = std::upper_bound(thresholds.begin(), thresholds.end(), first & ~kSign);
-    const auto bucket = static_cast<std::uint32_t>(above - thresholds.begin() - 1);
     const bool here = above != thresholds.end() && (*above | sign) >> kShift == key;
-    entries.push_back(table_entry<Value>(bucket + (sign != 0 ? index.negative : index.positive),
-                                         here ? *above & kLow : kNever));
+    // The bucket is the one before `above`. That of -0.0 is the counter before the negative ones.
+    const std::size_t counter = (sign != 0 ? index.negative : index.positive) +
+                                static_cast<std::size_t>(above - thresholds.begin()) - 1;
+    entries.push_back(table_entry<Value>(counter, here ? *above & kLow : kNever));
   }
   return entries;
 }
@@ -189,13 +172,11 @@ Sums sum_up(std::span<const Value> values) {
 
 template <class Value>
 Histogram count(std::span<const Value> values) {
-  using Bits = typename Layout<Value>::Bits;
-  constexpr int kShift = Layout<Value>::kKeyShift;
+  using Bits = BitsOf<Value>;
+  constexpr int kShift = kKeyShift<Value>;
   constexpr Bits kLow = (Bits{1} << kShift) - 1;
   static const std::vector<Bits> entries = make_table<Value>();
-  const auto& limits = magnitude_limits();
-  const std::size_t side = limits.size();
-  const Counters index(side);
+  const Counters index(magnitude_limits().size());
 
   // Two sets of counters, so that equal neighbours do not increment the same counter one after the other.
   constexpr std::size_t kSets = 2;
@@ -210,18 +191,16 @@ Histogram count(std::span<const Value> values) {
     for (std::size_t set = 0; set < kSets; ++set) add(values[i + set], counters.data() + set * index.count);
   }
   for (; i < values.size(); ++i) add(values[i], counters.data());
-  for (std::size_t set = 1; set < kSets; ++set) {
-    for (std::size_t k = 0; k < index.count; ++k) counters[k] += counters[set * index.count + k];
-  }
-  counters[index.positive] += counters[index.minus_zero];
-  counters[index.negative] += counters[index.after_minus_zero];
+  for (std::size_t k = 0; k < index.count; ++k) counters[k] += counters[index.count + k];
+  counters[index.positive] += counters[0];
 
   Histogram histogram;
   histogram.number = static_cast<double>(values.size());
   Sums sums = sum_up(values);
   histogram.sum = sums.sum;
   histogram.sum_squares = sums.sum_squares;
-  const std::size_t not_finite = counters[index.not_finite];
+  const std::size_t not_finite =
+      counters[index.negative + index.buckets] + counters[index.positive + index.buckets];
   if (not_finite == values.size()) return histogram;
   if (not_finite != 0) {
     std::vector<Value> finite;
@@ -232,22 +211,22 @@ Histogram count(std::span<const Value> values) {
   histogram.min = sums.min;
   histogram.max = sums.max;
 
-  // Buckets from the most negative to the most positive one.
-  const auto at = [&](std::size_t k) { return counters[k < side ? side - 1 - k : k]; };
-  std::size_t first = 0, last = 2 * side - 1;
-  while (at(first) == 0) ++first;
-  while (at(last) == 0) --last;
-  histogram.limits.reserve(last + 1 - first);
-  histogram.counts.reserve(last + 1 - first);
+  // From the most negative bucket to the most positive one.
+  const std::size_t most = 2 * std::min(index.buckets, values.size());
+  histogram.limits.reserve(most);
+  histogram.counts.reserve(most);
+  std::uint32_t before = 1;
   const auto append = [&](std::size_t k, std::uint32_t bucket) {
-    if (bucket == 0) return;
-    // Only the last of some empty buckets: append() would merge them.
-    if (k > first && at(k - 1) == 0) histogram.append(right_end(k - 1, histogram.max), 0);
-    histogram.append(right_end(k, histogram.max), static_cast<double>(bucket));
+    if (bucket != 0) {
+      // Only the last of some empty buckets: Histogram::append() would merge them.
+      if (before == 0) histogram.append(right_end(k - 1, histogram.max), 0);
+      histogram.append(right_end(k, histogram.max), static_cast<double>(bucket));
+    }
+    before = bucket;
   };
-  std::size_t k = first;
-  for (; k < side && k <= last; ++k) append(k, counters[side - 1 - k]);
-  for (; k <= last; ++k) append(k, counters[k]);
+  const std::size_t side = index.buckets;
+  for (std::size_t k = 0; k < side; ++k) append(k, counters[index.negative + side - 1 - k]);
+  for (std::size_t k = side; k < 2 * side; ++k) append(k, counters[index.positive + k - side]);
   return histogram;
 }
 
@@ -259,24 +238,17 @@ std::vector<double> histogram_limits(double max) {
   return limits;
 }
 
-Histogram make_histogram(std::span<const float> values) { return count(values); }
-Histogram make_histogram(std::span<const double> values) { return count(values); }
-
-Histogram make_histogram(Values values) {
-  const auto in_place = [&]<class Number>(Number) {
-    return std::span(reinterpret_cast<const Number*>(values.bytes().data()), values.count());
+Histogram make_histogram(const Values& values) {
+  const auto count_as = [&values]<class Value>(Value) {
+    return count(std::span<const Value>(converted<Value>(values)));
   };
-  switch (values.type()) {
-    case ValueType::kFloat:
-      return count(in_place(float{}));
-    case ValueType::kDouble:
-      return count(in_place(double{}));
-    case ValueType::kInt32:
-    case ValueType::kInt64:
-      return count(std::span<const double>(to_doubles(values)));
-    default:
-      return count(std::span<const float>(to_floats(values)));
-  }
+  return std::visit(
+      [&]<class Number>(std::span<const Number> numbers) {
+        if constexpr (std::is_floating_point_v<Number>) return count(numbers);
+        if constexpr (std::is_integral_v<Number>) return count_as(double{});
+        return count_as(float{});
+      },
+      values);
 }
 
 }  // namespace sweep::tbwriter

@@ -1,5 +1,4 @@
-#include "tbwriter/histogram_bins.h"
-
+// Histograms with the buckets of numpy, or of the caller.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -59,18 +58,50 @@ double width_of(const std::vector<double>& sorted, HistogramBins bins) {
   return std::min(std::max(fd_width(sorted), half_of_sqrt), sturges_width(sorted));
 }
 
+void check(const Histogram& given) {
+  const bool grows = std::ranges::adjacent_find(given.limits, [](double left, double right) {
+                       return !(left < right);  // also where one of them is NaN
+                     }) == given.limits.end();
+  const bool has_nan = std::ranges::any_of(given.limits, [](double limit) { return std::isnan(limit); });
+  if (given.limits.size() != given.counts.size() || !grows || has_nan) {
+    throw UsageError("a histogram has " + std::to_string(given.limits.size()) + " limits and " +
+                     std::to_string(given.counts.size()) +
+                     " counts, but needs as many of both, and limits that grow and are not NaN");
+  }
+  double total = 0;
+  for (const double count : given.counts) {
+    if (!(count >= 0) || std::isinf(count))
+      throw UsageError("a histogram has the count " + std::to_string(count) +
+                       ", but counts are finite and >= 0");
+    total += count;
+  }
+  if (!(given.min <= given.max)) {
+    throw UsageError("a histogram's min " + std::to_string(given.min) + " is not at most its max " +
+                     std::to_string(given.max));
+  }
+  // Weights of values need not be integers, so that sums of them have rounding errors.
+  const double tolerance = 1e-9 * total;
+  const bool has_others = !std::isfinite(given.sum);
+  if (!(given.number >= total - tolerance) || (given.number > total + tolerance && !has_others)) {
+    throw UsageError("a histogram has the number " + std::to_string(given.number) +
+                     ", but its counts sum up to " + std::to_string(total) +
+                     (has_others ? "" : " and its sum is finite"));
+  }
+}
+
 }  // namespace
 
-Histogram make_histogram(Values values, HistogramBins bins) {
+Histogram make_histogram(const Values& values, HistogramBins bins) {
   Histogram histogram = make_histogram(values);  // for the sums
   histogram.limits.clear();
   histogram.counts.clear();
-  std::vector<double> sorted = to_doubles(values);
+  std::vector<double> sorted = converted<double>(values);
   std::erase_if(sorted, [](double value) { return !std::isfinite(value); });
   if (sorted.empty()) return histogram;
   std::sort(sorted.begin(), sorted.end());
   double width = width_of(sorted, bins);
-  const bool integers = values.type() == ValueType::kInt32 || values.type() == ValueType::kInt64;
+  const bool integers =
+      std::visit([]<class Number>(std::span<const Number>) { return std::is_integral_v<Number>; }, values);
   if (integers && width > 0 && width < 1) width = 1;
   double first = sorted.front(), last = sorted.back();
   const double wanted = width > 0 ? std::ceil((last - first) / width) : 1;
@@ -93,6 +124,14 @@ Histogram make_histogram(Values values, HistogramBins bins) {
     histogram.append(limit, static_cast<double>(end - begin));
     begin = end;
   }
+  histogram.trim();
+  return histogram;
+}
+
+Histogram checked_histogram(const Histogram& given) {
+  check(given);
+  Histogram histogram = {given.min, given.max, given.number, given.sum, given.sum_squares, {}, {}};
+  for (std::size_t i = 0; i < given.counts.size(); ++i) histogram.append(given.limits[i], given.counts[i]);
   histogram.trim();
   return histogram;
 }

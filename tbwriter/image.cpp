@@ -7,7 +7,7 @@
 #include "tbwriter/error.h"
 #include "tbwriter/label_font.h"
 #include "tbwriter/pixel.h"
-#include "tbwriter/png.h"
+#include "tbwriter/values.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -67,10 +67,10 @@ void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& bo
   draw_text(box.label, [&](std::int64_t x, std::int64_t y) { set(x + 1, y + 1, ink); });
 }
 
-std::string shape_text(ImageSize size) {
-  const std::string area = std::to_string(size.height) + " x " + std::to_string(size.width),
-                    channels = std::to_string(size.channels);
-  return size.order == PixelOrder::kChw ? channels + " x " + area : area + " x " + channels;
+std::string shape_of(ImageSize size) {
+  const auto [height, width, channels, order] = size;
+  return order == PixelOrder::kChw ? shape_text({channels, height, width})
+                                   : shape_text({height, width, channels});
 }
 
 void check_image(std::size_t values, ImageSize size) {
@@ -79,7 +79,7 @@ void check_image(std::size_t values, ImageSize size) {
   if (size.channels < 1 || size.channels > 4) {
     throw UsageError("an image has " + std::to_string(size.channels) + " channels, but must have 1 to 4");
   }
-  check_count(values, size.height * size.width * size.channels, shape_text(size));
+  check_count(values, size.height * size.width * size.channels, shape_of(size));
 }
 
 // The picture as bytes, [height, width, channels]; a view of `kept` if it is not that already.
@@ -88,10 +88,12 @@ std::span<const std::uint8_t> hwc_bytes(const Pixels& pixels, ImageSize size,
   const auto* bytes = std::get_if<std::span<const std::uint8_t>>(&pixels);
   if (bytes != nullptr && size.order == PixelOrder::kHwc) return *bytes;
   kept.resize(count_values(pixels));
-  const std::int64_t planes = size.order == PixelOrder::kChw ? size.channels : 1;
-  const std::int64_t plane = static_cast<std::int64_t>(kept.size()) / planes;
-  for (std::int64_t c = 0; c < planes; ++c)
-    copy_values(pixels, static_cast<std::size_t>(c * plane), plane, kept.data() + c, planes);
+  const std::int64_t row = size.width * size.channels;
+  if (size.order == PixelOrder::kChw) {
+    copy_picture(pixels, 0, {1, size.channels, size.height, size.width}, kept.data(), row);
+  } else {
+    copy_picture(pixels, 0, {1, 1, size.height, row}, kept.data(), row);
+  }
   return kept;
 }
 
@@ -112,8 +114,7 @@ EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridO
   }
   const auto [count, channels, height, width] = size;
   check_count(count_values(pixels), count * channels * height * width,
-              std::to_string(count) + " x " + std::to_string(channels) + " x " + std::to_string(height) +
-                  " x " + std::to_string(width));
+              shape_text({count, channels, height, width}));
   const std::int64_t columns = std::min<std::int64_t>(options.columns, count);
   const std::int64_t rows = (count + columns - 1) / columns;
   const std::int64_t padding = options.padding;
@@ -122,16 +123,11 @@ EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridO
   check_extent("width", whole.width);
   std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole.height * whole.width * channels),
                                    options.background);
-  std::size_t source = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t top = padding + i / columns * (height + padding);
     const std::int64_t left = padding + i % columns * (width + padding);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t y = 0; y < height; ++y, source += static_cast<std::size_t>(width)) {
-        std::uint8_t* row = canvas.data() + ((top + y) * whole.width + left) * channels + c;
-        copy_values(pixels, source, width, row, channels);
-      }
-    }
+    copy_picture(pixels, i * channels * height * width, size,
+                 canvas.data() + (top * whole.width + left) * channels, whole.width * channels);
   }
   return {whole.width, whole.height, channels, encode_png(canvas, whole, PngContent::kPhotographs)};
 }
@@ -151,8 +147,7 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
     throw UsageError("a drawing's pixels have " + std::to_string(size.channels) +
                      " channels, but each is the number of a colour");
   }
-  check_count(pixels.size(), size.height * size.width,
-              std::to_string(size.height) + " x " + std::to_string(size.width));
+  check_count(pixels.size(), size.height * size.width, shape_text({size.height, size.width}));
   if (palette.empty() || palette.size() > 256) {
     throw UsageError("a palette has " + std::to_string(palette.size()) + " colours, but needs 1 to 256");
   }
@@ -172,7 +167,7 @@ EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::
     throw UsageError("an image with boxes has " + std::to_string(size.channels) + " channels and lines of " +
                      std::to_string(thickness) + " pixels, but needs 1 or 3 channels and lines of 1 or more");
   }
-  check_count(count_values(pixels), size.height * size.width * size.channels, shape_text(size));
+  check_count(count_values(pixels), size.height * size.width * size.channels, shape_of(size));
   std::vector<std::uint8_t> kept, canvas;
   canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
   for (const std::uint8_t value : hwc_bytes(pixels, size, kept))

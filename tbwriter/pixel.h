@@ -1,10 +1,12 @@
-// Pixels as bytes, from both types of pictures. Not part of the installed interface.
+// Pixels as bytes in the order of a file, and PNG files of them. Not part of the installed interface.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <variant>
 
 #include "tbwriter/image.h"
@@ -20,19 +22,39 @@ inline std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(scaled);
 }
 
-/// How many values the view has.
-inline std::size_t count_values(const Pixels& pixels) {
-  return std::visit([](const auto& values) { return values.size(); }, pixels);
+/// "2 x 3 x 4", for messages.
+inline std::string shape_text(std::initializer_list<std::int64_t> extents) {
+  std::string text;
+  for (const std::int64_t extent : extents) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
 }
 
-/// Copies `count` values from `begin` on as bytes to every `stride`-th place of `to`.
-inline void copy_values(const Pixels& pixels, std::size_t begin, std::int64_t count, std::uint8_t* to,
-                        std::int64_t stride) {
+/// Copies a picture, the values [channels, height, width] from `begin` on, as bytes [height, width, channels]
+/// into a larger picture, whose row has `row_bytes` bytes. `to` is the place of the first pixel.
+inline void copy_picture(const Pixels& pixels, std::int64_t begin, BatchSize size, std::uint8_t* to,
+                         std::int64_t row_bytes) {
   const auto copy = [&](const auto& values) {
     const auto* from = values.data() + begin;
-    for (std::int64_t i = 0; i < count; ++i) to[i * stride] = to_byte(from[i]);
+    for (std::int64_t c = 0; c < size.channels; ++c) {
+      for (std::int64_t y = 0; y < size.height; ++y, from += size.width) {
+        for (std::int64_t x = 0; x < size.width; ++x)
+          to[y * row_bytes + x * size.channels + c] = to_byte(from[x]);
+      }
+    }
   };
   std::visit(copy, pixels);
 }
+
+/// What is searched for repetitions in a PNG. Either content is encoded exactly.
+enum class PngContent {
+  kAny,          // bytes that were seen before, as in drawings and enlarged pictures
+  kPhotographs,  // runs of one byte only: twice as fast, and natural pictures have little else
+};
+
+/// Returns a PNG file, tuned for speed. `pixels` are [height, width, channels] with 8 bits each; the sizes
+/// must match, be positive, and channels be 1 to 4. With a palette of up to 256 colours, `size` has 1 channel
+/// and the pixels are indices into it. Throws UsageError if the file would be too large. Thread-safe.
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, PngContent content,
+                       std::span<const Color> palette = {});
 
 }  // namespace sweep::tbwriter

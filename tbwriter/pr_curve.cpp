@@ -1,8 +1,7 @@
-#include "tbwriter/pr_curve.h"
-
 #include <algorithm>
 #include <string>
 
+#include "tbwriter/encoding.h"
 #include "tbwriter/error.h"
 
 namespace sweep::tbwriter {

@@ -1,23 +1,19 @@
 #include "tbwriter/record.h"
 
-#include <array>
+#include <bit>
+#include <cstring>
 
 #include "tbwriter/crc32c.h"
 
 namespace sweep::tbwriter {
 namespace {
 
-template <class Integer>
-void store(char* p, Integer value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) p[i] = static_cast<char>(value >> (8 * i));
-}
+static_assert(std::endian::native == std::endian::little, "numbers are copied from memory");
 
 template <class Integer>
 Integer load(const char* p) {
-  Integer value = 0;
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    value |= static_cast<Integer>(static_cast<Integer>(static_cast<unsigned char>(p[i])) << (8 * i));
-  }
+  Integer value;
+  std::memcpy(&value, p, sizeof value);
   return value;
 }
 
@@ -32,11 +28,11 @@ std::size_t begin_record(std::string& buffer) {
 void end_record(std::string& buffer, std::size_t begin) {
   char* header = buffer.data() + begin;
   const std::string_view payload(header + kRecordHeader, buffer.size() - begin - kRecordHeader);
-  store<std::uint64_t>(header, payload.size());
-  store<std::uint32_t>(header + 8, mask_crc(crc32c({header, 8})));
-  std::array<char, kRecordFooter> footer;
-  store<std::uint32_t>(footer.data(), mask_crc(crc32c(payload)));
-  buffer.append(footer.data(), footer.size());
+  const std::uint64_t length = payload.size();
+  std::memcpy(header, &length, sizeof length);
+  const std::uint32_t head = mask_crc(crc32c({header, sizeof length})), tail = mask_crc(crc32c(payload));
+  std::memcpy(header + sizeof length, &head, sizeof head);
+  buffer.append(reinterpret_cast<const char*>(&tail), sizeof tail);
 }
 
 void append_record(std::string& buffer, std::string_view payload) {

@@ -12,24 +12,17 @@
 
 #include "tbwriter/embedding.h"
 #include "tbwriter/error.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/graph.h"
-#include "tbwriter/histogram_bins.h"
-#include "tbwriter/histogram_counts.h"
+#include "tbwriter/histogram.h"
 #include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
 #include "tbwriter/layout.h"
 #include "tbwriter/mesh.h"
-#include "tbwriter/resume.h"
 #include "tbwriter/values.h"
 #include "tbwriter/writer_options.h"
 
 namespace sweep::tbwriter {
-
-/// The upper limits of all buckets of SummaryWriter::add_histogram() for values up to `max`, so that
-/// the same histogram can be computed elsewhere: a finite value belongs to the first bucket whose limit
-/// is greater; values from the last limit but one on belong to the last bucket. Only the last limit
-/// depends on `max`. Thread-safe.
-std::vector<double> histogram_limits(double max);
 
 /// A precision-recall curve that the caller has computed. All arrays are [thresholds], by increasing
 /// threshold from 0 to 1.
@@ -88,23 +81,23 @@ class SummaryWriter {
 
   /// Adds a histogram with the buckets of TensorFlow and PyTorch, each 10 % wider than the one before. Values
   /// that are not finite are in no bucket, but are part of the number and the sum.
-  void add_histogram(std::string_view tag, Values values, std::int64_t step = 0, const Details& details = {});
+  void add_histogram(std::string_view tag, const Values& values, std::int64_t step = 0,
+                     const Details& details = {});
 
   /// Adds a histogram with buckets of equal width, as many as numpy chooses for that name. Throws UsageError
   /// for more than 100,000 buckets.
-  void add_histogram(std::string_view tag, Values values, HistogramBins bins, std::int64_t step = 0,
+  void add_histogram(std::string_view tag, const Values& values, HistogramBins bins, std::int64_t step = 0,
                      const Details& details = {});
 
-  /// Adds a histogram with the caller's buckets. Empty buckets at the ends are removed, and empty neighbours
-  /// become one bucket. Throws UsageError if limits do not strictly increase or are NaN, limits and counts
-  /// differ in number, a count is negative or not finite, min is above max, or the number is not the sum of
-  /// the counts (or below it where values are not finite).
-  void add_histogram_counts(std::string_view tag, const HistogramCounts& histogram, std::int64_t step = 0,
+  /// Adds a histogram that the caller has computed. Throws as checked_histogram() does.
+  void add_histogram_counts(std::string_view tag, const Histogram& histogram, std::int64_t step = 0,
                             const Details& details = {});
 
   /// Adds a picture in the order that `size` tells. Throws as encode_image() does.
   void add_image(std::string_view tag, const Pixels& pixels, ImageSize size, std::int64_t step = 0,
-                 const Details& details = {});
+                 const Details& details = {}) {
+    add_image(tag, encode_image(pixels, size), step, details);
+  }
   /// Adds an encoded picture, which may be shared with other runs.
   void add_image(std::string_view tag, const EncodedImage& image, std::int64_t step = 0,
                  const Details& details = {});
@@ -116,19 +109,27 @@ class SummaryWriter {
 
   /// Adds a grid of pictures, see encode_image_grid().
   void add_image_grid(std::string_view tag, const Pixels& pixels, BatchSize size, std::int64_t step = 0,
-                      const GridOptions& grid = {}, const Details& details = {});
+                      const GridOptions& grid = {}, const Details& details = {}) {
+    add_image(tag, encode_image_grid(pixels, size, grid), step, details);
+  }
 
   /// Adds a picture with boxes, see encode_image_with_boxes().
   void add_image_with_boxes(std::string_view tag, const Pixels& pixels, ImageSize size,
-                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
+                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {}) {
+    add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
+  }
 
   /// Adds a video as an animated GIF to the images, see encode_video().
   void add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
-                 double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+                 double frames_per_second = 4, std::int64_t step = 0, const Details& details = {}) {
+    add_image(tag, encode_video(pixels, size, frames_per_second), step, details);
+  }
 
   /// Adds several videos side by side as one, see encode_videos().
   void add_videos(std::string_view tag, const Pixels& pixels, VideoBatchSize size,
-                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {}) {
+    add_image(tag, encode_videos(pixels, size, frames_per_second), step, details);
+  }
 
   /// Adds audio, [frames, channels] in [-1, 1]; other values are clamped. `sample_rate` is in frames per
   /// second, 1 to 10,000,000; `channels` are 1 to 65535. Throws UsageError for other values.
@@ -188,7 +189,7 @@ class SummaryWriter {
   /// Adds a tensor for programs that read the file; TensorBoard does not show it. bfloat16 is stored as
   /// float, since readers without TensorFlow do not know it. Throws UsageError if `shape` does not have as
   /// many elements as there are values.
-  void add_tensor(std::string_view tag, Values values, std::span<const std::int64_t> shape,
+  void add_tensor(std::string_view tag, const Values& values, std::span<const std::int64_t> shape,
                   std::int64_t step = 0, const Details& details = {});
 
   /// Adds the layout of the Custom Scalars tab.
@@ -213,8 +214,8 @@ class SummaryWriter {
   const std::filesystem::path& path() const;
 
  private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace sweep::tbwriter

@@ -1,10 +1,12 @@
-// Type-erased arrays of numbers, the arguments of histograms and tensors.
+// Views of arrays of numbers of any type, the arguments of histograms and tensors.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <span>
+#include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace sweep::tbwriter {
@@ -23,47 +25,37 @@ struct BFloat16 {
 float to_float(Half value);
 float to_float(BFloat16 value);
 
-/// TensorFlow's DataType of the values.
-enum class ValueType { kFloat = 1, kDouble = 2, kInt32 = 3, kInt64 = 9, kBFloat16 = 14, kHalf = 19 };
+/// A view of numbers of one type: owns and copies nothing. Converts implicitly from spans, vectors and
+/// arrays.
+using Values = std::variant<std::span<const float>, std::span<const double>, std::span<const std::int32_t>,
+                            std::span<const std::int64_t>, std::span<const std::uint8_t>,
+                            std::span<const BFloat16>, std::span<const Half>>;
 
+/// A view of `Values`, or of another variant of spans.
+template <class Spans>
+std::size_t count_values(const Spans& values) {
+  return std::visit([](const auto& of_type) { return of_type.size(); }, values);
+}
+
+/// The values as they lie in memory.
+std::string_view bytes_of(const Values& values);
+
+/// The values as `Number`; exact, except for large integers.
 template <class Number>
-inline constexpr ValueType kValueType = ValueType{0};  // not supported
-template <>
-inline constexpr ValueType kValueType<float> = ValueType::kFloat;
-template <>
-inline constexpr ValueType kValueType<double> = ValueType::kDouble;
-template <>
-inline constexpr ValueType kValueType<std::int32_t> = ValueType::kInt32;
-template <>
-inline constexpr ValueType kValueType<std::int64_t> = ValueType::kInt64;
-template <>
-inline constexpr ValueType kValueType<BFloat16> = ValueType::kBFloat16;
-template <>
-inline constexpr ValueType kValueType<Half> = ValueType::kHalf;
-
-/// A view of values of one of the six types above: owns and copies nothing. Converts implicitly from spans,
-/// vectors and arrays.
-class Values {
- public:
-  template <std::ranges::contiguous_range Range>
-  requires(kValueType<std::ranges::range_value_t<Range>> != ValueType{0}) Values(const Range& range)
-      : Values(kValueType<std::ranges::range_value_t<Range>>, std::ranges::data(range),
-               std::ranges::size(range)) {}
-
-  ValueType type() const { return type_; }
-  std::size_t count() const { return count_; }
-  std::span<const std::byte> bytes() const;  // in memory order
-
- private:
-  Values(ValueType type, const void* data, std::size_t count) : type_(type), data_(data), count_(count) {}
-
-  ValueType type_;
-  const void* data_;
-  std::size_t count_;
-};
-
-/// The values as doubles; exact except for large integers. to_floats() is exact for bfloat16, half and float.
-std::vector<double> to_doubles(Values values);
-std::vector<float> to_floats(Values values);
+std::vector<Number> converted(const Values& values) {
+  std::vector<Number> result(count_values(values));
+  std::visit(
+      [&]<class From>(std::span<const From> from) {
+        for (std::size_t i = 0; i < from.size(); ++i) {
+          if constexpr (std::is_class_v<From>) {
+            result[i] = static_cast<Number>(to_float(from[i]));
+          } else {
+            result[i] = static_cast<Number>(from[i]);
+          }
+        }
+      },
+      values);
+  return result;
+}
 
 }  // namespace sweep::tbwriter

@@ -15,7 +15,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/import/foreign_params.h"
 #include "runmanager/inspect/event_export.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {

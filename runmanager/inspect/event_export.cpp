@@ -14,7 +14,7 @@
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/text/markdown.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep {

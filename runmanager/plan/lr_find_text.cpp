@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/spec/arguments.h"
 #include "runmanager/plan/lr_find.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {

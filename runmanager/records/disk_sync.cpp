@@ -8,7 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/start_thread.h"
 #include "runmanager/records/run_files.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {

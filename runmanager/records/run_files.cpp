@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {

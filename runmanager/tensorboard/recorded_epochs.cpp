@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "tbwriter/event_decoder.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep {

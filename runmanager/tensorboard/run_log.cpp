@@ -293,16 +293,14 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
 void RunLog::histograms(const Network& network, const ParameterCounts& counts, std::int64_t step) {
   if (!options_.histograms) return;
   const auto add = [&](const std::string& tag, const HistogramCounts& values) {
-    const std::vector<double> limits = tbwriter::histogram_limits(values.max);
-    const std::vector<double> buckets(values.buckets.begin(), values.buckets.end());
     writer_.add_histogram_counts(tag,
                                  {.min = values.min,
                                   .max = values.max,
                                   .number = static_cast<double>(values.number),
                                   .sum = values.sum,
                                   .sum_squares = values.sum_squares,
-                                  .limits = limits,
-                                  .counts = buckets},
+                                  .limits = tbwriter::histogram_limits(values.max),
+                                  .counts = {values.buckets.begin(), values.buckets.end()}},
                                  step);
   };
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {

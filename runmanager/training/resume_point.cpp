@@ -11,9 +11,8 @@
 #include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
-#include "tbwriter/resume.h"
 
 namespace sweep {
 namespace {

@@ -15,7 +15,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/recorded_epochs.h"
-#include "tbwriter/resume.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "tbwriter/crc32c.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 #include "tests/support/bytes.h"
 

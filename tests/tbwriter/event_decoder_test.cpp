@@ -1,61 +1,53 @@
 #include "tbwriter/event_decoder.h"
 
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
 #include "proto/tensorboard/event.pb.h"
-#include "proto/tensorboard/hparams.pb.h"
-#include "tbwriter/proto_encoding.h"
+#include "tbwriter/encoding.h"
 
 namespace sweep::tbwriter {
 namespace {
 
-TEST(DecodeEvent, ReadsScalarsOfEveryForm) {
+// What protobuf's own classes write for an event with this text.
+std::string encoded(const std::string& text) {
   proto::Event event;
-  event.set_wall_time(12.5);
-  event.set_step(-7);
-  auto* simple = event.mutable_summary()->add_value();
-  simple->set_tag("simple");
-  simple->set_simple_value(0.25f);
-  auto* tensor = event.mutable_summary()->add_value();
-  tensor->set_tag("tensor");
-  tensor->mutable_metadata()->mutable_plugin_data()->set_plugin_name("scalars");
-  tensor->mutable_tensor()->set_dtype(proto::DT_FLOAT);
-  tensor->mutable_tensor()->add_float_val(0.5f);
-  auto* content = event.mutable_summary()->add_value();
-  content->set_tag("content");
-  content->mutable_tensor()->set_dtype(proto::DT_INT64);
-  content->mutable_tensor()->set_tensor_content(std::string("\x05\0\0\0\0\0\0\0", 8));
-  auto* text = event.mutable_summary()->add_value();
-  text->set_tag("text");
-  text->mutable_tensor()->set_dtype(proto::DT_STRING);
-  text->mutable_tensor()->add_string_val("no number");
-  const std::string payload = event.SerializeAsString();
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &event)) << text;
+  return event.SerializeAsString();
+}
+
+TEST(DecodeEvent, ReadsScalarsOfEveryForm) {
+  const std::string payload = encoded(R"(
+      wall_time: 12.5 step: -7
+      summary {
+        value { tag: "simple" simple_value: 0.25 }
+        value { tag: "list" metadata { plugin_data { plugin_name: "scalars" content: "more" } }
+                tensor { dtype: DT_FLOAT float_val: 0.5 } }
+        value { tag: "content" tensor { dtype: DT_INT64 tensor_content: "\005\0\0\0\0\0\0\0" } }
+        value { tag: "array" tensor { dtype: DT_DOUBLE double_val: [1, 2] } }
+        value { tag: "text" tensor { dtype: DT_STRING string_val: "no number" } }
+      })");
   const DecodedEvent decoded = decode_event(payload);
   EXPECT_EQ(decoded.wall_time, 12.5);
   EXPECT_EQ(decoded.step, -7);
-  ASSERT_EQ(decoded.values.size(), 4u);
+  ASSERT_EQ(decoded.values.size(), 5u);
   EXPECT_EQ(decoded.values[0].scalar, 0.25);
   EXPECT_EQ(decoded.values[1].scalar, 0.5);
   EXPECT_EQ(decoded.values[1].plugin, "scalars");
+  EXPECT_EQ(decoded.values[1].plugin_content, "more");
   EXPECT_EQ(decoded.values[2].scalar, 5.0);
   EXPECT_EQ(decoded.values[3].scalar, std::nullopt);
-  EXPECT_EQ(decoded.values[3].tag, "text");
+  EXPECT_EQ(decoded.values[4].scalar, std::nullopt);
+  EXPECT_EQ(decoded.values[4].tag, "text");
 }
 
 TEST(DecodeEvent, ReadsImagesAndTexts) {
-  proto::Event event;
-  auto* image = event.mutable_summary()->add_value();
-  image->set_tag("image");
-  image->mutable_image()->set_width(3);
-  image->mutable_image()->set_height(2);
-  image->mutable_image()->set_colorspace(1);
-  image->mutable_image()->set_encoded_image_string("bytes");
-  auto* text = event.mutable_summary()->add_value();
-  text->mutable_tensor()->set_dtype(proto::DT_STRING);
-  text->mutable_tensor()->add_string_val("first");
-  text->mutable_tensor()->add_string_val("second");
-  const std::string payload = event.SerializeAsString();
+  const std::string payload = encoded(R"(
+      summary {
+        value { image { width: 3 height: 2 colorspace: 1 encoded_image_string: "bytes" } }
+        value { tensor { dtype: DT_STRING string_val: "first" string_val: "second" } }
+      })");
   const DecodedEvent decoded = decode_event(payload);
   ASSERT_EQ(decoded.values.size(), 2u);
   ASSERT_TRUE(decoded.values[0].image);
@@ -67,25 +59,18 @@ TEST(DecodeEvent, ReadsImagesAndTexts) {
   EXPECT_FALSE(decoded.values[1].image);
 }
 
-TEST(DecodeEvent, KnowsWhereASessionStarts) {
-  proto::Event event;
-  event.set_step(3);
-  EXPECT_FALSE(decode_event(event.SerializeAsString()).session_start);
-  event.mutable_session_log()->set_status(proto::SessionLog::STOP);
-  EXPECT_FALSE(decode_event(event.SerializeAsString()).session_start);
-  event.mutable_session_log()->set_status(proto::SessionLog::START);
-  EXPECT_TRUE(decode_event(event.SerializeAsString()).session_start);
+TEST(DecodeEvent, KnowsTheVersionAndWhereASessionStarts) {
+  EXPECT_FALSE(decode_event(encoded("step: 3")).session_start);
+  EXPECT_FALSE(decode_event(encoded("step: 3 session_log { status: STOP }")).session_start);
+  EXPECT_TRUE(decode_event(encoded("step: 3 session_log { status: START }")).session_start);
+  const std::string version = encoded("file_version: 'brain.Event:2'");
+  EXPECT_EQ(decode_event(version).file_version, "brain.Event:2");
 }
 
 TEST(DecodeEvent, NeverReadsBeyondItsBytes) {
-  proto::Event event;
-  event.set_wall_time(1);
-  event.set_step(300);
-  auto* value = event.mutable_summary()->add_value();
-  value->set_tag("tag");
-  value->set_simple_value(1);
-  value->mutable_metadata()->mutable_plugin_data()->set_plugin_name("scalars");
-  const std::string payload = event.SerializeAsString();
+  const std::string payload = encoded(R"(
+      wall_time: 1 step: 300
+      summary { value { tag: "tag" metadata { plugin_data { plugin_name: "scalars" } } simple_value: 1 } })");
   for (std::size_t cut = 0; cut < payload.size(); ++cut) {
     // A copy of exactly this size, so that a sanitizer sees a read past its end. Some cuts are messages, too.
     const std::string part = payload.substr(0, cut);

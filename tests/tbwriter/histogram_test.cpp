@@ -1,15 +1,28 @@
 #include "tbwriter/histogram.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "tbwriter/error.h"
+#include "tests/support/message_of.h"
+
 namespace sweep::tbwriter {
 namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // The definition: limits made as TensorFlow's and PyTorch's writers make them, every value compared with
 // them.
@@ -47,7 +60,7 @@ Reference count_by_definition(const std::vector<double>& values) {
 template <class Value>
 void expect_as_defined(const std::vector<Value>& values) {
   const Reference reference = count_by_definition({values.begin(), values.end()});
-  const Histogram histogram = make_histogram(std::span<const Value>(values));
+  const Histogram histogram = make_histogram(values);
   EXPECT_EQ(histogram.limits, reference.limits);
   EXPECT_EQ(histogram.counts, reference.counts);
 }
@@ -87,7 +100,7 @@ TEST(MakeHistogram, PutsLimitsAndTheirNeighboursRight) {
 
 TEST(MakeHistogram, SaysTheSums) {
   const std::vector<float> values{-1, 2, 0.5f, 0.25f, -3, 8, 1, 1, 1, 4};
-  const Histogram histogram = make_histogram(std::span<const float>(values));
+  const Histogram histogram = make_histogram(values);
   EXPECT_EQ(histogram.number, 10);
   EXPECT_EQ(histogram.min, -3);
   EXPECT_EQ(histogram.max, 8);
@@ -96,7 +109,7 @@ TEST(MakeHistogram, SaysTheSums) {
 }
 
 TEST(MakeHistogram, OfNothingIsEmpty) {
-  const Histogram histogram = make_histogram(std::span<const float>());
+  const Histogram histogram = make_histogram(std::vector<float>());
   EXPECT_EQ(histogram.number, 0);
   EXPECT_TRUE(histogram.limits.empty());
   EXPECT_TRUE(histogram.counts.empty());
@@ -114,7 +127,7 @@ TEST(MakeHistogram, OfOneValueHasOneBucketAroundIt) {
 
 TEST(MakeHistogram, PutsMinusZeroAndTheSmallestNegativeValuesOnTheirSides) {
   const std::vector<float> values{-0.0f, -0.0f, 0.0f, -1e-45f};
-  const Histogram histogram = make_histogram(std::span<const float>(values));
+  const Histogram histogram = make_histogram(values);
   EXPECT_EQ(histogram.counts, (std::vector<double>{1, 3}));
   EXPECT_EQ(histogram.limits, (std::vector<double>{0, 1e-12}));
   expect_as_defined(values);
@@ -122,7 +135,7 @@ TEST(MakeHistogram, PutsMinusZeroAndTheSmallestNegativeValuesOnTheirSides) {
 
 TEST(MakeHistogram, HasGrowingLimitsAndAllValuesAtTheExtremes) {
   const std::vector<double> values{-1e300, -1e20, -1e-300, 0, 1e-300, 1e19, 1e20, 1e300};
-  const Histogram histogram = make_histogram(std::span<const double>(values));
+  const Histogram histogram = make_histogram(values);
   for (std::size_t i = 1; i < histogram.limits.size(); ++i)
     EXPECT_LT(histogram.limits[i - 1], histogram.limits[i]);
   EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), 0.0), 8);
@@ -137,18 +150,117 @@ TEST(HistogramLimits, AreThoseOfEveryHistogram) {
   EXPECT_EQ(histogram_limits(1e300).back(), 1e300);
   std::vector<double> everywhere{-1e300, 0, 1e300};  // a value in each bucket
   for (std::size_t i = 1; i < limits.size(); ++i) everywhere.push_back(limits[i - 1]);
-  EXPECT_EQ(make_histogram(std::span<const double>(everywhere)).limits, histogram_limits(1e300));
+  EXPECT_EQ(make_histogram(everywhere).limits, histogram_limits(1e300));
 }
 
 TEST(MakeHistogram, CountsValuesThatAreNotFiniteOutsideTheBuckets) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values{1, nan, inf, -inf, 2, -nan};
-  const Histogram histogram = make_histogram(std::span<const float>(values));
+  const Histogram histogram = make_histogram(values);
   EXPECT_EQ(histogram.number, 6);
   EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), 0.0), 2);
   EXPECT_EQ(histogram.min, 1);
   EXPECT_EQ(histogram.max, 2);
   EXPECT_TRUE(std::isnan(histogram.sum));
+}
+
+// A histogram that is right, changed by `change`.
+Histogram checked(const std::function<void(Histogram&)>& change) {
+  Histogram given{
+      .max = 3, .number = 3, .sum = 6, .sum_squares = 14, .limits = {1, 2, 3}, .counts = {1, 0, 2}};
+  change(given);
+  return checked_histogram(given);
+}
+
+TEST(CheckedHistogram, MergesNeighbouringEmptyBucketsAndDropsThoseAtTheEnds) {
+  const Histogram histogram = checked_histogram(
+      {.max = 3, .number = 8, .limits = {-2, -1, 0, 1, 2, 3, 4, 5}, .counts = {0, 3, 0, 0, 0, 5, 0, 0}});
+  EXPECT_THAT(histogram.limits, ElementsAre(-1, 2, 3));
+  EXPECT_THAT(histogram.counts, ElementsAre(3, 0, 5));
+  EXPECT_TRUE(checked_histogram({.limits = {1, 2}, .counts = {0, 0}}).counts.empty());
+}
+
+TEST(CheckedHistogram, TakesMoreValuesThanCountsOnlyIfSomeAreNotFinite) {
+  EXPECT_NO_THROW(checked([](Histogram&) {}));
+  for (const double sum : {kNan, -kInf}) {
+    EXPECT_NO_THROW(checked([&](Histogram& given) {
+      given.number = 5;
+      given.sum = sum;
+    }));
+  }
+}
+
+TEST(CheckedHistogram, RefusesWhatNoValuesCanGive) {
+  const auto refuses = [](const char* message, const std::function<void(Histogram&)>& change) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { checked(change); }), HasSubstr(message));
+  };
+  for (const std::vector<double>& limits :
+       {std::vector<double>{1, kNan, 3}, {kNan, 2, 3}, {1, 2, kNan}, {1, 1, 3}, {1, 2}})
+    refuses("limits that grow and are not NaN", [&](Histogram& given) { given.limits = limits; });
+  refuses("not NaN", [](Histogram& given) {
+    given.limits = {kNan};
+    given.counts = {3};
+  });
+  for (const double count : {-1.0, kNan, kInf})
+    refuses("counts are finite and >= 0", [&](Histogram& given) { given.counts[1] = count; });
+  refuses("min 4.000000 is not at most its max 3.000000", [](Histogram& given) { given.min = 4; });
+  refuses("not at most its max", [](Histogram& given) { given.max = kNan; });
+  for (const double number : {2.0, 4.0, kNan})
+    refuses("its counts sum up to 3.0", [&](Histogram& given) { given.number = number; });
+  refuses("its counts sum up to 3.0", [](Histogram& given) {
+    given.number = 2;
+    given.sum = kNan;
+  });
+}
+
+// Against numpy 2.4.6: numpy.histogram([i * i * 0.125 - 3 for i in range(25)], name)
+TEST(HistogramBins, OfNumbersAreNumpys) {
+  std::vector<double> values;
+  for (int i = 0; i < 25; ++i) values.push_back(i * i * 0.125 - 3);
+  const auto histogram = [&values](HistogramBins bins) { return make_histogram(values, bins); };
+  for (const HistogramBins bins : {HistogramBins::kAuto, HistogramBins::kSturges}) {
+    EXPECT_THAT(histogram(bins).counts, ElementsAre(10, 4, 3, 3, 2, 3));
+    EXPECT_THAT(histogram(bins).limits, ElementsAre(9, 21, 33, 45, 57, 69));
+  }
+  EXPECT_THAT(histogram(HistogramBins::kFd).counts, ElementsAre(14, 6, 5));
+  EXPECT_THAT(histogram(HistogramBins::kFd).limits, ElementsAre(21, 45, 69));
+  EXPECT_THAT(histogram(HistogramBins::kDoane).counts, ElementsAre(10, 3, 3, 3, 2, 2, 2));
+  EXPECT_THAT(histogram(HistogramBins::kDoane).limits,
+              Pointwise(DoubleNear(1e-12), {7.2857142857142865, 17.571428571428573, 27.85714285714286,
+                                            38.142857142857146, 48.42857142857143, 58.71428571428572, 69.0}));
+  EXPECT_EQ(histogram(HistogramBins::kFd).sum, 537.5);
+}
+
+// numpy.histogram(numpy.array([0, 0, 1, 1, 1, 2, 3, 3, 9]), name), with neighbouring empty buckets as one
+TEST(HistogramBins, OfIntegersAreNumpys) {
+  const std::vector<std::int32_t> values = {0, 0, 1, 1, 1, 2, 3, 3, 9};
+  const std::vector<std::int64_t> wide(values.begin(), values.end());
+  for (const HistogramBins bins : {HistogramBins::kAuto, HistogramBins::kFd, HistogramBins::kSturges}) {
+    EXPECT_THAT(make_histogram(values, bins).counts, ElementsAre(5, 3, 0, 1));
+    EXPECT_THAT(make_histogram(values, bins).limits, Pointwise(DoubleNear(1e-12), {1.8, 3.6, 7.2, 9.0}));
+    EXPECT_EQ(make_histogram(wide, bins).counts, make_histogram(values, bins).counts);
+  }
+  EXPECT_THAT(make_histogram(values, HistogramBins::kDoane).counts, ElementsAre(5, 1, 2, 0, 1));
+}
+
+TEST(HistogramBins, OfEqualValuesAreOneBucketAroundThem) {
+  const Histogram histogram = make_histogram(std::vector<double>{2, 2, 2}, HistogramBins::kAuto);
+  EXPECT_THAT(histogram.limits, ElementsAre(2.5));
+  EXPECT_THAT(histogram.counts, ElementsAre(3));
+}
+
+TEST(HistogramBins, LeaveOutWhatIsNotFinite) {
+  const Histogram histogram = make_histogram(std::vector<double>{1, kInf, 2, kNan}, HistogramBins::kSturges);
+  EXPECT_EQ(histogram.number, 4);
+  EXPECT_THAT(histogram.counts, ElementsAre(1, 1));
+  EXPECT_TRUE(make_histogram(std::vector<float>{}, HistogramBins::kFd).counts.empty());
+}
+
+TEST(HistogramBins, RefuseMoreBucketsThanAnyoneCanUse) {
+  std::vector<double> values(1000, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1e-6 * static_cast<double>(i);
+  values.push_back(1e12);
+  EXPECT_THROW(make_histogram(values, HistogramBins::kFd), UsageError);
 }
 
 }  // namespace

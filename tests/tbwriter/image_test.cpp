@@ -1,3 +1,4 @@
+// Pictures and videos, read back from the PNG by another decoder.
 #include "tbwriter/image.h"
 
 #include <gtest/gtest.h>
@@ -5,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tbwriter/error.h"
@@ -33,6 +35,12 @@ Decoded decode(const std::string& png, spng_format format = SPNG_FMT_PNG) {
 std::vector<std::uint8_t> counting(std::size_t n) {
   std::vector<std::uint8_t> values(n);
   for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+  return values;
+}
+
+std::vector<float> parts(const std::vector<std::uint8_t>& bytes) {
+  std::vector<float> values;
+  for (const std::uint8_t byte : bytes) values.push_back(static_cast<float>(byte) / 255);
   return values;
 }
 
@@ -111,21 +119,15 @@ TEST(EncodeImageGrid, Of64SmallPicturesIs242Wide) {
   EXPECT_EQ(image.height, 242);
 }
 
-TEST(EncodeImageGrid, TurnsFloatsBackIntoTheBytesTheyCameFrom) {
-  std::vector<float> values;
-  std::vector<std::uint8_t> bytes;
-  for (int k = 0; k < 256; ++k) {
-    values.push_back(static_cast<float>(k) / 255.0f);
-    bytes.push_back(static_cast<std::uint8_t>(k));
-  }
-  EXPECT_EQ(decode(encode_image_grid(values, {1, 1, 16, 16}, {.padding = 0}).bytes).pixels, bytes);
-}
-
-TEST(EncodeImageGrid, ClampsFloatsAndTakesNanAsBlack) {
+TEST(EncodeImage, TurnsFloatsBackIntoTheBytesTheyCameFromClampsOthersAndTakesNanAsBlack) {
+  std::vector<std::uint8_t> bytes(256);
+  for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<std::uint8_t>(k);
+  std::vector<float> values = parts(bytes);
   const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<float> values{-1, 2, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0.5f};
-  EXPECT_EQ(decode(encode_image_grid(values, {1, 1, 1, 6}, {.padding = 0}).bytes).pixels,
-            (std::vector<std::uint8_t>{0, 255, 255, 0, 0, 128}));
+  values.insert(values.end(), {-1, 2, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0.5f});
+  bytes.insert(bytes.end(), {0, 255, 255, 0, 0, 128});
+  EXPECT_EQ(decode(encode_image(values, {1, 262}).bytes).pixels, bytes);
+  EXPECT_EQ(decode(encode_image_grid(values, {1, 1, 1, 262}, {.padding = 0}).bytes).pixels, bytes);
 }
 
 TEST(EncodeImage, RefusesSizesThatDoNotFit) {
@@ -134,10 +136,123 @@ TEST(EncodeImage, RefusesSizesThatDoNotFit) {
   EXPECT_THROW(encode_image(pixels, {0, 3, 1}), UsageError);
   EXPECT_THROW(encode_image(pixels, {-3, -4, 1}), UsageError);
   EXPECT_THROW(encode_image(pixels, {1, 2, 6}), UsageError);
+  EXPECT_THROW(encode_image(parts(pixels), {2, 2}), UsageError);
   EXPECT_THROW(encode_image(pixels, {std::int64_t{1} << 62, 4, 3}), UsageError);
   EXPECT_THROW(encode_image_grid(pixels, {3, 2, 1, 2}), UsageError);
   EXPECT_THROW(encode_image_grid(pixels, {12, 1, 1, 1}, {.columns = 0}), UsageError);
   EXPECT_THROW(encode_image_grid(pixels, {12, 1, 1, 1}, {.padding = -1}), UsageError);
+}
+
+TEST(EncodeImage, TakesPlanesAndFloats) {
+  const auto planes = counting(3 * 4 * 5);
+  std::vector<std::uint8_t> mixed;
+  for (std::size_t i = 0; i < 20; ++i) mixed.insert(mixed.end(), {planes[i], planes[20 + i], planes[40 + i]});
+  const ImageSize hwc = {.height = 4, .width = 5, .channels = 3};
+  ImageSize chw = hwc;
+  chw.order = PixelOrder::kChw;
+  const std::string wanted = encode_image(mixed, hwc).bytes;
+  EXPECT_EQ(encode_image(planes, chw).bytes, wanted);
+  EXPECT_EQ(encode_image(parts(planes), chw).bytes, wanted);
+  EXPECT_EQ(encode_image(parts(mixed), hwc).bytes, wanted);
+  const Box boxes[] = {{.left = 1, .top = 1, .right = 3, .bottom = 2}};
+  const std::string boxed = encode_image_with_boxes(mixed, hwc, boxes).bytes;
+  EXPECT_NE(boxed, wanted);
+  EXPECT_EQ(encode_image_with_boxes(planes, chw, boxes).bytes, boxed);
+  EXPECT_EQ(encode_image_with_boxes(parts(planes), chw, boxes).bytes, boxed);
+  EXPECT_EQ(encode_image_with_boxes(parts(mixed), hwc, boxes).bytes, boxed);
+}
+
+// By the formulas of torch.utils.tensorboard._utils._prepare_video: 3 videos take 4 places, 2 rows of 2.
+TEST(EncodeVideos, PutsVideosSideBySideAsPyTorchDoes) {
+  const VideoBatchSize size = {.videos = 3, .frames = 2, .channels = 3, .height = 4, .width = 5};
+  const auto pixels = counting(3 * 2 * 3 * 4 * 5);
+  std::vector<std::uint8_t> whole(2 * 8 * 10 * 3);
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    const std::size_t v = i / 120, t = i / 60 % 2, c = i / 20 % 3, y = i / 5 % 4, x = i % 5;
+    whole[((t * 8 + v / 2 * 4 + y) * 10 + v % 2 * 5 + x) * 3 + c] = pixels[i];
+  }
+  const std::string wanted =
+      encode_video(whole, {.frames = 2, .height = 8, .width = 10, .channels = 3}, 4).bytes;
+  EXPECT_EQ(encode_videos(pixels, size, 4).bytes, wanted);
+  EXPECT_EQ(encode_videos(parts(pixels), size, 4).bytes, wanted);
+}
+
+TEST(EncodeVideos, HasHalfAsManyRowsWhereNoSquareFits) {
+  const auto image =
+      encode_videos(counting(8 * 4 * 5), {.videos = 8, .frames = 1, .height = 4, .width = 5}, 4);
+  EXPECT_EQ(image.height, 2 * 4);
+  EXPECT_EQ(image.width, 4 * 5);
+}
+
+TEST(EncodeVideos, RefusesSizesThatDoNotMatch) {
+  const auto pixels = counting(24);
+  EXPECT_THROW(encode_videos(pixels, {.videos = 5, .frames = 1, .height = 2, .width = 2}, 4), UsageError);
+  EXPECT_THROW(encode_videos(pixels, {.videos = 0, .frames = 1, .height = 2, .width = 2}, 4), UsageError);
+  EXPECT_THROW(
+      encode_videos(pixels,
+                    {.videos = 65535, .frames = 65535, .channels = 3, .height = 65535, .width = 65535}, 4),
+      UsageError);
+}
+
+// A picture as lines of text: "." black, "R" red, "B" blue, "w" white.
+std::vector<std::string> drawn(ImageSize size, std::vector<Box> boxes, std::uint8_t ground = 0) {
+  const std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.height * size.width), ground);
+  const EncodedImage image = encode_image_with_boxes(pixels, size, boxes);
+  const std::vector<std::uint8_t> rgb = decode(image.bytes, SPNG_FMT_RGB8).pixels;
+  std::vector<std::string> lines;
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    lines.emplace_back();
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      const std::uint8_t* p = &rgb[static_cast<std::size_t>((y * size.width + x) * 3)];
+      lines.back() += p[0] != 0 && p[1] != 0 ? 'w' : p[0] != 0 ? 'R' : p[2] != 0 ? 'B' : '.';
+    }
+  }
+  return lines;
+}
+
+TEST(BoxLabel, StandsInBlackOnTheBoxesColourInItsLowerLeftCorner) {
+  const Box box{.left = 1, .top = 0, .right = 11, .bottom = 19, .label = "H"};
+  const std::vector<std::string> lines = drawn({.height = 20, .width = 13}, {box}, 255);
+  EXPECT_EQ(lines[0], "wRRRRRRRRRRRw");
+  EXPECT_EQ(lines[1], "wRwwwwwwwwwRw");
+  EXPECT_EQ(lines[6], "wRRRRRRRRRwRw");
+  for (std::size_t y = 7; y < 17; ++y) EXPECT_EQ(lines[y], y == 11 ? "wRR......RwRw" : "wRR.RRRR.RwRw") << y;
+  EXPECT_EQ(lines[17], "wRRRRRRRRRwRw");
+  EXPECT_EQ(lines[19], "wRRRRRRRRRRRw");
+}
+
+TEST(BoxLabel, IsWhiteOnDarkColours) {
+  const Box box{.left = 0, .top = 0, .right = 12, .bottom = 19, .color = {0, 0, 255}, .label = "-"};
+  EXPECT_EQ(drawn({.height = 20, .width = 13}, {box})[12], "BBBwwwwBB...B");
+}
+
+TEST(BoxLabel, HasLettersOfAnyScript) {
+  const auto label = [](const char* text) {
+    const Box box{.left = 0, .top = 0, .right = 39, .bottom = 39, .label = text};
+    return drawn({.height = 40, .width = 40}, {box});
+  };
+  const std::vector<std::string> unknown = label("\xFF");
+  for (const char* text : {"\u00fc", "\u03bb", "\u0416", "\u732b"}) EXPECT_NE(label(text), unknown) << text;
+  EXPECT_NE(label("\u00fc"), label("u"));
+  EXPECT_EQ(label("u\u0308")[33], label("u")[33]) << "a mark is drawn on the letter before it";
+  EXPECT_NE(label("u\u0308")[25], label("u")[25]);
+  EXPECT_EQ(label("\U0001F600"), unknown);
+}
+
+TEST(BoxLabel, IsCutOffAtThePicturesEdges) {
+  const std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  const std::vector<Box> boxes{
+      {.left = -4, .top = -9, .right = 20, .bottom = 4, .label = "WWWWWWWW"},
+      {.left = -far, .top = -far, .right = far, .bottom = far, .label = "out of sight"},
+      {.left = far, .top = far, .right = far, .bottom = far, .label = "out of sight"}};
+  const std::vector<std::string> lines = drawn({.height = 8, .width = 8}, boxes);
+  EXPECT_NE(lines[1].find('.'), std::string::npos) << "letters are on the picture";
+  EXPECT_EQ(lines[5], "........") << "nothing is below the first box";
+}
+
+TEST(BoxLabel, EmptyLeavesTheOutlineAlone) {
+  EXPECT_EQ(drawn({.height = 3, .width = 4}, {{.right = 3, .bottom = 2}}),
+            (std::vector<std::string>{"RRRR", "R..R", "RRRR"}));
 }
 
 }  // namespace

@@ -3,16 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <thread>
 
-#include "proto/tensorboard/graph.pb.h"
 #include "proto/tensorboard/hparams.pb.h"
 #include "proto/tensorboard/plugins.pb.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/encoding.h"
+#include "tbwriter/event_files.h"
 #include "tests/support/event_files.h"
+#include "tests/support/message_of.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -21,23 +23,29 @@ constexpr double kNow = 1700000000.25;
 
 // A fixed clock, and warnings kept.
 struct Fixture : testing::Test {
-  WriterOptions options() {
-    WriterOptions result;
-    result.clock = [] { return kNow; };
-    result.warn = [this](const std::string& text) { warnings.push_back(text); };
-    return result;
-  }
   std::vector<proto::Event> events() const { return read_run(run); }
+  // The events of a run for which `write` has been called.
+  template <class Write>
+  std::vector<proto::Event> written(Write write) {
+    SummaryWriter writer(run, options);
+    write(writer);
+    writer.close();
+    return events();
+  }
 
   TemporaryDirectory directory;
   std::filesystem::path run = directory / "sweep/run=1,lr=0.1";
   std::vector<std::string> warnings;
+  WriterOptions options = {.clock = [] { return kNow; },
+                           .warn = [this](const std::string& text) { warnings.push_back(text); }};
 };
 
 using SummaryWriterTest = Fixture;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST_F(SummaryWriterTest, BeginsItsFileWithVersionAndSessionStartBeforeAnythingIsAdded) {
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   const auto found = events();
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].file_version(), "brain.Event:2");
@@ -50,7 +58,7 @@ TEST_F(SummaryWriterTest, BeginsItsFileWithVersionAndSessionStartBeforeAnythingI
 }
 
 TEST_F(SummaryWriterTest, WritesScalarsByteForByteAsProtobufDoes) {
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   writer.add_scalar("loss", 0.5, 7, {.wall_time = 1.7e9});
   writer.close();
   const std::string bytes = slurp(writer.path());
@@ -64,10 +72,9 @@ TEST_F(SummaryWriterTest, KeepsEveryStepAndValue) {
   const std::vector<double> values{0.0, -0.0, 1.5, 1e-40, 3e38, inf, -inf, std::nan("")};
   const std::vector<std::int64_t> steps{
       -5, 0, 1, 127, 128, 1 << 20, std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::max()};
-  SummaryWriter writer(run, options());
-  for (std::size_t i = 0; i < values.size(); ++i) writer.add_scalar("x", values[i], steps[i]);
-  writer.flush();
-  const auto found = events();
+  const auto found = written([&](SummaryWriter& writer) {
+    for (std::size_t i = 0; i < values.size(); ++i) writer.add_scalar("x", values[i], steps[i]);
+  });
   ASSERT_EQ(found.size(), 2 + values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(found[i + 2].step(), steps[i]);
@@ -83,11 +90,8 @@ TEST_F(SummaryWriterTest, KeepsEveryStepAndValue) {
 }
 
 TEST_F(SummaryWriterTest, WritesSeveralScalarsIntoOneEvent) {
-  SummaryWriter writer(run, options());
   const std::vector<ScalarPoint> points{{"Loss/train", 0.5}, {"Accuracy/train", 0.75}};
-  writer.add_scalar_batch(points, 3);
-  writer.close();
-  const auto found = events();
+  const auto found = written([&](SummaryWriter& writer) { writer.add_scalar_batch(points, 3); });
   ASSERT_EQ(found.size(), 3u);
   ASSERT_EQ(found[2].summary().value_size(), 2);
   EXPECT_EQ(found[2].step(), 3);
@@ -96,38 +100,36 @@ TEST_F(SummaryWriterTest, WritesSeveralScalarsIntoOneEvent) {
 }
 
 TEST_F(SummaryWriterTest, WritesDescriptionsOnceAndWithTheClassThatTensorBoardNeeds) {
-  SummaryWriter writer(run, options());
-  for (int step = 0; step < 3; ++step) {
-    writer.add_scalar("s", 1, step, {.display_name = "S", .description = "scalar"});
-    writer.add_histogram("h", std::vector<float>{1, 2}, step, {.description = "histogram"});
-    writer.add_text("t", "text", step);
-  }
-  writer.close();
-  const auto found = events();
-  const std::map<std::string, std::pair<std::string, proto::DataClass>> expected{
-      {"s", {"scalars", proto::DATA_CLASS_SCALAR}},
-      {"h", {"histograms", proto::DATA_CLASS_TENSOR}},
-      {"t", {"text", proto::DATA_CLASS_TENSOR}}};
-  for (const auto& [tag, metadata] : expected) {
+  const auto found = written([](SummaryWriter& writer) {
+    for (int step = 0; step < 3; ++step) {
+      writer.add_scalar("s", 1, step, {.display_name = "S", .description = "scalar"});
+      writer.add_histogram("h", std::vector<float>{1, 2}, step, {.description = "histogram"});
+      writer.add_text("t", "text", step);
+    }
+  });
+  const auto expect = [&](const char* tag, const char* plugin, proto::DataClass data_class,
+                          const char* description) {
     const auto values = values_of(found, tag);
     ASSERT_EQ(values.size(), 3u);
-    EXPECT_EQ(values[0].metadata().plugin_data().plugin_name(), metadata.first);
-    EXPECT_EQ(values[0].metadata().data_class(), metadata.second);
+    EXPECT_EQ(values[0].metadata().plugin_data().plugin_name(), plugin);
+    EXPECT_EQ(values[0].metadata().data_class(), data_class);
+    EXPECT_EQ(values[0].metadata().summary_description(), description);
     EXPECT_FALSE(values[1].has_metadata());
     EXPECT_FALSE(values[2].has_metadata());
-  }
+  };
+  expect("s", "scalars", proto::DATA_CLASS_SCALAR, "scalar");
+  expect("h", "histograms", proto::DATA_CLASS_TENSOR, "histogram");
+  expect("t", "text", proto::DATA_CLASS_TENSOR, "");
   EXPECT_EQ(values_of(found, "s")[0].metadata().display_name(), "S");
-  EXPECT_EQ(values_of(found, "h")[0].metadata().summary_description(), "histogram");
 }
 
 TEST_F(SummaryWriterTest, RefusesAClockThatTellsNoTime) {
   double now = std::nan("");
-  WriterOptions odd = options();
-  odd.clock = [&now] { return now; };
-  EXPECT_THROW(SummaryWriter(run, odd), UsageError);
+  options.clock = [&now] { return now; };
+  EXPECT_THROW(SummaryWriter(run, options), UsageError);
   EXPECT_FALSE(std::filesystem::exists(run));
   now = kNow;
-  SummaryWriter writer(run, odd);
+  SummaryWriter writer(run, options);
   now = std::numeric_limits<double>::infinity();
   EXPECT_THROW(writer.add_scalar("s", 1), UsageError);
   now = kNow;
@@ -139,9 +141,8 @@ TEST_F(SummaryWriterTest, RefusesAClockThatTellsNoTime) {
 TEST_F(SummaryWriterTest, NamesALaterFileThanAnyOlderOneAlthoughTheClockWentBack) {
   std::filesystem::create_directories(run);
   spill(run / "events.out.tfevents.1900000000.other.1.0", "");
-  WriterOptions resumed = options();
-  resumed.purge_step = 12;
-  SummaryWriter writer(run, resumed);
+  options.purge_step = 12;
+  SummaryWriter writer(run, options);
   const auto files = list_event_files(run);
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(writer.path().filename(), files[1]);
@@ -151,9 +152,8 @@ TEST_F(SummaryWriterTest, NamesALaterFileThanAnyOlderOneAlthoughTheClockWentBack
 }
 
 TEST_F(SummaryWriterTest, ShowsPointsAfterTheFlushIntervalWithoutAFlush) {
-  WriterOptions fast = options();
-  fast.flush_interval = std::chrono::milliseconds(20);
-  SummaryWriter writer(run, fast);
+  options.flush_interval = std::chrono::milliseconds(20);
+  SummaryWriter writer(run, options);
   writer.add_scalar("s", 1, 0);
   for (int i = 0; i < 500 && events().size() < 3; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -161,10 +161,9 @@ TEST_F(SummaryWriterTest, ShowsPointsAfterTheFlushIntervalWithoutAFlush) {
 }
 
 TEST_F(SummaryWriterTest, WritesWhenEnoughBytesHaveComeTogether) {
-  WriterOptions large = options();
-  large.flush_interval = std::chrono::hours(1);
-  large.flush_bytes = 1000;
-  SummaryWriter writer(run, large);
+  options.flush_interval = std::chrono::hours(1);
+  options.flush_bytes = 1000;
+  SummaryWriter writer(run, options);
   for (int step = 0; step < 100; ++step) writer.add_scalar("s", 1, step);
   for (int i = 0; i < 500 && std::filesystem::file_size(writer.path()) < 1000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -174,7 +173,7 @@ TEST_F(SummaryWriterTest, WritesWhenEnoughBytesHaveComeTogether) {
 
 TEST_F(SummaryWriterTest, MayBeUsedByManyThreads) {
   constexpr int kThreads = 4, kPoints = 5000;
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
@@ -196,11 +195,11 @@ TEST_F(SummaryWriterTest, MayBeUsedByManyThreads) {
 }
 
 TEST_F(SummaryWriterTest, WritesTagsAndTextAsValidUtf8) {
-  SummaryWriter writer(run, options());
-  writer.add_text("t\xFF", "a\x80", 0);
-  writer.add_text("t\xFF", "\xCE\xBB", 1);
-  writer.close();
-  const auto values = values_of(events(), "t\xEF\xBF\xBD");
+  const auto found = written([](SummaryWriter& writer) {
+    writer.add_text("t\xFF", "a\x80", 0);
+    writer.add_text("t\xFF", "\xCE\xBB", 1);
+  });
+  const auto values = values_of(found, "t\xEF\xBF\xBD");
   ASSERT_EQ(values.size(), 2u);
   EXPECT_EQ(values[0].tensor().string_val(0), "a\xEF\xBF\xBD");
   EXPECT_EQ(values[1].tensor().string_val(0), "\xCE\xBB");
@@ -208,7 +207,7 @@ TEST_F(SummaryWriterTest, WritesTagsAndTextAsValidUtf8) {
 }
 
 TEST_F(SummaryWriterTest, WritesHistogramsImagesCurvesAndGraphs) {
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   writer.add_histogram("h", std::vector<float>{1, 2, 3}, 4);
   writer.add_histogram("h", std::vector<double>{}, 5);
   writer.add_image("i", std::vector<std::uint8_t>(12), {.height = 2, .width = 2, .channels = 3}, 1);
@@ -236,13 +235,7 @@ TEST_F(SummaryWriterTest, WritesHistogramsImagesCurvesAndGraphs) {
   ASSERT_TRUE(layout.ParseFromString(config.tensor().string_val(0)));
   EXPECT_EQ(layout.category(0).title(), "c");
   EXPECT_EQ(config.metadata().plugin_data().plugin_name(), "custom_scalars");
-  proto::GraphDef graph;
-  for (const proto::Event& event : found) {
-    if (event.has_graph_def()) {
-      ASSERT_TRUE(graph.ParseFromString(event.graph_def()));
-    }
-  }
-  EXPECT_EQ(graph.node_size(), 1);
+  EXPECT_EQ(found.at(found.size() - 2).graph_def(), encode_graph({{{.name = "a", .op = "A"}}}));
 }
 
 std::vector<proto::HParamsPluginData> hparams_records(const std::vector<proto::Event>& events) {
@@ -259,50 +252,50 @@ std::vector<proto::HParamsPluginData> hparams_records(const std::vector<proto::E
 }
 
 TEST_F(SummaryWriterTest, KeepsTheHParamsSessionInTheRunItself) {
-  SummaryWriter writer(run, options());
-  writer.add_hparams_start({{"lr", 0.1}}, 5.0);
-  writer.add_hparams_end(SessionStatus::kFailure, 6.0);
-  writer.close();
-  const auto records = hparams_records(events());
+  const auto found = written([](SummaryWriter& writer) {
+    writer.add_hparams_start({{"lr", 0.1}}, 5.0);
+    writer.add_hparams_end(SessionStatus::kFailure, 6.0);
+  });
+  const auto records = hparams_records(found);
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].session_start_info().hparams().at("lr").number_value(), 0.1);
   EXPECT_EQ(records[0].session_start_info().start_time_secs(), 5.0);
   EXPECT_EQ(records[1].session_end_info().status(), proto::STATUS_FAILURE);
-  EXPECT_TRUE(values_of(events(), "_hparams_/experiment").empty());
+  EXPECT_TRUE(values_of(found, "_hparams_/experiment").empty());
 }
 
-TEST_F(SummaryWriterTest, EndsAnOpenSessionAsASuccessWhenClosed) {
-  SummaryWriter writer(run, options());
-  writer.add_hparams_start({{"lr", 0.1}});
-  writer.close();
-  const auto records = hparams_records(events());
+TEST_F(SummaryWriterTest, EndsAnOpenSessionAsASuccessOrAsTheFailureOfAnExceptionUnlessToldNotTo) {
+  const auto start = [](SummaryWriter& writer) { writer.add_hparams_start({{"lr", 0.1}}); };
+  const auto records = hparams_records(written(start));
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[1].session_end_info().status(), proto::STATUS_SUCCESS);
-}
 
-TEST_F(SummaryWriterTest, EndsAnOpenSessionAsAFailureWhenAnExceptionDestroysIt) {
-  try {
-    SummaryWriter writer(run, options());
-    writer.add_hparams_start({{"lr", 0.1}});
+  run = directory / "fails";
+  const auto fail = [&](SummaryWriter& writer) {
+    start(writer);
     throw std::runtime_error("training failed");
-  } catch (const std::runtime_error&) {
-  }
-  const auto records = hparams_records(events());
-  ASSERT_EQ(records.size(), 2u);
-  EXPECT_EQ(records[1].session_end_info().status(), proto::STATUS_FAILURE);
+  };
+  EXPECT_THROW(written(fail), std::runtime_error);
+  const auto failed = hparams_records(events());
+  ASSERT_EQ(failed.size(), 2u);
+  EXPECT_EQ(failed[1].session_end_info().status(), proto::STATUS_FAILURE);
+
+  run = directory / "open";
+  options.end_session_on_close = false;
+  EXPECT_EQ(hparams_records(written(start)).size(), 1u);
 }
 
-TEST_F(SummaryWriterTest, LeavesASessionOpenIfToldTo) {
-  WriterOptions open = options();
-  open.end_session_on_close = false;
-  SummaryWriter writer(run, open);
-  writer.add_hparams_start({{"lr", 0.1}});
-  writer.close();
-  EXPECT_EQ(hparams_records(events()).size(), 1u);
+TEST_F(SummaryWriterTest, WarnsOfHyperparametersThatAreNotFiniteAndLeavesThemOut) {
+  const auto records = hparams_records(written([](SummaryWriter& writer) {
+    writer.add_hparams_start({{"lr", std::nan("")}, {"beta", 0.5}, {"big", HUGE_VAL}});
+  }));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("the hyperparameter lr is nan"),
+                                    HasSubstr("the hyperparameter big is inf")));
+  EXPECT_EQ(records.at(0).session_start_info().hparams().size(), 1u);
 }
 
 TEST_F(SummaryWriterTest, RefusesWhatTensorBoardCouldNotShowAndStaysUsable) {
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   writer.add_scalar("s", 1, 0);
   EXPECT_THROW(writer.add_scalar("", 1), UsageError);
   EXPECT_THROW(writer.add_text("s", "now text"), UsageError);
@@ -321,35 +314,68 @@ TEST_F(SummaryWriterTest, RefusesWhatTensorBoardCouldNotShowAndStaysUsable) {
 TEST_F(SummaryWriterTest, RefusesStepsThatWouldBreakTheHParamsOfAllRuns) {
   constexpr std::int64_t kTooFar = std::int64_t{1} << 31;
   {
-    SummaryWriter writer(run, options());
+    SummaryWriter writer(run, options);
     writer.add_hparams_start({{"lr", 0.1}});
     writer.add_scalar("s", 1, kTooFar - 1);
     EXPECT_THROW(writer.add_scalar("s", 1, kTooFar), UsageError);
   }
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   writer.add_scalar("s", 1, kTooFar);
   EXPECT_THROW(writer.add_hparams_start({{"lr", 0.1}}), UsageError);
 }
 
 TEST_F(SummaryWriterTest, WarnsOnceOfStepsThatDoNotGrow) {
-  SummaryWriter writer(run, options());
+  SummaryWriter writer(run, options);
   for (const int step : {0, 1, 1, 0, 2}) writer.add_scalar("s", 1, step);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], testing::HasSubstr("\"s\": step 1 comes after step 1"));
+  EXPECT_THAT(warnings[0], HasSubstr("\"s\": step 1 comes after step 1"));
 }
 
-TEST_F(SummaryWriterTest, SaysWhereItsFileCanBeCut) {
-  SummaryWriter writer(run, options());
-  writer.add_scalar("s", 1, 0);
-  const FilePosition position = writer.position();
-  writer.flush();
-  EXPECT_EQ(position.file, writer.path().filename().string());
-  EXPECT_EQ(position.bytes, std::filesystem::file_size(writer.path()));
-  writer.add_scalar("s", 1, 1);
-  EXPECT_GT(writer.position().bytes, position.bytes);
-  writer.close();
-  std::filesystem::resize_file(writer.path(), position.bytes);
-  EXPECT_EQ(events().size(), 3u);
+const Graph kGraph = {{{.name = "a", .op = "A"}, {.name = "b", .op = "B", .inputs = {"a"}}}};
+
+std::vector<NodeProfile> profile_of(const std::string& node) {
+  return {{.node = node, .device = "/device:CPU:0", .duration_micros = 1, .output_shapes = {{1}}}};
+}
+
+TEST_F(SummaryWriterTest, TakesOneGraphAfterThoseThatItRefused) {
+  const auto found = written([](SummaryWriter& writer) {
+    EXPECT_THROW(writer.add_graph({}), UsageError);
+    writer.add_graph(kGraph);
+    EXPECT_THAT(test::message_of<UsageError>([&] { writer.add_graph(kGraph); }),
+                HasSubstr("has a graph already"));
+  });
+  EXPECT_EQ(std::ranges::count_if(found, [](const auto& event) { return !event.graph_def().empty(); }), 1);
+}
+
+TEST_F(SummaryWriterTest, RefusesProfilesOfNodesThatAreNotInTheGraph) {
+  SummaryWriter writer(run, options);
+  EXPECT_THAT(test::message_of<UsageError>([&] { writer.add_graph_profile("step", profile_of("a")); }),
+              HasSubstr("before the graph"));
+  writer.add_graph(kGraph);
+  EXPECT_NO_THROW(writer.add_graph_profile("step", profile_of("b")));
+  EXPECT_THAT(test::message_of<UsageError>([&] { writer.add_graph_profile("step", profile_of("c")); }),
+              HasSubstr("the node c, but the graph has none"));
+}
+
+TEST_F(SummaryWriterTest, TakesProfilesOfAResumedRunWhoseGraphIsInAnOlderFile) {
+  options.purge_step = 5;
+  SummaryWriter writer(run, options);
+  EXPECT_NO_THROW(writer.add_graph_profile("step", profile_of("a"), 5));
+}
+
+TEST_F(SummaryWriterTest, WritesScalarsOfTheNewStyleAsTensorsWithMetadata) {
+  const auto found = values_of(written([](SummaryWriter& writer) {
+                                 writer.add_scalar_tensor("new", 0.25, 1);
+                                 writer.add_scalar_tensor("new", 0.5, 2);
+                                 EXPECT_THROW(writer.add_scalar("new", 1, 3), UsageError);
+                               }),
+                               "new");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].tensor().dtype(), 1) << "DT_FLOAT";
+  EXPECT_EQ(found[0].tensor().tensor_shape().dim_size(), 0);
+  EXPECT_EQ(found[1].tensor().tensor_content(), std::string("\0\0\0\x3f", 4));
+  EXPECT_EQ(found[0].metadata().plugin_data().plugin_name(), "scalars");
+  EXPECT_EQ(found[0].metadata().data_class(), proto::DATA_CLASS_SCALAR);
 }
 
 }  // namespace

@@ -1,14 +1,18 @@
+// Numbers of every type, in histograms and in tensors, which the classes generated from TensorBoard's own
+// definitions read back.
 #include "tbwriter/values.h"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
-#include <span>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "tbwriter/histogram.h"
+#include "tbwriter/summary_writer.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -32,30 +36,108 @@ TEST(BFloat16, IsTheUpperHalfOfAFloat) {
   EXPECT_TRUE(std::isnan(to_float(BFloat16{0x7FC0})));
 }
 
-TEST(Values, OfEveryTypeMakeTheSameHistogram) {
-  const std::vector<float> floats{1, -2, 0.5f, 0, 8};
-  const std::vector<double> doubles(floats.begin(), floats.end());
-  const std::array<Half, 5> halves{Half{0x3C00}, Half{0xC000}, Half{0x3800}, Half{0}, Half{0x4800}};
-  std::vector<BFloat16> brains;
-  for (const float value : floats)
-    brains.push_back({static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)});
-  const Histogram expected = make_histogram(Values(floats));
-  for (const Values values : {Values(doubles), Values(halves), Values(brains)}) {
-    const Histogram histogram = make_histogram(values);
-    EXPECT_EQ(histogram.limits, expected.limits);
-    EXPECT_EQ(histogram.counts, expected.counts);
-    EXPECT_EQ(histogram.sum, expected.sum);
-  }
-  std::vector<std::int64_t> integers{1, -2, 3};
-  EXPECT_EQ(make_histogram(std::span<std::int64_t>(integers)).sum, 2);
-  EXPECT_EQ(make_histogram(Values(integers)).min, -2);
+template <class Number>
+std::vector<Number> cast(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
 }
 
-TEST(Values, KnowTheirBytes) {
-  const std::vector<Half> halves(3);
-  EXPECT_EQ(Values(halves).bytes().size(), 6u);
-  EXPECT_EQ(Values(std::vector<double>(2)).bytes().size(), 16u);
-  EXPECT_EQ(Values(std::vector<float>(2)).count(), 2u);
+TEST(Values, OfEveryTypeMakeTheSameHistogram) {
+  const std::vector<float> floats{1, 2, 0, 8}, parts{1, -2, 0.5f, 0, 8};
+  const std::vector<Half> halves{{0x3C00}, {0xC000}, {0x3800}, {0}, {0x4800}};
+  std::vector<BFloat16> brains;
+  for (const float value : parts)
+    brains.push_back({static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)});
+  const auto expect_same = [](const Values& values, const Values& expected) {
+    const Histogram histogram = make_histogram(values), wanted = make_histogram(expected);
+    EXPECT_EQ(histogram.limits, wanted.limits);
+    EXPECT_EQ(histogram.counts, wanted.counts);
+    EXPECT_EQ(histogram.sum, wanted.sum);
+  };
+  EXPECT_EQ(make_histogram(parts).sum, 7.5);
+  const auto doubles = cast<double>(parts);
+  for (const Values values : {Values(doubles), Values(halves), Values(brains)}) expect_same(values, parts);
+  const auto bytes = cast<std::uint8_t>(floats);
+  const auto integers = cast<std::int32_t>(floats);
+  auto large = cast<std::int64_t>(floats);
+  for (const Values values : {Values(bytes), Values(integers), Values(std::span(large))})
+    expect_same(values, floats);
+}
+
+struct Written {
+  proto::Tensor tensor;
+  proto::SummaryMetadata metadata;
+};
+
+Written written(const Values& values, const std::vector<std::int64_t>& shape) {
+  const TemporaryDirectory directory;
+  {
+    SummaryWriter writer(directory / "run");
+    writer.add_tensor("t", values, shape, 3, {.description = "numbers"});
+    writer.close();
+  }
+  const auto found = values_of(read_run(directory / "run"), "t");
+  EXPECT_EQ(found.size(), 1u);
+  return found.empty() ? Written{} : Written{found[0].tensor(), found[0].metadata()};
+}
+
+// Fails the test unless the values are written as `type`, and have the bytes of `kept`.
+template <class Number>
+void expect_tensor(const Values& values, const std::vector<std::int64_t>& shape, proto::DataType type,
+                   const std::vector<Number>& kept) {
+  const proto::Tensor tensor = written(values, shape).tensor;
+  EXPECT_EQ(tensor.dtype(), type);
+  std::vector<std::int64_t> extents;
+  for (const auto& dim : tensor.tensor_shape().dim()) extents.push_back(dim.size());
+  EXPECT_TRUE(tensor.has_tensor_shape());
+  EXPECT_EQ(extents, shape);
+  ASSERT_EQ(tensor.tensor_content().size(), kept.size() * sizeof(Number));
+  EXPECT_EQ(std::memcmp(tensor.tensor_content().data(), kept.data(), kept.size() * sizeof(Number)), 0);
+}
+
+template <class Number>
+void expect_kept(const std::vector<Number>& values, const std::vector<std::int64_t>& shape,
+                 proto::DataType type) {
+  expect_tensor(values, shape, type, values);
+}
+
+TEST(AddTensor, KeepsEveryTypeAndShapeAsItLiesInMemory) {
+  expect_kept<float>({1, 2, 3, 4, 5, std::nanf("")}, {2, 3}, proto::DT_FLOAT);
+  expect_kept<double>({0.1, -INFINITY}, {2}, proto::DT_DOUBLE);
+  expect_kept<std::int64_t>({std::numeric_limits<std::int64_t>::min(), 7}, {2}, proto::DT_INT64);
+  expect_kept<std::int32_t>({std::numeric_limits<std::int32_t>::min(), 7}, {2}, proto::DT_INT32);
+  expect_kept<std::uint8_t>({0, 255}, {2}, proto::DT_UINT8);
+  expect_kept<Half>({{0x3C00}}, {1}, proto::DT_HALF);
+  expect_kept<float>({7}, {}, proto::DT_FLOAT);
+  expect_kept<float>({}, {3, 0}, proto::DT_FLOAT);
+}
+
+TEST(AddTensor, StoresBFloat16AsFloatsThatEveryReaderKnows) {
+  const std::vector<BFloat16> brains{{0x3F80}, {0xC000}};
+  expect_tensor<float>(brains, {2}, proto::DT_FLOAT, {1, -2});
+}
+
+TEST(AddTensor, HasTheMetadataOfPyTorchsWriter) {
+  const proto::SummaryMetadata metadata = written(std::vector<float>{1}, {1}).metadata;
+  EXPECT_EQ(metadata.plugin_data().plugin_name(), "tensor");
+  EXPECT_EQ(metadata.data_class(), proto::DATA_CLASS_TENSOR);
+  EXPECT_EQ(metadata.summary_description(), "numbers");
+}
+
+TEST(AddTensor, RefusesAShapeThatDoesNotFitAndWritesNothing) {
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run");
+  const auto refuses = [&writer](std::size_t count, const std::vector<std::int64_t>& shape) {
+    EXPECT_THROW(writer.add_tensor("t", std::vector<float>(count), shape), UsageError);
+  };
+  refuses(0, {std::int64_t{1} << 32, std::int64_t{1} << 32});
+  refuses(0, {-1});
+  refuses(6, {5});
+  refuses(6, {});
+  refuses(6, {-2, -3});
+  refuses(6, {2, 3, 0});
+  refuses(6, {std::int64_t{1} << 33, std::int64_t{1} << 33});
+  writer.close();
+  EXPECT_TRUE(values_of(read_run(directory / "run"), "t").empty());
 }
 
 }  // namespace

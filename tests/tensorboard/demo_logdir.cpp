@@ -96,10 +96,8 @@ void write_values(const Path& directory) {
   writer.add_histogram("bins", std::vector<double>{1, 2, 2, 3, 9}, HistogramBins::kAuto);
   writer.add_histogram("sparse", std::vector<float>{-3, -3, -1e-5f, 2e-3f, 1, 1, 1, 40});
   writer.add_histogram("huge", std::vector<double>{-1e300, 1, 2, 1e200});
-  const double limits[] = {-1, 0, 1, 2, 3}, counts[] = {0, 3, 0, 5, 0};
-  writer.add_histogram_counts(
-      "counted",
-      {.min = -0.5, .max = 1.5, .number = 8, .sum = 4, .sum_squares = 9, .limits = limits, .counts = counts});
+  // The least and the largest value, the number, the sum, the sum of squares; limits and counts.
+  writer.add_histogram_counts("counted", {-0.5, 1.5, 8, 4, 9, {-1, 0, 1, 2, 3}, {0, 3, 0, 5, 0}});
 }
 
 void write_pictures(const Path& directory) {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/program_folder.h"
 

@@ -17,7 +17,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_record_json.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {

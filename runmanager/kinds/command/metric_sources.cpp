@@ -18,7 +18,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/event_decoder.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {

@@ -10,7 +10,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/run_records.h"
 #include "runmanager/text/csv.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {

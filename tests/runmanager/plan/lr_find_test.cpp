@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/terminal/terminal.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
 #include "tests/support/temporary_directory.h"
 

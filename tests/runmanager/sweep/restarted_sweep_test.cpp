@@ -12,7 +12,7 @@
 #include "runmanager/training/ended_runs.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {

@@ -9,7 +9,7 @@
 #include "proto/tensorboard/hparams.pb.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {

@@ -45,11 +45,7 @@ void write_numbers(SummaryWriter& writer) {
   std::vector<float> values;
   for (int i = -500; i < 500; ++i) values.push_back(static_cast<float>(i * i * i) * 1e-6f);
   writer.add_histogram("histogram", values, 0, at);
-  const double limits[] = {0, 1, 2}, counts[] = {3, 0, 5};
-  writer.add_histogram_counts(
-      "raw",
-      {.min = -0.5, .max = 1.5, .number = 8, .sum = 4, .sum_squares = 9, .limits = limits, .counts = counts},
-      0, at);
+  writer.add_histogram_counts("raw", {-0.5, 1.5, 8, 4, 9, {0, 1, 2}, {3, 0, 5}}, 0, at);
 }
 
 void write_pictures(SummaryWriter& writer) {

@@ -1,11 +1,34 @@
-// Resumes a run: truncates its files to where they were when its checkpoint was made.
+// The event files of a run's directory: their names, the lock of their writer, and where they are truncated
+// or copied when a run is resumed. TensorBoard reads the files in the order of their names, and moves on for
+// good once a later one exists, so new names must always sort last.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/file.h"
 
 namespace sweep::tbwriter {
+
+/// Names of the event files in `directory`, sorted: like TensorBoard, every name that contains "tfevents".
+/// Empty if there is no such directory. Throws IoError if it cannot be read.
+std::vector<std::string> list_event_files(const std::filesystem::path& directory);
+
+/// Whether new_event_file_name() has made this name, and not another program that writes event files.
+bool is_event_file_name(std::string_view name);
+
+/// Returns a name that sorts after all of `existing`, even if the clock was set back:
+/// "events.out.tfevents.1700000000.host.123.000000", with the seconds since 1970 and the process. `now` is in
+/// seconds since 1970. Throws IoError if no name can sort after an existing one.
+std::string new_event_file_name(const std::vector<std::string>& existing, double now);
+
+/// Locks an existing directory until the descriptor is closed or the process has ended in any way. Does
+/// nothing on file systems without locks. Throws IoError if another writer, in this or another process, holds
+/// the lock.
+FileDescriptor lock_directory(const std::filesystem::path& directory);
 
 /// The end of a run's files: the first `bytes` bytes of `file`, and no later file.
 struct FilePosition {

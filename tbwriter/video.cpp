@@ -2,6 +2,7 @@
 // of 6 x 7 x 6 colours. https://www.w3.org/Graphics/GIF/spec-gif89a.txt
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -9,7 +10,9 @@
 
 #include "tbwriter/error.h"
 #include "tbwriter/image.h"
-#include "tbwriter/wire.h"
+#include "tbwriter/message.h"
+#include "tbwriter/pixel.h"
+#include "tbwriter/values.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -17,7 +20,8 @@ namespace {
 constexpr int kReds = 6, kGreens = 7, kBlues = 6;
 constexpr int kCodeBits = 8;  // of the palette's indices
 constexpr unsigned kClear = 1u << kCodeBits, kEnd = kClear + 1;
-constexpr unsigned kMaxCodes = 4096;  // codes have at most 12 bits
+constexpr std::int64_t kMaxGifExtent = 65535;  // pixels each way
+constexpr unsigned kMaxCodes = 4096;           // codes have at most 12 bits
 
 std::uint8_t nearest_level(std::uint8_t value, int levels) {
   return static_cast<std::uint8_t>((value * (levels - 1) + 127) / 255);
@@ -120,15 +124,14 @@ std::vector<std::uint8_t> indices(std::span<const std::uint8_t> frame, std::int6
 
 EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second) {
   const auto [frames, height, width, channels] = size;
-  if (frames < 1 || frames > 1 << 20 || height < 1 || height > 65535 || width < 1 || width > 65535 ||
-      (channels != 1 && channels != 3)) {
-    throw UsageError("a video of " + std::to_string(frames) + " frames of " + std::to_string(height) + " x " +
-                     std::to_string(width) + " x " + std::to_string(channels) +
+  const std::string picture = shape_text({height, width, channels});
+  if (frames < 1 || frames > 1 << 20 || height < 1 || height > kMaxGifExtent || width < 1 ||
+      width > kMaxGifExtent || (channels != 1 && channels != 3)) {
+    throw UsageError("a video of " + std::to_string(frames) + " frames of " + picture +
                      " was given, but needs 1 frame or more, 1 to 65535 pixels each way and 1 or 3 channels");
   }
   if (pixels.size() != static_cast<std::size_t>(frames * height * width * channels)) {
-    throw UsageError("a video of " + std::to_string(frames) + " x " + std::to_string(height) + " x " +
-                     std::to_string(width) + " x " + std::to_string(channels) + " got " +
+    throw UsageError("a video of " + std::to_string(frames) + " x " + picture + " got " +
                      std::to_string(pixels.size()) + " values");
   }
   if (!(frames_per_second > 0)) throw UsageError("a video needs more than 0 frames per second");
@@ -151,6 +154,39 @@ EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, 
   }
   gif.push_back(';');
   return {width, height, channels, std::move(gif)};
+}
+
+EncodedImage encode_videos(const Pixels& pixels, VideoBatchSize size, double frames_per_second) {
+  const auto [videos, frames, channels, height, width] = size;
+  const std::string shape = shape_text({videos, frames, channels, height, width});
+  const std::size_t given = count_values(pixels);
+  std::size_t wanted = 1;
+  for (const std::int64_t extent : {videos, frames, channels, height, width}) {
+    if (extent < 1 || extent > kMaxGifExtent)
+      throw UsageError("videos of " + shape + " were given, but each extent must be 1 to 65535");
+    // A product of five may overflow; one that is above the number of values cannot become right any more.
+    wanted = wanted > given ? wanted : wanted * static_cast<std::size_t>(extent);
+  }
+  if (wanted != given) throw UsageError("videos of " + shape + " got " + std::to_string(given) + " values");
+  // There are 2^bits places.
+  const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(videos - 1)));
+  const std::int64_t rows = std::int64_t{1} << bits / 2, columns = std::int64_t{1} << (bits - bits / 2);
+  const VideoSize whole = {
+      .frames = frames, .height = rows * height, .width = columns * width, .channels = channels};
+  if (whole.height > kMaxGifExtent || whole.width > kMaxGifExtent) {
+    throw UsageError("videos side by side would have " + std::to_string(whole.width) + " x " +
+                     std::to_string(whole.height) + " pixels, but at most 65535 fit in each direction");
+  }
+  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(frames * whole.height * whole.width * channels));
+  for (std::int64_t video = 0; video < videos; ++video) {
+    const std::int64_t top = video / columns * height, left = video % columns * width;
+    for (std::int64_t frame = 0; frame < frames; ++frame) {
+      copy_picture(pixels, (video * frames + frame) * channels * height * width, {1, channels, height, width},
+                   canvas.data() + ((frame * whole.height + top) * whole.width + left) * channels,
+                   whole.width * channels);
+    }
+  }
+  return encode_video(canvas, whole, frames_per_second);
 }
 
 }  // namespace sweep::tbwriter

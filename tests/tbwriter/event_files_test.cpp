@@ -1,16 +1,70 @@
-#include "tbwriter/resume.h"
+#include "tbwriter/event_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <limits>
+#include <string>
 
 #include "core/base/error.h"
-#include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
+#include "tests/support/message_of.h"
 
 namespace sweep::tbwriter {
 namespace {
+
+// The seconds in the name of a new file.
+std::string new_seconds(const std::vector<std::string>& existing, double now) {
+  const std::string name = new_event_file_name(existing, now);
+  EXPECT_TRUE(is_event_file_name(name)) << name;
+  EXPECT_TRUE(name.ends_with("." + std::to_string(::getpid()) + ".000000")) << name;
+  for (const std::string& other : existing) EXPECT_GT(name, other);
+  return name.substr(std::string("events.out.tfevents.").size(), 10);
+}
+
+TEST(NewEventFileName, IsLaterThanEveryFileEvenIfTheClockWentBack) {
+  const std::vector<std::string> existing = {"events.out.tfevents.1700000000.a.1.0",
+                                             "events.out.tfevents.1700000500.zzz.99999.7.v2"};
+  EXPECT_EQ(new_seconds(existing, 1600000000.0), "1700000501");
+}
+
+TEST(NewEventFileName, TakesAnyClockAndPadsItSoThatTextOrderIsTimeOrder) {
+  EXPECT_EQ(new_seconds({"events.out.tfevents.1600000000.a"}, 1700000000.9), "1700000000");
+  EXPECT_EQ(new_seconds({}, 99), "0000000099");
+  EXPECT_EQ(new_seconds({}, std::numeric_limits<double>::quiet_NaN()), "0000000000");
+  EXPECT_EQ(new_seconds({}, -1e300), "0000000000");
+  EXPECT_EQ(new_seconds({}, 1e300), "9999999999");
+  EXPECT_EQ(new_seconds({}, std::numeric_limits<double>::infinity()), "9999999999");
+}
+
+TEST(NewEventFileName, IsRefusedInADirectoryInWhichNoLaterNameIsPossible) {
+  for (const char* name :
+       {"events.out.tfevents.9999999999.a", "events.out.tfevents.x", "events.out.tfevents.18000000000.a"}) {
+    EXPECT_THAT(test::message_of<IoError>([&] { new_event_file_name({name}, 1700000000); }),
+                testing::HasSubstr(name));
+  }
+}
+
+TEST(ListEventFiles, SeesWhatTensorBoardSees) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"b.tfevents.1", "a.tfevents.2", "log.txt"}) spill(directory / name, "");
+  EXPECT_EQ(list_event_files(directory.path()), (std::vector<std::string>{"a.tfevents.2", "b.tfevents.1"}));
+  EXPECT_TRUE(list_event_files(directory / "missing").empty());
+}
+
+TEST(IsEventFileName, KnowsItsOwnNames) {
+  for (const char* name :
+       {"events.out.tfevents.1700000000.a.host-1.12.000003", "events.out.tfevents.0000000099.7.12.1234567"})
+    EXPECT_TRUE(is_event_file_name(name)) << name;
+  for (const char* name :
+       {"mynotes.tfevents.txt", "events.out.tfevents.", "events.out.tfevents.1700000000.host.12.3",
+        "events.out.tfevents.1700000000.host.12.v2", "events.out.tfevents.170000000.host.12.000000",
+        "events.out.tfevents.1700000000.12.000000", "events.out.tfevents.1700000000..12.000000.txt"})
+    EXPECT_FALSE(is_event_file_name(name)) << name;
+}
 
 std::vector<std::int64_t> steps_of(const std::filesystem::path& run) {
   std::vector<std::int64_t> steps;
@@ -29,7 +83,11 @@ class TruncateTo : public testing::Test {
       SummaryWriter writer(run, {.purge_step = first});
       for (int step = first; step < first + 6 / files; ++step) {
         writer.add_scalar("s", step, step);
-        if (step == 2) position = writer.position();
+        if (step != 2) continue;
+        position = writer.position();
+        writer.flush();
+        EXPECT_EQ(position.file, writer.path().filename().string());
+        EXPECT_EQ(position.bytes, std::filesystem::file_size(writer.path()));
       }
     }
     return position;

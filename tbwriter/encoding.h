@@ -1,11 +1,12 @@
-// Encodes the protobuf messages inside events: graphs, hyperparameters, layouts, tensors, metadata. Each
-// function returns the serialised message that it names. Thread-safe. Not part of the installed interface.
+// Encodes the protobuf messages inside events: what SummaryWriter adds, kind by kind. Each encode_ function
+// returns the serialised message that it names. Thread-safe. Not part of the installed interface.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tbwriter/graph.h"
 #include "tbwriter/histogram.h"
@@ -17,7 +18,8 @@
 namespace sweep::tbwriter {
 
 /// TensorFlow's DataType: of the numbers in a TensorProto, and of a node's output.
-enum DataType : int { kDtFloat = 1, kDtDouble = 2, kDtInt32 = 3, kDtUint8 = 4, kDtString = 7, kDtInt64 = 9 };
+inline constexpr int kDtFloat = 1, kDtDouble = 2, kDtInt32 = 3, kDtUint8 = 4, kDtString = 7, kDtInt64 = 9,
+                     kDtHalf = 19;
 
 /// SummaryMetadata.data_class.
 enum class DataClass { kScalar = 1, kTensor = 2, kBlobs = 3 };
@@ -26,18 +28,26 @@ enum class DataClass { kScalar = 1, kTensor = 2, kBlobs = 3 };
 std::string encode_metadata(std::string_view plugin, std::string_view content, DataClass data_class,
                             std::string_view display_name, std::string_view description);
 
-std::string encode_histogram(const Histogram& histogram);                 // HistogramProto
-std::string encode_image_message(const EncodedImage& image);              // Summary.Image
-std::string encode_text_tensor(std::string_view text);                    // TensorProto, DT_STRING, rank 0
-std::string encode_strings_tensor(std::span<const std::string> strings);  // TensorProto, DT_STRING, rank 1
-/// `bytes`: the values in row-major order.
-std::string encode_tensor(DataType type, std::string_view bytes,
-                          std::span<const std::int64_t> shape);  // TensorProto
-std::string encode_float_tensor(std::span<const float> values,
-                                std::span<const std::int64_t> shape);  // TensorProto
+std::string encode_shape(std::span<const std::int64_t> extents);  // TensorShapeProto
 
-std::string encode_audio_message(std::string_view wav, std::int64_t sample_rate, std::int64_t channels,
-                                 std::int64_t frames);  // Summary.Audio
+/// TensorProto, values in row-major order. bfloat16 becomes float.
+std::string encode_tensor(const Values& values, std::span<const std::int64_t> shape);
+/// TensorProto, DT_STRING.
+std::string encode_strings(const std::vector<std::string_view>& strings, std::span<const std::int64_t> shape);
+
+std::string encode_histogram(Histogram histogram);            // HistogramProto
+std::string encode_image_message(const EncodedImage& image);  // Summary.Image
+
+/// Summary.Audio with a WAV file of 16-bit PCM; a sample that is NaN becomes 0. Throws UsageError as
+/// SummaryWriter::add_audio() does, also for an incomplete frame, and for more samples than a WAV file can
+/// hold.
+std::string encode_audio(std::span<const float> samples, std::int64_t sample_rate, std::int64_t channels);
+
+/// Returns [6, thresholds]: true positives, false positives, true negatives, false negatives, precision,
+/// recall at the thresholds i / (thresholds − 1). A score is positive if it is not below the threshold.
+/// Throws UsageError as SummaryWriter::add_pr_curve() does.
+std::vector<float> make_pr_curve(std::span<const std::uint8_t> labels, std::span<const float> scores,
+                                 std::span<const float> weights, int thresholds);
 
 /// Throws UsageError if sizes of the mesh do not match or an index of a face is out of range.
 void check_mesh(const Mesh& mesh);

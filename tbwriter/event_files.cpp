@@ -1,0 +1,174 @@
+#include "tbwriter/event_files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <istream>
+#include <memory>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/retry.h"
+#include "tbwriter/event_reader.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::size_t kSecondDigits = 10;
+constexpr std::int64_t kLastSecond = 9'999'999'999;  // the year 2286
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  std::string host = name.data();
+  for (char& c : host) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '-';
+  }
+  return host;
+}
+
+// Bytes of the whole records before the first damage, and not above `most`.
+std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t most) {
+  EventReader reader(file);
+  std::uint64_t bytes = 0;
+  while (bytes < most && reader.next() && reader.position() <= most) bytes = reader.position();
+  return bytes;
+}
+
+std::string read_prefix(const std::filesystem::path& file, std::uint64_t bytes) {
+  const std::unique_ptr<std::istream> in = open_regular_stream(file);
+  std::string prefix(bytes, '\0');
+  in->read(prefix.data(), static_cast<std::streamsize>(bytes));
+  if (!*in) throw DataError(file.string() + ": cannot read: " + (in->bad() ? std::strerror(errno) : "cut"));
+  return prefix;
+}
+
+}  // namespace
+
+std::vector<std::string> list_event_files(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  if (!std::filesystem::exists(directory, error)) return names;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name.find("tfevents") != std::string::npos) names.push_back(std::move(name));
+  }
+  if (error) throw IoError(directory.string() + ": cannot list: " + error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_event_file_name(std::string_view name) {
+  constexpr std::size_t kCounterDigits = 6;
+  if (!name.starts_with(kPrefix)) return false;
+  name.remove_prefix(kPrefix.size());
+  const auto only_digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  // The host may have dots, so the process and the counter are looked for from the end.
+  const auto cut_last = [&name] {
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos) return std::string_view();
+    const std::string_view last = name.substr(dot + 1);
+    name = name.substr(0, dot);
+    return last;
+  };
+  const std::string_view counter = cut_last(), process = cut_last();
+  return counter.size() >= kCounterDigits && only_digits(counter) && only_digits(process) &&
+         name.size() > kSecondDigits + 1 && only_digits(name.substr(0, kSecondDigits)) &&
+         name[kSecondDigits] == '.';
+}
+
+std::string new_event_file_name(const std::vector<std::string>& existing, double now) {
+  const std::string end = host_name() + "." + std::to_string(::getpid()) + ".000000";
+  const auto name_at = [&end](std::int64_t seconds) {
+    const std::string digits = std::to_string(seconds);  // padded, so that names sort as text
+    return std::string(kPrefix) + std::string(kSecondDigits - digits.size(), '0') + digits + "." + end;
+  };
+  // Clamped before the cast, which is undefined for NaN and for numbers that no integer holds.
+  auto seconds = static_cast<std::int64_t>(now > 0 ? std::min(now, static_cast<double>(kLastSecond)) : 0);
+  for (const std::string& name : existing) {
+    if (!name.starts_with(kPrefix)) continue;
+    std::int64_t other = 0;
+    const char* first = name.data() + kPrefix.size();
+    const auto [last, failure] = std::from_chars(first, name.data() + name.size(), other);
+    if (failure == std::errc{} && last == first + kSecondDigits) seconds = std::max(seconds, other + 1);
+    // Other programs may write numbers of other widths, which sort by their first digits.
+    if (seconds > kLastSecond || name_at(seconds) <= name) {
+      throw IoError(name + ": no event file can have a later name; move this one out of the run's directory");
+    }
+  }
+  return name_at(seconds);
+}
+
+// flock() rather than a lock file: the kernel releases it when the process dies, so no stale lock remains.
+FileDescriptor lock_directory(const std::filesystem::path& directory) {
+  FileDescriptor fd(
+      retry_interrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (fd.get() < 0) {
+    throw IoError(directory.string() + ": cannot open the run's directory: " + std::strerror(errno));
+  }
+  if (retry_interrupted([&fd] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) == 0) return fd;
+  if (errno != EWOULDBLOCK) return fd;  // The file system does not support locks.
+  const auto files = list_event_files(directory);
+  throw IoError(directory.string() + ": another writer has this run's directory" +
+                (files.empty() ? "" : "; its file, named by host and process, is " + files.back()));
+}
+
+FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePosition& position,
+                         const std::filesystem::path& temporary) {
+  const std::filesystem::path old = log_dir / position.file;
+  std::error_code error;
+  if (position.file.empty() || !std::filesystem::exists(old, error)) return {};
+  const std::uint64_t whole = whole_records(old, position.bytes);
+  if (whole == 0) return {};
+  write_file_atomically(temporary, read_prefix(old, whole));
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const FilePosition copy{new_event_file_name(list_event_files(log_dir), now), whole};
+  std::filesystem::rename(temporary, log_dir / copy.file, error);
+  if (error) throw IoError((log_dir / copy.file).string() + ": cannot create: " + error.message());
+  sync_directory(log_dir);
+  return copy;
+}
+
+bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& position) {
+  const FileDescriptor lock = lock_directory(log_dir);
+  const std::vector<std::string> files = list_event_files(log_dir);
+  std::error_code error;
+  bool complete = false;
+  // The latest file is changed first. If this is interrupted, the remaining files still begin with all that
+  // was saved, so it can be repeated.
+  for (auto name = files.rbegin(); name != files.rend(); ++name) {
+    if (!is_event_file_name(*name)) continue;  // of another program, and no part of this run
+    const std::filesystem::path file = log_dir / *name;
+    if (*name > position.file) {
+      std::filesystem::remove(file, error);
+      if (error) throw IoError(file.string() + ": cannot remove: " + error.message());
+      continue;
+    }
+    if (std::filesystem::is_symlink(file))
+      throw DataError(file.string() + ": is a symbolic link, and what it points to is not cut");
+    const std::uint64_t size = std::filesystem::file_size(file, error);
+    if (error) throw IoError(file.string() + ": cannot read its size: " + error.message());
+    const bool is_last = *name == position.file;
+    const std::uint64_t whole = whole_records(file, is_last ? position.bytes : size);
+    complete = is_last ? whole == position.bytes : complete && whole == size;
+    if (whole == size) continue;
+    if (retry_interrupted([&] { return ::truncate(file.c_str(), static_cast<off_t>(whole)); }) != 0)
+      throw IoError(file.string() + ": cannot cut: " + std::strerror(errno));
+  }
+  return complete;
+}
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,264 @@
+// What is encoded by hand must be what protobuf's own classes would have written, byte for byte.
+#include "tbwriter/encoding.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "proto/tensorboard/graph.pb.h"
+#include "proto/tensorboard/hparams.pb.h"
+#include "proto/tensorboard/plugins.pb.h"
+#include "proto/tensorboard/summary.pb.h"
+#include "tbwriter/error.h"
+#include "tests/support/message_of.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+// Fails the test unless `bytes` are the message that has this text.
+template <class Message>
+void expect_message(const std::string& bytes, const std::string& text) {
+  Message expected, message;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &expected));
+  ASSERT_TRUE(message.ParseFromString(bytes));
+  EXPECT_EQ(message.DebugString(), expected.DebugString());
+}
+
+// The same, and what protobuf would have written: for messages without maps, which have no order.
+template <class Message>
+void expect_encoded(const std::string& bytes, const std::string& text) {
+  expect_message<Message>(bytes, text);
+  Message expected;
+  google::protobuf::TextFormat::ParseFromString(text, &expected);
+  EXPECT_EQ(expected.SerializeAsString(), bytes);
+}
+
+TEST(EncodeMetadata, IsASummaryMetadata) {
+  expect_encoded<proto::SummaryMetadata>(
+      encode_metadata("images", "abc", DataClass::kBlobs, "A name", "*Text* \xFF"), R"(
+      plugin_data { plugin_name: "images" content: "abc" }
+      display_name: "A name" summary_description: "*Text* \357\277\275"
+      data_class: DATA_CLASS_BLOB_SEQUENCE)");
+}
+
+TEST(EncodeHistogram, IsAHistogram) {
+  expect_encoded<proto::Histogram>(encode_histogram({-1.5, 2.5, 7, 3.25, 12.5, {-1, 0, 3}, {2, 0, 5}}), R"(
+      min: -1.5 max: 2.5 num: 7 sum: 3.25 sum_squares: 12.5 bucket_limit: [-1, 0, 3] bucket: [2, 0, 5])");
+  EXPECT_EQ(encode_histogram({}), "");
+}
+
+TEST(EncodeHistogram, KeepsToTheRangeOfFloats) {
+  expect_encoded<proto::Histogram>(
+      encode_histogram({-1e300, 1e200, 2, -1e300, 1e39, {-1e299, 1, 1e200}, {1, 0, 1}}), R"(
+      min: -3.4028234663852886e38 max: 3.4028234663852886e38 num: 2 sum: -1e300 sum_squares: 1e39
+      bucket_limit: [-3.4028234663852886e38, 1, 3.4028234663852886e38] bucket: [1, 0, 1])");
+}
+
+TEST(EncodeTensor, HasTypeAndShape) {
+  const std::int64_t shape[] = {2, 1};
+  expect_encoded<proto::Tensor>(encode_tensor(std::vector<float>{1, 2}, shape), R"(
+      dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 1 } }
+      tensor_content: "\000\000\200\077\000\000\000\100")");
+  expect_encoded<proto::Tensor>(encode_strings({""}, {}),
+                                R"(dtype: DT_STRING tensor_shape {} string_val: "")");
+}
+
+TEST(EncodeAudio, HasTheHeaderAndSamplesOfAWavFile) {
+  const float samples[] = {0, 1, -1, 0.5f, 2, std::numeric_limits<float>::quiet_NaN()};
+  expect_encoded<proto::Summary::Audio>(encode_audio(samples, 8000, 2), R"(
+      sample_rate: 8000 num_channels: 2 length_frames: 3 content_type: "audio/wav"
+      encoded_audio_string: "RIFF\060\000\000\000WAVEfmt \020\000\000\000\001\000\002\000"
+                            "\100\037\000\000\000\175\000\000\004\000\020\000data\014\000\000\000"
+                            "\000\000\377\177\001\200\000\100\377\177\000\000")");
+  EXPECT_THROW(encode_audio(samples, 8000, 4), UsageError);
+  EXPECT_THROW(encode_audio(samples, 0, 1), UsageError);
+  EXPECT_THROW(encode_audio(samples, 8000, 65536), UsageError);
+}
+
+TEST(EncodeMeshContent, HasShapeAndComponents) {
+  const std::int64_t shape[] = {1, 4, 3};
+  expect_encoded<proto::MeshPluginData>(encode_mesh_content("m", 2, shape, 6, "{}"), R"(
+      name: "m" content_type: FACE json_config: "{}" shape: [1, 4, 3] components: 6)");
+}
+
+TEST(EncodeSession, KeepsTypesAlsoOfFalseZeroAndEmptyAndLeavesOutWhatHasNoCell) {
+  const HParams hparams{{"lr", 0.01},
+                        {"zero", 0.0},
+                        {"batch_size", std::int64_t{100}},
+                        {"shuffle", true},
+                        {"no", false},
+                        {"device", std::string("cpu")},
+                        {"empty", std::string()},
+                        {"nan", std::numeric_limits<double>::quiet_NaN()},
+                        {"none", nullptr}};
+  expect_message<proto::HParamsPluginData>(encode_session_start(hparams, 12.5), R"(
+      session_start_info {
+        hparams { key: "lr" value { number_value: 0.01 } }
+        hparams { key: "zero" value { number_value: 0 } }
+        hparams { key: "batch_size" value { number_value: 100 } }
+        hparams { key: "shuffle" value { bool_value: true } }
+        hparams { key: "no" value { bool_value: false } }
+        hparams { key: "device" value { string_value: "cpu" } }
+        hparams { key: "empty" value { string_value: "" } }
+        start_time_secs: 12.5
+      })");
+  expect_encoded<proto::HParamsPluginData>(encode_session_end(SessionStatus::kFailure, 99.5),
+                                           "session_end_info { status: STATUS_FAILURE end_time_secs: 99.5 }");
+  EXPECT_THROW(encode_session_start({{"", 1.0}}, 1), UsageError);
+  EXPECT_THROW(encode_session_start({{"a", 1.0}, {"a", 2.0}}, 1), UsageError);
+}
+
+TEST(EncodeExperiment, HasColumnsAndDomains) {
+  HParamsExperiment experiment;
+  experiment.name = "sweep";
+  experiment.description = "what";
+  experiment.user = "who";
+  experiment.hparams = {{.name = "lr", .display_name = "rate", .interval = std::pair{0.001, 0.1}},
+                        {.name = "device",
+                         .type = HParamInfo::Type::kString,
+                         .discrete = {std::string("cpu"), nullptr, std::string("cuda")},
+                         .differs = false}};
+  experiment.metrics = {{.tag = "Loss/train", .group = "g", .display_name = "loss", .description = "d"}};
+  expect_encoded<proto::HParamsPluginData>(encode_experiment(experiment, 5), R"(
+      experiment {
+        description: "what" user: "who" time_created_secs: 5 name: "sweep"
+        hparam_infos { name: "lr" display_name: "rate" type: DATA_TYPE_FLOAT64
+                       domain_interval { min_value: 0.001 max_value: 0.1 } differs: true }
+        hparam_infos { name: "device" type: DATA_TYPE_STRING
+                       domain_discrete { values { string_value: "cpu" } values { string_value: "cuda" } } }
+        metric_infos { name { group: "g" tag: "Loss/train" } display_name: "loss" description: "d" }
+      })");
+}
+
+TEST(EncodeLayout, HasCategoriesAndCharts) {
+  const CustomScalarsLayout layout{{"losses",
+                                    {{"loss", MultilineChart{{"Loss/train$", "Loss/validation$"}}},
+                                     {"band", MarginChart{{{"a", "b", "c"}}}}},
+                                    true},
+                                   {"empty", {}}};
+  expect_encoded<proto::Layout>(encode_layout(layout), R"(
+      category {
+        title: "losses" closed: true
+        chart { title: "loss" multiline { tag: ["Loss/train$", "Loss/validation$"] } }
+        chart { title: "band" margin { series { value: "a" lower: "b" upper: "c" } } }
+      }
+      category { title: "empty" })");
+}
+
+Graph small_graph() {
+  return {{{"input", "Placeholder", {}, "/device:CPU:0", {}, {{-1, 1, 28, 28}}},
+           {"weight", "Parameter", {}, "", {{"parameters", std::int64_t{150}}}, {}},
+           {"conv1/conv2d",
+            "Conv2d",
+            {"input", "weight:0", "^input"},
+            "",
+            {{"kernel_size", std::vector<std::int64_t>{5, 5}},
+             {"bias", false},
+             {"scale", 0.5},
+             {"mode", std::string("zeros")},
+             {"rates", std::vector<double>{0.25, 0.5}}},
+            {{6}, {}}}}};
+}
+
+TEST(EncodeGraph, HasNodesEdgesAttributesAndShapes) {
+  expect_message<proto::GraphDef>(encode_graph(small_graph()), R"(
+      node {
+        name: "input" op: "Placeholder" device: "/device:CPU:0"
+        attr { key: "_output_shapes" value { list { shape {
+            dim { size: -1 } dim { size: 1 } dim { size: 28 } dim { size: 28 } } } } }
+        attr { key: "output_shapes" value { s: "[?, 1, 28, 28]" } }
+      }
+      node { name: "weight" op: "Parameter" attr { key: "parameters" value { i: 150 } } }
+      node {
+        name: "conv1/conv2d" op: "Conv2d" input: ["input", "weight:0", "^input"]
+        attr { key: "kernel_size" value { list { i: [5, 5] } } }
+        attr { key: "bias" value { b: false } }
+        attr { key: "scale" value { f: 0.5 } }
+        attr { key: "mode" value { s: "zeros" } }
+        attr { key: "rates" value { list { f: [0.25, 0.5] } } }
+        attr { key: "_output_shapes" value { list { shape { dim { size: 6 } } shape {} } } }
+        attr { key: "output_shapes" value { s: "[6], []" } }
+      }
+      versions { producer: 22 })");
+}
+
+TEST(EncodeGraph, RefusesWhatTensorBoardWouldDrawWrongly) {
+  EXPECT_THROW(encode_graph({}), UsageError);
+  Graph graph = small_graph();
+  graph.nodes[0].name = "";
+  EXPECT_THROW(encode_graph(graph), UsageError);
+  graph.nodes[0].name = "weight";
+  EXPECT_THROW(encode_graph(graph), UsageError);
+  graph = small_graph();
+  graph.nodes[2].inputs.push_back("nowhere");
+  EXPECT_EQ(test::message_of<UsageError>([&] { encode_graph(graph); }),
+            "the graph's node conv1/conv2d has the input nowhere, but no node is called so");
+}
+
+TEST(EncodeStepStats, GroupsNodesByDevice) {
+  const std::vector<NodeProfile> nodes{{"a", "/device:CPU:0", 1000, 20, 4096, {{100, 6}}},
+                                       {"b", "/device:GPU:0", 1020, 5, 64, {}},
+                                       {"c", "/device:CPU:0", 1030, 7, 0, {}}};
+  expect_encoded<proto::RunMetadata>(encode_step_stats(nodes), R"(
+      step_stats {
+        dev_stats {
+          device: "/device:CPU:0"
+          node_stats {
+            node_name: "a" all_start_micros: 1000 op_end_rel_micros: 20 all_end_rel_micros: 20
+            memory { allocator_name: "allocator" total_bytes: 4096 peak_bytes: 4096 }
+            output { tensor_description { dtype: DT_FLOAT shape { dim { size: 100 } dim { size: 6 } } } }
+          }
+          node_stats {
+            node_name: "c" all_start_micros: 1030 op_end_rel_micros: 7 all_end_rel_micros: 7
+            memory { allocator_name: "allocator" }
+          }
+        }
+        dev_stats {
+          device: "/device:GPU:0"
+          node_stats {
+            node_name: "b" all_start_micros: 1020 op_end_rel_micros: 5 all_end_rel_micros: 5
+            memory { allocator_name: "allocator" total_bytes: 64 peak_bytes: 64 }
+          }
+        }
+      })");
+}
+
+// torch.utils.tensorboard.summary.compute_curve(labels=[0, 1, 1, 0, 1], predictions=[0, 1, .6, .7, .2],
+// num_thresholds=5)
+TEST(MakePrCurve, MatchesPyTorch) {
+  const std::vector<std::uint8_t> labels{0, 1, 1, 0, 1};
+  const std::vector<float> scores{0.0f, 1.0f, 0.6f, 0.7f, 0.2f};
+  const std::vector<float> expected{3,    2,        2,        1,        1,          // true positives
+                                    2,    1,        1,        0,        0,          // false positives
+                                    0,    1,        1,        2,        2,          // true negatives
+                                    0,    1,        1,        2,        2,          // false negatives
+                                    0.6f, 2 / 3.0f, 2 / 3.0f, 1,        1,          // precision
+                                    1,    2 / 3.0f, 2 / 3.0f, 1 / 3.0f, 1 / 3.0f};  // recall
+  EXPECT_EQ(make_pr_curve(labels, scores, {}, 5), expected);
+}
+
+TEST(MakePrCurve, WeighsSamples) {
+  const std::vector<std::uint8_t> labels{1, 0};
+  const std::vector<float> scores{1, 1}, weights{3, 1};
+  EXPECT_EQ(make_pr_curve(labels, scores, weights, 2),
+            (std::vector<float>{3, 3, 1, 1, 0, 0, 0, 0, 0.75f, 0.75f, 1, 1}));
+  EXPECT_EQ(make_pr_curve({}, {}, {}, 2), std::vector<float>(12, 0.0f)) << "nothing";
+}
+
+TEST(MakePrCurve, RefusesWhatIsNoProbabilityOrLabel) {
+  const std::vector<std::uint8_t> labels{0, 1}, wrong{0, 2};
+  const std::vector<float> scores{0, 1}, outside{0, 1.5f}, nan{0, std::numeric_limits<float>::quiet_NaN()},
+      one{0};
+  EXPECT_THROW(make_pr_curve(wrong, scores, {}, 5), UsageError);
+  EXPECT_THROW(make_pr_curve(labels, outside, {}, 5), UsageError);
+  EXPECT_THROW(make_pr_curve(labels, nan, {}, 5), UsageError);
+  EXPECT_THROW(make_pr_curve(labels, one, {}, 5), UsageError);
+  EXPECT_THROW(make_pr_curve(labels, scores, one, 5), UsageError);
+  EXPECT_THROW(make_pr_curve(labels, scores, {}, 1), UsageError);
+  EXPECT_THROW(make_pr_curve(labels, scores, {}, 128), UsageError);
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter
