@@ -14,6 +14,8 @@ namespace sweep::test {
 
 /// tests/data/<name>.
 std::filesystem::path reference_path(const std::string& name);
+/// A table or the figures of PyTorch and scikit-learn about tables: "iris.csv".
+inline std::filesystem::path table_path(const std::string& name) { return reference_path("tables/" + name); }
 
 /// Layers as make_references.py writes them: [{"name", "type", "arguments": {…}}], sequential and residual
 /// with "layers" and "shortcut".

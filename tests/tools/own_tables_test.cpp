@@ -20,8 +20,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-fs::path table_file(const std::string& name) { return test::reference_path("tables/" + name); }
-
 class OwnTables : public ProgramFolder {
  protected:
   // Runs a sweep of one run: a hidden layer of 32 and `outputs` outputs. `settings`: further keys.
@@ -36,14 +34,14 @@ class OwnTables : public ProgramFolder {
   }
 
   std::string dataset(const std::string& name, const std::string& more = "") const {
-    const fs::path plain = table_file(name + ".csv"),
-                   path = fs::exists(plain) ? plain : table_file(name + ".csv.gz");
+    const fs::path plain = test::table_path(name + ".csv"),
+                   path = fs::exists(plain) ? plain : test::table_path(name + ".csv.gz");
     return R"({"name": ")" + name + R"(", "path": ")" + path.string() + "\"" + more + "}";
   }
 };
 
 TEST_F(OwnTables, AreLearntAsWellAsByScikitLearn) {
-  const json figures = json::parse(read_file(table_file("figures.json")));
+  const json figures = json::parse(read_file(test::table_path("figures.json")));
   for (const auto& [name, outputs] :
        {std::pair("iris", 3), {"wine", 3}, {"breast_cancer", 2}, {"digits", 10}, {"diabetes", 1}}) {
     SCOPED_TRACE(name);
@@ -68,7 +66,7 @@ TEST_F(OwnTables, KeepTheirNormalisationWithTheRun) {
   train(dataset("iris"), 3);
   const json data = record("s/run").at("provenance").at("dataset");
   EXPECT_EQ(data.at("features"), json({"sepal_length", "sepal_width", "petal_length", "petal_width"}));
-  const auto rows = parse_csv_text(read_file(table_file("iris.csv")), "iris");
+  const auto rows = parse_csv_text(read_file(test::table_path("iris.csv")), "iris");
   double sum = 0, squares = 0, count = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].back() != "train") continue;
@@ -101,7 +99,7 @@ TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
   }
   // R² from its definition: 1 − RMSE² / variance of the test rows.
   double sum = 0, squares = 0, count = 0;
-  for (const auto& row : parse_csv_text(read_file(table_file("diabetes.csv")), "diabetes")) {
+  for (const auto& row : parse_csv_text(read_file(test::table_path("diabetes.csv")), "diabetes")) {
     if (row.back() != "test") continue;
     const double value = std::stod(row[row.size() - 2]);
     sum += value;

@@ -20,8 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-fs::path table_file(const std::string& name) { return test::reference_path("tables/" + name); }
-
 class TrainedRuns : public ProgramFolder {
  protected:
   // Trains `name`, whose settings are those behind "dataset": …
@@ -35,7 +33,8 @@ class TrainedRuns : public ProgramFolder {
 
   void train_table(const std::string& table, int outputs,
                    const std::string& settings = "\"epochs\": 10") const {
-    train(table, R"({"name": ")" + table + R"(", "path": ")" + (table_file(table + ".csv")).string() + "\"}",
+    train(table,
+          R"({"name": ")" + table + R"(", "path": ")" + test::table_path(table + ".csv").string() + "\"}",
           R"({"type": "linear", "out_features": 16}, {"type": "relu"}, {"type": "linear", "out_features": )" +
               std::to_string(outputs) + "}",
           R"("lr": 0.01, "batch_size": 16, )" + settings);
@@ -115,10 +114,10 @@ TEST_F(TrainedRuns, ThatPredictNumbersEvaluateToTheirErrors) {
   const auto own =
       parse_csv_text(run({"predict", "runs/diabetes", "--dataset", "--part", "train", "--csv"}).out, "");
   const auto file = parse_csv_text(
-      run({"predict", "runs/diabetes", (table_file("diabetes.csv")).string(), "--csv"}).out, "");
+      run({"predict", "runs/diabetes", test::table_path("diabetes.csv").string(), "--csv"}).out, "");
   EXPECT_EQ(own.at(0), (std::vector<std::string>{"sample", "target (right)", "target"}));
   EXPECT_EQ(file.at(0), (std::vector<std::string>{"sample", "target"}));
-  const auto table = parse_csv_text(read_file(table_file("diabetes.csv")), "");
+  const auto table = parse_csv_text(read_file(test::table_path("diabetes.csv")), "");
   const auto first =
       std::find_if(table.begin(), table.end(), [](const auto& row) { return row.back() == "train"; });
   EXPECT_EQ(file.at(static_cast<std::size_t>(first - table.begin())).at(1), own.at(1).at(2));

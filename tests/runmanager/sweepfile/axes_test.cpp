@@ -118,6 +118,13 @@ TEST(Axes, AKeyHasOneTypeInAllRuns) {
   EXPECT_EQ(std::get<std::string>(sweep.runs.back().params[3].second), R"({"name":"adam"})");
 }
 
+TEST(Axes, AnArgumentStaysIfItsOptimizerIsALaterAxis) {
+  const SweepFolder folder;
+  const Sweep sweep =
+      folder.load(SweepFolder::with(R"("params": {"optimizer.weight_decay": [0.5], "optimizer": ["adam"]})"));
+  EXPECT_EQ(std::get<AdamOptions>(resolve_optimizer(sweep.runs.at(0).optimizer)).weight_decay, 0.5);
+}
+
 TEST(Axes, RangesIncludeBothEnds) {
   const SweepFolder folder;
   const auto values = [&](const std::string& axis) {
