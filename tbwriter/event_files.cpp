@@ -135,7 +135,7 @@ FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePositio
   write_file_atomically(temporary, read_prefix(old, whole));
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const FilePosition copy{new_event_file_name(list_event_files(log_dir), now), whole};
+  FilePosition copy{new_event_file_name(list_event_files(log_dir), now), whole};
   std::filesystem::rename(temporary, log_dir / copy.file, error);
   if (error) throw IoError((log_dir / copy.file).string() + ": cannot create: " + error.message());
   sync_directory(log_dir);

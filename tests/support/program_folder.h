@@ -11,6 +11,7 @@
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 
+#if defined(SWEEP_PROGRAM)
 namespace sweep::testing {
 
 /// A fixture. Paths are below the folder, where the program is started.
@@ -62,3 +63,4 @@ class ProgramFolder : public ::testing::Test {
 };
 
 }  // namespace sweep::testing
+#endif

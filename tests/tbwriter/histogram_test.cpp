@@ -215,8 +215,8 @@ TEST(CheckedHistogram, RefusesWhatNoValuesCanGive) {
 
 // Against numpy 2.4.6: numpy.histogram([i * i * 0.125 - 3 for i in range(25)], name)
 TEST(HistogramBins, OfNumbersAreNumpys) {
-  std::vector<double> values;
-  for (int i = 0; i < 25; ++i) values.push_back(i * i * 0.125 - 3);
+  std::vector<double> values(25);
+  for (int i = 0; i < 25; ++i) values[static_cast<std::size_t>(i)] = i * i * 0.125 - 3;
   const auto histogram = [&values](HistogramBins bins) { return make_histogram(values, bins); };
   for (const HistogramBins bins : {HistogramBins::kAuto, HistogramBins::kSturges}) {
     EXPECT_THAT(histogram(bins).counts, ElementsAre(10, 4, 3, 3, 2, 3));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <spng.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -39,8 +40,9 @@ std::vector<std::uint8_t> counting(std::size_t n) {
 }
 
 std::vector<float> parts(const std::vector<std::uint8_t>& bytes) {
-  std::vector<float> values;
-  for (const std::uint8_t byte : bytes) values.push_back(static_cast<float>(byte) / 255);
+  std::vector<float> values(bytes.size());
+  std::ranges::transform(bytes, values.begin(),
+                         [](std::uint8_t byte) { return static_cast<float>(byte) / 255; });
   return values;
 }
 
