@@ -4,7 +4,7 @@
   mutants.py SOURCE BUILD [NUMBER…]     all, or some of them; SOURCE is a checkout without changes, for which BUILD is configured
   mutants.py SOURCE                     only whether the places are still in the sources
 
-Changes the file, builds the one test program, and puts the file back. Takes some 30 s per mutant. Prints a line for each; exits with 1
+Changes the file, builds the one test program, or "ctest" for a script, and puts the file back. Takes some 30 s per mutant. Prints a line for each; exits with 1
 if a mutant survives, and with 2 if a place is no longer in the source, or a test no longer there.
 """
 import json
@@ -17,16 +17,20 @@ MUTANTS = json.loads(Path(__file__).with_name("mutants.json").read_text())
 
 
 def outcome_of(build, program, tests):
-    made = subprocess.run(["ninja", "-C", build, f"tests/{program}"], capture_output=True, text=True, check=False)
+    is_ctest = program == "ctest"  # scripts that run the built program
+    made = subprocess.run(["ninja", "-C", build, "sweep_program" if is_ctest else f"tests/{program}"], capture_output=True, check=False)
     if made.returncode != 0:
         return "NOT COMPILED"
+    command = [build / "tests" / program, "--gtest_brief=1", f"--gtest_filter={tests}"]
+    if is_ctest:
+        command = ["ctest", "--test-dir", build, "-R", f"^{tests}$"]
     try:
         # Else the engine would use libraries in place of the kernels that are broken.
-        done = subprocess.run([build / "tests" / program, "--gtest_brief=1", f"--gtest_filter={tests}"], capture_output=True, text=True,
-                              errors="replace", timeout=300, env={**os.environ, "SWEEP_CUDA_KERNELS": "builtin"}, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300,
+                              env={**os.environ, "SWEEP_CUDA_KERNELS": "builtin"}, check=False)
     except subprocess.TimeoutExpired:
         return "TIMEOUT"
-    if "] 0 tests from 0 test suites ran" in done.stdout:
+    if "] 0 tests from 0 test suites ran" in done.stdout or "No tests were found" in done.stderr:
         return "NO TEST"
     return "found" if done.returncode != 0 else "SURVIVED"
 
