@@ -4,8 +4,8 @@
   mutants.py SOURCE BUILD [NUMBER…]     all, or some of them; SOURCE is a checkout without changes, for which BUILD is configured
   mutants.py SOURCE                     only whether the places are still in the sources
 
-Changes the file, builds the one test program, or "ctest" for a script, and puts the file back. Takes some 30 s per mutant. Prints a line for each; exits with 1
-if a mutant survives, and with 2 if a place is no longer in the source, or a test no longer there.
+Changes the file, builds the one test program, or for a script ("ctest") the program, and puts the file back. Takes some 30 s per
+mutant. Prints a line for each; exits with 1 if a mutant survives, and with 2 if a place or a test is no longer there.
 """
 import json
 import os
@@ -18,8 +18,8 @@ MUTANTS = json.loads(Path(__file__).with_name("mutants.json").read_text())
 
 def outcome_of(build, program, tests):
     is_ctest = program == "ctest"  # scripts that run the built program
-    made = subprocess.run(["ninja", "-C", build, "sweep_program" if is_ctest else f"tests/{program}"], capture_output=True, check=False)
-    if made.returncode != 0:
+    target = "sweep_program" if is_ctest else f"tests/{program}"
+    if subprocess.run(["ninja", "-C", build, target], capture_output=True, check=False).returncode != 0:
         return "NOT COMPILED"
     command = [build / "tests" / program, "--gtest_brief=1", f"--gtest_filter={tests}"]
     if is_ctest:
