@@ -130,7 +130,7 @@ TEST_F(TruncateTo, LeavesWholeRecordsOfAFileThatIsTooShortAndSaysSo) {
       EXPECT_FALSE(truncate_to(run, position)) << size;
       const std::string left = slurp(run / position.file);
       EXPECT_TRUE(before.starts_with(left));
-      EXPECT_LE(left.size(), size);
+      EXPECT_LE(left.size(), size + tail.size()) << "a record may end in zeros";
       EXPECT_EQ(check_events_file(run / position.file).end, ReadEnd::kEnd);
     }
   }
