@@ -13,8 +13,7 @@ import sys
 import time
 
 import starts
-from starts import APART, may_unshare
-from processes import send, with_descendants
+from processes import APART, may_unshare, send, with_descendants
 from torture_sweep import TortureSweep, problems_of_shared_end, write_data
 
 # What is done to a process: a signal, and to which of its processes: all, the sweep itself, or its last worker.
@@ -43,7 +42,7 @@ class Joiners(TortureSweep):
         process.is_disturbed = True
         (what,) = self.random.choices(list(DISTURBANCES), WEIGHTS)
         number, which = DISTURBANCES[what]
-        pids = with_descendants(process.pid)  # the sweep and its workers, also behind unshare
+        pids = with_descendants(process.pid)  # the sweep and its workers, also below unshare
         send(number, *pids[which])
         if number == signal.SIGSTOP:
             time.sleep(self.random.uniform(0.7, 3.5))

@@ -10,8 +10,8 @@ import sys
 
 import starts
 import torture_sweep
-from processes import send, with_descendants
-from starts import APART, Starts, may_unshare
+from processes import APART, may_unshare, send, with_descendants
+from starts import Starts
 
 SEARCHES = ("tpe", "hyperband", "asha", "population")
 
@@ -151,14 +151,25 @@ class JoinTest(Starts):
         other = self.start("resume", "cut-off/long", "--join", "--jobs", "2")
         self.until("taken over", lambda: all("resumed after epoch" in log.read_text() for log in logs))
         send(signal.SIGCONT, *pids)
-        self.until("the first sees it", lambda: all("another process has taken over" in log.read_text() for log in logs))
-        other.send_signal(signal.SIGTERM)
-        self.end(other, "SIGTERM of the second", 143)
+
+        def text_of(log):
+            try:
+                return log.read_text()
+            except FileNotFoundError:
+                return ""
+
+        def begins_anew(log):
+            """A best epoch that it was writing when it was cut off may have come after the other's: then it makes a new log, too."""
+            return "not resumed but trained from the start: best.safetensors" in text_of(log)
+
+        def sees_it(log):
+            return "another process has taken over" in text_of(log) or begins_anew(log)
 
         def goes_on(log):
-            """A best epoch that it was writing when it was cut off may have come after the other's: then the run begins anew."""
-            text = log.read_text()
-            return text.count("resumed after epoch") == 2 or "not resumed but trained from the start: best.safetensors" in text
+            return text_of(log).count("resumed after epoch") == 2 or begins_anew(log)
+        self.until("the first sees it", lambda: all(map(sees_it, logs)))
+        other.send_signal(signal.SIGTERM)
+        self.end(other, "SIGTERM of the second", 143)
         self.until("the first goes on", lambda: all(map(goes_on, logs)))
         cut_off.send_signal(signal.SIGTERM)
         self.end(cut_off, "SIGTERM of the first", 143)

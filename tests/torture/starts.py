@@ -15,15 +15,6 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from processes import send, until, with_descendants  # noqa: E402
 
 PATIENCE = 60  # seconds that one start, or what is waited for, may take
-# Others take the program for one of another machine, where namespaces are permitted.
-APART = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
-
-
-def may_unshare():
-    try:
-        return subprocess.run([*APART, "true"], capture_output=True).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 class Starts:

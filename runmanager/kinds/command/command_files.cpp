@@ -89,7 +89,7 @@ void CommandFiles::open() {
   open_events();
 }
 
-// Of the files under git, next to the commit that run.json names: with both, the program is as it was.
+// What differs from the commit that run.json names: with both, the program is as it was.
 void CommandFiles::keep_changes() const {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::error_code ignored;

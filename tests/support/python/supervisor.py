@@ -15,11 +15,12 @@ import sys
 import time
 from pathlib import Path
 
+from processes import APART, children_of, may_unshare, send, with_descendants
+
 PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG = 36, 1
 START_SECONDS = 120
 CUT_OFF = "cut off"  # why a node is down
 # A node's processes have numbers of their own, as on a machine of their own. The first one waits for those without a parent.
-NAMESPACE = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
 FIRST_PROCESS = """\
 import os, time
 while True:
@@ -106,34 +107,6 @@ def take_ports(count):
             for one in sockets:
                 one.close()
     raise OSError("no free ports")
-
-
-def children(pid):
-    try:
-        return [int(child) for task in Path(f"/proc/{pid}/task").iterdir()
-                for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-
-
-def tree(pid):
-    """The process and all below it, children first."""
-    return [below for child in children(pid) for below in tree(child)] + [pid]
-
-
-def kill(pids, number):
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            pass
-
-
-def may_unshare():
-    try:
-        return subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 class Supervisor:
@@ -227,8 +200,8 @@ class Supervisor:
         """What starts a program among the processes of the node."""
         if not self.settings["namespaces"]:
             return []
-        self.start(f"first-{node}", *NAMESPACE, sys.executable, "-c", FIRST_PROCESS)
-        while not (first := children(self.daemons[f"first-{node}"].pid)):
+        self.start(f"first-{node}", *APART, sys.executable, "-c", FIRST_PROCESS)
+        while not (first := children_of(self.daemons[f"first-{node}"].pid)):
             if not self.runs(f"first-{node}"):
                 raise OSError(f"first-{node}: {self.said(f'first-{node}')}")
             time.sleep(0.02)
@@ -241,7 +214,7 @@ class Supervisor:
     def steps(self, node):
         """The processes that slurmd of `node` has started for jobs: they are known by its log, which they hold open."""
         found = []
-        for pid in tree(os.getpid()):
+        for pid in with_descendants(os.getpid()):
             try:
                 if Path(f"/proc/{pid}/comm").read_text().strip() != "slurmstepd":
                     continue
@@ -255,8 +228,9 @@ class Supervisor:
     def kill_daemon(self, name):
         if self.runs(name):
             # nsenter, if there is one, waits for its only child, the daemon.
-            kill([*children(self.daemons[name].pid)] if self.settings["namespaces"] and name.startswith("slurmd") else
-                 [self.daemons[name].pid], signal.SIGKILL)
+            pid = self.daemons[name].pid
+            is_apart = self.settings["namespaces"] and name.startswith("slurmd")
+            send(signal.SIGKILL, *(children_of(pid) if is_apart else [pid]))
             self.daemons[name].wait()
 
     def obey(self, words):
@@ -268,7 +242,7 @@ class Supervisor:
             steps = self.steps(words[1])
             self.kill_daemon(f"slurmd-{words[1]}")
             if words[0] == "lose":
-                kill([pid for step in steps for pid in tree(step)], signal.SIGKILL)
+                send(signal.SIGKILL, *(pid for step in steps for pid in with_descendants(step)))
             else:
                 # Slurm itself would find out within a minute.
                 subprocess.run(["scontrol", "update", f"nodename={words[1]}", "state=down", f"reason={CUT_OFF}"],
@@ -279,13 +253,13 @@ class Supervisor:
 
     def end(self):
         for name in sorted(self.daemons, reverse=True):
-            kill([self.daemons[name].pid], signal.SIGKILL)
+            send(signal.SIGKILL, self.daemons[name].pid)
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            below = [pid for pid in tree(os.getpid()) if pid != os.getpid()]
+            below = [pid for pid in with_descendants(os.getpid()) if pid != os.getpid()]
             if not below:
                 return
-            kill(below, signal.SIGKILL)
+            send(signal.SIGKILL, *below)
             try:
                 while os.waitpid(-1, os.WNOHANG)[0] != 0:
                     pass
