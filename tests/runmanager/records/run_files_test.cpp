@@ -29,6 +29,14 @@ TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   for (const std::string& name : others) EXPECT_EQ(slurp(directory / name), "mine") << name;
 }
 
+TEST(PrepareRunDirectory, RemovesNothingWithoutLeave) {
+  TemporaryDirectory directory;
+  spill(directory / "run.json", "old");
+  EXPECT_THROW(prepare_run_directory(directory.path(), [] { throw IoError("another process owns the run"); }),
+               IoError);
+  EXPECT_EQ(slurp(directory / "run.json"), "old");
+}
+
 TEST(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
   TemporaryDirectory directory;
   for (const std::string name : {"run.json", "sweep.json", "results.csv", ".progress.json", ".inputs.json",

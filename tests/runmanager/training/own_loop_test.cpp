@@ -136,6 +136,21 @@ TEST(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(parse_csv(tbwriter::slurp(directory.path() / "stopped/results.csv")).size(), 1u + 4);
 }
 
+TEST(OwnTrainingLoop, TrainsARunAgainThatFailedOrIsAnother) {
+  TemporaryDirectory directory;
+  RunManager manager({.directory = directory.path()});
+  const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
+  manager.begin_run(run);
+  manager.end_run(RunStatus::kFailed, "diverged");
+  EXPECT_FALSE(manager.keep_completed(run));
+  manager.begin_run(run);
+  manager.end_run();
+  EXPECT_TRUE(manager.keep_completed(run));
+  sweep::Run other = run;
+  other.params = RunBuilder::get_runs({{"lr", {0.5}}}).at(0).params;
+  EXPECT_FALSE(manager.keep_completed(other)) << "of the same name, with another learning rate";
+}
+
 TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   TemporaryDirectory directory;
   RunManager manager({.directory = directory.path() / "mine"});

@@ -1,0 +1,124 @@
+// What becomes of the reports of a person's program over the attempts of its run.
+#include "runmanager/kinds/command/report_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const Metric& loss() { return metric_named("train_loss"); }
+const Metric& accuracy() { return metric_named("train_accuracy"); }
+
+// A history that notes which steps were completed, and with which loss.
+struct History {
+  std::vector<std::pair<std::int64_t, double>> closed;
+  ReportHistory reports{[this](std::int64_t step, const EpochRecord& values) {
+    closed.emplace_back(step, values[loss()].value_or(-1));
+  }};
+
+  bool add(std::optional<std::int64_t> step, double value, std::optional<double> seconds = {}) {
+    return reports.add({.step = step, .values = {{&loss(), value}}}, seconds);
+  }
+  // The losses that are recorded, by their steps.
+  std::vector<std::pair<int, double>> recorded() const {
+    std::vector<std::pair<int, double>> found;
+    for (const EpochRecord& epoch : reports.epochs())
+      found.emplace_back(static_cast<int>(epoch["step"].value_or(epoch.epoch)), *epoch[loss()]);
+    return found;
+  }
+};
+
+TEST(ReportHistory, JoinsWhatIsReportedOfOneStepAndClosesItWithTheNext) {
+  History history;
+  history.add(1, 0.5);
+  history.reports.add({.step = 1, .values = {{&accuracy(), 0.9}, {&loss(), 0.4}}}, {});
+  EXPECT_THAT(history.closed, IsEmpty());
+  EXPECT_EQ(history.reports.complete(), 0u);
+  history.add(2, 0.3);
+  EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 0.4)));
+  EXPECT_EQ(history.reports.complete(), 1u);
+  EXPECT_EQ(history.reports.epochs().at(0)[accuracy()], 0.9);
+  history.reports.close();
+  history.reports.close();
+  EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 0.4), std::pair(2, 0.3)));
+}
+
+TEST(ReportHistory, CountsReportsWithoutAStepInEachAttempt) {
+  History history;
+  for (const double value : {3, 2}) history.add({}, value);
+  history.reports.begin_attempt();
+  EXPECT_TRUE(history.add({}, 30)) << "an attempt without steps starts over";
+  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 30.0)));
+}
+
+TEST(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
+  History history;
+  for (const int step : {10, 20, 30}) history.add(step, step);
+  EXPECT_FALSE(history.add(20, 21)) << "a late value of the same attempt";
+  history.reports.begin_attempt();
+  EXPECT_TRUE(history.add(20, 200));
+  EXPECT_FALSE(history.add(30, 300));
+  EXPECT_THAT(history.recorded(),
+              ElementsAre(std::pair(10, 10.0), std::pair(20, 200.0), std::pair(30, 300.0)));
+  history.reports.begin_attempt();
+  EXPECT_FALSE(history.add(40, 400)) << "it goes on where the last one ended";
+  EXPECT_EQ(history.recorded().size(), 4u);
+}
+
+TEST(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
+  History history;
+  history.add(1, 0, 2);
+  history.add(1, 1, 2.5);
+  history.add(2, 0, 5);
+  const auto epochs = history.reports.epochs();
+  EXPECT_EQ(epochs.at(0)["run_seconds"], 2);
+  EXPECT_EQ(epochs.at(1)["run_seconds"], 5);
+  EXPECT_EQ(epochs.at(1)["epoch_seconds"], 3);
+
+  History later;
+  later.reports.know_times(epochs);
+  for (const int step : {1, 2}) later.add(step, 0);
+  later.add(3, 0, 6);
+  EXPECT_EQ(later.reports.epochs().at(1)["run_seconds"], 5) << "as an earlier start has recorded";
+  EXPECT_EQ(later.reports.epochs().at(2)["epoch_seconds"], 1);
+}
+
+TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
+  History history;
+  constexpr int kSteps = 5000;
+  for (int step = 1; step <= kSteps; ++step) history.add(step, step);
+  history.reports.close();
+  EXPECT_EQ(history.closed.size(), static_cast<std::size_t>(kSteps)) << "TensorBoard gets all";
+  const auto recorded = history.recorded();
+  EXPECT_LE(recorded.size(), 1001u);
+  EXPECT_GE(recorded.size(), 500u);
+  EXPECT_EQ(recorded.front().first, 1);
+  EXPECT_EQ(recorded.back(), std::pair(kSteps, double{kSteps}));
+  const int stride = recorded[1].first - recorded[0].first;
+  for (std::size_t i = 2; i + 1 < recorded.size(); ++i)
+    EXPECT_EQ(recorded[i].first - recorded[i - 1].first, stride) << "after step " << recorded[i - 1].first;
+}
+
+TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
+  History history;
+  history.reports.add({.step = 1, .values = {{&loss(), 1}}, .in_events = true}, {});
+  history.reports.add({.step = 1, .values = {{&accuracy(), 0.5}}}, {});
+  const EpochRecord rest = history.reports.not_in_events(history.reports.last());
+  EXPECT_FALSE(rest[loss()]);
+  EXPECT_EQ(rest[accuracy()], 0.5);
+}
+
+TEST(ReportHistory, RepeatsTheStepsThatAreComplete) {
+  History history;
+  for (const int step : {1, 2, 3}) history.add(step, step);
+  history.closed.clear();
+  history.reports.repeat();
+  EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 1.0), std::pair(2, 2.0)));
+}
+
+}  // namespace
+}  // namespace sweep
