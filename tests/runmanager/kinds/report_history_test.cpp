@@ -67,6 +67,9 @@ TEST(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
   history.reports.begin_attempt();
   EXPECT_FALSE(history.add(40, 400)) << "it goes on where the last one ended";
   EXPECT_EQ(history.recorded().size(), 4u);
+  history.reports.begin_attempt();
+  EXPECT_TRUE(history.add(40, 401)) << "it repeats the last step";
+  EXPECT_THAT(history.recorded().back(), std::pair(40, 401.0));
 }
 
 TEST(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
