@@ -159,8 +159,7 @@ class SummaryWriter {
   /// 1970, default: now. Throws UsageError if it is called twice.
   void add_hparams_end(SessionStatus status, std::optional<double> end_time = {});
 
-  /// Adds a description of the HParams table, which TensorBoard otherwise
-  /// derives. See HParamsExperiment first.
+  /// Adds a description of the HParams table, which TensorBoard otherwise derives; see HParamsExperiment.
   void add_hparams_experiment(const HParamsExperiment& experiment);
 
   /// Adds a precision-recall curve of the predictions for one class. labels[i] is 0 or 1,
@@ -201,8 +200,8 @@ class SummaryWriter {
   /// Like flush(), and returns when the data is on disk.
   void sync();
 
-  /// The end of the file with everything added so far, for a checkpoint: truncate_to() truncates the file to
-  /// it when the run is resumed. Does not wait; the file reaches this position when a later flush() returns.
+  /// Returns the file's end with everything added so far, for a checkpoint: truncate_to() cuts the file
+  /// there on resume. Does not wait; the file reaches this position when a later flush() returns.
   FilePosition position() const;
 
   /// Flushes, closes the file and unlocks the directory; further calls do nothing. Throws IoError.

@@ -8,7 +8,7 @@
 namespace sweep {
 
 inline constexpr int kExitDone = 0;        // all runs done or skipped
-inline constexpr int kExitFailed = 1;      // some run failed, memory ran out, or an error of another kind
+inline constexpr int kExitFailed = 1;      // a run failed, memory ran out, or any other error
 inline constexpr int kExitBadInput = 2;    // command line, sweep file or data
 inline constexpr int kExitUnwritable = 3;  // disk, permission, held by another sweep
 
@@ -23,8 +23,8 @@ std::span<const ExitCode> exit_codes();
 /// The code for an error that ended the program: kExitFailed unless its type says more.
 int exit_code(const std::exception& error);
 
-/// What to tell of it: its own text, but of an error of the file system the path, what is wrong, and what is
-/// allowed if a name is too long.
+/// Returns the message for the user: its own text; for a file system error the path, what is wrong and, if a
+/// name is too long, the limit.
 std::string message_of(const std::exception& error);
 
 }  // namespace sweep

@@ -1,7 +1,8 @@
 // Optimizers by PyTorch's names, arguments and defaults.
 //
-// To add one: its options here, in the variant; its row and its overloads in optimizer.cpp; its formula
-// in core/kernels/cpu/kernels/optimizer_kernels.cpp and core/kernels/cuda/kernels/optimizer.cu.
+// To add one: its options here, in the variant; its row and its overloads in optimizer.cpp; its formula in
+// core/kernels/cpu/kernels/optimizer_kernels.cpp, and in optimizer_rule.h (the formula) and optimizer.cu (its
+// constants) of core/kernels/cuda/kernels.
 // Everything that is specific to one optimizer is an overload set without a fallback, so the compiler
 // reports what is missing.
 #pragma once

@@ -52,8 +52,7 @@ std::optional<double> EpochRecord::operator[](std::string_view key) const {
   return (*this)[metric_named(key)];
 }
 
-void EpochRecord::set(std::string_view key, std::optional<double> value) {
-  const Metric& metric = metric_named(key);
+void EpochRecord::set(const Metric& metric, std::optional<double> value) {
   std::erase_if(values, [&metric](const auto& entry) { return entry.first == &metric; });
   if (value) values.emplace_back(&metric, *value);
 }

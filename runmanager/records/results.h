@@ -41,8 +41,10 @@ struct EpochRecord {
   std::optional<double> operator[](std::string_view key) const;
   /// The same by the metric.
   std::optional<double> operator[](const Metric& metric) const;
-  /// Sets the value of the metric with this key, or removes it.
-  void set(std::string_view key, std::optional<double> value);
+  /// Sets the value of the metric, or removes it.
+  void set(const Metric& metric, std::optional<double> value);
+  /// The same by its key.
+  void set(std::string_view key, std::optional<double> value) { set(metric_named(key), value); }
 };
 
 /// One run, as run.json has it.

@@ -12,16 +12,16 @@ namespace sweep {
 inline constexpr double kHardlyAnything = 0.005;
 
 /// A row per value of each setting, after a row that names the setting (level false): row, level, setting,
-/// value, share, mean, low, high, text, best, middle. The interval is of 95 %; the middle is the mean of all
+/// value, share, mean, low, high, text, best, middle. The interval is 95 %; the middle is the mean of all
 /// runs. The settings that change most come first. No rows without effects.
 ChartTable levels_table(const ReportData& data);
 
-/// What two settings do together beyond their own effects: settings, share, and p where that is known. The
+/// What two settings do together beyond their own effects: settings, share, and p if known. The
 /// largest first.
 ChartTable interactions_table(const ReportData& data);
 
 /// A row per pair and side of the comparison: row, place (0 or 1), label, side, seconds, text, ratio ("cuda:0
-/// is 14.2 times as fast"). At most `most` pairs.
+/// is 14.2 times as fast"). Up to `max_pairs` pairs.
 ChartTable comparison_table(const ReportData& data, std::size_t most = 24);
 
 /// A row per completed run that has all of several goals: run, label, x (the second goal), y (the first one),

@@ -57,7 +57,7 @@ std::string cost_text(const SweepCost& cost) {
   // Runs beside each other take less together than one after the other.
   const bool at_once = cost.seconds > 1.05 * cost.elapsed_seconds;
   return fmt::format(
-      "{} took {}{}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%",
+      "{} took {}{}; besides training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%",
       counted(cost.runs, "run"), human_seconds(cost.elapsed_seconds),
       at_once ? fmt::format(", the sum of their times is {}", human_seconds(cost.seconds)) : "",
       human_seconds(std::max(0.0, beside) / static_cast<double>(cost.runs)), 100 * beside / cost.seconds,

@@ -29,7 +29,7 @@ struct SweepCost {
   double logging_seconds = 0;   // of these: logs, records and checkpoints
 };
 
-/// "8 runs took 6.21 s; beside training 1.9 ms per run (0.24%), logs and checkpoints are 0.20%". The time is
+/// "8 runs took 6.21 s; besides training 1.9 ms per run (0.24%), logs and checkpoints are 0.20%". The time is
 /// the wall clock's; if several were trained at once, the sum of their times follows, and the fractions
 /// refer to that sum.
 std::string cost_text(const SweepCost& cost);

@@ -10,8 +10,8 @@
 
 namespace sweep {
 
-/// Reads "search" of `root`; nothing if it is not given, or asks for nothing but the grid. Reports every
-/// mistake, also what does not go together with the axes in `space`.
+/// Returns "search" of `root`; nothing if it is not given or only asks for the grid. Reports every mistake,
+/// also conflicts with the axes in `space`.
 std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, Problems& problems);
 
 /// Whether any axis is a range of numbers.

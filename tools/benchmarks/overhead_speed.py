@@ -74,7 +74,7 @@ def write_sweep_file(directory, name, **keys):
 
 def reported_overhead(err):
     """Returns what the program reports: ms besides training per run, and the share of logs and checkpoints in %."""
-    found = re.search(r"beside training ([\d.]+) (µs|ms|s) per run .*logs and checkpoints are ([\d.]+)%", err)
+    found = re.search(r"besides training ([\d.]+) (µs|ms|s) per run .*logs and checkpoints are ([\d.]+)%", err)
     if found is None:
         sys.exit(f"the program does not say what its runs cost:\n{err[-500:]}")
     return float(found[1]) * UNITS[found[2]], float(found[3])
@@ -179,7 +179,7 @@ def main():
     arguments.sweep = str(Path(arguments.sweep).resolve())
     about = machine.describe()
     figures = measure(arguments)
-    text = "\n".join([f"# What sweeps take beside training, {machine.now():%Y-%m-%d}", "",
+    text = "\n".join([f"# What sweeps take besides training, {machine.now():%Y-%m-%d}", "",
                       f"{machine.sentence(about)}; sweep {arguments.commit}, one run at a time, everything logged that is "
                       f"logged by default. Medians of {arguments.rounds} rounds: {arguments.runs} runs of one step of 100 "
                       f"samples (fashion-cnn), sweeps/fashion.json, and one run of {arguments.epochs} epochs of one batch of "

@@ -38,7 +38,7 @@ Command fsck_command() {
             app.add_option("directory", options.directory, "runs/NAME, a directory in it, or one above")
                 ->type_name("DIR")
                 ->required();
-            app.add_flag("--verbose", options.verbose, "name the files in which nothing was found, too");
+            app.add_flag("--verbose", options.verbose, "also name the files without findings");
             app.add_flag("--json", options.json, "as JSON");
             app.footer("Exit codes: 0 no damage, 1 damage, 2 no such directory or nothing in it to check.");
           })};

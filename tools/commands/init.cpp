@@ -27,7 +27,7 @@ constexpr std::string_view kSweepText = R"(// Trains one network per combination
   // A known set by its name (mnist, cifar10, …: "sweep data get NAME" downloads it), or files of your own:
   //   {{"name": "pets", "path": "pictures", "resize": [64, 64]}}   a folder per class
   //   {{"name": "wine", "path": "wine.csv", "target": "quality"}}  a table
-  // "validation" holds out so many samples, or such a part, that are measured after every epoch.
+  // "validation" holds out a number or a fraction of samples, which are measured after every epoch.
   "dataset": {{"name": "fashion-mnist", "validation": 10000}},
 
   "network": {},
@@ -36,7 +36,7 @@ constexpr std::string_view kSweepText = R"(// Trains one network per combination
   "seed": 1,
   // "repeats": 3,          // of every combination, each with its own random numbers: mean and deviation
 
-  // Every combination is a run. Any key of this file can stand here, also parts of it by a dotted path.
+  // Every combination is a run. Most keys of this file can be here, also parts of them by a dotted path.
   "params": {{
     "optimizer": ["adam", "sgd"],
     "lr": [0.01, 0.001],  // or {{"logspace": [0.0001, 0.1, 4]}}
@@ -95,7 +95,7 @@ Command init_command() {
           .description = "write a sweep file and a network to start from, with comments",
           .add_to = command_with<fs::path>(init, [](CLI::App& app, fs::path& file) {
             file = "sweep.json";
-            app.add_option("file", file, "the sweep file; the network goes beside it")
+            app.add_option("file", file, "the sweep file; the network goes next to it")
                 ->type_name("FILE")
                 ->capture_default_str();
           })};

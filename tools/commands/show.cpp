@@ -284,7 +284,7 @@ Command show_command() {
             ->delimiter(',')
             ->excludes(effects)
             ->excludes("--json");
-        app.add_option("--top", options.top, "only so many runs of that order")
+        app.add_option("--top", options.top, "only the first N runs of that order")
             ->type_name("N")
             ->check(CLI::PositiveNumber)
             ->excludes(effects);

@@ -35,7 +35,7 @@ Command verify_command() {
               std::cout << printable(verified_text(run)) << std::endl;
             };
             app.add_option("directory", options.directory, "runs/NAME")->type_name("DIR")->required();
-            app.add_option("--runs", options.runs, "so many, spread over the sweep; 0: all")
+            app.add_option("--runs", options.runs, "N runs, spread over the sweep; 0: all")
                 ->type_name("N")
                 ->check(CLI::Range(0, 100000))
                 ->capture_default_str();

@@ -17,6 +17,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/text/split.h"
 
 namespace sweep {
 namespace {
@@ -63,32 +64,26 @@ Json digests_of(const std::vector<std::string>& patterns) {
   return list;
 }
 
-bool is_program(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
-
-// Whether the first word is a program, as execvp() looks for it.
-bool is_found(const CommandSpec& spec) {
+// Why the first word cannot be started, looked for as execvp() does; nothing if it can.
+std::optional<std::string> problem_of(const CommandSpec& spec) {
   const fs::path program = spec.words[0];
-  if (program.string().find('/') != std::string::npos)
-    return spec.cwd == kRunCwd || is_program(spec.cwd / program);
-  const char* const variable = std::getenv("PATH");
-  const std::string path = variable != nullptr ? variable : "/bin:/usr/bin";
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (is_program(fs::path(path.substr(begin, end - begin)) / program)) return true;
-    begin = end + 1;
+  std::vector<std::string_view> folders = {spec.cwd.native()};
+  if (program.string().find('/') == std::string::npos) {
+    const char* const path = std::getenv("PATH");
+    folders = split(path != nullptr ? path : "/bin:/usr/bin", ':');
+  } else if (spec.cwd == kRunCwd) {
+    return std::nullopt;  // It may be made by then.
   }
-  return false;
-}
-
-std::string why_not_found(const CommandSpec& spec) {
-  std::error_code error;
-  if (spec.words[0].find('/') != std::string::npos && fs::is_regular_file(spec.cwd / spec.words[0], error))
-    return "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 "
-           "train.py";
-  return "is no program, neither a path nor in PATH";
+  bool is_file = false;
+  for (const fs::path folder : folders) {
+    std::error_code error;
+    if (!fs::is_regular_file(folder / program, error)) continue;
+    if (::access((folder / program).c_str(), X_OK) == 0) return std::nullopt;
+    is_file = true;
+  }
+  return is_file ? "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 "
+                   "train.py"
+                 : "is no program, neither a path nor in PATH";
 }
 
 // The commit of the directory, and whether files differ from it; null outside of git.
@@ -136,8 +131,9 @@ void CommandKind::check(const Sweep& sweep) {
   std::error_code error;
   if (spec.cwd != kRunCwd && !fs::is_directory(spec.cwd, error))
     throw ConfigError(fmt::format("cwd: {} is no directory", spec.cwd.string()));
-  if (!spec.shell && spec.words[0].find('{') == std::string::npos && !is_found(spec))
-    throw ConfigError(fmt::format("command: {} {}", spec.words[0], why_not_found(spec)));
+  if (spec.shell || spec.words[0].find('{') != std::string::npos) return;
+  if (const auto problem = problem_of(spec))
+    throw ConfigError(fmt::format("command: {} {}", spec.words[0], *problem));
 }
 
 void CommandKind::check(const RunConfig&, const fs::path&) {}

@@ -27,11 +27,18 @@ const std::vector<std::string>& own_names() {
   return names;
 }
 
-// "'it'\\''s'": one word for a shell.
+// "'it'\\''s'": one word for /bin/sh, which does not have all that shell_command() makes.
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) c == '\'' ? quoted += "'\\''" : quoted += c;
   return quoted + "'";
+}
+
+std::string joined(const std::vector<std::string>& words, bool quotes) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + (quotes ? shell_quoted(word) : word);
+  return text;
 }
 
 bool is_name(std::string_view text) {
@@ -67,31 +74,20 @@ void for_each_part(const std::string& word, const std::function<void(std::string
   use(std::move(text), "");
 }
 
-std::string joined(const std::vector<std::string>& words, bool quotes) {
-  std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : " ") + (quotes ? shell_quoted(word) : word);
-  return text;
-}
-
 // The words that one word of the file stands for: a {flags} alone is several, a word with a parameter that
 // the run does not have none.
 std::vector<std::string> expanded(const std::string& word, bool shell, const Values& values) {
+  for (const std::string name : {"flags", "overrides"})
+    if (!shell && word == "{" + name + "}") return *values(name);
   std::string text;
   bool missing = false;
-  std::vector<std::string> several;
   for_each_part(word, [&](const std::string& before, const std::string& name) {
     text += before;
     if (name.empty()) return;
     const auto value = values(name);
     missing = missing || !value;
-    if (value && !shell && word == "{" + name + "}" && (name == "flags" || name == "overrides"))
-      several = *value;
     if (value) text += joined(*value, shell);
   });
-  if (word == "{flags}" || word == "{overrides}") {
-    if (!shell) return several;
-  }
   return missing && !shell ? std::vector<std::string>() : std::vector{text};
 }
 

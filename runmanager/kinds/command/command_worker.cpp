@@ -200,13 +200,13 @@ class CommandRun {
   // Follows files and the clock, as often as is worth it.
   void look(bool is_last) {
     const double now = options_.clock();
-    const OutputMetrics::Found found = printed_.take();
-    if (found.reports.empty() && now < next_look_ && !is_last) return;
+    const std::string found = printed_.take();
+    if (found.empty() && now < next_look_ && !is_last) return;
     next_look_ = now + kSecondsBetweenLooks;
     std::vector<MetricReport> reports;
     const UseReport keep = [&reports](const MetricReport& report) { reports.push_back(report); };
     // They go to the file first: they are there when the run goes on later.
-    if (!found.reports.empty()) metrics_.append(found, keep);
+    if (!found.empty()) metrics_.append(found);
     metrics_.poll(keep, [](int) {});
     events_.poll(keep);
     // When each was made since the last look is not known: evenly is nearest to what programs do.

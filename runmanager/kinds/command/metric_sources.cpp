@@ -108,7 +108,7 @@ void LineSplitter::finish(const std::function<void(std::string_view)>& use) {
 
 OutputMetrics::OutputMetrics(const CommandSpec& spec) {
   for (const auto& [name, pattern] : spec.metrics)
-    entries_.push_back({&metric_called(name), compact_json_text(name), MetricPattern(pattern)});
+    entries_.push_back({compact_json_text(name), MetricPattern(pattern)});
 }
 
 void OutputMetrics::begin_attempt() {
@@ -128,15 +128,14 @@ void OutputMetrics::read(std::string_view line) {
     const std::optional<MetricPattern::Match> match = entry.pattern.find(line);
     if (!match) continue;
     const std::int64_t step = match->step.value_or(++entry.count);
-    found_.reports.push_back({.step = step, .values = {{entry.metric, match->value}}});
     // There may be millions, for which an object of JSON takes too long.
     const std::string value =
         std::isfinite(match->value) ? fmt::format("{}", match->value) : json_number(match->value).dump();
-    fmt::format_to(std::back_inserter(found_.lines), "{{\"step\":{},{}:{}}}\n", step, entry.name, value);
+    fmt::format_to(std::back_inserter(found_), "{{\"step\":{},{}:{}}}\n", step, entry.name, value);
   }
 }
 
-void MetricFile::poll(const UseReport& use, const std::function<void(int)>& attempt, std::uint64_t end) {
+void MetricFile::poll(const UseReport& use, const std::function<void(int)>& attempt) {
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
   const auto read_line = [&](std::string_view line) {
@@ -146,33 +145,21 @@ void MetricFile::poll(const UseReport& use, const std::function<void(int)>& atte
       use(*report);
   };
   std::array<char, 1 << 16> part;
-  while (file.get() >= 0 && offset_ < end) {
-    const std::size_t wanted = std::min<std::uint64_t>(part.size(), end - offset_);
-    const ssize_t size = ::pread(file.get(), part.data(), wanted, static_cast<off_t>(offset_));
+  while (file.get() >= 0) {
+    const ssize_t size = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
     if (size <= 0) return;
     offset_ += static_cast<std::uint64_t>(size);
     lines_.add({part.data(), static_cast<std::size_t>(size)}, read_line);
   }
 }
 
-void MetricFile::append(const OutputMetrics::Found& found, const UseReport& use) {
-  const std::uint64_t end = write(found.lines);
-  // What the program itself has appended before.
-  poll(
-      use, [](int) {}, end - found.lines.size());
-  for (const MetricReport& report : found.reports) use(report);
-  offset_ = end;
-}
-
-void MetricFile::append_attempt(int attempt) {
-  // Ends the line that an attempt before may have left half.
-  write(fmt::format("{}{{\"{}\": {}}}\n", offset_ > 0 ? "\n" : "", kAttempt, attempt));
-}
-
-std::uint64_t MetricFile::write(std::string_view lines) const {
+void MetricFile::append(std::string_view lines) const {
   const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
-  write_all(file.get(), lines, path_);
-  return static_cast<std::uint64_t>(::lseek(file.get(), 0, SEEK_CUR));
+  write_all(file.get(), fmt::format("{}{}", lines_.is_within_line() ? "\n" : "", lines), path_);
+}
+
+void MetricFile::append_attempt(int attempt) const {
+  append(fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt));
 }
 
 void ProgramEvents::poll(const UseReport& use) {

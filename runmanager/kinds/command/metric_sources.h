@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,6 +28,7 @@ class LineSplitter {
   void add(std::string_view text, const std::function<void(std::string_view line)>& use);
   /// The end of the text, which may be a line, too.
   void finish(const std::function<void(std::string_view line)>& use);
+  bool is_within_line() const { return !rest_.empty(); }
 
  private:
   std::string rest_;
@@ -39,24 +39,17 @@ class LineSplitter {
 /// not known whether the values of an attempt go on or start over.
 class OutputMetrics {
  public:
-  /// What was found, also as lines for a MetricFile.
-  struct Found {
-    std::vector<MetricReport> reports;
-    std::string lines;
-  };
-
   explicit OutputMetrics(const CommandSpec& spec);
   void begin_attempt();
   /// The next piece of the output.
   void add(std::string_view text);
   /// The end of the output, which may be a line, too.
   void finish();
-  /// What was found since the last call.
-  Found take() { return std::exchange(found_, {}); }
+  /// What was found since the last call, as lines for a MetricFile.
+  std::string take() { return std::exchange(found_, {}); }
 
  private:
   struct Entry {
-    const Metric* metric;
     std::string name;  // in JSON
     MetricPattern pattern;
     std::int64_t count = 0;
@@ -65,7 +58,7 @@ class OutputMetrics {
 
   std::vector<Entry> entries_;
   LineSplitter splitter_;
-  Found found_;
+  std::string found_;
 };
 
 /// Follows a file of JSON lines while it grows. Numbers of a line are values, "step", or "epoch", is their
@@ -74,18 +67,14 @@ class OutputMetrics {
 class MetricFile {
  public:
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
-  /// Reads what has been added, up to `end`. `attempt` is called with the number of each that begins.
-  void poll(const UseReport& use, const std::function<void(int)>& attempt,
-            std::uint64_t end = std::numeric_limits<std::uint64_t>::max());
-  /// Appends what was found in the output, and reads what the program has added before. Throws
-  /// IoError.
-  void append(const OutputMetrics::Found& found, const UseReport& use);
+  /// Reads what has been added. `attempt` is called with the number of each that begins.
+  void poll(const UseReport& use, const std::function<void(int)>& attempt);
+  /// Appends lines, after the end of one that the program has left half. Throws IoError.
+  void append(std::string_view lines) const;
   /// Says that what follows is of this attempt. Throws IoError.
-  void append_attempt(int attempt);
+  void append_attempt(int attempt) const;
 
  private:
-  std::uint64_t write(std::string_view lines) const;
-
   std::filesystem::path path_;
   std::uint64_t offset_ = 0;
   LineSplitter lines_;

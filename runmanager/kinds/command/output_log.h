@@ -1,6 +1,8 @@
 // What a person's program prints, in the run's log.txt.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -21,11 +23,14 @@ class OutputLog {
   void end_line();
 
  private:
-  void leave_out_middle();
+  off_t end() const;
+  void append(std::string_view text) const;
+  void leave_out_middle(std::uint64_t size);
 
+  const std::filesystem::path path_;
   FileDescriptor file_;
   const std::uint64_t kept_;
-  std::uint64_t size_ = 0, left_out_ = 0;
+  std::uint64_t left_out_ = 0;
   char last_ = '\n';
 };
 

@@ -8,11 +8,6 @@ namespace {
 // More would make records that take long to write after each of many steps.
 constexpr std::size_t kMaxSteps = 1000;
 
-void set(EpochRecord& record, const Metric& metric, double value) {
-  std::erase_if(record.values, [&metric](const auto& entry) { return entry.first == &metric; });
-  record.values.emplace_back(&metric, value);
-}
-
 }  // namespace
 
 void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
@@ -38,7 +33,7 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   }
   EpochRecord& at = steps_[step];
   for (const auto& [metric, value] : report.values) {
-    set(at, *metric, value);
+    at.set(*metric, value);
     if (report.in_events) in_events_.insert(metric);
   }
   static const Metric &run_seconds = metric_named("run_seconds"),
@@ -46,12 +41,12 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   const auto recorded = seconds ? recorded_.end() : recorded_.find(step);
   if (recorded != recorded_.end() && recorded->second[run_seconds]) {
     last_seconds_ = *recorded->second[run_seconds];
-    set(at, run_seconds, last_seconds_);
-    set(at, epoch_seconds, recorded->second[epoch_seconds].value_or(0));
+    at.set(run_seconds, last_seconds_);
+    at.set(epoch_seconds, recorded->second[epoch_seconds].value_or(0));
   }
   if (seconds && !at[run_seconds]) {
-    set(at, run_seconds, *seconds);
-    set(at, epoch_seconds, *seconds - last_seconds_);
+    at.set(run_seconds, *seconds);
+    at.set(epoch_seconds, *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
   return replaces;

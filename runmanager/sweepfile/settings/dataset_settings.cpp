@@ -212,7 +212,7 @@ std::span<const Setting> dataset_settings() {
       integer("split_seed", 0, kMaxExactInteger, 0,
               "start of the random numbers of split; the runs' seed does not change it")
           .unless_default(),
-      integer("limit", 0, kMaxCount, 0, "use only the first so many samples; 0: all"),
+      integer("limit", 0, kMaxCount, 0, "use only the first N samples; 0: all"),
       extents("resize",
               "[height, width] that images of a folder are brought to; default: they have one size"),
       boolean("grayscale", false, "images of a folder become one channel instead of three").unless_default(),

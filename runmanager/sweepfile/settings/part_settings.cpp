@@ -180,18 +180,17 @@ std::vector<Setting> search_rows(bool is_of_program) {
       choice("sampler", {"random", "tpe"}, std::nullopt,
              "of halving, hyperband and asha: how points are drawn; default: random"),
       integer("at_once", 1, 1024, static_cast<std::int64_t>(SearchSpec().at_once),
-              "of tpe and asha, and with a target: trials that may be trained at once; each is chosen from "
-              "the results "
-              "of all before but so many, whatever --jobs is"),
+              "of tpe and asha, and with a target: trials that may be trained at once; each is chosen "
+              "without the results of the previous at_once - 1, whatever --jobs is"),
       integer("min_epochs", 1, kMaxCount, SearchSpec().min_epochs,
               "of halving, hyperband and asha: epochs before the first trials are ended"),
       integer("reduction", 2, 100, SearchSpec().reduction,
-              "of halving, hyperband and asha: one in so many goes on; of population: is replaced"),
+              "of halving, hyperband and asha: one in N goes on; of population: is replaced"),
       integer("interval", 1, kMaxCount, SearchSpec().interval,
               "of population: epochs after which the worst are replaced, again and again"),
       any_number("target", "once a trial has this value of the metric, no other is begun"),
       number("seconds", std::nullopt, true,
-             "no other trial is begun once the trials have taken so long, the sum of their times"),
+             "no other trial is begun once the times of all add up to this many seconds"),
       list("points", "a list", custom("", {{"type", "object"}, {"minProperties", 1}}, ""), {},
            "what is tried first: values of axes; others are drawn"),
       list("learn_from", "a list",
@@ -224,10 +223,9 @@ std::span<const Setting> log_settings() {
       boolean("layout", true, "the custom scalars dashboard"),
       boolean("predictions", true,
               "PR curves, confusion matrix and misclassified samples at the end of a run"),
-      integer("batches", 0, kMaxCount, 0, "loss and accuracy every so many batches; 0: never"),
-      integer(
-          "validation_batches", 0, kMaxCount, 0,
-          "with batches, each time also those of so many batches of the validation set, from random places"),
+      integer("batches", 0, kMaxCount, 0, "loss and accuracy every N batches; 0: never"),
+      integer("validation_batches", 0, kMaxCount, 0,
+              "with batches, each time also those of N batches of the validation set, from random places"),
   };
   return settings;
 }

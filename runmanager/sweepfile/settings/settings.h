@@ -1,8 +1,8 @@
 // The keys of a sweep file in tables: names, types, limits, defaults and help. Checks, defaults, the schema
 // and --help all come from here.
 //
-// To add a key: a row in file_settings.cpp or dataset_settings.cpp. Where a run's training depends on it,
-// also a field in run_config.h and its line in run_settings.cpp.
+// To add a key: a row in the *_settings.cpp of its object. If a run's training depends on it, also a field
+// in run_config.h and its line in run_settings.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Setting;
 
 /// What the checks need to know besides the file.
 struct ReadContext {
-  std::filesystem::path data_directory;  // $SWEEP_DATA: data sets in it are known by name, too; may be empty
+  std::filesystem::path data_directory;  // $SWEEP_DATA: data sets in it are also known by name; may be empty
   int cuda_device_count = 0;
 };
 

@@ -357,7 +357,7 @@ TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {
 TEST(CostText, HasTheSumOfTheTimesWhereRunsWereTrainedAtOnce) {
   SweepCost cost = {
       .runs = 4, .elapsed_seconds = 5, .seconds = 4.9, .training_seconds = 4.8, .logging_seconds = 0.02};
-  EXPECT_THAT(cost_text(cost), HasSubstr("4 runs took 5.00 s; beside training 25 ms per run"));
+  EXPECT_THAT(cost_text(cost), HasSubstr("4 runs took 5.00 s; besides training 25 ms per run"));
   cost.seconds = 9.5;
   EXPECT_THAT(cost_text(cost), HasSubstr("4 runs took 5.00 s, the sum of their times is 9.50 s; beside"));
 }

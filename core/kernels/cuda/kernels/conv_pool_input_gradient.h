@@ -2,11 +2,11 @@
 //
 // First every pooled output is spread over the input that its four windows cover (spread_windows()): a thread
 // takes two pooled positions and one kernel row (input channel, ky), and adds up over the output channels, in
-// registers, what the row gives to the kernel_width + 1 columns under the windows, apart for the windows'
-// upper and lower row. It multiplies all four windows, three of which have the gradient zero: so nothing
-// depends on where the maxima are, neither addresses nor branches, and a weight that is read serves eight
-// products. Then every input collects the sums that cover it (collect()). Nothing is added to in memory, so
-// no atomics. Input channels are taken in groups if the sums of all would need too much shared memory.
+// registers, what the row adds to the kernel_width + 1 columns under the windows, separately for their
+// upper and lower row. It multiplies all four windows, three of which have the gradient zero: so neither
+// addresses nor branches depend on where the maxima are, and each weight read serves eight products. Then
+// every input collects the sums that cover it (collect()). Nothing is added to in memory, so no atomics.
+// Input channels are taken in groups if the sums of all would need too much shared memory.
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool_weight_gradient.h"
@@ -25,7 +25,7 @@ struct InputGradientSums {
     group_channels = kMaxFloats / channel_floats;
     group_channels = group_channels < 1 ? 1 : group_channels < s.in_channels ? group_channels : s.in_channels;
     group_rows = group_channels * s.kernel_height;
-    // Whole warps where few threads are lost: a warp then reads the gradients of one pair.
+    // Whole warps if that wastes few threads: a warp then reads the gradients of one pair.
     row_threads = group_rows > kWarpThreads / 2 && group_rows <= kWarpThreads ? kWarpThreads : group_rows;
     position_stride = round_up(group_rows * 2 * columns, 4) + 4;
     by_row_threads = Divisor(row_threads);
@@ -42,7 +42,7 @@ struct InputGradientSums {
                         // banks
   Divisor by_row_threads, by_column_pair, by_height;
 
-  /// From the windows of an output channel to those of the next: the last pair may have one position only.
+  /// Elements from one output channel's windows to the next's. The last pair may have only one position.
   constexpr int window_stride() const { return 2 * pairs; }
   constexpr int window_floats(const ConvPoolShape& s) const { return 4 * s.out_channels * window_stride(); }
   int floats() const { return 2 * pairs * position_stride; }
@@ -98,7 +98,7 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
 
 /// The second part: calls take(channel, y, x, gradient) for every input of the group. It adds up the pooled
 /// positions whose windows cover the input, from the lowest row to the highest, each from right to left.
-/// zeros: two of them in shared memory.
+/// zeros: two zeros in shared memory.
 template <int kKernel, int kThreadCount, class Take>
 __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
                         const float* sums, const float* zeros, const Take& take) {
@@ -111,7 +111,7 @@ __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout,
     const auto [channel, y] = layout.by_height.divide(channel_and_y);
     const int pool_y = (y + s.pad_y) / 2, odd = (y + s.pad_y) % 2;
     // Row `odd` of the kernel and the upper row of the windows at (pool_y, column_pair). One pooled position
-    // up are two rows of the kernel more; the lower row of the windows meets the row of the kernel before.
+    // up means two kernel rows more; the windows' lower row meets the kernel row before.
     const float* position = sums + (pool_y * s.pool_width + column_pair) * layout.position_stride +
                             (channel * kKernel + odd) * 2 * kColumns;
     FloatPair sum{0.0f, 0.0f};
