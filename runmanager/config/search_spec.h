@@ -11,7 +11,7 @@
 
 #include "core/base/enum_names.h"
 #include "runmanager/config/goal.h"
-#include "runmanager/search/hyperband.h"
+#include "runmanager/search/halving.h"
 #include "runmanager/search/sampler.h"
 #include "runmanager/search/search_space.h"
 

@@ -24,6 +24,15 @@
 
 namespace sweep {
 
+/// What a run needs of this machine, and where its results come from.
+struct RunNeeds {
+  Device device;
+  std::vector<Device> devices;             // on which it is trained, in ascending order; none if unavailable
+  bool takes_gpus = false;                 // of RunKind::gpus(), any that are free
+  std::optional<std::string> unavailable;  // why the device cannot be used here
+  nlohmann::ordered_json provenance;       // of program, machine and data
+};
+
 /// Loads and checks what the runs of a sweep need before they start. All runs of a sweep are of one kind. Not
 /// thread-safe.
 class RunKind {
@@ -47,16 +56,16 @@ class RunKind {
   /// The same for one run that was not in load()'s sweep. Throws ConfigError or ShapeError.
   virtual void check(const RunConfig& config, const std::filesystem::path& sweep_file) = 0;
 
-  /// What the run needs: its devices, or why they are missing here (PreparedRun::unavailable), and its
-  /// provenance. Throws what goes wrong with anything else. The result refers to `config`.
-  virtual PreparedRun prepare(const RunConfig& config) = 0;
+  /// What the run needs. Throws what goes wrong with anything but its devices, such as weights that do not
+  /// fit.
+  virtual RunNeeds needs(const RunConfig& config) = 0;
 
   /// Every file that the run reads: [{"path", "sha256"}]. Throws DataError if one cannot be read.
   virtual nlohmann::ordered_json input_files(const RunConfig& config) = 0;
   /// The work of one epoch, in a unit that is the same for all runs: the display estimates the time left by
   /// it.
   virtual double work_per_epoch(const RunConfig& config) = 0;
-  /// The GPUs of this machine that its runs get for themselves, see PreparedRun::takes_gpus.
+  /// The GPUs of this machine that its runs get for themselves, see RunNeeds::takes_gpus.
   virtual GpuPool gpus(const Sweep&) const { return {}; }
   /// Whether its runs need worker processes.
   virtual bool needs_workers() const { return false; }
@@ -72,10 +81,12 @@ class RunKind {
   /// at all. Throws IoError.
   virtual void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const = 0;
 
-  /// What all workers map into their memory. After this call, prepare() returns runs without it. Throws
-  /// IoError if there is not enough memory.
+  /// The data sets of the runs, for a KindWorker in this process.
+  virtual std::vector<std::shared_ptr<const Dataset>> datasets() { return {}; }
+  /// The same as what all workers map into their memory, which this object drops. Throws IoError if there is
+  /// not enough memory.
   virtual std::vector<SharedDataset> share_datasets() { return {}; }
-  /// Position of the run's data among share_datasets().
+  /// Position of the run's data among these.
   virtual std::size_t dataset_position(const RunConfig&) { return 0; }
 };
 
@@ -87,7 +98,7 @@ struct WorkerTask {
   int until_epoch = 0;  // see PreparedRun
 };
 
-/// Does runs in a worker process, one after the other.
+/// Does runs in one process, mostly a worker, one after the other.
 class KindWorker {
  public:
   KindWorker() = default;

@@ -84,19 +84,9 @@ LrCurve test_range(const PreparedRun& run, const LrFindOptions& options) {
   EngineOptions engine_settings = engine_options(run);
   engine_settings.threads = options.threads;
   const std::unique_ptr<Engine> engine = options.make_engine(*run.network, engine_settings);
-  if (run.weights.parameters.empty()) {
-    engine->set_parameters(
-        initial_parameters(*run.network, weights_seed(run.config->seed, run.config->repeat)));
-  } else {
-    engine->set_parameters(run.weights.parameters);
-    engine->set_buffers(run.weights.buffers);
-  }
-  LoaderOptions loading = loader_options(*run.config);
-  DataLoader loader(run.data->train, loading);
-  if (engine->prepare(run.data->train, {}) == Placement::kDevice) {
-    loader.set_num_workers(0);
-    loader.set_augmented_by_engine(true);
-  }
+  set_initial_weights(*engine, run);
+  DataLoader loader(run.data->train, loader_options(*run.config));
+  prepare_engine(*engine, run, loader);
   LrCurve curve;
   RunningMean so_far;
   double best = 0;

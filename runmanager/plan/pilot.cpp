@@ -62,15 +62,9 @@ PilotTimes run_pilot(const PreparedRun& run, const PilotOptions& options) {
   EngineOptions engine_settings = engine_options(run);
   engine_settings.threads = options.threads;
   const std::unique_ptr<Engine> engine = options.make_engine(*run.network, engine_settings);
-  engine->set_parameters(initial_parameters(*run.network, run.config->seed));
+  set_initial_weights(*engine, run);
   DataLoader loader(run.data->train, loader_options(*run.config));
-  std::vector<Subset> evaluation;
-  for (const Subset* part : {&run.data->validation, &run.data->test})
-    if (part->count > 0) evaluation.push_back(*part);
-  if (engine->prepare(run.data->train, evaluation) == Placement::kDevice) {
-    loader.set_num_workers(0);
-    loader.set_augmented_by_engine(true);
-  }
+  prepare_engine(*engine, run, loader);
   PilotTimes times;
   times.setup = options.clock() - begin + kRunSeconds;
   // A learning rate of 0 takes as long as any other, and cannot diverge.

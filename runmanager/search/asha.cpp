@@ -1,5 +1,7 @@
 #include "runmanager/search/asha.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -56,28 +58,24 @@ struct Job {
 class Play {
  public:
   Play(const std::vector<int>& epochs, std::size_t eta, std::size_t trials, bool more)
-      : epochs_(epochs), eta_(eta), trials_(trials), more_(more), rungs_(epochs.size()) {
-    state_.begun.resize(trials);
-    state_.used.resize(trials);
-  }
+      : epochs_(epochs), eta_(eta), trials_(trials), more_(more), rungs_(epochs.size()), state_(trials) {}
 
-  AshaState run(std::size_t at_once, const Asha::Result& result,
-                const std::function<bool(double)>& reaches_target) {
+  SearchState run(std::size_t at_once, const ResultOfTrial& result, const ReachesTarget& reaches_target) {
     for (;;) {
       while (running_.size() < at_once && begin_next(reaches_target)) {
       }
       if (state_.wants_trial) break;
       if (running_.empty()) {
         if (finish_best()) continue;
-        state_.is_over = true;
+        end_all();
         break;
       }
       const Job job = *running_.begin();
-      const KnownResult known = result(job.trial, job.rung);
+      const KnownResult known = result(job.trial, epochs_[job.rung]);
       if (!known.is_known) break;
       running_.erase(running_.begin());
       now_ = job.end;
-      state_.used[job.trial] = job.rung + 1;
+      state_.used[job.trial] = epochs_[job.rung];
       rungs_[job.rung].add(job.trial, known.value);
       is_target_reached_ |= known.value && reaches_target(*known.value);
     }
@@ -88,11 +86,11 @@ class Play {
   void begin(std::size_t trial, std::size_t rung) {
     const int epochs = epochs_[rung] - (rung > 0 ? epochs_[rung - 1] : 0);
     running_.insert({now_ + epochs, decisions_++, trial, rung});
-    state_.begun[trial] = rung + 1;
+    state_.until[trial] = epochs_[rung];
     is_last_begun_ |= rung + 1 == rungs_.size();
   }
 
-  bool begin_next(const std::function<bool(double)>& reaches_target) {
+  bool begin_next(const ReachesTarget& reaches_target) {
     for (std::size_t rung = rungs_.size() - 1; rung-- > 0;) {
       const bool goes_on = is_target_reached_
                                ? rungs_[rung].best() && reaches_target(rungs_[rung].best()->first)
@@ -119,6 +117,11 @@ class Play {
     return false;
   }
 
+  void end_all() {
+    for (std::size_t i = 0; i < begun_trials_; ++i)
+      state_.ended[i] = fmt::format("not among the best 1 in {} after epoch {}", eta_, state_.until[i]);
+  }
+
   const std::vector<int>& epochs_;
   std::size_t eta_, trials_;
   bool more_;
@@ -127,7 +130,7 @@ class Play {
   std::int64_t now_ = 0;
   std::size_t decisions_ = 0, begun_trials_ = 0;
   bool is_last_begun_ = false, is_target_reached_ = false;
-  AshaState state_;
+  SearchState state_;
 };
 
 }  // namespace
@@ -135,8 +138,8 @@ class Play {
 Asha::Asha(std::vector<int> epochs, int eta, std::size_t at_once)
     : epochs_(std::move(epochs)), eta_(static_cast<std::size_t>(eta)), at_once_(at_once) {}
 
-AshaState Asha::play(std::size_t trials, bool more, const Result& result,
-                     const std::function<bool(double)>& reaches_target) const {
+SearchState Asha::play(std::size_t trials, bool more, const ResultOfTrial& result,
+                       const ReachesTarget& reaches_target) const {
   return Play(epochs_, eta_, trials, more).run(at_once_, result, reaches_target);
 }
 

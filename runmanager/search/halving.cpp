@@ -1,10 +1,15 @@
 #include "runmanager/search/halving.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -51,6 +56,66 @@ std::size_t Halving::total_epochs() const {
     before = rung.epochs;
   }
   return total;
+}
+
+std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs, int eta,
+                                                 std::optional<std::size_t> trials) {
+  if (trials == std::size_t{0}) throw ConfigError("hyperband needs one trial at least");
+  // As many rungs as with any number of trials; also checks the arguments.
+  const Halving deepest(std::numeric_limits<std::size_t>::max(), min_epochs, max_epochs, eta);
+  const std::size_t brackets = deepest.rungs().size();
+  std::vector<std::uint64_t> powers{1};
+  while (powers.size() < brackets) powers.push_back(powers.back() * static_cast<std::uint64_t>(eta));
+
+  std::vector<HyperbandBracket> result;
+  std::size_t first = 0;
+  do {
+    for (std::size_t rungs = brackets; rungs >= 1 && first < trials.value_or(~std::size_t{0}); --rungs) {
+      const std::uint64_t power = powers[rungs - 1];
+      const auto whole = static_cast<std::size_t>((brackets * power + rungs - 1) / rungs);
+      const std::size_t count = trials ? std::min(whole, *trials - first) : whole;
+      // The last max_epochs / power >= least gives as many rungs as the bracket has.
+      const auto least = static_cast<int>(static_cast<std::uint64_t>(max_epochs) / power);
+      result.push_back({.first_trial = first, .halving = Halving(count, least, max_epochs, eta)});
+      first += count;
+    }
+  } while (trials && first < *trials);
+  return result;
+}
+
+void HyperbandBracket::play(SearchState& state, bool more, const ResultOfTrial& result,
+                            const ReachesTarget& reaches_target) const {
+  const std::vector<Rung>& rungs = halving.rungs();
+  // A space may have fewer points than the bracket has places.
+  const std::size_t trials = state.until.size(),
+                    places = std::min(rungs[0].trials, trials - std::min(trials, first_trial));
+  std::vector<std::size_t> reached(places);
+  std::iota(reached.begin(), reached.end(), first_trial);
+  for (std::size_t rung = 0; rung < rungs.size(); ++rung) {
+    const int until = rungs[rung].epochs;
+    bool is_complete = rung > 0 || !more || places == rungs[0].trials;
+    std::vector<std::optional<double>> values;
+    for (const std::size_t i : reached) {
+      const KnownResult known = result(i, until);
+      is_complete &= known.is_known;
+      values.push_back(known.value);
+      state.until[i] = until;
+    }
+    if (!is_complete || rung + 1 == rungs.size()) return;
+    std::vector<std::size_t> good = halving.decide(rung, values);
+    const auto reaches = [&](const auto& value) { return value && reaches_target(*value); };
+    if (std::ranges::any_of(values, reaches))
+      std::erase_if(good, [&](std::size_t place) { return !reaches(values[place]); });
+    std::vector<std::size_t> next;
+    for (std::size_t place = 0; place < reached.size(); ++place) {
+      if (std::ranges::find(good, place) != good.end())
+        next.push_back(reached[place]);
+      else
+        state.ended[reached[place]] =
+            fmt::format("not among the best {} of {} after epoch {}", good.size(), reached.size(), until);
+    }
+    reached = std::move(next);
+  }
 }
 
 }  // namespace sweep

@@ -9,6 +9,20 @@ namespace {
 
 constexpr int kDrawsOfGivenPoint = 100;  // of what it leaves open, before another point is drawn
 
+class RandomSampler final : public Sampler {
+ public:
+  RandomSampler(SearchDomain domain, std::uint64_t seed) : points_(std::move(domain)), seed_(seed) {}
+
+  std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const override {
+    UnitRandom random(seed_, trial, SearchDraw::kPoint);
+    return points_.random_point(random, earlier);
+  }
+
+ private:
+  PointSource points_;
+  std::uint64_t seed_;
+};
+
 class PointSampler final : public Sampler {
  public:
   PointSampler(SearchDomain domain, std::uint64_t seed, std::vector<SearchPoint> points,
@@ -42,6 +56,10 @@ class PointSampler final : public Sampler {
 };
 
 }  // namespace
+
+std::unique_ptr<Sampler> make_random_sampler(SearchDomain domain, std::uint64_t seed) {
+  return std::make_unique<RandomSampler>(std::move(domain), seed);
+}
 
 std::unique_ptr<Sampler> make_point_sampler(SearchDomain domain, std::uint64_t seed,
                                             std::vector<SearchPoint> points, std::unique_ptr<Sampler> rest) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runmanager/search/point_enumeration.h"
+#include "runmanager/search/search_space.h"
 
 namespace sweep {
 namespace {

@@ -1,5 +1,7 @@
 #include "runmanager/search/population.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,15 +42,16 @@ std::size_t Population::total() const {
   return members_ + replaced() * static_cast<std::size_t>((epochs_ - 1) / interval_);
 }
 
-PopulationState Population::play(std::size_t trials, const Result& result,
-                                 const std::function<bool(double)>& reaches_target) const {
-  PopulationState state{.until = std::vector<int>(trials), .ended = std::vector<bool>(trials), .copies = {}};
+SearchState Population::play(std::size_t trials, const ResultOfTrial& result,
+                             const ReachesTarget& reaches_target) const {
+  SearchState state(trials);
   std::vector<std::size_t> members(members_);
   std::iota(members.begin(), members.end(), std::size_t{0});
   for (int epoch = std::min(interval_, epochs_);; epoch = std::min(epoch + interval_, epochs_)) {
     if (std::ranges::any_of(members, [trials](std::size_t member) { return member >= trials; })) return state;
     for (const std::size_t member : members) state.until[member] = epoch;
     if (epoch == epochs_) return state;
+    const std::string reason = fmt::format("among the worst of {} after epoch {}", members_, epoch);
     std::vector<std::pair<double, std::size_t>> ranks;  // value and place in `members`, the best one first
     for (std::size_t place = 0; place < members.size(); ++place) {
       const KnownResult known = result(members[place], epoch);
@@ -62,7 +65,7 @@ PopulationState Population::play(std::size_t trials, const Result& result,
         if (reaches_target(value))
           state.until[members[place]] = epochs_;
         else
-          state.ended[members[place]] = true;
+          state.ended[members[place]] = reason;
       }
       return state;
     }
@@ -71,7 +74,7 @@ PopulationState Population::play(std::size_t trials, const Result& result,
     // At most half are replaced, so that no parent is.
     for (std::size_t i = 0; good > 0 && i < replaced(); ++i) {
       std::size_t& last = members[ranks[ranks.size() - 1 - i].second];
-      state.ended[last] = true;
+      state.ended[last] = reason;
       state.copies.push_back({.parent = members[ranks[i % good].second], .epoch = epoch});
       last = members_ + state.copies.size() - 1;
     }

@@ -2,27 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <vector>
 
-#include "runmanager/search/asha.h"
 #include "runmanager/search/search_space.h"
+#include "runmanager/search/search_state.h"
 #include "runmanager/search/unit_random.h"
 
 namespace sweep {
-
-/// A trial that goes on from the state of another.
-struct PopulationCopy {
-  std::size_t parent = 0;
-  int epoch = 0;  // after which
-};
-
-/// What the results of a population decide. Vectors have one element per trial.
-struct PopulationState {
-  std::vector<int> until;              // the epoch that it may be trained to; 0: none yet
-  std::vector<bool> ended;             // it left the population after `until`
-  std::vector<PopulationCopy> copies;  // the first one is the trial after the first members
-};
 
 /// The algorithm of Jaderberg et al., "Population Based Training of Neural Networks" (2017), with truncation
 /// selection. After every `interval` epochs all members are ranked. The worst one in `reduction`, at least
@@ -34,14 +19,11 @@ class Population {
   /// `members` >= 1, `interval` >= 1, `reduction` >= 2; `epochs`: of a whole training.
   Population(std::size_t members, int interval, int epochs, int reduction);
 
-  /// The result of a trial after an epoch; smaller is better.
-  using Result = std::function<KnownResult(std::size_t trial, int epoch)>;
-
   /// Makes all decisions that known results allow, for `trials` trials. A member goes on only when the copies
-  /// of its generation are among them: until then its state stays for them. Once `reaches_target` holds for
-  /// results, their trials alone go on, to the end.
-  PopulationState play(std::size_t trials, const Result& result,
-                       const std::function<bool(double)>& reaches_target) const;
+  /// of its generation are among them: until then its state stays for them. Those that reach the target go on
+  /// to the end.
+  SearchState play(std::size_t trials, const ResultOfTrial& result,
+                   const ReachesTarget& reaches_target) const;
 
   /// How many trials there are in all, unless no member of a generation has a result.
   std::size_t total() const;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/search/point_enumeration.h"
+#include "runmanager/search/unit_scale.h"
 
 namespace sweep {
 namespace {
@@ -48,6 +48,12 @@ int decimal_exponent(double value) {
 
 [[noreturn]] void fail(std::size_t d, const std::string& what) {
   throw ConfigError("dimension " + std::to_string(d) + " of the search " + what);
+}
+
+constexpr std::size_t kMaxCombinations = 1'000'000;
+
+std::vector<UnitScale> scales_of(const SearchDomain& domain) {
+  return {domain.dimensions.begin(), domain.dimensions.end()};
 }
 
 }  // namespace
@@ -110,6 +116,32 @@ SearchPoint without_inactive(const SearchDomain& domain, SearchPoint point) {
       }
   }
   return point;
+}
+
+bool is_enumerable(const SearchDomain& domain) {
+  std::size_t combinations = 1;
+  for (const UnitScale& scale : scales_of(domain)) {
+    if (scale.count() == 0 || scale.count() > kMaxCombinations / combinations) return false;
+    combinations *= scale.count();
+  }
+  return true;
+}
+
+void for_each_point(const SearchDomain& domain, const std::function<void(const SearchPoint& point)>& use) {
+  const std::vector<UnitScale> scales = scales_of(domain);
+  std::vector<std::size_t> indices(scales.size(), 0);
+  while (true) {
+    SearchPoint values(scales.size());
+    for (std::size_t d = 0; d < scales.size(); ++d) values[d] = scales[d].value_at(indices[d]);
+    const SearchPoint point = without_inactive(domain, std::move(values));
+    // Where combinations differ only in what does not exist, the first one counts.
+    bool first = true;
+    for (std::size_t d = 0; d < scales.size(); ++d) first = first && (point[d] || indices[d] == 0);
+    if (first && (!domain.is_allowed || domain.is_allowed(point))) use(point);
+    std::size_t d = scales.size();
+    while (d > 0 && ++indices[d - 1] == scales[d - 1].count()) indices[--d] = 0;
+    if (d == 0) return;
+  }
 }
 
 std::optional<std::size_t> number_of_points(const SearchDomain& domain) {

@@ -65,6 +65,14 @@ double rounded(const Dimension& dimension, double value);
 /// values.
 SearchPoint without_inactive(const SearchDomain& domain, SearchPoint point);
 
+/// Whether there are finitely many values and at most 10^6 combinations of them, with those that do not
+/// differ because of conditions or are left out.
+bool is_enumerable(const SearchDomain& domain);
+
+/// Calls `use` with each point of an enumerable space once, the last dimension varying fastest; not with
+/// those that are left out.
+void for_each_point(const SearchDomain& domain, const std::function<void(const SearchPoint& point)>& use);
+
 /// How many points a domain has with its conditions and without what is left out; none if there are
 /// infinitely many (a dimension of real numbers whose ends differ) or more than 10^6 combinations of values
 /// to look at.

@@ -8,17 +8,16 @@
 
 namespace sweep {
 
-InProcessExecutor::InProcessExecutor(TrainerOptions options) : options_(std::move(options)) {
+InProcessExecutor::InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options)
+    : worker_(std::move(worker)), options_(std::move(options)) {
   options_.threads = [this] { return threads_; };
-  options_.image_grids = &image_grids_;
 }
 
 void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRecord& record, int threads) {
-  run_ = run.prepared;
+  task_ = WorkerTask{
+      .config = *run.config, .record = record, .dataset = run.dataset, .until_epoch = run.until_epoch};
   options_.owner.reset();
   if (run.lock) options_.owner.emplace(run.lock->owner());
-  run_->provenance = record.provenance;
-  run_->jobs = record.jobs;
   threads_ = threads;
 }
 
@@ -29,16 +28,16 @@ void InProcessExecutor::request_stop(std::size_t, int) {}
 void InProcessExecutor::kill(std::size_t) { is_killed_ = true; }
 
 void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
-  if (!run_) std::this_thread::sleep_for(timeout);
+  if (!task_) std::this_thread::sleep_for(timeout);
 }
 
 void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
-  if (!run_) return;
-  const PreparedRun run = *std::exchange(run_, std::nullopt);
+  if (!task_) return;
+  const WorkerTask task = *std::exchange(task_, std::nullopt);
   if (std::exchange(is_killed_, false)) return report(LostRun{"ended before it began"});
   RunEvent end;
   try {
-    end = train_run(run, report, options_);
+    end = worker_->run(task, report, options_);
   } catch (const IoError& error) {
     end = UnwritableRun{error.what()};
   } catch (const std::bad_alloc&) {

@@ -2,10 +2,10 @@
 // that crashes or hangs takes the sweep with it.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "runmanager/sweep/run_executor.h"
-#include "runmanager/training/run_trainer.h"
 
 namespace sweep {
 
@@ -13,8 +13,8 @@ namespace sweep {
 /// TrainerOptions::stop_requested itself.
 class InProcessExecutor final : public RunExecutor {
  public:
-  /// `options`: `threads` and `image_grids` are set here.
-  explicit InProcessExecutor(TrainerOptions options);
+  /// `options`: `threads` are set here.
+  InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options);
 
   void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override;
   void set_threads(std::size_t slot, int threads) override;
@@ -24,9 +24,9 @@ class InProcessExecutor final : public RunExecutor {
   void deliver(std::size_t slot, const ReportEvent& report) override;
 
  private:
+  const std::unique_ptr<KindWorker> worker_;
   TrainerOptions options_;
-  ImageGridCache image_grids_;
-  std::optional<PreparedRun> run_;  // started, not yet trained
+  std::optional<WorkerTask> task_;  // started, not yet trained
   bool is_killed_ = false;
   int threads_ = 0;
 };

@@ -85,47 +85,48 @@ std::function<void()> SweepRunner::refresh() {
   };
 }
 
-void SweepRunner::train_with_others(SweepRecorder& recorder) {
+void SweepRunner::train_with_others() {
   std::optional<TrialRuns> trials;
   if (sweep_.search && waits_for_results(*sweep_.search))
-    trials.emplace(sweep_, runs_, recorder, trial_options(recorder));
+    trials.emplace(sweep_, runs_, *recorder_, trial_options());
   LockedRunsOptions options{.slots = slots(),
                             .leaves = options_.leave,
                             .takes = options_.takes,
                             .start = directory_->start(),
                             .trials = trials ? &*trials : nullptr,
                             .fate = [this](std::size_t run) { return fate_of(run); }};
-  LockedRuns here(runs_, recorder, options);
+  LockedRuns here(runs_, *recorder_, options);
   options.slots = 1;
   options.trials = nullptr;
-  LockedRuns elsewhere(unavailable_, recorder, options);
+  LockedRuns elsewhere(unavailable_, *recorder_, options);
   const Forget forget{collect_};
   collect_ = [&] { here.collect(); };
-  train(here, recorder);
+  train(here);
   // A process that does not wait for others cannot know what they have: a node whose device is broken would
   // skip the runs of all.
   if (options_.leave || trials)
-    tell_of_unavailable(recorder);
+    tell_of_unavailable();
   else if (!unavailable_.empty())
-    leave_to_others(elsewhere, recorder);
+    leave_to_others(elsewhere);
   if (trials) {
     // Adds the trials that the results of others give.
     here.collect();
     for (const ScheduledRun* run : trials->take_ready()) trials->end(run->run);
-    end_search(*trials, recorder);
+    end_search(*trials);
   }
   directory_->write_results([&] {
     do {
-      recorder.finish();
+      recorder_->finish();
     } while (here.collect() > 0);
-    recorder.write_means();
+    recorder_->write_means();
   });
 }
 
-void SweepRunner::tell_of_unavailable(SweepRecorder& recorder) const {
+void SweepRunner::tell_of_unavailable() {
   if (unavailable_.empty()) return;
-  recorder.progress().message(fmt::format("{} of the runs cannot be trained here and are left to others: {}",
-                                          unavailable_.size(), *unavailable_.front().prepared.unavailable));
+  recorder_->progress().message(
+      fmt::format("{} of the runs cannot be trained here and are left to others: {}", unavailable_.size(),
+                  *unavailable_.front().needs.unavailable));
 }
 
 RunFate SweepRunner::fate_of(std::size_t run) {
@@ -137,14 +138,14 @@ RunFate SweepRunner::fate_of(std::size_t run) {
   return existing.fate;
 }
 
-void SweepRunner::leave_to_others(LockedRuns& runs, SweepRecorder& recorder) {
+void SweepRunner::leave_to_others(LockedRuns& runs) {
   constexpr std::chrono::milliseconds kBetweenLooks(500);
   directory_->stop_working();
   while (runs.has_open() && environment_.stop_requested() == 0) {
     directory_->act_alone([&] {
       for (std::vector<const ScheduledRun*> locked = runs.take_ready(); !locked.empty();
            locked = runs.take_ready()) {
-        skip(recorder, locked.front()->run, locked.front()->prepared);
+        skip(*locked.front());
         runs.end(locked.front()->run);
       }
     });

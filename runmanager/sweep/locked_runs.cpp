@@ -64,7 +64,7 @@ bool LockedRuns::look() {
   } else {
     for (const ScheduledRun& run : runs_) {
       if (run.lock || is_over(recorder_.record(run.run).status)) continue;
-      if (!options_.takes || options_.takes(*run.prepared.config)) candidates_.push_back(run.run);
+      if (!options_.takes || options_.takes(*run.config)) candidates_.push_back(run.run);
     }
   }
   next_look_ = next_look(look_begin_);
@@ -78,7 +78,7 @@ bool LockedRuns::lock(ScheduledRun& run) {
   options_.fate(run.run);
   collect(run.run);
   const RunRecord& record = recorder_.record(run.run);
-  const int until = run.prepared.until_epoch;
+  const int until = run.until_epoch;
   if (is_over(record.status) || (until > 0 && record.epochs.size() >= static_cast<std::size_t>(until)))
     return false;
   run.lock = std::make_shared<RunLock>(*std::move(lock));

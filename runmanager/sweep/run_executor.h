@@ -7,17 +7,19 @@
 #include <cstddef>
 #include <memory>
 
+#include "runmanager/kinds/run_kind.h"
+#include "runmanager/records/lock_file.h"
 #include "runmanager/records/run_event.h"
-#include "runmanager/records/run_lock.h"
-#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
 
 /// One run to be trained.
 struct ScheduledRun {
-  std::size_t run = 0;  // position in the sweep, from 0
-  PreparedRun prepared;
-  std::size_t dataset = 0;  // position in the data sets that the sweep shares with its workers
+  std::size_t run = 0;                // position in the sweep, from 0
+  const RunConfig* config = nullptr;  // owned by the caller
+  RunNeeds needs;
+  std::size_t dataset = 0;                  // position in the data sets of its kind
+  int until_epoch = 0;                      // it pauses after this epoch, from 1; 0: it does not
   std::shared_ptr<RunLock> lock = nullptr;  // of a run of a sweep that several processes share
 };
 

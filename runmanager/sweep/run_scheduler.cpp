@@ -34,7 +34,7 @@ std::string last_epoch_text(const RunRecord& record) {
                                : fmt::format("after epoch {}", record.epochs.back().epoch);
 }
 
-bool is_on_gpus(const PreparedRun& run) { return run.device.type != DeviceType::kCpu; }
+bool is_on_gpus(const RunNeeds& run) { return run.device.type != DeviceType::kCpu; }
 
 // One thread runs everything here. The loop starts runs in free slots, waits for events, passes them on to
 // the recorder and the progress display, and ends runs that have passed a deadline.
@@ -98,18 +98,18 @@ class RunScheduler {
     if (options_.threads > 0) return options_.threads;
     const auto divisor = static_cast<int>(active);
     const bool gets_one_more = static_cast<int>(slot.index) < options_.cores % divisor;
-    const PreparedRun& run = slot.run().prepared;
+    const RunNeeds& run = slot.run().needs;
     const int least = is_on_gpus(run) ? 1 : static_cast<int>(run.devices.size());
     return std::max(least, options_.cores / divisor + (gets_one_more ? 1 : 0));
   }
 
   // A GPU is a run's own. On the CPU, devices are cores, of which any will do.
-  bool devices_are_free(const PreparedRun& run) const {
+  bool devices_are_free(const RunNeeds& run) const {
     if (!options_.one_run_per_device) return true;
     std::size_t cores = 0;
     for (const Slot& slot : slots_) {
       if (!slot.is_active()) continue;
-      const PreparedRun& other = slot.run().prepared;
+      const RunNeeds& other = slot.run().needs;
       if (is_on_gpus(run) && std::ranges::find_first_of(run.devices, other.devices) != run.devices.end())
         return false;
       if (!is_on_gpus(other)) cores += other.devices.size();
@@ -124,14 +124,14 @@ class RunScheduler {
     }
     for (std::size_t free = slots_.size() - active_runs(); free > 0; --free) {
       const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
-        const PreparedRun& run = attempt.run->prepared;
+        const RunNeeds& run = attempt.run->needs;
         return run.takes_gpus ? gpus_.has_free() : devices_are_free(run);
       });
       if (next == waiting_.end()) break;
       const Attempt attempt = *next;
       waiting_.erase(next);
-      Slot& slot = free_slot_for(attempt.run->prepared);
-      if (attempt.run->prepared.takes_gpus) slot.own_gpus = gpus_.take();
+      Slot& slot = free_slot_for(attempt.run->needs);
+      if (attempt.run->needs.takes_gpus) slot.own_gpus = gpus_.take();
       start(slot, attempt);
     }
     hand_out_idle_cores();
@@ -139,7 +139,7 @@ class RunScheduler {
 
   // A run on GPUs goes where the last one on the same was, if it can, so that few workers make contexts.
   // Others stay away from there.
-  Slot& free_slot_for(const PreparedRun& run) {
+  Slot& free_slot_for(const RunNeeds& run) {
     const auto unfitness = [&run](const Slot& slot) {
       if (is_on_gpus(run) && slot.gpus == run.devices) return 0;
       return slot.gpus.empty() ? 1 : 2;
@@ -161,8 +161,8 @@ class RunScheduler {
     slot.intervals.clear();
     slot.stop_requested = slot.writes_files = false;
     slot.kill_reason.clear();
-    const PreparedRun& prepared = attempt.run->prepared;
-    if (is_on_gpus(prepared)) slot.gpus = prepared.devices;
+    const RunNeeds& needs = attempt.run->needs;
+    if (is_on_gpus(needs)) slot.gpus = needs.devices;
     const std::size_t run = slot.run().run;
     RunRecord record = recorder_.record(run);
     record.status = RunStatus::kRunning;
@@ -238,8 +238,8 @@ class RunScheduler {
     record.error = fmt::format("{} {}{}", was_killed ? slot.kill_reason : reason, last_epoch_text(record),
                                end_of_log(recorder_.directory() / record.name));
     record.run_seconds = options_.clock() - slot.begin;
-    recorder_.record_lost_run(run.run, describe_run(*run.prepared.config, run.prepared.device, record.jobs),
-                              std::move(record), run.lock != nullptr);
+    recorder_.record_end(run.run, describe_run(*run.config, run.needs.device, record.jobs),
+                         std::move(record));
     end_attempt(slot, was_killed ? RunFailure::kError : RunFailure::kLost);
   }
 
@@ -259,7 +259,7 @@ class RunScheduler {
 
   // Removing a directory removes its files first: writing may fail a moment before the directory is gone.
   bool only_run_directory_is_gone(const Slot& slot) const {
-    const std::filesystem::path run = recorder_.directory() / slot.run().prepared.config->name;
+    const std::filesystem::path run = recorder_.directory() / slot.run().config->name;
     const auto end = std::chrono::steady_clock::now() + kRemoval;
     std::error_code error;
     while (std::filesystem::exists(run, error)) {
@@ -291,7 +291,7 @@ class RunScheduler {
                                                record.error.value_or("")));
       return;
     }
-    const int until = attempt.run->prepared.until_epoch;
+    const int until = attempt.run->until_epoch;
     const bool has_paused = until > 0 && record.status == RunStatus::kInterrupted &&
                             record.epochs.size() >= static_cast<std::size_t>(until);
     if (!source_.owns(run)) return leave_run(run);

@@ -14,7 +14,7 @@ namespace sweep {
 struct SchedulerOptions {
   std::size_t slots = 1;            // runs at once
   bool one_run_per_device = false;  // of a GPU, or of a core that a run takes for one; two would take turns
-  GpuPool gpus = {};                // see PreparedRun::takes_gpus
+  GpuPool gpus = {};                // see RunNeeds::takes_gpus
   int threads = 0;                  // CPU threads per run; 0: `cores` divided over the runs
   int cores = 1;
   int retry = 0;                  // further attempts for a run that fails, unless it diverged

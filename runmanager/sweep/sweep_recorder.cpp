@@ -162,27 +162,14 @@ void SweepRecorder::add_run(RunRecord record) {
   records_.put(std::move(record));
 }
 
-void SweepRecorder::prune_run(std::size_t run, const Run& description, const std::string& reason,
-                              bool shared) {
-  RunRecord& record = records_.at(run);
-  record.status = RunStatus::kPruned;
-  record.error = reason;
-  RecorderOptions options = recorder_options(run);
-  options.shared = shared;
-  record_pruned_run(options, description, record);
-  end_run(run);
-}
-
 void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,
                              const std::string& reason) {
   record_skipped_run(recorder_options(run), description, status, reason, records_.at(run));
   end_run(run);
 }
 
-void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record, bool shared) {
-  RecorderOptions options = recorder_options(run);
-  options.shared = shared;
-  sweep::record_lost_run(options, description, record);
+void SweepRecorder::record_end(std::size_t run, const Run& description, RunRecord record) {
+  sweep::record_end(recorder_options(run), description, record);
   update(run, std::move(record));
 }
 
@@ -190,7 +177,8 @@ RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {
   return {.directory = options_.directory,
           .clock = options_.clock,
           .provenance = record(run).provenance,
-          .survives = Survives::kKill};
+          .survives = Survives::kKill,
+          .shared = static_cast<bool>(options_.refresh)};
 }
 
 void SweepRecorder::count_cost(std::size_t run) {

@@ -15,7 +15,6 @@
 #include "runmanager/tensorboard/aggregate.h"
 #include "runmanager/terminal/progress.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/training/ended_runs.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {
@@ -79,18 +78,14 @@ class SweepRecorder {
   void update(std::size_t run, RunRecord record);
   /// The run has its final record: no further attempt follows.
   void end_run(std::size_t run);
-  /// The run waits for the results of others. begin_run() or prune_run() may follow.
+  /// The run waits for the results of others. begin_run() or record_end() may follow.
   void pause_run(std::size_t run);
   /// Adds the next run of the sweep.
   void add_run(RunRecord record);
-  /// Ends a run that is not trained any further, as pruned. `shared`: see RecorderOptions.
-  void prune_run(std::size_t run, const Run& description, const std::string& reason, bool shared);
-
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
   void skip_run(std::size_t run, const Run& description, RunStatus status, const std::string& reason);
-  /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow. `shared`: see
-  /// RecorderOptions.
-  void record_lost_run(std::size_t run, const Run& description, RunRecord record, bool shared);
+  /// Writes the end of a run that was lost, or pruned. Its process must be gone. end_run() may follow.
+  void record_end(std::size_t run, const Run& description, RunRecord record);
   /// Another process has taken the run over; its results here do not count.
   void leave_run(std::size_t run);
   /// Takes over the final record of a run that another process or an earlier start has ended.

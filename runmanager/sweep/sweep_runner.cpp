@@ -157,11 +157,17 @@ void SweepRunner::prepare() {
 }
 
 void SweepRunner::prepare(std::size_t i) {
-  PreparedRun run = kind_->prepare(sweep_.runs[i]);
-  records_[i].device = run.device.name();
-  records_[i].provenance = run.provenance;
-  (run.unavailable ? unavailable_ : runs_)
-      .push_back({i, std::move(run), kind_->dataset_position(sweep_.runs[i])});
+  ScheduledRun run = scheduled(sweep_.runs[i]);
+  records_[i].device = run.needs.device.name();
+  records_[i].provenance = run.needs.provenance;
+  (run.needs.unavailable ? unavailable_ : runs_).push_back(std::move(run));
+}
+
+ScheduledRun SweepRunner::scheduled(const RunConfig& config) const {
+  return {.run = config.index,
+          .config = &config,
+          .needs = kind_->needs(config),
+          .dataset = kind_->dataset_position(config)};
 }
 
 void SweepRunner::write_sweep_file() {

@@ -57,6 +57,7 @@ class SweepRunner {
   // Loads and checks everything that the runs to be trained need; throws before anything is written.
   void prepare();
   void prepare(std::size_t i);
+  ScheduledRun scheduled(const RunConfig& config) const;
   void write_sweep_file();
   // The file grows with the trials: writing it takes at most a twentieth of the time. Trials that it lacks
   // after a kill are chosen again, as results alone decide.
@@ -68,35 +69,35 @@ class SweepRunner {
   void train_runs();
   void check_directory() const;
   std::function<void()> refresh();
-  void train_with_others(SweepRecorder& recorder);
+  void train_with_others();
   // Tells who joins that what cannot be trained here is left to others.
-  void tell_of_unavailable(SweepRecorder& recorder) const;
+  void tell_of_unavailable();
   // See LockedRunsOptions.
   RunFate fate_of(std::size_t run);
   // Others may have the devices that this machine has not. Who is left last skips the runs.
-  void leave_to_others(LockedRuns& runs, SweepRecorder& recorder);
-  void skip_unavailable(SweepRecorder& recorder);
-  void skip(SweepRecorder& recorder, std::size_t run, const PreparedRun& prepared);
+  void leave_to_others(LockedRuns& runs);
+  void skip(const ScheduledRun& run);
   SchedulerOptions scheduler_options(std::size_t slots);
   // Trains the runs of `source`, if there are any.
-  void train(RunSource& source, SweepRecorder& recorder);
-  void train_alone(SweepRecorder& recorder);
-  void end_search(TrialRuns& trials, SweepRecorder& recorder);
-  TrialRunsOptions trial_options(SweepRecorder& recorder);
+  void train(RunSource& source);
+  void train_alone();
+  void end_search(TrialRuns& trials);
+  TrialRunsOptions trial_options();
+  bool prune(std::size_t run, const std::string& reason);
   // How many runs could be trained at once, if there were slots for all; how many slots there are.
   std::size_t max_at_once() const;
   std::size_t slots() const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
-  std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
+  std::optional<ScheduledRun> add_trial(RunConfig config);
   // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
   const ExistingRun& make_room_for(const RunConfig& config);
   // Returns a run's lock once no other process has it. None if only this one trains, if `is_done`, or if this
   // process was asked to stop.
   std::optional<RunLock> wait_for_lock(const std::string& run, const std::function<bool()>& is_done);
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
-  bool keep_start(std::size_t parent, int epoch, const RunConfig& copy, SweepRecorder& recorder);
-  void train_here(RunSource& source, SweepRecorder& recorder);
-  void train_in_workers(RunSource& source, SweepRecorder& recorder);
+  bool keep_start(std::size_t parent, int epoch, const RunConfig& copy);
+  void train_here(RunSource& source);
+  void train_in_workers(RunSource& source);
   SweepOutcome conclude();
 
   std::optional<Sweep> growing_;  // the sweep, where trials are added to it
@@ -108,6 +109,7 @@ class SweepRunner {
   const std::unique_ptr<RunKind> kind_;
   GpuPool gpus_;
   std::optional<SweepDirectory> directory_;
+  std::optional<SweepRecorder> recorder_;  // while runs are trained
   std::function<void()> collect_;  // while runs are trained together with others: takes over what they did
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;

@@ -11,6 +11,7 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/in_process_executor.h"
+#include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 #include "runmanager/sweep/worker_pool.h"
 
@@ -30,37 +31,38 @@ double SweepRunner::fraction_trained() const {
 void SweepRunner::train_runs() {
   double total_work = 0;
   // Training samples times epochs: what the progress display measures the time left by.
-  for (const ScheduledRun& run : runs_)
-    total_work += kind_->work_per_epoch(*run.prepared.config) * run.prepared.config->epochs;
+  for (const ScheduledRun& run : runs_) total_work += kind_->work_per_epoch(*run.config) * run.config->epochs;
   if (sweep_.search) total_work *= fraction_trained();
-  SweepRecorder recorder(
-      {.directory = directory_->path(),
-       .name = directory_->name(),
-       .keys = sweep_.keys,
-       .clock = environment_.clock,
-       .terminal = environment_.terminal,
-       .quiet = options_.quiet,
-       .json = options_.json,
-       .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
-       .work = total_work,
-       .goals = goals_of(sweep_),
-       .refresh = refresh()},
+  recorder_.emplace(
+      SweepRecorderOptions{
+          .directory = directory_->path(),
+          .name = directory_->name(),
+          .keys = sweep_.keys,
+          .clock = environment_.clock,
+          .terminal = environment_.terminal,
+          .quiet = options_.quiet,
+          .json = options_.json,
+          .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
+          .work = total_work,
+          .goals = goals_of(sweep_),
+          .refresh = refresh()},
       sweep_.runs, std::move(records_));
-  for (const std::string& remark : kind_->remarks()) recorder.progress().message(remark);
-  for (const std::string& change : changes_) recorder.progress().message(change);
-  recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
+  for (const std::string& remark : kind_->remarks()) recorder_->progress().message(remark);
+  for (const std::string& change : changes_) recorder_->progress().message(change);
+  recorder_->progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
   try {
-    options_.join ? train_with_others(recorder) : train_alone(recorder);
+    options_.join ? train_with_others() : train_alone();
     check_directory();
   } catch (const IoError&) {
     // If the whole directory is gone, that is the reason, whichever file was missed first.
     check_directory();
-    recorder.try_save();
+    recorder_->try_save();
     throw;
   }
-  cost_ = recorder.cost();
-  means_ = recorder.means();
-  records_ = recorder.records();
+  cost_ = recorder_->cost();
+  means_ = recorder_->means();
+  records_ = recorder_->records();
+  recorder_.reset();
 }
 
 void SweepRunner::check_directory() const {
@@ -70,13 +72,9 @@ void SweepRunner::check_directory() const {
                   directory_->path().string()));
 }
 
-void SweepRunner::skip_unavailable(SweepRecorder& recorder) {
-  for (const ScheduledRun& run : unavailable_) skip(recorder, run.run, run.prepared);
-}
-
-void SweepRunner::skip(SweepRecorder& recorder, std::size_t run, const PreparedRun& prepared) {
-  recorder.skip_run(run, describe_run(*prepared.config, prepared.device),
-                    options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *prepared.unavailable);
+void SweepRunner::skip(const ScheduledRun& run) {
+  recorder_->skip_run(run.run, describe_run(*run.config, run.needs.device),
+                      options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.needs.unavailable);
 }
 
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
@@ -98,41 +96,41 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
           .check_directory = [this] { check_directory(); }};
 }
 
-void SweepRunner::train(RunSource& source, SweepRecorder& recorder) {
+void SweepRunner::train(RunSource& source) {
   if (runs_.empty() && !growing_) return;
-  environment_.worker_command.empty() ? train_here(source, recorder) : train_in_workers(source, recorder);
+  environment_.worker_command.empty() ? train_here(source) : train_in_workers(source);
 }
 
-void SweepRunner::train_alone(SweepRecorder& recorder) {
-  skip_unavailable(recorder);
+void SweepRunner::train_alone() {
+  for (const ScheduledRun& run : unavailable_) skip(run);
   ListedRuns all(runs_);
   std::optional<TrialRuns> trials;
-  if (sweep_.search) trials.emplace(sweep_, runs_, recorder, trial_options(recorder));
-  train(trials ? static_cast<RunSource&>(*trials) : all, recorder);
-  if (trials) end_search(*trials, recorder);
-  recorder.finish();
+  if (sweep_.search) trials.emplace(sweep_, runs_, *recorder_, trial_options());
+  train(trials ? static_cast<RunSource&>(*trials) : all);
+  if (trials) end_search(*trials);
+  recorder_->finish();
 }
 
-TrialRunsOptions SweepRunner::trial_options(SweepRecorder& recorder) {
-  const auto add = [this, &recorder](RunConfig config) { return add_trial(std::move(config), recorder); };
-  const auto prune = [this, &recorder](std::size_t run, const std::string& reason) {
-    const RunConfig& config = sweep_.runs[run];
-    const Run description = describe_run(config, environment_.parse_device(config.device));
-    if (!options_.join) {
-      recorder.prune_run(run, description, reason, /*shared=*/false);
-      return true;
-    }
-    const std::optional<RunLock> lock = RunLock::try_lock(directory_->path() / config.name);
-    if (!lock) return false;  // The process that trained it does it.
-    collect_();
-    if (recorder.record(run).status != RunStatus::kPruned)
-      recorder.prune_run(run, description, reason, /*shared=*/true);
-    return true;
-  };
-  const auto keep_start = [this, &recorder](std::size_t parent, int epoch, const RunConfig& copy) {
-    return this->keep_start(parent, epoch, copy, recorder);
-  };
-  return {.add = add, .prune = prune, .keep_start = keep_start};
+TrialRunsOptions SweepRunner::trial_options() {
+  return {.add = [this](RunConfig config) { return add_trial(std::move(config)); },
+          .prune = [this](std::size_t run, const std::string& reason) { return prune(run, reason); },
+          .keep_start = [this](std::size_t parent, int epoch,
+                               const RunConfig& copy) { return keep_start(parent, epoch, copy); }};
+}
+
+bool SweepRunner::prune(std::size_t run, const std::string& reason) {
+  const RunConfig& config = sweep_.runs[run];
+  const std::optional<RunLock> lock =
+      options_.join ? RunLock::try_lock(directory_->path() / config.name) : std::nullopt;
+  if (options_.join && !lock) return false;  // The process that trained it does it.
+  if (lock) collect_();
+  RunRecord record = recorder_->record(run);
+  if (std::exchange(record.status, RunStatus::kPruned) == RunStatus::kPruned) return true;
+  record.error = reason;
+  recorder_->record_end(run, describe_run(config, environment_.parse_device(config.device)),
+                        std::move(record));
+  recorder_->end_run(run);
+  return true;
 }
 
 std::size_t SweepRunner::max_at_once() const {
@@ -141,9 +139,9 @@ std::size_t SweepRunner::max_at_once() const {
   return std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
 }
 
-void SweepRunner::end_search(TrialRuns& trials, SweepRecorder& recorder) {
+void SweepRunner::end_search(TrialRuns& trials) {
   if (kept_trials_ > 0 || lacks_trials_ || (options_.join && growing_)) write_trials();
-  recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
+  recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
 }
 
@@ -173,32 +171,32 @@ const ExistingRun& SweepRunner::make_room_for(const RunConfig& config) {
   return existing_[0];
 }
 
-std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
+std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
   const RunConfig& added = growing_->runs.emplace_back(std::move(config));
   make_room_for(added);
   RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
   if (existing_[0].fate == RunFate::kKept) {
-    recorder.add_run(std::move(record));
+    recorder_->add_run(std::move(record));
     ++kept_trials_;
     return std::nullopt;
   }
   write_growing_file();
-  recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
+  recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
   try {
     kind_->check(added, sweep_.file);
-    PreparedRun run = kind_->prepare(added);
-    record.device = run.device.name();
-    record.provenance = run.provenance;
-    recorder.add_run(std::move(record));
-    if (!run.unavailable) return ScheduledRun{added.index, std::move(run), kind_->dataset_position(added)};
-    if (!options_.join) skip(recorder, added.index, run);
+    ScheduledRun run = scheduled(added);
+    record.device = run.needs.device.name();
+    record.provenance = run.needs.provenance;
+    recorder_->add_run(std::move(record));
+    if (!run.needs.unavailable) return run;
+    if (!options_.join) skip(run);
   } catch (const ConfigError& error) {
     // A network that does not fit its data, say: the point is as bad as can be.
-    recorder.add_run(std::move(record));
+    recorder_->add_run(std::move(record));
     const Run run = describe_run(added, environment_.parse_device(added.device));
     std::optional<RunLock> lock = wait_for_lock(added.name, [] { return false; });
     if (options_.join && !lock) return std::nullopt;
-    recorder.skip_run(added.index, run, RunStatus::kFailed, error.what());
+    recorder_->skip_run(added.index, run, RunStatus::kFailed, error.what());
     if (lock) lock->note_failure(directory_->start());
   }
   return std::nullopt;
@@ -215,7 +213,7 @@ std::optional<RunLock> SweepRunner::wait_for_lock(const std::string& run,
 
 // Another process that shares the sweep may do the same. It trains the parent on, for which it holds the
 // lock, only once the start is kept.
-bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& copy, SweepRecorder& recorder) {
+bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& copy) {
   const std::filesystem::path from = directory_->path() / sweep_.runs[parent].name,
                               to = directory_->path() / copy.name;
   const RunFate fate = make_room_for(copy).fate;
@@ -243,37 +241,30 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   // A power cut has cost its last checkpoint, so it is trained to this epoch once more.
   std::error_code ignored;
   std::filesystem::remove(from / kRunRecordFile, ignored);
-  RunRecord record = recorder.record(parent);
+  RunRecord record = recorder_->record(parent);
   record.epochs.clear();
-  recorder.update(parent, std::move(record));
+  recorder_->update(parent, std::move(record));
   return false;
 }
 
-void SweepRunner::train_here(RunSource& source, SweepRecorder& recorder) {
-  InProcessExecutor executor({.directory = directory_->path(),
+void SweepRunner::train_here(RunSource& source) {
+  InProcessExecutor executor(make_kind_worker(sweep_.runs.front(), kind_->datasets()),
+                             {.directory = directory_->path(),
                               .make_engine = environment_.make_engine,
                               .clock = environment_.clock,
                               .stop_requested = environment_.stop_requested,
                               .threads = {}});
-  schedule_runs(source, executor, scheduler_options(1), recorder);
+  schedule_runs(source, executor, scheduler_options(1), *recorder_);
 }
 
-void SweepRunner::train_in_workers(RunSource& source, SweepRecorder& recorder) {
-  // The samples move to memory that the workers see, so this process drops its own. Networks and weights
-  // were loaded for the checks only: each worker makes its own.
-  for (std::deque<ScheduledRun>* runs : {&runs_, &unavailable_}) {
-    for (ScheduledRun& run : *runs) {
-      run.prepared.data.reset();
-      run.prepared.network.reset();
-      run.prepared.weights = {};
-    }
-  }
+void SweepRunner::train_in_workers(RunSource& source) {
+  // The samples move to memory that the workers see, so this process drops its own.
   const std::vector<SharedDataset> datasets = kind_->share_datasets();
   const std::size_t slots = this->slots();
   // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
   WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
                       slots);
-  schedule_runs(source, executor, scheduler_options(slots), recorder);
+  schedule_runs(source, executor, scheduler_options(slots), *recorder_);
 }
 
 std::size_t SweepRunner::slots() const {

@@ -61,8 +61,8 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
       pruned_.insert(i);
     const auto run = waiting_.find(i);
     if (decision.fate != TrialFate::kTrains || run == waiting_.end() || !has_time()) continue;
-    PreparedRun& prepared = run->second->prepared;
-    prepared.until_epoch = decision.until_epoch < prepared.config->epochs ? decision.until_epoch : 0;
+    ScheduledRun& scheduled = *run->second;
+    scheduled.until_epoch = decision.until_epoch < scheduled.config->epochs ? decision.until_epoch : 0;
     active_.insert(i);
     ready.push_back(run->second);
   }

@@ -1,12 +1,10 @@
 #include "runmanager/sweep/trial_schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
+#include <utility>
 
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/judge.h"
@@ -100,80 +98,45 @@ bool TrialSchedule::may_begin(std::size_t trial, std::span<const TrialResult> tr
   });
 }
 
+bool TrialSchedule::pauses_at(const TrialResult& trial, int epoch) const {
+  return has_epoch(trial, epoch) && epoch < epochs_;
+}
+
+SearchState TrialSchedule::play(std::span<const TrialResult> trials, bool more) const {
+  const auto result = [&](std::size_t i, int epoch) -> KnownResult {
+    if (!trials[i].ended && !pauses_at(trials[i], epoch)) return {};
+    // One that has ended before has no state of this epoch that could be copied.
+    if (population_ && !has_epoch(trials[i], epoch)) return {.is_known = true};
+    return {.is_known = true, .value = value_at(trials[i], epoch)};
+  };
+  const auto reaches = [this](double value) { return reaches_target(value); };
+  if (asha_) return asha_->play(trials.size(), more, result, reaches);
+  if (population_) return population_->play(trials.size(), result, reaches);
+  SearchState state(trials.size());
+  for (const HyperbandBracket& bracket : brackets_) bracket.play(state, more, result, reaches);
+  for (std::size_t i = 0; brackets_.empty() && i < trials.size(); ++i)
+    state.until[i] = may_begin(i, trials) ? epochs_ : 0;
+  return state;
+}
+
 std::vector<TrialDecision> TrialSchedule::decide(std::span<const TrialResult> trials, bool more) const {
+  SearchState state = play(trials, more);
   std::vector<TrialDecision> decisions(trials.size());
-  if (asha_) {
-    decide_asha(trials, more, decisions);
-  } else if (population_) {
-    decide_population(trials, decisions);
-  } else if (brackets_.empty()) {
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-      if (trials[i].ended)
-        decisions[i].fate = TrialFate::kEnded;
-      else if (may_begin(i, trials))
-        decisions[i] = {.fate = TrialFate::kTrains, .until_epoch = epochs_};
-    }
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const int until = decisions[i].until_epoch = state.until[i];
+    decisions[i].reason = std::move(state.ended[i]);
+    if (trials[i].ended)
+      decisions[i].fate = TrialFate::kEnded;
+    else if (!decisions[i].reason.empty())
+      decisions[i].fate = TrialFate::kPruned;
+    else if (until > 0 && !pauses_at(trials[i], until))
+      decisions[i].fate = TrialFate::kTrains;
   }
-  for (const HyperbandBracket& bracket : brackets_) decide(bracket, trials, more, decisions);
   return decisions;
 }
 
-AshaState TrialSchedule::play(std::span<const TrialResult> trials, bool more) const {
-  const auto result = [&](std::size_t i, std::size_t rung) -> KnownResult {
-    const int until = asha_->epochs()[rung];
-    if (!trials[i].ended && !(has_epoch(trials[i], until) && until < epochs_)) return {};
-    return {.is_known = true, .value = value_at(trials[i], until)};
-  };
-  return asha_->play(trials.size(), more, result, [this](double value) { return reaches_target(value); });
-}
-
-void TrialSchedule::decide_asha(std::span<const TrialResult> trials, bool more,
-                                std::vector<TrialDecision>& decisions) const {
-  const AshaState state = play(trials, more);
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (state.begun[i] > 0) decisions[i].until_epoch = asha_->epochs()[state.begun[i] - 1];
-    const bool is_in =
-        trials[i].ended || (state.begun[i] > 0 && has_epoch(trials[i], decisions[i].until_epoch) &&
-                            decisions[i].until_epoch < epochs_);
-    if (trials[i].ended) {
-      decisions[i].fate = TrialFate::kEnded;
-    } else if (state.is_over && state.begun[i] > 0) {
-      decisions[i].fate = TrialFate::kPruned;
-      decisions[i].reason = fmt::format("not among the best 1 in {} after epoch {}", search_.reduction,
-                                        decisions[i].until_epoch);
-    } else if (state.begun[i] > 0 && !is_in) {
-      decisions[i].fate = TrialFate::kTrains;
-    }
-  }
-}
-
-PopulationState TrialSchedule::play_population(std::span<const TrialResult> trials) const {
-  const auto result = [&](std::size_t i, int epoch) -> KnownResult {
-    // One that has ended before has no state of this epoch that could be copied.
-    if (!has_epoch(trials[i], epoch)) return {.is_known = trials[i].ended};
-    return {.is_known = true, .value = value_at(trials[i], epoch)};
-  };
-  return population_->play(trials.size(), result, [this](double value) { return reaches_target(value); });
-}
-
-void TrialSchedule::decide_population(std::span<const TrialResult> trials,
-                                      std::vector<TrialDecision>& decisions) const {
-  const PopulationState state = play_population(trials);
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    const int until = decisions[i].until_epoch = state.until[i];
-    if (trials[i].ended) {
-      decisions[i].fate = TrialFate::kEnded;
-    } else if (state.ended[i]) {
-      decisions[i].fate = TrialFate::kPruned;
-      decisions[i].reason = fmt::format("among the worst of {} after epoch {}", members_, until);
-    } else if (until > 0 && (!has_epoch(trials[i], until) || until == epochs_)) {
-      decisions[i].fate = TrialFate::kTrains;
-    }
-  }
-}
-
 std::optional<PopulationCopy> TrialSchedule::next_copy(std::span<const TrialResult> trials) const {
-  const PopulationState state = play_population(trials);
+  const SearchState state = play(trials, false);
   const std::size_t next = trials.size() - members_;
   return next < state.copies.size() ? std::optional(state.copies[next]) : std::nullopt;
 }
@@ -183,11 +146,8 @@ std::optional<std::vector<int>> TrialSchedule::known_epochs(std::span<const Tria
   const std::size_t next = trials.size();
   std::vector<int> known(next);
   if (asha_) {
-    const AshaState state = play(trials, true);
-    if (!state.wants_trial) return std::nullopt;
-    for (std::size_t i = 0; i < next; ++i)
-      if (state.used[i] > 0) known[i] = asha_->epochs()[state.used[i] - 1];
-    return known;
+    const SearchState state = play(trials, true);
+    return state.wants_trial ? std::optional(state.used) : std::nullopt;
   }
   if (brackets_.empty()) {
     if (!may_begin(next, trials)) return std::nullopt;
@@ -207,7 +167,7 @@ std::optional<std::vector<int>> TrialSchedule::known_epochs(std::span<const Tria
   }
   const int until = own->halving.rungs()[0].epochs;
   for (std::size_t i = own->first_trial; i < first_unknown(next); ++i) {
-    if (!trials[i].ended && !(has_epoch(trials[i], until) && until < epochs_)) return std::nullopt;
+    if (!trials[i].ended && !pauses_at(trials[i], until)) return std::nullopt;
     known[i] = until;
   }
   return known;
@@ -237,48 +197,6 @@ std::optional<std::vector<KnownResult>> TrialSchedule::known_to_next(
     if (count >= kTpeStartTrials) break;
   }
   return results;
-}
-
-void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials, bool more,
-                           std::vector<TrialDecision>& decisions) const {
-  const std::vector<Rung>& rungs = bracket.halving.rungs();
-  // A space may have fewer points than the bracket has places.
-  const std::size_t places =
-      std::min(rungs[0].trials, trials.size() - std::min(trials.size(), bracket.first_trial));
-  std::vector<std::size_t> reached(places);
-  std::iota(reached.begin(), reached.end(), bracket.first_trial);
-  for (std::size_t rung = 0; rung < rungs.size(); ++rung) {
-    const int until = rungs[rung].epochs;
-    bool is_complete = rung > 0 || !more || places == rungs[0].trials;
-    for (const std::size_t i : reached) {
-      const bool is_in = trials[i].ended || (has_epoch(trials[i], until) && until < epochs_);
-      is_complete &= is_in;
-      decisions[i].fate = trials[i].ended ? TrialFate::kEnded
-                          : is_in         ? TrialFate::kWaits
-                                          : TrialFate::kTrains;
-      decisions[i].until_epoch = until;
-    }
-    if (!is_complete || rung + 1 == rungs.size()) return;
-    std::vector<std::optional<double>> values;
-    values.reserve(reached.size());
-    for (const std::size_t i : reached) values.push_back(value_at(trials[i], until));
-    std::vector<std::size_t> good = bracket.halving.decide(rung, values);
-    if (std::ranges::any_of(values, [this](const auto& value) { return reaches_target(value); }))
-      std::erase_if(good, [&](std::size_t place) { return !reaches_target(values[place]); });
-    std::vector<std::size_t> next;
-    for (std::size_t place = 0; place < reached.size(); ++place) {
-      const std::size_t i = reached[place];
-      if (std::ranges::find(good, place) != good.end()) {
-        next.push_back(i);
-      } else if (!trials[i].ended) {
-        decisions[i] = {.fate = TrialFate::kPruned,
-                        .until_epoch = until,
-                        .reason = fmt::format("not among the best {} of {} after epoch {}", good.size(),
-                                              reached.size(), until)};
-      }
-    }
-    reached = std::move(next);
-  }
 }
 
 }  // namespace sweep

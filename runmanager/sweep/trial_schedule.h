@@ -11,7 +11,7 @@
 #include "runmanager/config/search_spec.h"
 #include "runmanager/records/results.h"
 #include "runmanager/search/asha.h"
-#include "runmanager/search/hyperband.h"
+#include "runmanager/search/halving.h"
 #include "runmanager/search/population.h"
 #include "runmanager/search/sampler.h"
 
@@ -82,13 +82,9 @@ class TrialSchedule {
   /// The value of a trial that has this epoch or has ended. At the last epoch its final one: a program may
   /// fail after that report, or make more of them.
   std::optional<double> value_at(const TrialResult& trial, int epoch) const;
-  AshaState play(std::span<const TrialResult> trials, bool more) const;
-  void decide_asha(std::span<const TrialResult> trials, bool more,
-                   std::vector<TrialDecision>& decisions) const;
-  PopulationState play_population(std::span<const TrialResult> trials) const;
-  void decide_population(std::span<const TrialResult> trials, std::vector<TrialDecision>& decisions) const;
-  void decide(const HyperbandBracket& bracket, std::span<const TrialResult> trials, bool more,
-              std::vector<TrialDecision>& decisions) const;
+  /// Whether the trial has been trained to this epoch and to no end, so that it can wait there.
+  bool pauses_at(const TrialResult& trial, int epoch) const;
+  SearchState play(std::span<const TrialResult> trials, bool more) const;
   std::optional<std::vector<int>> known_epochs(std::span<const TrialResult> trials) const;
   bool reaches_target(const std::optional<double>& value) const;
 

@@ -77,7 +77,7 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   train.set_index(run.run);
   train.set_dataset(run.dataset);
   train.set_threads(threads);
-  train.set_until_epoch(run.prepared.until_epoch);
+  train.set_until_epoch(run.until_epoch);
   train.set_record(run_record_text(record));
   if (run.lock) train.set_owner(run.lock->owner().id);
   // If the worker is gone already, deliver() notices that its socket is closed.

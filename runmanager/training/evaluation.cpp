@@ -1,7 +1,6 @@
 #include "runmanager/training/evaluation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 
@@ -113,15 +112,6 @@ std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns
   both.reserve(2 * outputs.size());
   for (const float output : outputs) both.insert(both.end(), {0.0f, output});
   return both;
-}
-
-std::size_t count_non_finite(const Weights& weights) {
-  std::size_t count = 0;
-  for (const std::vector<float>* values : {&weights.parameters, &weights.buffers}) {
-    count += static_cast<std::size_t>(
-        std::count_if(values->begin(), values->end(), [](float value) { return !std::isfinite(value); }));
-  }
-  return count;
 }
 
 std::size_t profiled_samples(const Device& device, std::size_t batch_size) {

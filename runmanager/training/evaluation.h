@@ -12,7 +12,6 @@
 #include "core/base/random.h"
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
-#include "runmanager/records/checkpoint.h"
 
 namespace sweep {
 
@@ -48,9 +47,6 @@ std::pair<Subset, std::string_view> shown_samples(const Dataset& data);
 /// `outputs` of a network for `classes` classes, `columns` per sample, with an output per class at least: of
 /// a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
 std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, std::size_t classes);
-
-/// How many parameters and buffers are infinite or NaN.
-std::size_t count_non_finite(const Weights& weights);
 
 struct StepProfile {
   std::vector<LayerProfile> layers;

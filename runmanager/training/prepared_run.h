@@ -1,4 +1,4 @@
-// One run of a sweep with everything that was loaded and checked for it.
+// One run of a sweep with everything that was loaded and checked for it, and what it is trained with.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"
+#include "core/spec/schedule.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/checkpoint.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_builder.h"
 #include "runmanager/records/run_event.h"
 
@@ -23,9 +25,6 @@ namespace sweep {
 struct PreparedRun {
   const RunConfig* config = nullptr;  // owned by the caller, like everything it points to
   Device device;
-  std::vector<Device> devices;             // on which it is trained, in ascending order; none if unavailable
-  bool takes_gpus = false;                 // of RunKind::gpus(), any that are free
-  std::optional<std::string> unavailable;  // why the device cannot be used here
   std::shared_ptr<const Dataset> data;
   std::shared_ptr<const Network> network;
   Weights weights;                    // to start from; empty: drawn from the seed
@@ -44,6 +43,32 @@ EngineOptions engine_options(const PreparedRun& run);
 
 /// How the training samples are loaded.
 LoaderOptions loader_options(const RunConfig& config);
+
+/// Makes the engine do its one-time work now, so that it does not count as part of the first epoch. Returns
+/// where it has put the samples, and sets `loader`, which gives the training samples, to that.
+std::optional<Placement> prepare_engine(Engine& engine, const PreparedRun& run, DataLoader& loader);
+
+/// Sets the weights that the run begins with: those it was given, or random ones by its seed.
+void set_initial_weights(Engine& engine, const PreparedRun& run);
+
+/// Immutable, thread-safe.
+class RunSchedule {
+ public:
+  /// `config` must outlive the object. `batches`: of an epoch.
+  RunSchedule(const RunConfig& config, std::int64_t batches);
+
+  /// What a batch of an epoch is trained with, both from 0. Epochs that the run continues have the values of
+  /// the runs that have trained them.
+  StepValues at(int epoch, std::int64_t batch) const;
+  /// The learning rate at the beginning of an epoch.
+  double operator()(int epoch) const { return at(epoch, 0).learning_rate; }
+
+ private:
+  const RunConfig& config_;
+  const ScheduleOptions options_;
+  const std::int64_t batches_;
+  const Lineage lineage_;
+};
 
 /// The run as its events and its record describe it.
 Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);

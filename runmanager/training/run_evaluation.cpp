@@ -1,5 +1,9 @@
 #include "runmanager/training/run_evaluation.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -8,6 +12,37 @@
 #include "runmanager/training/evaluation.h"
 
 namespace sweep {
+namespace {
+
+[[noreturn]] void throw_diverged(const TrainingPlace& place, const std::string& what) {
+  throw DivergedError(
+      fmt::format("diverged at epoch {}{}; try a smaller lr than {}", place.epoch, what, place.lr));
+}
+
+void check_evaluation_loss(const Totals& totals, std::string_view part, const TrainingPlace& place) {
+  if (std::isfinite(totals.loss)) return;
+  throw_diverged(place,
+                 fmt::format(": the {} loss is {}", part, totals.loss / static_cast<double>(totals.samples)));
+}
+
+}  // namespace
+
+void check_training_loss(const Totals& totals, const TrainingPlace& place) {
+  if (std::isfinite(totals.loss)) return;
+  const std::string batches = place.end - place.begin == 1
+                                  ? fmt::format("batch {}", place.end)
+                                  : fmt::format("one of batches {} to {}", place.begin + 1, place.end);
+  throw_diverged(place, fmt::format(", {}: the loss is {}", batches, totals.loss));
+}
+
+void check_weights(const Weights& weights, const TrainingPlace& place) {
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const std::size_t all = weights.parameters.size() + weights.buffers.size();
+  const auto count = static_cast<std::int64_t>(all) - std::ranges::count_if(weights.parameters, is_finite) -
+                     std::ranges::count_if(weights.buffers, is_finite);
+  if (count == 0) return;
+  throw_diverged(place, fmt::format(": after its last batch {} of {} weights are not finite", count, all));
+}
 
 bool RunEvaluation::is_shown(const Subset& part) const {
   const Subset shown = shown_samples(*run_.data).first;
@@ -43,13 +78,13 @@ Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& pl
 
 const EpochRecord& RunEvaluation::validate_untrained(Engine& engine, double lr) {
   const Totals totals = measure_validation(engine, {.epoch = 0, .lr = lr}, /*keeps_outputs=*/false);
-  return recorder_.track_untrained(totals, *validation_variation_);
+  return tracker_.recorder().record_untrained(totals, *validation_variation_);
 }
 
 void RunEvaluation::validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
   if (run_.data->validation.count == 0) return;
   const Totals totals = measure_validation(engine, place, keeps_outputs);
-  recorder_.track_validation(totals, *validation_variation_);
+  tracker_.track_validation(totals, *validation_variation_);
 }
 
 std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const TrainingPlace& place,
@@ -65,7 +100,7 @@ std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const Tr
 
 void RunEvaluation::profile(Engine& engine) const {
   const StepProfile step = profile_step(engine, run_.device, run_.data->train, run_.config->batch_size);
-  if (step.samples > 0) recorder_.track_profile(step.layers, step.samples);
+  if (step.samples > 0) tracker_.track_profile(step.layers, step.samples);
 }
 
 void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
@@ -74,7 +109,7 @@ void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_
   check_evaluation_loss(totals, "test", place);
   for (const auto& [metric, value] :
        measured_metrics(totals, target_variation(run_.data->test), MetricPart::kTest))
-    recorder_.track_metric(metric->key, value);
+    tracker_.track_metric(metric->key, value);
 }
 
 void RunEvaluation::predictions(Engine& engine) {
@@ -89,7 +124,7 @@ void RunEvaluation::predictions(Engine& engine) {
   }
   const std::vector<float> outputs = class_outputs(std::move(*std::exchange(outputs_, std::nullopt)), columns,
                                                    run_.data->class_names.size());
-  recorder_.track_predictions(samples, outputs, run_.data->class_names, part);
+  tracker_.track_predictions(samples, outputs, run_.data->class_names, part);
 }
 
 }  // namespace sweep

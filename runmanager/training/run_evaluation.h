@@ -1,5 +1,6 @@
 // What a run measures without training: the validation set after every epoch, the test set and the
-// predictions at its end.
+// predictions at its end; and whether it has diverged: once a loss or a weight is infinite or NaN, nothing
+// that follows is of any use.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +9,41 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_event.h"
-#include "runmanager/training/divergence.h"
 #include "runmanager/training/prepared_run.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {
 
-/// Evaluates one run and hands the results to its recorder. Keeps references to all arguments of the
+class DivergedError : public TrainingError {
+ public:
+  using TrainingError::TrainingError;
+};
+
+/// The position in a training, for messages.
+struct TrainingPlace {
+  int epoch = 1;                    // from 1
+  std::int64_t begin = 0, end = 0;  // batches of the epoch, from 0, that the totals are of: begin … end − 1
+  double lr = 0;
+};
+
+/// Throws DivergedError unless the loss of these training batches is finite.
+void check_training_loss(const Totals& totals, const TrainingPlace& place);
+/// The same for the weights. The loss of a batch is that before its update, so only the weights tell what an
+/// epoch's last update has done.
+void check_weights(const Weights& weights, const TrainingPlace& place);
+
+/// Evaluates one run and hands the results to its tracker. Keeps references to all arguments of the
 /// constructor. Throws DivergedError where a loss is not finite. Not thread-safe.
 class RunEvaluation {
  public:
   /// `after_batch` is called after each batch of a pass and ends the pass by throwing.
-  RunEvaluation(const PreparedRun& run, RunRecorder& recorder, const ReportEvent& report,
+  RunEvaluation(const PreparedRun& run, TrackedRun& tracker, const ReportEvent& report,
                 std::function<void()> after_batch)
-      : run_(run), recorder_(recorder), report_(report), after_batch_(std::move(after_batch)) {}
+      : run_(run), tracker_(tracker), report_(report), after_batch_(std::move(after_batch)) {}
 
   /// The validation set before the first epoch, which makes epoch 0. Returns its record.
   const EpochRecord& validate_untrained(Engine& engine, double lr);
@@ -57,7 +77,7 @@ class RunEvaluation {
   Totals evaluate(Engine& engine, const Subset& samples, std::string_view part, bool keeps_outputs);
 
   const PreparedRun& run_;
-  RunRecorder& recorder_;
+  TrackedRun& tracker_;
   const ReportEvent& report_;
   const std::function<void()> after_batch_;
   std::optional<double> validation_variation_;  // target_variation(), once it is needed

@@ -9,13 +9,16 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/engine/numbered_name.h"
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/recorded_epochs.h"
+#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
+#include "tbwriter/event_reader.h"
 
 namespace sweep {
 namespace {
@@ -26,15 +29,6 @@ constexpr double kSecondsBetweenSaves = 1.0;
 std::filesystem::path run_directory(const RecorderOptions& options, const Run& run) {
   if (run.name.empty()) throw ConfigError("a run needs a name; RunBuilder::get_runs() gives one");
   return options.directory / run.name;
-}
-
-// Empty if `name` is no device: programs with their own training loop may write anything there.
-std::optional<Device> parse_known_device(const std::string& name) {
-  try {
-    return parse_device(name);
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
 }
 
 RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
@@ -48,6 +42,15 @@ RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
   record.started = utc_time();
   record.provenance = provenance;
   return record;
+}
+
+// Empty if `name` is no device: programs with their own training loop may write anything there.
+std::optional<Device> parse_known_device(const std::string& name) {
+  try {
+    return parse_device(name);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
 }
 
 // A start drops, in one of TensorBoard's readers, all older points from its step on. Points per batch count
@@ -179,27 +182,20 @@ void RunRecorder::sync_events() const {
   sync_files(files);
 }
 
-void RunRecorder::track_setup(double seconds, std::optional<Placement> placement) {
-  if (!record_.setup_seconds) record_.setup_seconds = seconds;
-  record_.placement = placement ? placement_names().of(*placement) : "";
-}
-
-const EpochRecord& RunRecorder::track_untrained(const Totals& totals, double variation) {
+const EpochRecord& RunRecorder::record_untrained(const Totals& totals, double variation) {
   const double begin = now();
-  EpochAccumulator untrained(begin);
-  untrained.end_training(begin, 0);
-  untrained.set_validation(totals, variation);
-  EpochRecord& epoch = record_.untrained.emplace(untrained.record(0, 0));
-  std::erase_if(epoch.values, [](const auto& value) { return value.first->part != MetricPart::kValidation; });
+  EpochRecord& epoch = record_.untrained.emplace(0);
+  if (totals.samples > 0) epoch.values = measured_metrics(totals, variation, MetricPart::kValidation);
   epoch.set("run_seconds", begin - run_begin_);
   log_->epoch(epoch, std::nullopt, step_of(0));
   record_.logging_seconds += now() - begin;
   return epoch;
 }
 
-void RunRecorder::begin_epoch() { epoch_.emplace(now()); }
-
-void RunRecorder::track(const Totals& totals) { epoch().add(totals); }
+void RunRecorder::record_validation_batch(const Totals& totals, std::int64_t batch, double seconds) {
+  log_->validation_batch(totals, batch);
+  epoch_->begin += seconds;
+}
 
 void RunRecorder::check_device(const Engine& engine) const {
   const std::optional<Device> expected = parse_known_device(record_.device);
@@ -209,82 +205,32 @@ void RunRecorder::check_device(const Engine& engine) const {
   }
 }
 
-void RunRecorder::track(Engine& engine) {
-  check_device(engine);
-  track(engine.take_totals());
-}
-
-void RunRecorder::track_loss(double mean_loss, const Batch& batch) { epoch().add_loss(mean_loss, batch); }
-
-void RunRecorder::track_num_correct(std::span<const float> outputs, const Batch& batch) {
-  epoch().add_correct(outputs, batch);
-}
-
-void RunRecorder::track_batch(const Totals& totals, std::int64_t batch) { log_->batch(totals, batch); }
-
-void RunRecorder::track_validation_batch(const Totals& totals, std::int64_t batch, double seconds) {
-  log_->validation_batch(totals, batch);
-  epoch().exclude(seconds);
-}
-
-void RunRecorder::track_parameters(std::span<const float> values, std::span<const float> gradients) {
-  end_training();
-  const std::size_t count = network("track_parameters").parameter_count();
-  if (values.size() != count || (!gradients.empty() && gradients.size() != count)) {
-    throw ShapeError(
-        fmt::format("track_parameters: {} values and {} gradients, but the network has {} parameters",
-                    values.size(), gradients.size(), count));
-  }
-  epoch().set_parameters(values, gradients);
-}
-
-void RunRecorder::track_parameters(const Engine& engine) {
-  check_device(engine);
-  end_training();
-  auto counts = engine.parameter_histograms(parameter_limits());
-  if (!counts) return track_parameters(engine.parameters(), engine.gradients());
-  const std::size_t parameters = network("track_parameters").parameters().size();
-  if (counts->values.size() != parameters || counts->gradients.size() != parameters) {
-    throw ShapeError(fmt::format("track_parameters: the engine's network has {} parameters, the run's {}",
-                                 counts->values.size(), parameters));
-  }
-  epoch().set_parameters(std::move(*counts));
-}
-
-void RunRecorder::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
-  end_training();
-  log_->profile(network("track_profile"), layers, samples, step_of(next_epoch()));
-}
-
-void RunRecorder::track_histogram(std::string_view tag, std::span<const float> values) {
-  end_training();
-  log_->histogram(tag, values, step_of(next_epoch()));
-}
-
-void RunRecorder::track_image(std::string_view tag, std::span<const std::uint8_t> pixels,
-                              const Shape& shape) {
-  end_training();
-  log_->image(tag, pixels, shape, step_of(next_epoch()));
-}
-
-void RunRecorder::end_training() {
-  epoch().end_training(now(), trained_.loader != nullptr ? trained_.loader->wait_seconds() : 0);
-}
-
 const Network& RunRecorder::network(const char* call) const {
   if (trained_.network == nullptr)
     throw std::logic_error(fmt::format("RunManager::{}() of a run that was begun without a network", call));
   return *trained_.network;
 }
 
-void RunRecorder::track_device_seconds(double seconds) {
-  end_training();
-  epoch().set_device_seconds(seconds);
+void RunRecorder::end_training() {
+  if (epoch_->seconds) return;
+  epoch_->seconds = now() - epoch_->begin;
+  epoch_->wait_seconds = trained_.loader != nullptr ? trained_.loader->wait_seconds() : 0;
 }
 
-void RunRecorder::track_validation(const Totals& totals, double variation) {
-  end_training();
-  epoch().set_validation(totals, variation);
+EpochRecord OpenEpoch::record(int number, double training_variation) const {
+  EpochRecord epoch(number);
+  epoch.values = measured_metrics(training, training_variation, MetricPart::kTraining);
+  if (!has_classes || (is_own_loss && !counts_correct)) {
+    for (const char* key : {"accuracy", "number_correct"}) epoch.set(key, std::nullopt);
+  }
+  epoch.values.insert(epoch.values.end(), validation.begin(), validation.end());
+  epoch.set("epoch_seconds", *seconds);
+  epoch.set("images_per_second", *seconds > 0 ? static_cast<double>(training.samples) / *seconds : 0);
+  epoch.set("data_wait_seconds", wait_seconds);
+  epoch.set("device_seconds", device_seconds);
+  epoch.set("communication_seconds", communication_seconds);
+  for (const auto& [name, value] : own_metrics) epoch.set(name, value);
+  return epoch;
 }
 
 const EpochRecord& RunRecorder::end_epoch() {
@@ -292,35 +238,20 @@ const EpochRecord& RunRecorder::end_epoch() {
   const double begin = now();
   if (!training_variation_)
     training_variation_ = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;
-  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch(), *training_variation_));
-  const std::int64_t step = step_of(epoch.epoch);
+  const std::int64_t step = next_step();
+  const int number = static_cast<int>(record_.epochs.size()) + 1;
+  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(number, *training_variation_));
   log_->epoch(epoch, learning_rate_, step);
-  if (epoch_->counts()) {
-    log_->histograms(*trained_.network, *epoch_->counts(), step);
+  if (epoch_->counts) {
+    log_->histograms(*trained_.network, *epoch_->counts, step);
   } else if (trained_.network != nullptr) {
-    log_->histograms(*trained_.network, epoch_->values(), epoch_->gradients(), step);
+    log_->histograms(*trained_.network, epoch_->values, epoch_->gradients, step);
   }
   epoch_.reset();
   epoch.set("run_seconds", now() - run_begin_);
   if (now() - last_save_ >= kSecondsBetweenSaves) save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
   return epoch;
-}
-
-void RunRecorder::track_predictions(const Subset& samples, std::span<const float> outputs,
-                                    std::span<const std::string> class_names, std::string_view part) {
-  if (samples.count == 0 || outputs.size() % samples.count != 0) {
-    throw ShapeError(
-        fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
-  }
-  const std::size_t columns = outputs.size() / samples.count;
-  if (is_regression(samples.set->targets) || columns < class_names.size()) {
-    throw ShapeError(fmt::format("track_predictions: {} outputs per sample for {} classes", columns,
-                                 is_regression(samples.set->targets) ? 0 : class_names.size()));
-  }
-  const double begin = now();
-  log_->predictions(samples, outputs, class_names, part, last_step());
-  record_.logging_seconds += now() - begin;
 }
 
 void RunRecorder::end(RunStatus status, std::string_view reason) {
@@ -353,24 +284,48 @@ std::map<std::string, std::uint64_t> RunRecorder::own_event_files() const {
   return sizes;
 }
 
-int RunRecorder::next_epoch() const { return static_cast<int>(record_.epochs.size()) + 1; }
-
-std::int64_t RunRecorder::step_of(int epoch) const { return first_step_ + epoch - 1; }
-
-std::int64_t RunRecorder::last_step() const {
-  return record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch);
-}
-
 void RunRecorder::save_record(Survives survives) {
   check_owner();
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), survives);
   last_save_ = now();
 }
 
-EpochAccumulator& RunRecorder::epoch() {
-  if (!epoch_) throw std::logic_error("RunRecorder: a call that belongs inside an epoch");
-  return *epoch_;
+namespace {
+
+// What the process that wrote the events may have said last: that the run has ended, or that it waits.
+bool is_end(std::string_view payload) {
+  return std::ranges::any_of(tbwriter::decode_event(payload).values, [](const tbwriter::DecodedValue& value) {
+    return value.tag == kStatusTag || value.tag == "_hparams_/session_end_info";
+  });
 }
+
+void remove_end(const std::filesystem::path& directory) {
+  std::vector<std::string> files = tbwriter::list_event_files(directory);
+  std::erase_if(files, [](const std::string& file) { return !tbwriter::is_event_file_name(file); });
+  if (files.empty()) return;
+  const std::filesystem::path newest = directory / files.back();
+  tbwriter::EventReader reader(newest);
+  std::uint64_t begin = 0;
+  for (auto payload = reader.next(); payload && !is_end(*payload); payload = reader.next())
+    begin = reader.position();
+  if (begin == reader.position()) return;
+  std::error_code error;
+  std::filesystem::resize_file(newest, begin, error);
+  if (error) throw IoError(fmt::format("{}: cannot be cut: {}", newest.string(), error.message()));
+}
+
+// Replaces the end of the session, with the reason, in what others have written.
+void append_end(const std::filesystem::path& directory, const Run& run, const RunRecord& record, bool locks) {
+  // How many steps those have written is not known. A start above every possible step makes TensorBoard drop
+  // none of them.
+  constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
+  remove_end(directory);
+  RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps, locks)
+                                     : RunLog(directory, run, record.provenance, locks);
+  log.close(record.status, record.error.value_or(""));
+}
+
+}  // namespace
 
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record) {
@@ -381,6 +336,20 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   record.error = reason;
   // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to show.
   if (status != RunStatus::kSkipped) RunLog(directory, run, record.provenance).close(status, reason);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
+}
+
+void record_end(const RecorderOptions& options, const Run& run, RunRecord& record) {
+  const std::filesystem::path directory = run_directory(options, run);
+  check_is_own_directory(directory);
+  std::error_code error;
+  // Its process may have ended before it made the directory, or the directory was removed.
+  std::filesystem::create_directory(directory, error);
+  if (error)
+    throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
+  remove_temporaries(directory);
+  append_end(directory, run, record, !options.shared);
+  if (record.status == RunStatus::kPruned) record.event_files = event_file_sizes(directory);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 

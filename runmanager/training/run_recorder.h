@@ -1,10 +1,12 @@
-// Records one run while it is trained: TensorBoard events, run.json and times. Not part of the installed
+// The files of one run while it is trained: TensorBoard events and run.json. Not part of the installed
 // interface, which is RunManager.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -20,7 +22,7 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
 #include "runmanager/tensorboard/run_log.h"
-#include "runmanager/training/epoch_accumulator.h"
+#include "runmanager/training/run_tracker.h"
 
 namespace sweep {
 
@@ -43,13 +45,31 @@ struct TrainedNetwork {
   const DataLoader* loader = nullptr;
 };
 
+/// What was measured of an epoch until its record is complete.
+struct OpenEpoch {
+  double begin = 0;               // later by what does not count as training
+  std::optional<double> seconds;  // of training, once it has ended
+  double wait_seconds = 0;        // of these: for data
+  Totals training;
+  bool has_classes = true;  // no target so far was a number
+  bool is_own_loss = false, counts_correct = false;
+  std::vector<std::pair<const Metric*, double>> validation;
+  std::optional<double> device_seconds, communication_seconds;
+  std::map<std::string, double> own_metrics;
+  std::vector<float> values, gradients;   // of all parameters, or
+  std::optional<ParameterCounts> counts;  // these counted
+
+  /// The record of epoch `number`, from 1, after the end of training. `training_variation`:
+  /// target_variation() of the training samples.
+  EpochRecord record(int number, double training_variation) const;
+};
+
 /// Writes the files of one run, from its first event to its final run.json. Keeps references to what
 /// `trained` names and to `record`, which hold until end() has returned. `record` is updated with every call,
-/// so that its owner always has the current state.
+/// so that its owner always has the current state. What the training loop says comes by a RunTracker.
 ///
-/// Calls follow the training loop: begin_epoch, track_*, end_epoch, …, end. Every call may throw IoError. Not
-/// thread-safe, except flush(). The destructor closes the events file and leaves run.json as it is: the run
-/// then counts as interrupted, as after the end of its process.
+/// Every call may throw IoError. Not thread-safe, except flush(). The destructor closes the events file and
+/// leaves run.json as it is: the run then counts as interrupted, as after the end of its process.
 class RunRecorder {
  public:
   /// Starts the run: removes the files of an earlier run of this name, opens the events file, and writes
@@ -68,11 +88,6 @@ class RunRecorder {
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
 
-  const RunRecord& record() const { return record_; }
-  /// The run's directory. A caller may put files of its own there.
-  const std::filesystem::path& directory() const { return directory_; }
-  bool in_epoch() const { return epoch_.has_value(); }
-
   /// Between epochs: how far events and training have got, which a checkpoint keeps so that the run can be
   /// resumed. The events are in their file once flush() has returned. `batches`: trained so far in the run.
   RunPosition position(std::int64_t batches) const;
@@ -90,85 +105,28 @@ class RunRecorder {
   /// are.
   int inherit(const RunRecord& parent, const std::function<std::optional<double>(int)>& learning_rate);
 
-  /// Counts time that the caller spent on the run's files as logging.
-  void add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
-
-  /// Before the first epoch: seconds of the setup that all epochs share, and where Engine::prepare() put the
-  /// samples. A resumed run keeps the setup time of its first start.
-  void track_setup(double seconds, std::optional<Placement> placement = {});
-
-  /// Before the first epoch: Engine::kernels().
-  void track_kernels(std::string kernels) { record_.kernels = std::move(kernels); }
-
   /// Before the first epoch: sums over the validation set, which make epoch 0, and target_variation() of its
   /// samples. Writes its scalars and returns its record.
-  const EpochRecord& track_untrained(const Totals& totals, double variation);
+  const EpochRecord& record_untrained(const Totals& totals, double variation);
 
-  /// Starts the next epoch and its clock.
-  void begin_epoch();
-  /// Adds the sums of one or more batches to the epoch.
-  void track(const Totals& totals);
-  /// Adds engine.take_totals(). Throws DeviceError if the engine trains on another device than the record
-  /// says.
-  void track(Engine& engine);
-  /// Adds a batch's mean loss, weighted with its size.
-  void track_loss(double mean_loss, const Batch& batch);
-  /// Adds the rows of `outputs`, [batch.size(), classes] row-major, whose largest value is at the label.
-  void track_num_correct(std::span<const float> outputs, const Batch& batch);
-  /// The same of samples that are in no Batch.
-  void track_loss(double mean_loss, std::int64_t samples) { epoch().add_loss(mean_loss, samples); }
-  void track_num_correct(std::int64_t count) { epoch().add_correct(count); }
-  /// A metric of this epoch, a histogram and a picture of a loop's own; see RunManager.
-  void track_epoch_metric(std::string_view name, double value) { epoch().set_metric(name, value); }
-  void track_histogram(std::string_view tag, std::span<const float> values);
-  void track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape);
-  /// Writes one point of Loss/batch and Accuracy/batch. `batch` counts over the whole run.
-  void track_batch(const Totals& totals, std::int64_t batch);
-  /// The same of batches of the validation set. `seconds`, which they took, do not count as training.
-  void track_validation_batch(const Totals& totals, std::int64_t batch, double seconds);
-  /// The epoch's point of Optimizer/lr.
-  void track_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
-  /// For the epoch's histograms, in the layout of Network::parameters(); `gradients` may be empty.
-  void track_parameters(std::span<const float> values, std::span<const float> gradients);
-  /// The same from an engine, which counts on its device where that saves copying the values.
-  void track_parameters(const Engine& engine);
-  /// Writes what Engine::profile() measured in a step over `samples` samples to the Graphs tab.
-  void track_profile(std::span<const LayerProfile> layers, std::int64_t samples);
-  /// Stops the epoch's training clock. The calls below, and track_parameters() and track_profile(), imply it.
-  void end_training();
-  /// The epoch's point of Time/device_seconds.
-  void track_device_seconds(double seconds);
-  /// The epoch's point of Time/communication_seconds.
-  void track_communication_seconds(double seconds) {
-    end_training();
-    epoch().set_communication_seconds(seconds);
-  }
-  /// Sums over the validation set. `variation`: target_variation() of its samples, for R²; 0: not known.
-  void track_validation(const Totals& totals, double variation = 0);
-  /// Writes the epoch's scalars and histograms. Returns its record.
-  const EpochRecord& end_epoch();
-
-  /// Outputs for `samples`, [samples.count, classes] row-major, before softmax. `part` names the samples:
-  /// "validation".
-  void track_predictions(const Subset& samples, std::span<const float> outputs,
-                         std::span<const std::string> class_names, std::string_view part);
-  /// The epoch whose weights kBestFile has, or is about to have.
-  void track_best_epoch(int epoch) { record_.best_epoch = epoch; }
-  /// Why the run ends before its last epoch.
-  void track_stop(std::string_view reason) { record_.stop_reason = reason; }
-  /// A number about the whole run, such as "test_accuracy".
-  void track_metric(std::string_view name, double value) { record_.metrics[std::string(name)] = value; }
+  /// Writes one point of the charts per batch, of batches of the validation set. `seconds`, which they took,
+  /// do not count as training.
+  void record_validation_batch(const Totals& totals, std::int64_t batch, double seconds);
 
   /// Writes the end of the session and the final run.json, and closes the events file. No other call may
   /// follow, not even if this one throws.
   void end(RunStatus status, std::string_view reason);
 
  private:
+  friend class RunTracker;
+
   double now() const { return options_.clock(); }
   /// Throws std::logic_error, naming the call, if the run has no network of this project.
   const Network& network(const char* call) const;
   /// Throws DeviceError, naming both, if the engine is on another device than the record says.
   void check_device(const Engine& engine) const;
+  void end_training();
+  const EpochRecord& end_epoch();
   void save_record(Survives survives);
   void sync_events() const;
   void check_owner() const {
@@ -178,13 +136,11 @@ class RunRecorder {
   std::map<std::string, std::uint64_t> own_event_files() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
-  /// The number of the epoch that is open or comes next, from 1.
-  int next_epoch() const;
-  /// The step in TensorBoard of the epoch with this number.
-  std::int64_t step_of(int epoch) const;
-  std::int64_t last_step() const;  // of the last finished epoch, or 0
-  /// The open epoch. Throws std::logic_error if there is none.
-  EpochAccumulator& epoch();
+  /// The step in TensorBoard of the epoch with this number; of the epoch that is open or comes next; and of
+  /// the last finished epoch, or 0.
+  std::int64_t step_of(int epoch) const { return first_step_ + epoch - 1; }
+  std::int64_t next_step() const { return step_of(static_cast<int>(record_.epochs.size()) + 1); }
+  std::int64_t last_step() const { return record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch); }
 
   const RecorderOptions options_;
   const std::filesystem::path directory_;
@@ -196,15 +152,28 @@ class RunRecorder {
   std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
-  std::optional<EpochAccumulator> epoch_;
+  std::optional<OpenEpoch> epoch_;
   std::vector<std::size_t> lost_epochs_;  // of record_.epochs: they are not in the events
   bool lost_beginning_ = false;           // nor is epoch 0
   std::optional<RunLog> log_;             // set by both constructors, once the run's directory is prepared
 };
 
+/// The run of the program's own training loop.
+class TrackedRun final : public RunTracker {
+ public:
+  explicit TrackedRun(std::unique_ptr<RunRecorder> recorder) : RunTracker(std::move(recorder)) {}
+  RunRecorder& recorder() const { return *recorder_; }
+};
+
 /// Records a run that cannot be trained here. `status` is kSkipped, or kFailed if that counts as a failure:
-/// only then it has events, with hparams, the status and the reason.
+/// only then it has events, with hparams, the status and the reason. Throws IoError.
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record);
+
+/// Ends a run as `record` says: one that was pruned, or whose process ended before it did. Writes the end of
+/// the session, with the reason, after its events, in the place of an end that they have, and `record` to
+/// run.json, if it was pruned with the sizes of its events. Nothing else may write to the run's files. Throws
+/// IoError, and DataError if the events cannot be read.
+void record_end(const RecorderOptions& options, const Run& run, RunRecord& record);
 
 }  // namespace sweep

@@ -13,7 +13,6 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
-#include "runmanager/training/divergence.h"
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
@@ -21,7 +20,6 @@
 #include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
-#include "runmanager/training/training_setup.h"
 
 namespace sweep {
 namespace {
@@ -102,6 +100,7 @@ class RunTrainer {
                                            .survives = Survives::kKill,
                                            .shared = options_.owner.has_value(),
                                            .check_owner = [this] { check_owner(); }};
+    const TrainedNetwork trained{run_.network.get(), &loader_};
     ResumePoint point = find_resume_point(run_, options_.directory / config_.name);
     std::optional<Checkpoint>& old = point.checkpoint;
     std::string& problem = point.problem;
@@ -113,8 +112,8 @@ class RunTrainer {
         if (options_.owner)
           take_over_run(options_.directory / config_.name, options_.owner->id, *run_.network,
                         recorder_options.check_owner, point);
-        recorder_.emplace(recorder_options, run, TrainedNetwork{run_.network.get(), &loader_}, old->progress,
-                          record_);
+        tracker_.emplace(
+            std::make_unique<RunRecorder>(recorder_options, run, trained, old->progress, record_));
       } catch (const ReadError&) {
         throw;  // as in find_resume_point()
       } catch (const DataError& error) {
@@ -124,10 +123,10 @@ class RunTrainer {
       }
     }
     if (!old)
-      recorder_.emplace(recorder_options, run, TrainedNetwork{run_.network.get(), &loader_},
-                        *options_.image_grids, record_);
-    evaluation_.emplace(run_, *recorder_, report_, [this] { after_batch(); });
-    log_.emplace(recorder_->directory() / kLogFile, /*is_new=*/!old && !options_.owner);
+      tracker_.emplace(
+          std::make_unique<RunRecorder>(recorder_options, run, trained, *options_.image_grids, record_));
+    evaluation_.emplace(run_, *tracker_, report_, [this] { after_batch(); });
+    log_.emplace(tracker_->run_directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
       restore_events();
@@ -135,13 +134,13 @@ class RunTrainer {
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       const std::optional<int> best = old->progress.record.best_epoch;
-      if (resume_best_file(config_, recorder_->directory(), best, epoch_)) recorder_->track_best_epoch(*best);
+      if (resume_best_file(config_, tracker_->run_directory(), best, epoch_)) record_.best_epoch = best;
       if (watch_) watch_->resume(record_.epochs);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
     } else if (continues(config_)) {
-      Checkpoint start = read_checkpoint(recorder_->directory() / kStartFile, *run_.network);
-      epoch_ = recorder_->inherit(start.progress.record, schedule_);
+      Checkpoint start = read_checkpoint(tracker_->run_directory() / kStartFile, *run_.network);
+      epoch_ = tracker_->recorder().inherit(start.progress.record, schedule_);
       steps_ = start.progress.position.batches;
       resumed_ = std::move(start.state);
       log_->info("continues {} after epoch {}", start.progress.record.name, epoch_);
@@ -154,16 +153,17 @@ class RunTrainer {
 
   // One that the run goes on from is kept until a newer one is on disk.
   void open_checkpoint(bool resumed, bool from_previous) {
-    const std::filesystem::path path = recorder_->directory() / kCheckpointFile;
-    checkpoint_.emplace(path, *run_.network, [this](Survives survives) { recorder_->flush(survives); });
+    const std::filesystem::path path = tracker_->run_directory() / kCheckpointFile;
+    checkpoint_.emplace(path, *run_.network,
+                        [this](Survives survives) { tracker_->recorder().flush(survives); });
     if (!resumed) return;
-    if (from_previous) link_file_atomically(recorder_->directory() / kPreviousCheckpointFile, path);
+    if (from_previous) link_file_atomically(tracker_->run_directory() / kPreviousCheckpointFile, path);
     checkpoint_->keep_existing();
   }
 
   // Writes the points of epochs whose events a power cut has cost.
   void restore_events() {
-    const std::size_t restored = recorder_->restore_events(schedule_);
+    const std::size_t restored = tracker_->recorder().restore_events(schedule_);
     if (restored > 0) log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
   }
 
@@ -193,7 +193,7 @@ class RunTrainer {
     const double begin = options_.clock();
     if (not_made_) std::rethrow_exception(not_made_);
     if (!engine_) engine_ = make_engine();
-    recorder_->track_kernels(engine_->kernels());
+    record_.kernels = engine_->kernels();
     if (!record_.kernels.empty()) log_->info("kernels: {}", record_.kernels);
     if (resumed_) {
       restore_state(*engine_, *resumed_);
@@ -203,7 +203,7 @@ class RunTrainer {
     }
     const std::optional<Placement> placement = prepare_engine(*engine_, run_, loader_);
     const double seconds = options_.clock() - begin;
-    recorder_->track_setup(seconds, placement);
+    tracker_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_names().of(*placement)) : "");
     if (config_.evaluate_first) evaluate_untrained();
@@ -212,7 +212,7 @@ class RunTrainer {
       train_epoch();
     }
     if (epoch_ < config_.epochs) {
-      recorder_->track_stop(watch_->reason());
+      record_.stop_reason = watch_->reason();
       log_->info("stopped early: {}", watch_->reason());
     }
     if (config_.stop && config_.stop->restore_best) restore_best();
@@ -225,7 +225,7 @@ class RunTrainer {
   void restore_best() {
     if (!record_.best_epoch || *record_.best_epoch == epoch_) return;
     finish_epoch();
-    const Weights best = load_weights(recorder_->directory() / kBestFile, *run_.network);
+    const Weights best = load_weights(tracker_->run_directory() / kBestFile, *run_.network);
     engine_->set_parameters(best.parameters);
     engine_->set_buffers(best.buffers);
     log_->info("test and predictions are those of epoch {}", *record_.best_epoch);
@@ -265,8 +265,8 @@ class RunTrainer {
     report_(TrainedBatches{.epoch = epoch_ + 1});
     engine_->take_device_seconds();
     engine_->take_communication_seconds();
-    recorder_->begin_epoch();
-    recorder_->track_learning_rate(schedule_.at(epoch_, 0).learning_rate);
+    tracker_->begin_epoch();
+    tracker_->track_learning_rate(schedule_.at(epoch_, 0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
@@ -278,41 +278,41 @@ class RunTrainer {
       ++untracked_;
       if (logged || untracked_ >= engine_->batches_between_totals()) {
         const Totals totals = track_totals(batch + 1);
-        if (logged) recorder_->track_batch(totals, steps_);
+        if (logged) tracker_->track_batch(totals, steps_);
         if (logged && config_.log.validation_batches > 0) log_validation_batches();
       }
       ++steps_;
       after_batch();
     }
     track_totals(batch);
-    recorder_->end_training();
-    if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
+    tracker_->end_training();
+    if (const auto seconds = engine_->take_device_seconds()) tracker_->track_device_seconds(*seconds);
     if (const auto seconds = engine_->take_communication_seconds())
-      recorder_->track_communication_seconds(*seconds);
+      tracker_->track_communication_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
-    if (config_.log.histograms) recorder_->track_parameters(*engine_);
+    if (config_.log.histograms) tracker_->track_parameters(*engine_);
     evaluation_->validate(*engine_, place(), may_be_last());
     finish_epoch();
     const double begin = options_.clock();
     TrainingState state = capture_state(*engine_);
     check_weights(state.weights, place());
-    recorder_->add_logging_seconds(options_.clock() - begin);
-    const EpochRecord& epoch = recorder_->end_epoch();
+    record_.logging_seconds += options_.clock() - begin;
+    const EpochRecord& epoch = tracker_->end_epoch();
     const bool is_best = watch_ && watch_->add(epoch) && keeps_best(config_);
-    if (is_best) recorder_->track_best_epoch(epoch.epoch);
+    if (is_best) record_.best_epoch = epoch.epoch;
     start_checkpoint(epoch, std::move(state), is_best);
   }
 
   void log_validation_batches() {
     const double begin = options_.clock();
     if (const auto totals = evaluation_->validation_batches(*engine_, place(), steps_))
-      recorder_->track_validation_batch(*totals, steps_, options_.clock() - begin);
+      tracker_->recorder().record_validation_batch(*totals, steps_, options_.clock() - begin);
   }
 
   void profile() {
     const double begin = options_.clock();
     evaluation_->profile(*engine_);
-    recorder_->add_logging_seconds(options_.clock() - begin);
+    record_.logging_seconds += options_.clock() - begin;
   }
 
   // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
@@ -321,7 +321,7 @@ class RunTrainer {
     if (untracked_ == 0) return {};
     const Totals totals = engine_->take_totals();
     check_training_loss(totals, place(end - untracked_, end));
-    recorder_->track(totals);
+    tracker_->track(totals);
     report_(TrainedBatches{.epoch = epoch_ + 1,
                            .count = static_cast<std::size_t>(std::exchange(untracked_, 0)),
                            .totals = totals});
@@ -337,16 +337,17 @@ class RunTrainer {
     finish_epoch();
     report_(RunPhase{std::string(kWritesFiles)});
     log_end(*log_, record_.metrics, status, reason);
-    recorder_->end(status, reason);
+    tracker_->recorder().end(status, reason);
   }
 
   // Starts to write the epoch's checkpoint; training goes on meanwhile. `state` is a copy, so that it stays
   // that of this epoch.
   void start_checkpoint(const EpochRecord& epoch, TrainingState state, bool is_best) {
     const double begin = options_.clock();
-    checkpoint_->start(std::move(state), record_, recorder_->position(steps_), is_best, config_.epochs == 1);
+    checkpoint_->start(std::move(state), record_, tracker_->recorder().position(steps_), is_best,
+                       config_.epochs == 1);
     unfinished_ = epoch;
-    recorder_->add_logging_seconds(options_.clock() - begin);
+    record_.logging_seconds += options_.clock() - begin;
   }
 
   // Waits for the checkpoint that is being written, if any, and reports its epoch as finished.
@@ -356,7 +357,7 @@ class RunTrainer {
     const EpochRecord epoch = *std::exchange(unfinished_, std::nullopt);
     if (!checkpoint_->is_ready()) report_(RunPhase{std::string(kWritesFiles)});
     checkpoint_->finish();
-    recorder_->add_logging_seconds(options_.clock() - begin);
+    record_.logging_seconds += options_.clock() - begin;
     log_->info("{}", epoch_text(epoch));
     report_(epoch);
   }
@@ -375,12 +376,12 @@ class RunTrainer {
   const RunSchedule schedule_{config_, static_cast<std::int64_t>(loader_.batch_count())};
   std::optional<EpochWatch> watch_ = make_epoch_watch(config_, run_.data->validation.count > 0);
   RunRecord record_;
-  std::optional<RunRecorder> recorder_;      // refers to loader_ and record_
-  std::optional<RunEvaluation> evaluation_;  // refers to recorder_
+  std::optional<TrackedRun> tracker_;        // refers to loader_ and record_
+  std::optional<RunEvaluation> evaluation_;  // refers to tracker_
   std::unique_ptr<Engine> engine_;
   std::exception_ptr not_made_;  // why begin() has no engine
   std::optional<LogFile> log_;
-  std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
+  std::optional<CheckpointWriter> checkpoint_;  // its thread uses tracker_, so it is destroyed first
   std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written
   int threads_ = 0, epoch_ = 0;                 // of engine_; from 0, unlike in records and messages
   // Batches: since the last take_totals(); in this run, earlier starts included.

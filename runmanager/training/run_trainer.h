@@ -8,8 +8,8 @@
 
 #include "core/engine/engine.h"
 #include "core/network/network.h"
+#include "runmanager/records/lock_file.h"
 #include "runmanager/records/run_event.h"
-#include "runmanager/records/run_lock.h"
 #include "runmanager/tensorboard/run_log.h"
 #include "runmanager/training/prepared_run.h"
 

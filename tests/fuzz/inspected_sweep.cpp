@@ -13,7 +13,7 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/verify.h"
-#include "runmanager/kinds/network/requested_runs.h"
+#include "runmanager/kinds/network/network_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/results.h"
@@ -66,10 +66,13 @@ void plan(const fs::path& directory) {
   LoadOptions options;
   options.cuda_device_count = 0;
   const Sweep sweep = load_sweep(directory / "sweep.json", {}, options);
-  DatasetCache data(no_data);
-  WeightsDigests weights;
-  const std::vector<RequestedRun> requests =
-      requested_runs(sweep, data, weights, [](std::string_view) { return Device(); });
+  NetworkKind kind({.load_dataset = no_data,
+                    .unavailable_reason = {},
+                    .parallel_missing_reason = {},
+                    .parse_device = [](std::string_view) { return Device(); }},
+                   {});
+  std::vector<RequestedRun> requests;
+  for (const RunConfig& config : sweep.runs) requests.push_back(kind.request(config));
   const std::vector<ExistingRun> existing = find_existing_runs(directory, requests, true);
   changes_since(directory, sweep.runs, existing);
   refuse_runs_in_the_way(directory, requests, existing);

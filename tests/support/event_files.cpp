@@ -75,4 +75,21 @@ std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& ev
   return values;
 }
 
+std::vector<std::int64_t> steps_of(const std::vector<proto::Event>& events, const std::string& tag) {
+  std::vector<std::int64_t> steps;
+  for (const proto::Event& event : events) {
+    for (const auto& value : event.summary().value())
+      if (value.tag() == tag) steps.push_back(event.step());
+  }
+  return steps;
+}
+
+std::set<std::string> tags_of(const std::vector<proto::Event>& events) {
+  std::set<std::string> tags;
+  for (const proto::Event& event : events) {
+    for (const auto& value : event.summary().value()) tags.insert(value.tag());
+  }
+  return tags;
+}
+
 }  // namespace sweep::tbwriter

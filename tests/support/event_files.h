@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,8 @@ std::vector<proto::Event> read_run(const std::filesystem::path& directory);
 
 /// The values that the events hold for a tag.
 std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& events, const std::string& tag);
+/// The steps of these values, and the tags that there are.
+std::vector<std::int64_t> steps_of(const std::vector<proto::Event>& events, const std::string& tag);
+std::set<std::string> tags_of(const std::vector<proto::Event>& events);
 
 }  // namespace sweep::tbwriter

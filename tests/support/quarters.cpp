@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/event_files.h"
 #include "tests/support/idx_files.h"
 
@@ -41,6 +43,34 @@ void write_quarters(const fs::path& directory) {
       {"name": "out", "type": "linear", "out_features": 4}]},
     "optimizer": "adam", "epochs": 6, "seed": 3,
     "params": {"lr": [0.02], "batch_size": [20, 30], "num_workers": [0, 2]}})");
+}
+
+Quarters::Quarters() {
+  write_quarters(directory_.path());
+  environment_.terminal = {};
+  environment_.terminal.write = [this](std::string_view text) { told_ += text; };
+  environment_.out = &out_;
+  environment_.stop_requested = [] { return 0; };
+}
+
+Sweep Quarters::sweep(const std::vector<std::string>& overrides) const {
+  return load_sweep(directory_ / file_, overrides);
+}
+
+SweepOutcome Quarters::start(const std::string& logdir, const Sweep& sweep) {
+  options_.logdir = directory_ / logdir;
+  return run_sweep(sweep, options_, environment_);
+}
+
+SweepOutcome Quarters::run_stopping(int looks, const std::string& logdir, const Sweep& sweep) {
+  const auto usual = std::exchange(environment_.stop_requested, [&looks] { return --looks < 0 ? 15 : 0; });
+  SweepOutcome outcome = start(logdir, sweep);
+  environment_.stop_requested = usual;
+  return outcome;
+}
+
+fs::path run_directory(const SweepOutcome& sweep, std::size_t run) {
+  return sweep.directory / sweep.runs.at(run).name;
 }
 
 std::string bits_of(const RunRecord& run, const fs::path& directory) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <limits>
 
 namespace sweep {
@@ -96,7 +97,8 @@ RunConfig small_run(std::size_t index, double lr, const std::string& device) {
   run.batch_size = 10;
   run.shuffle = false;
   run.device = device;
-  run.resolved = nlohmann::ordered_json{{"lr", lr}, {"epochs", 2}, {"seed", 7}, {"device", device}};
+  run.resolved = nlohmann::ordered_json{
+      {"lr", lr}, {"epochs", 2}, {"seed", 7}, {"device", device}, {"network", "small-net"}};
   return run;
 }
 
@@ -133,6 +135,18 @@ SweepEnvironment World::environment() {
                     .write = [this](std::string_view text) { terminal_output += text; }};
   world.out = &out;
   return world;
+}
+
+SweepOutcome World::run_batches(std::size_t batches, const Sweep& sweep) {
+  training.on_train = [this, batches](const Batch& batch, std::int64_t) -> Totals {
+    if (training.batches + 1 >= batches) signal = SIGTERM;
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  SweepOutcome outcome = run(sweep);
+  EXPECT_EQ(outcome.exit_code, 143);
+  signal = 0;
+  training = {};
+  return outcome;
 }
 
 std::vector<std::string> statuses(const SweepOutcome& outcome) {

@@ -37,9 +37,10 @@ struct FakeTraining {
 
 /// Each training batch adds 1 to every parameter, has loss 0.5 and gets half of the samples right.
 /// Predictions are class 0.
-class FakeEngine final : public Engine {
+class FakeEngine : public Engine {
  public:
   FakeEngine(const Network& network, FakeTraining& training);
+  Device device() const override { return training_.options.device; }
   void train(const Batch& batch, double learning_rate) override;
   void set_momentum(double momentum) override { training_.momenta.push_back(momentum); }
   void evaluate(const Batch& batch) override;
@@ -91,6 +92,8 @@ struct World {
 
   World() { options.logdir = directory.path() / "runs"; }
   SweepOutcome run(const Sweep& sweep) { return run_sweep(sweep, options, environment()); }
+  /// The same until so many batches are trained, when it is stopped by SIGTERM. Then makes `training` anew.
+  SweepOutcome run_batches(std::size_t batches, const Sweep& sweep);
   std::filesystem::path path(const std::string& name) const { return options.logdir / "small" / name; }
 };
 

@@ -14,7 +14,7 @@
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/kinds/network/requested_runs.h"
+#include "runmanager/kinds/network/network_kind.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/live_region.h"
@@ -72,7 +72,7 @@ std::optional<std::uint64_t> free_bytes(fs::path directory) {
 }
 
 // Measures each shape that is to be trained, once.
-void run_pilots(SweepPlan& plan, DatasetCache& data) {
+void run_pilots(SweepPlan& plan, NetworkKind& kind) {
   std::vector<const PlannedRun*> pilots;
   std::set<const RunCost*> seen;
   for (const PlannedRun& run : plan.runs) {
@@ -86,7 +86,7 @@ void run_pilots(SweepPlan& plan, DatasetCache& data) {
     PreparedRun run;
     run.config = &config;
     run.device = parse_device(config.device);
-    run.data = data.get(config.dataset);
+    run.data = kind.dataset(config.dataset);
     run.network = std::make_shared<const Network>(config.network, run.data->shape);
     PilotOptions options;
     options.threads = plan.threads;
@@ -112,17 +112,25 @@ int print_plan(const PlanOptions& options) {
   const Sweep sweep = load_sweep(options.sweep);
   if (sweep.runs.front().command) return print_program_plan(sweep, options);
   const fs::path logdir = logdir_of(options.sweep);
-  DatasetCache data(load_dataset);
+  NetworkKind kind({.load_dataset = load_dataset,
+                    .unavailable_reason = unavailable_reason,
+                    .parallel_missing_reason = parallel_unavailable_reason,
+                    .parse_device = parse_device},
+                   {});
+  kind.load(sweep);
+  std::vector<RequestedRun> requests;
   std::vector<ExistingRun> existing(sweep.runs.size());
-  if (options.fresh) {
-    if (const std::exception_ptr error = load_datasets(sweep, data)) std::rethrow_exception(error);
-  } else {
-    existing = preview_existing_runs(sweep, logdir, data);
+  std::error_code error;
+  if (!options.fresh && (fs::exists(logdir / sweep.name, error) || error)) {
+    for (const RunConfig& config : sweep.runs) requests.push_back(kind.request(config));
+    existing = find_existing_runs(logdir / sweep.name, requests, /*retry_failed=*/true);
   }
+  const auto is_kept = [](const ExistingRun& run) { return run.fate == RunFate::kKept; };
+  if (!std::ranges::all_of(existing, is_kept)) kind.check_loaded();
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
-  const auto cost_of = [&data](const DatasetSpec& spec) {
-    const auto known = data.find(spec) ? std::nullopt : known_data_sizes(spec);
-    return known ? data_cost(spec, *known) : data_cost(*data.get(spec));
+  const auto cost_of = [&kind](const DatasetSpec& spec) {
+    const auto known = kind.has_loaded(spec) ? std::nullopt : known_data_sizes(spec);
+    return known ? data_cost(spec, *known) : data_cost(*kind.dataset(spec));
   };
   check_against_data(sweep, [&](const DatasetSpec& spec) { return cost_of(spec).sizes; });
   const int at_once = runs_at_once(options.jobs, sweep.runs.size());
@@ -134,16 +142,13 @@ int print_plan(const PlanOptions& options) {
               .disk_free = free_bytes(logdir)});
   set_fates(plan, existing, options.replace);
   if (options.pilot) {
-    run_pilots(plan, data);
+    run_pilots(plan, kind);
     if (!options.fresh) save_prediction(plan, logdir / sweep.name);
   }
   print(plan, options.format);
   const bool refused = std::any_of(plan.runs.begin(), plan.runs.end(),
                                    [](const PlannedRun& run) { return run.fate == "in the way"; });
-  if (refused) {
-    WeightsDigests weights;
-    refuse_runs_in_the_way(logdir / sweep.name, requested_runs(sweep, data, weights, parse_device), existing);
-  }
+  if (refused) refuse_runs_in_the_way(logdir / sweep.name, requests, existing);
   return kExitDone;
 }
 

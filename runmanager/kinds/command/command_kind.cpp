@@ -138,9 +138,8 @@ void CommandKind::check(const Sweep& sweep) {
 
 void CommandKind::check(const RunConfig&, const fs::path&) {}
 
-PreparedRun CommandKind::prepare(const RunConfig& config) {
-  PreparedRun run;
-  run.config = &config;
+RunNeeds CommandKind::needs(const RunConfig& config) {
+  RunNeeds run;
   run.device = device_of(config);
   run.takes_gpus = config.command->gpus > 0 && param_text(config.params, "device") != "cpu";
   // Programs use GPUs also if this program was built without CUDA.

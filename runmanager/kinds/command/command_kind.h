@@ -21,7 +21,7 @@ class CommandKind final : public RunKind {
   RequestedRun request(const RunConfig& config) override;
   void check(const Sweep& sweep) override;
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
-  PreparedRun prepare(const RunConfig& config) override;
+  RunNeeds needs(const RunConfig& config) override;
   nlohmann::ordered_json input_files(const RunConfig& config) override;
   GpuPool gpus(const Sweep& sweep) const override;
   bool needs_workers() const override { return true; }

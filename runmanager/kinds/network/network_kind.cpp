@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/dataset_summary.h"
+#include "core/data/readers/input_file.h"
 #include "core/data/sample_format.h"
 #include "core/engine/stages.h"
 #include "runmanager/config/metrics.h"
@@ -17,20 +19,40 @@
 namespace sweep {
 
 NetworkKind::NetworkKind(NetworkEnvironment environment, nlohmann::ordered_json program)
-    : environment_(std::move(environment)), program_(std::move(program)), cache_(environment_.load_dataset) {}
+    : environment_(std::move(environment)), program_(std::move(program)) {}
+
+NetworkKind::Data& NetworkKind::add(const DatasetSpec& spec) {
+  const auto dataset = std::make_shared<const Dataset>(environment_.load_dataset(spec));
+  return data_.emplace_back(Data{.spec = spec,
+                                 .dataset = dataset,
+                                 .sizes = sizes_of(*dataset),
+                                 .provenance = dataset_provenance(*dataset),
+                                 .balance = {},
+                                 .format = {},
+                                 .remarks = dataset_remarks(*dataset)});
+}
 
 void NetworkKind::load(const Sweep& sweep) {
-  error_ = load_datasets(sweep, cache_);
+  std::vector<DatasetSpec> failed;  // a sweep of thousands of runs looks for missing data once
   for (const RunConfig& config : sweep.runs) {
-    const auto loaded = cache_.find(config.dataset);
-    if (!loaded || find(config.dataset) != nullptr) continue;
-    data_.push_back({.spec = config.dataset,
-                     .sizes = sizes_of(*loaded),
-                     .provenance = dataset_provenance(*loaded),
-                     .balance = {},
-                     .format = {},
-                     .remarks = dataset_remarks(*loaded)});
+    if (find(config.dataset) != nullptr || std::ranges::find(failed, config.dataset) != failed.end())
+      continue;
+    try {
+      add(config.dataset);
+    } catch (const DataError&) {
+      failed.push_back(config.dataset);
+      if (!error_) error_ = std::current_exception();
+    }
   }
+}
+
+void NetworkKind::check_loaded() const {
+  if (error_) std::rethrow_exception(error_);
+}
+
+std::shared_ptr<const Dataset> NetworkKind::dataset(const DatasetSpec& spec) {
+  Data* const data = find(spec);
+  return (data != nullptr ? *data : add(spec)).dataset;
 }
 
 std::vector<std::string> NetworkKind::remarks() const {
@@ -49,14 +71,22 @@ NetworkKind::Data& NetworkKind::get(const DatasetSpec& spec) {
   std::rethrow_exception(error_);
 }
 
+const std::string& NetworkKind::weights_digest(const std::filesystem::path& file) {
+  std::string& digest = weights_[file.string()];
+  if (digest.empty()) digest = file_sha256(file);
+  return digest;
+}
+
 RequestedRun NetworkKind::request(const RunConfig& config) {
-  const Data* data = find(config.dataset);
-  return requested_run(config, data != nullptr ? &data->provenance : nullptr, weights_,
-                       environment_.parse_device);
+  nlohmann::ordered_json provenance = {{"numerics", kNumericsVersion}};
+  if (!config.init.empty()) provenance["init_sha256"] = weights_digest(config.init);
+  if (const Data* data = find(config.dataset)) provenance["dataset"] = data->provenance;
+  const std::string device = environment_.parse_device(config.device).name();
+  return {&config, identity_of(config.resolved, device, provenance)};
 }
 
 void NetworkKind::check(const Sweep& sweep) {
-  if (error_) std::rethrow_exception(error_);
+  check_loaded();
   check_against_data(sweep, [this](const DatasetSpec& spec) { return get(spec).sizes; });
 }
 
@@ -68,38 +98,29 @@ void NetworkKind::check(const RunConfig& config, const std::filesystem::path& sw
 
 void NetworkKind::describe(Data& data) {
   if (!data.format.is_null()) return;
-  const auto dataset = cache_.find(data.spec);
-  data.balance = dataset_balance(*dataset);
-  data.format = to_json(sample_format(*dataset));
+  data.balance = dataset_balance(*data.dataset);
+  data.format = to_json(sample_format(*data.dataset));
 }
 
-PreparedRun NetworkKind::prepare(const RunConfig& config) {
+RunNeeds NetworkKind::needs(const RunConfig& config) {
   Data& data = get(config.dataset);
   describe(data);
-  PreparedRun run;
-  run.config = &config;
+  RunNeeds run;
   run.device = environment_.parse_device(config.device);
   run.unavailable = environment_.unavailable_reason(run.device);
-  run.network = std::make_shared<const Network>(config.network, data.sizes.shape);
-  const std::size_t parameters = run.network->parameter_count();
+  const Network network(config.network, data.sizes.shape);
   const EngineOptions options = engine_options(config, run.device);
-  if (!run.unavailable) run.unavailable = environment_.parallel_missing_reason(*run.network, options);
-  if (!run.unavailable) run.devices = training_devices(*run.network, options);
-  if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
-  if (shared_) {
-    run.network.reset();
-    run.weights = {};
-  } else {
-    run.data = cache_.find(config.dataset);
-  }
+  if (!run.unavailable) run.unavailable = environment_.parallel_missing_reason(network, options);
+  if (!run.unavailable) run.devices = training_devices(network, options);
   run.provenance = program_;
   run.provenance["dataset"] = data.provenance;
   run.provenance["dataset"]["balance"] = data.balance;
   run.provenance["input"] = data.format;
-  run.provenance[std::string(kParameters)] = parameters;
+  run.provenance[std::string(kParameters)] = network.parameter_count();
   if (!config.init.empty()) {
+    load_weights(config.init, network);
     run.provenance["init"] = config.init.string();
-    run.provenance["init_sha256"] = weights_.get(config.init);
+    run.provenance["init_sha256"] = weights_digest(config.init);
   }
   return run;
 }
@@ -107,7 +128,7 @@ PreparedRun NetworkKind::prepare(const RunConfig& config) {
 nlohmann::ordered_json NetworkKind::input_files(const RunConfig& config) {
   nlohmann::ordered_json files = get(config.dataset).provenance.at("files");
   if (!config.init.empty())
-    files.push_back({{"path", config.init.string()}, {"sha256", weights_.get(config.init)}});
+    files.push_back({{"path", config.init.string()}, {"sha256", weights_digest(config.init)}});
   return files;
 }
 
@@ -136,10 +157,20 @@ std::size_t NetworkKind::dataset_position(const RunConfig& config) {
   return static_cast<std::size_t>(&get(config.dataset) - data_.data());
 }
 
+std::vector<std::shared_ptr<const Dataset>> NetworkKind::datasets() {
+  std::vector<std::shared_ptr<const Dataset>> all;
+  for (const Data& data : data_) all.push_back(data.dataset);
+  return all;
+}
+
 std::vector<SharedDataset> NetworkKind::share_datasets() {
-  for (Data& data : data_) describe(data);  // A later run may need it.
-  shared_ = true;
-  return cache_.move_to_shared_memory();
+  std::vector<SharedDataset> shared;
+  for (Data& data : data_) {
+    describe(data);  // A later run may need it.
+    shared.emplace_back(*data.dataset);
+    data.dataset.reset();  // One data set at a time is in memory twice.
+  }
+  return shared;
 }
 
 TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,8 +13,6 @@
 
 #include "core/engine/stages.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/kinds/network/dataset_cache.h"
-#include "runmanager/kinds/network/requested_runs.h"
 #include "runmanager/kinds/run_kind.h"
 
 namespace sweep {
@@ -27,8 +26,7 @@ struct NetworkEnvironment {
 };
 
 /// Each data set is loaded once. share_datasets() moves them to memory that workers see; this object drops
-/// its own. prepare() makes the network and loads the weights for their checks only then: each worker makes
-/// its own.
+/// its own. needs() makes the network and loads the weights for their checks only: each worker makes its own.
 class NetworkKind final : public RunKind {
  public:
   /// `program`: program_provenance().
@@ -36,10 +34,17 @@ class NetworkKind final : public RunKind {
 
   void load(const Sweep& sweep) override;
   std::vector<std::string> remarks() const override;
+  /// Of data sets that are not loaded, the name counts instead of the content.
   RequestedRun request(const RunConfig& config) override;
+  /// Throws why load() could not load a data set, if there is one.
+  void check_loaded() const;
+  bool has_loaded(const DatasetSpec& spec) { return find(spec) != nullptr; }
+  /// The data set of a run, which is loaded now if it was not before. Throws what the loader throws. Not
+  /// after share_datasets().
+  std::shared_ptr<const Dataset> dataset(const DatasetSpec& spec);
   void check(const Sweep& sweep) override;
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
-  PreparedRun prepare(const RunConfig& config) override;
+  RunNeeds needs(const RunConfig& config) override;
   nlohmann::ordered_json input_files(const RunConfig& config) override;
   double work_per_epoch(const RunConfig& config) override {
     return static_cast<double>(get(config.dataset).sizes.train);
@@ -48,6 +53,7 @@ class NetworkKind final : public RunKind {
   std::optional<RunRecord> state_of(const std::filesystem::path& run) const override;
   std::optional<RunRecord> start_of(const std::filesystem::path& run) const override;
   void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const override;
+  std::vector<std::shared_ptr<const Dataset>> datasets() override;
   std::vector<SharedDataset> share_datasets() override;
   std::size_t dataset_position(const RunConfig& config) override;
 
@@ -55,23 +61,24 @@ class NetworkKind final : public RunKind {
   // What is known of a data set also when its samples are with the workers.
   struct Data {
     DatasetSpec spec;
+    std::shared_ptr<const Dataset> dataset;  // null: it is with the workers
     DataSizes sizes;
     nlohmann::ordered_json provenance;       // what tells it from other data
     nlohmann::ordered_json balance, format;  // of describe()
     std::vector<std::string> remarks;
   };
   Data* find(const DatasetSpec& spec);  // nullptr: not loaded
+  Data& add(const DatasetSpec& spec);
   /// Fills in what takes a look at every sample; only for data that runs are trained with.
-  void describe(Data& data);
+  static void describe(Data& data);
   Data& get(const DatasetSpec& spec);  // throws why it could not be loaded
+  const std::string& weights_digest(const std::filesystem::path& file);
 
   const NetworkEnvironment environment_;
   const nlohmann::ordered_json program_;
-  DatasetCache cache_;
-  std::vector<Data> data_;  // in the order of cache_
-  bool shared_ = false;
-  WeightsDigests weights_;
-  std::exception_ptr error_;  // why a data set could not be loaded
+  std::vector<Data> data_;
+  std::map<std::string, std::string> weights_;  // SHA-256 of files
+  std::exception_ptr error_;                    // why a data set could not be loaded
 };
 
 /// Keeps what consecutive runs mostly share: the network and encoded images.

@@ -39,9 +39,9 @@ PlanEnvironment environment(int* asked_for_data = nullptr) {
 
 // A sweep with its plan, which refers to it.
 struct Planned {
-  Planned(const SweepFolder& folder, const std::string& settings,
-          const PlanEnvironment& around = environment())
+  explicit Planned(const std::string& settings, const PlanEnvironment& around = environment())
       : sweep(folder.load(SweepFolder::with(settings))), plan(make_plan(sweep, around)) {}
+  const SweepFolder folder;
   const Sweep sweep;
   SweepPlan plan;
 };
@@ -53,8 +53,7 @@ nlohmann::json json_of(const SweepPlan& plan) {
 }
 
 TEST(Plan, SaysWhereARunTrainsOrWhyItIsSkipped) {
-  const SweepFolder folder;
-  const Planned planned(folder, R"("params": {"device": ["cuda", "cpu"]})");
+  const Planned planned(R"("params": {"device": ["cuda", "cpu"]})");
   ASSERT_NE(planned.plan.runs.at(0).skip, nullptr);
   EXPECT_EQ(*planned.plan.runs.at(0).skip, "no such thing here");
   EXPECT_EQ(planned.plan.runs.at(1).device, "cpu");
@@ -64,9 +63,7 @@ TEST(Plan, SaysWhereARunTrainsOrWhyItIsSkipped) {
 }
 
 TEST(Plan, MemoryGrowsWithTheOptimizersArraysAndTheBatch) {
-  const SweepFolder folder;
-  const Planned planned(folder,
-                        R"("optimizer": "sgd", "params": {"momentum": [0, 0.9], "batch_size": [100, 1000]})");
+  const Planned planned(R"("optimizer": "sgd", "params": {"momentum": [0, 0.9], "batch_size": [100, 1000]})");
   const auto& runs = planned.plan.runs;
   EXPECT_EQ(runs.at(0).cost->parameter_count, kParameters);
   EXPECT_EQ(runs.at(0).cost->steps_per_epoch, 11u);  // 10 whole batches and one of 50.
@@ -78,10 +75,8 @@ TEST(Plan, MemoryGrowsWithTheOptimizersArraysAndTheBatch) {
 }
 
 TEST(Plan, ComputesAShapeOnceHoweverManyRunsHaveIt) {
-  const SweepFolder folder;
   int asked = 0;
-  const Planned planned(folder,
-                        R"("params": {"lr": [0.1, 0.2], "seed": [1, 2, 3], "batch_size": [100, 1000]})",
+  const Planned planned(R"("params": {"lr": [0.1, 0.2], "seed": [1, 2, 3], "batch_size": [100, 1000]})",
                         environment(&asked));
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(planned.plan.runs.at(0).cost, planned.plan.runs.at(10).cost);
@@ -89,8 +84,7 @@ TEST(Plan, ComputesAShapeOnceHoweverManyRunsHaveIt) {
 }
 
 TEST(Plan, JsonHasEveryRunAndWhatIsLeftOut) {
-  const SweepFolder folder;
-  const Planned planned(folder, R"("params": {"lr": [0.5, 0.25]}, "exclude": [{"lr": 0.25}])");
+  const Planned planned(R"("params": {"lr": [0.5, 0.25]}, "exclude": [{"lr": 0.25}])");
   const auto json = json_of(planned.plan);
   EXPECT_EQ(json["sweep"], "s");
   ASSERT_EQ(json["runs"].size(), 1u);
@@ -109,8 +103,7 @@ TEST(Plan, JsonHasEveryRunAndWhatIsLeftOut) {
 }
 
 TEST(Plan, TablesForProgramsHavePlainNumbers) {
-  const SweepFolder folder;
-  const Planned planned(folder, R"("params": {"lr": [0.5]})");
+  const Planned planned(R"("params": {"lr": [0.5]})");
   const std::string csv =
       formatted_table(plan_table(planned.plan, TableFormat::kCsv), TableFormat::kCsv, true);
   EXPECT_THAT(csv,
@@ -121,32 +114,28 @@ TEST(Plan, TablesForProgramsHavePlainNumbers) {
 }
 
 TEST(Plan, JsonKeepsNamesThatNeedEscapes) {
-  const SweepFolder folder;
-  Planned planned(folder, R"("params": {"lr": [0.5]})");
+  Planned planned(R"("params": {"lr": [0.5]})");
   planned.plan.runs[0].note = "a \"quoted\" \\ note\n\xff";
   EXPECT_EQ(json_of(planned.plan)["runs"][0]["note"], "a \"quoted\" \\ note\n\xef\xbf\xbd");
 }
 
 TEST(Plan, RunsAtOnceNeedMemoryTogetherAndTheDataOnce) {
-  const SweepFolder folder;
   PlanEnvironment two = environment();
   two.jobs = 2;
-  const Planned planned(folder, R"("params": {"batch_size": [100, 1000, 200]})", two);
+  const Planned planned(R"("params": {"batch_size": [100, 1000, 200]})", two);
   const auto own = [&](std::size_t run) { return planned.plan.runs.at(run).cost->memory->own(); };
   EXPECT_EQ(planned.plan.memory_bytes(), own(1) + own(2) + 1050 * 788);
 }
 
 TEST(Plan, EveryDataSetIsInMemoryFromTheStart) {
-  const SweepFolder folder;
-  const Planned planned(folder, R"("params": {"dataset": ["fashion-mnist", "mnist"], "lr": [0.1, 0.2]})");
+  const Planned planned(R"("params": {"dataset": ["fashion-mnist", "mnist"], "lr": [0.1, 0.2]})");
   EXPECT_EQ(planned.plan.memory_bytes(), planned.plan.runs.at(0).cost->memory->own() + 2 * 1050 * 788);
 }
 
 TEST(Plan, TimeIsThatOfTheSlotThatEndsLast) {
-  const SweepFolder folder;
   PlanEnvironment two = environment();
   two.jobs = 2;
-  Planned planned(folder, R"("epochs": 2, "params": {"batch_size": [100, 200, 500]})", two);
+  Planned planned(R"("epochs": 2, "params": {"batch_size": [100, 200, 500]})", two);
   double epoch = 1;
   for (PlannedRun& run : planned.plan.runs)
     run.cost->times = PilotTimes{.setup = 0.5, .epoch = epoch++, .end = 0.5};
@@ -161,19 +150,17 @@ TEST(Plan, TimeIsThatOfTheSlotThatEndsLast) {
 }
 
 TEST(Plan, SaysThatTheDiskIsTooSmall) {
-  const SweepFolder folder;
   PlanEnvironment small = environment();
   small.disk_free = 1000;
-  EXPECT_THAT(plan_text(Planned(folder, "\"epochs\": 1", small).plan),
+  EXPECT_THAT(plan_text(Planned("\"epochs\": 1", small).plan),
               HasSubstr("1000 B are free, which is NOT ENOUGH"));
   small.disk_free = std::uint64_t{1} << 40;
-  EXPECT_THAT(plan_text(Planned(folder, "\"epochs\": 1", small).plan), Not(HasSubstr("NOT ENOUGH")));
+  EXPECT_THAT(plan_text(Planned("\"epochs\": 1", small).plan), Not(HasSubstr("NOT ENOUGH")));
 }
 
 TEST(Plan, NoLineOfTheTableIsLongerThanTheTerminal) {
-  const SweepFolder folder;
   const Planned planned(
-      folder, R"("params": {"lr": [0.5, 0.25], "optimizer": ["sgd", "adam"], "batch_size": [100, 1000]})");
+      R"("params": {"lr": [0.5, 0.25], "optimizer": ["sgd", "adam"], "batch_size": [100, 1000]})");
   for (const int width : {40, 60, 80, 200}) {
     std::istringstream text(plan_text(planned.plan, width));
     std::string line;

@@ -12,6 +12,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "tbwriter/crc32c.h"
+#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -203,12 +204,8 @@ TEST(Checkpoint, OfWeightsAloneIsNothingToGoOnFrom) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4}), other(spec(true), {1, 4, 4});
   write(directory / "c", network, some_checkpoint(network));
-  try {
-    read_checkpoint(directory / "c", other);
-    FAIL();
-  } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("norm.weight is missing"));
-  }
+  EXPECT_THAT(test::message_of<DataError>([&] { read_checkpoint(directory / "c", other); }),
+              HasSubstr("norm.weight is missing"));
 }
 
 // tests/data/make_references.py wrote the file: a state_dict with running statistics and counts of batches.

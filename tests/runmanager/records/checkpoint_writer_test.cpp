@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweepfile/config_reader.h"
+#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -113,12 +114,7 @@ TEST_F(CheckpointWriterTest, TellsOfAFailureOnceAndKeepsTheLastGoodOne) {
     writer.finish();
     fails = true;
     start(writer, is_only);
-    try {
-      writer.finish();
-      ADD_FAILURE() << "no error";
-    } catch (const IoError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("the disk is full"));
-    }
+    EXPECT_THAT(test::message_of<IoError>([&] { writer.finish(); }), HasSubstr("the disk is full"));
     EXPECT_EQ(read().progress.record.epochs.size(), 1u);
     EXPECT_NO_THROW(writer.finish());
     fails = false;

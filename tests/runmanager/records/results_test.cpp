@@ -12,6 +12,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
+#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -378,12 +379,8 @@ TEST(Csv, GivesNoSpreadsheetAFormulaAndReadsBackWhatWasWritten) {
 
 TEST(RunRecord, ThatIsMissingNamesTheFile) {
   TemporaryDirectory directory;
-  try {
-    read_run_record(directory / "run.json");
-    FAIL();
-  } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), HasSubstr((directory / "run.json").string()));
-  }
+  EXPECT_THAT(test::message_of<DataError>([&] { read_run_record(directory / "run.json"); }),
+              HasSubstr((directory / "run.json").string()));
 }
 
 TEST(RunStatusName, GoesBothWays) {

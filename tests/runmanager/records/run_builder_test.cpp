@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "tests/support/message_of.h"
 
 namespace sweep {
 namespace {
@@ -57,12 +58,8 @@ TEST(RunBuilder, NamesRunsWithRepeatedValuesApart) {
 
 TEST(Run, SaysWhichKeysThereAre) {
   const sweep::Run run = RunBuilder::get_runs({{"lr", {0.5}}, {"n", {3}}}).at(0);
-  try {
-    run.at("rate");
-    FAIL();
-  } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("rate"), ::testing::HasSubstr("lr, n")));
-  }
+  EXPECT_THAT(test::message_of<ConfigError>([&] { run.at("rate"); }),
+              ::testing::AllOf(::testing::HasSubstr("rate"), ::testing::HasSubstr("lr, n")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "runmanager/records/run_lock.h"
+#include "runmanager/records/lock_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -19,41 +19,47 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
-TEST(RunLock, IsHadByOneProcessAtATimeAndNamesIt) {
+class RunLockTest : public ::testing::Test {
+ protected:
+  std::optional<RunLock> try_lock() const { return RunLock::try_lock(temporary / "run"); }
+
   TemporaryDirectory temporary;
-  std::optional<RunLock> lock = RunLock::try_lock(temporary / "run");
+};
+using LockFileTest = RunLockTest;
+using SharedDirectoryTest = RunLockTest;
+
+TEST_F(RunLockTest, IsHadByOneProcessAtATimeAndNamesIt) {
+  std::optional<RunLock> lock = try_lock();
   ASSERT_TRUE(lock);
   EXPECT_TRUE(owns(lock->owner()));
-  EXPECT_FALSE(RunLock::try_lock(temporary / "run"));
+  EXPECT_FALSE(try_lock());
   EXPECT_THAT(tbwriter::slurp(temporary / "run/.lock"),
               HasSubstr("process " + std::to_string(::getpid()) + " on "));
   const RunOwner before = lock->owner();
   lock.reset();
-  const std::optional<RunLock> next = RunLock::try_lock(temporary / "run");
+  const std::optional<RunLock> next = try_lock();
   ASSERT_TRUE(next);
   EXPECT_FALSE(owns(before));
   EXPECT_TRUE(owns(next->owner()));
 }
 
-TEST(RunLock, IsNotOwnedAnyMoreOnceItsFileIsAnothers) {
-  TemporaryDirectory temporary;
-  const std::optional<RunLock> lost = RunLock::try_lock(temporary / "run");
+TEST_F(RunLockTest, IsNotOwnedAnyMoreOnceItsFileIsAnothers) {
+  const std::optional<RunLock> lost = try_lock();
   // As if the server had given the lock away: to a process on another machine, this one's does not count.
   fs::remove(temporary / "run/.lock");
   EXPECT_FALSE(owns(lost->owner()));
-  const std::optional<RunLock> taken = RunLock::try_lock(temporary / "run");
+  const std::optional<RunLock> taken = try_lock();
   ASSERT_TRUE(taken);
   EXPECT_FALSE(owns(lost->owner()));
 }
 
-TEST(RunLock, StaysWithTheChildThatTrainsWhenItsParentIsGone) {
-  TemporaryDirectory temporary;
+TEST_F(RunLockTest, StaysWithTheChildThatTrainsWhenItsParentIsGone) {
   int ready[2], end[2];
   ASSERT_EQ(::pipe(ready), 0);
   ASSERT_EQ(::pipe(end), 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    const std::optional<RunLock> lock = RunLock::try_lock(temporary / "run");
+    const std::optional<RunLock> lock = try_lock();
     if (::fork() == 0) {
       ::close(end[1]);
       char byte = 0;
@@ -66,31 +72,28 @@ TEST(RunLock, StaysWithTheChildThatTrainsWhenItsParentIsGone) {
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
-  EXPECT_FALSE(RunLock::try_lock(temporary / "run"));
+  EXPECT_FALSE(try_lock());
   ::close(end[1]);
   bool is_free = false;
   for (int tries = 0; !is_free && tries < 1000; ++tries) {
     ::usleep(10000);
-    is_free = RunLock::try_lock(temporary / "run").has_value();
+    is_free = try_lock().has_value();
   }
   EXPECT_TRUE(is_free);
 }
 
-TEST(RunLock, TellsInWhichStartTheRunFailedLast) {
-  TemporaryDirectory temporary;
+TEST_F(RunLockTest, TellsInWhichStartTheRunFailedLast) {
   EXPECT_EQ(failed_start_of(temporary / "run"), "");
-  RunLock::try_lock(temporary / "run")->note_failure("4711");
+  try_lock()->note_failure("4711");
   EXPECT_EQ(failed_start_of(temporary / "run"), "4711");
-  EXPECT_EQ(RunLock::try_lock(temporary / "run")->failed_start(), "4711");
-  EXPECT_EQ(RunLock::try_lock(temporary / "run")->failed_start(), "4711")
-      << "also if one that had it was killed";
+  EXPECT_EQ(try_lock()->failed_start(), "4711");
+  EXPECT_EQ(try_lock()->failed_start(), "4711") << "also if one that had it was killed";
 }
 
-TEST(RunLock, IsNotTakenThroughALink) {
-  TemporaryDirectory temporary;
+TEST_F(RunLockTest, IsNotTakenThroughALink) {
   fs::create_directories(temporary / "elsewhere");
   fs::create_directory_symlink(temporary / "elsewhere", temporary / "run");
-  EXPECT_THROW(RunLock::try_lock(temporary / "run"), IoError);
+  EXPECT_THROW(try_lock(), IoError);
   tbwriter::spill(temporary / "precious", "process 1 on mine\n");
   fs::create_directories(temporary / "other");
   fs::create_symlink(temporary / "precious", temporary / "other/.lock");
@@ -99,8 +102,7 @@ TEST(RunLock, IsNotTakenThroughALink) {
   EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "process 1 on mine\n");
 }
 
-TEST(LockFile, CountsTheLocksOfThisMachine) {
-  TemporaryDirectory temporary;
+TEST_F(LockFileTest, CountsTheLocksOfThisMachine) {
   LockFile first(temporary / ".lock"), second(temporary / ".lock");
   const auto locks = [&first] { return locks_here(tbwriter::slurp("/proc/locks"), first); };
   ASSERT_TRUE(first.try_lock(LockKind::kShared));
@@ -112,8 +114,7 @@ TEST(LockFile, CountsTheLocksOfThisMachine) {
   EXPECT_EQ(locks(), 1) << "who cannot change its lock has none";
 }
 
-TEST(SharedDirectory, IsPlannedByTheFirstWhoseStartTheOthersJoin) {
-  TemporaryDirectory temporary;
+TEST_F(SharedDirectoryTest, IsPlannedByTheFirstWhoseStartTheOthersJoin) {
   const auto never = [] { return 0; };
   const auto expect_alone = [](bool want) { return [want](bool alone) { EXPECT_EQ(alone, want); }; };
   {
@@ -157,8 +158,7 @@ TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
   EXPECT_EQ(why_locks_are_local("36 22 0:5 / /my rw - nfs s:/x rw,nolock\n", "/mine/a"), "");
 }
 
-TEST(SharedDirectory, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpoints) {
-  TemporaryDirectory temporary;
+TEST_F(SharedDirectoryTest, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpoints) {
   fs::create_directories(temporary / ".claims/members");
   fs::create_directories(temporary / "run");
   const std::string old_id = "3f2a9c01d2e4b6a8-1", new_id = "3f2a9c01d2e4b6a9-12";
@@ -176,8 +176,7 @@ TEST(SharedDirectory, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpo
   EXPECT_FALSE(fs::exists(temporary / ".claims"));
 }
 
-TEST(SharedDirectory, LeavesWhatALinkCalledClaimsPointsTo) {
-  TemporaryDirectory temporary;
+TEST_F(SharedDirectoryTest, LeavesWhatALinkCalledClaimsPointsTo) {
   fs::create_directories(temporary / "sweep");
   fs::create_directories(temporary / "elsewhere/members");
   fs::create_directory_symlink(temporary / "elsewhere", temporary / "sweep/.claims");

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <map>
+#include <sstream>
+#include <string>
 
-#include "runmanager/search/asha.h"
 #include "runmanager/search/sampler.h"
+#include "runmanager/search/search_state.h"
 
 namespace sweep::test {
 
@@ -55,22 +57,36 @@ inline std::vector<Observation> trials_of(const Sampler& sampler, std::size_t co
   return trials;
 }
 
-/// The values of trials that are known after an epoch, or at a rung.
+/// The values of trials that are known after an epoch.
 class MadeResults {
  public:
-  MadeResults& set(std::size_t when, const std::vector<std::optional<double>>& values,
-                   std::size_t first_trial = 0) {
-    for (std::size_t i = 0; i < values.size(); ++i) values_[{first_trial + i, when}] = values[i];
-    return *this;
+  MadeResults() = default;
+  /// "1: 5 . x | 2: 3": after epoch 1 trial 0 has 5, trial 1 is not known, trial 2 has failed.
+  MadeResults(const char* text) {
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, '|');) {
+      std::istringstream words(part);
+      int epoch = 0;
+      char colon = 0;
+      words >> epoch >> colon;
+      std::size_t trial = 0;
+      for (std::string word; words >> word; ++trial)
+        if (word != ".") set(epoch, trial, word == "x" ? std::nullopt : std::optional(std::stod(word)));
+    }
   }
-  KnownResult operator()(std::size_t trial, auto when) const {
-    const auto found = values_.find({trial, static_cast<std::size_t>(when)});
+  void set(int epoch, std::size_t trial, std::optional<double> value) { values_[{trial, epoch}] = value; }
+
+  KnownResult operator()(std::size_t trial, int epoch) const {
+    const auto found = values_.find({trial, epoch});
     if (found == values_.end()) return {};
     return {.is_known = true, .value = found->second};
   }
 
  private:
-  std::map<std::pair<std::size_t, std::size_t>, std::optional<double>> values_;
+  std::map<std::pair<std::size_t, int>, std::optional<double>> values_;
 };
+
+/// A target that no result reaches.
+inline bool no_target(double) { return false; }
 
 }  // namespace sweep::test

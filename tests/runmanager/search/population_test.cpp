@@ -12,11 +12,10 @@ namespace sweep {
 namespace {
 
 using test::MadeResults;
+using test::no_target;
 using ::testing::ElementsAre;
 
-bool no_target(double) { return false; }
-
-std::vector<std::pair<std::size_t, int>> copies_of(const PopulationState& state) {
+std::vector<std::pair<std::size_t, int>> copies_of(const SearchState& state) {
   std::vector<std::pair<std::size_t, int>> copies;
   for (const PopulationCopy& copy : state.copies) copies.emplace_back(copy.parent, copy.epoch);
   return copies;
@@ -24,29 +23,32 @@ std::vector<std::pair<std::size_t, int>> copies_of(const PopulationState& state)
 
 using Copies = std::vector<std::pair<std::size_t, int>>;
 
-TEST(Population, TrainsAllMembersToTheFirstInterval) {
-  const PopulationState state = Population(4, 2, 6, 4).play(4, MadeResults(), no_target);
-  EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
-  EXPECT_TRUE(state.copies.empty());
+// Which trials have left the population.
+std::vector<bool> ended_of(const SearchState& state) {
+  std::vector<bool> ended;
+  for (const std::string& reason : state.ended) ended.push_back(!reason.empty());
+  return ended;
 }
 
-TEST(Population, DecidesNothingBeforeAllResultsOfAGenerationAreThere) {
-  const MadeResults results = MadeResults().set(2, {1.0, 2.0, 3.0});
-  const PopulationState state = Population(4, 2, 6, 4).play(4, results, no_target);
-  EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
-  EXPECT_THAT(state.ended, ElementsAre(false, false, false, false));
+TEST(Population, TrainsAllMembersToTheFirstIntervalAndDecidesWhenAllResultsAreThere) {
+  for (const MadeResults& results : {MadeResults(), MadeResults("2: 1 2 3")}) {
+    const SearchState state = Population(4, 2, 6, 4).play(4, results, no_target);
+    EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
+    EXPECT_THAT(ended_of(state), ElementsAre(false, false, false, false));
+    EXPECT_TRUE(state.copies.empty());
+  }
 }
 
 TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
   const Population population(4, 2, 6, 4);
-  MadeResults results = MadeResults().set(2, {3.0, 1.0, 4.0, 2.0});
-  PopulationState state = population.play(4, results, no_target);
+  MadeResults results = "2: 3 1 4 2";
+  SearchState state = population.play(4, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{1, 2}}));
-  EXPECT_THAT(state.ended, ElementsAre(false, false, true, false));
+  EXPECT_THAT(ended_of(state), ElementsAre(false, false, true, false));
   EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2)) << "no one goes on before the copy is there";
   state = population.play(5, results, no_target);
   EXPECT_THAT(state.until, ElementsAre(4, 4, 2, 4, 4));
-  results.set(4, {3.0, 2.5, 99.0, 2.0, 5.0});
+  results = "2: 3 1 4 2 | 4: 3 2.5 99 2 5";
   state = population.play(5, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{1, 2}, {3, 4}})) << "also a copy may leave";
   state = population.play(6, results, no_target);
@@ -55,33 +57,32 @@ TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
 }
 
 TEST(Population, TheWorstIsReplacedByTheBestAndTheSecondWorstByTheSecondBest) {
-  const MadeResults results = MadeResults().set(1, {1.0, 6.0, 2.0, 5.0, 3.0, 4.0});
+  const MadeResults results = "1: 1 6 2 5 3 4";
   EXPECT_EQ(copies_of(Population(6, 1, 3, 3).play(6, results, no_target)), (Copies{{0, 1}, {2, 1}}));
 }
 
 TEST(Population, TheLastIntervalMayBeShorter) {
   const Population population(2, 2, 5, 2);
-  const MadeResults results = MadeResults().set(2, {1.0, 2.0, 0.5}).set(4, {1.0, 2.0, 0.5});
+  const MadeResults results = "2: 1 2 0.5 | 4: 1 2 0.5";
   EXPECT_EQ(population.total(), 4U);
   EXPECT_EQ(copies_of(population.play(4, results, no_target)), (Copies{{0, 2}, {2, 4}}));
   EXPECT_THAT(population.play(4, results, no_target).until, ElementsAre(4, 2, 5, 5));
 }
 
 TEST(Population, FailedMembersAreTheWorstAndNeverCopied) {
-  const MadeResults results = MadeResults().set(1, {std::nullopt, std::nan(""), std::nullopt, 9.0});
-  const PopulationState state = Population(4, 1, 3, 2).play(4, results, no_target);
+  const MadeResults results = "1: x nan x 9";
+  const SearchState state = Population(4, 1, 3, 2).play(4, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{3, 1}, {3, 1}}));
-  EXPECT_THAT(state.ended, ElementsAre(false, true, true, false));
-  const MadeResults none = MadeResults().set(1, {std::nullopt, std::nullopt});
+  EXPECT_THAT(ended_of(state), ElementsAre(false, true, true, false));
+  const MadeResults none = "1: x x";
   EXPECT_EQ(copies_of(Population(2, 1, 3, 2).play(2, none, no_target)), Copies());
 }
 
 TEST(Population, OnlyThoseThatReachATargetGoOn) {
-  const MadeResults results = MadeResults().set(1, {0.5, 3.0, 0.75, 2.0});
-  const PopulationState state =
-      Population(4, 1, 9, 4).play(4, results, [](double value) { return value < 1; });
+  const MadeResults results = "1: 0.5 3 0.75 2";
+  const SearchState state = Population(4, 1, 9, 4).play(4, results, [](double value) { return value < 1; });
   EXPECT_THAT(state.until, ElementsAre(9, 1, 9, 1));
-  EXPECT_THAT(state.ended, ElementsAre(false, true, false, true));
+  EXPECT_THAT(ended_of(state), ElementsAre(false, true, false, true));
   EXPECT_TRUE(state.copies.empty());
 }
 

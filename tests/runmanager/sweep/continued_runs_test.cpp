@@ -16,38 +16,26 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class ContinuedRuns : public ::testing::TestWithParam<const char*> {
+class ContinuedRuns : public ::testing::TestWithParam<const char*>, protected Quarters {
  protected:
-  ContinuedRuns() { write_quarters(directory_.path()); }
-
-  SweepOutcome run(const std::string& logdir, const std::string& epochs,
-                   const std::vector<std::string>& overrides = {}) const {
-    tbwriter::spill(directory_ / "s.json", R"({
+  ContinuedRuns() {
+    file_ = "s.json";
+    tbwriter::spill(directory_ / file_, R"({
       "name": "s", "dataset": {"name": "quarters", "path": "data", "validation": 40},
       "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 8}, {"type": "relu"},
                              {"type": "linear", "out_features": 4}]},
       "seed": 3, "batch_size": 20, "lr": 0.02, "schedule": )" +
-                                               std::string(GetParam()) + R"(,
+                                            std::string(GetParam()) + R"(,
       "params": {"optimizer": ["adam", "sgd"], "optimizer.momentum": [0.9]},
       "when": {"optimizer.momentum": {"optimizer": "sgd"}}})");
-    std::ostringstream out;
-    SweepEnvironment environment;
-    environment.terminal = {};
-    environment.out = &out;
-    std::vector<std::string> all = {"epochs=" + epochs};
-    all.insert(all.end(), overrides.begin(), overrides.end());
-    return run_sweep(load_sweep(directory_ / "s.json", all),
-                     {.logdir = directory_.path() / logdir, .threads = 1}, environment);
   }
-
-  TemporaryDirectory directory_;
 };
 
 using GoOn = ContinuedRuns;
 TEST_P(GoOn, ToTheBitsOfRunsThatHadAllEpochsFromTheStart) {
-  const SweepOutcome first = run("continued", "3");
+  const SweepOutcome first = run("continued", {"epochs=3"});
   ASSERT_EQ(first.exit_code, 0);
-  const SweepOutcome continued = run("continued", "7"), whole = run("whole", "7");
+  const SweepOutcome continued = run("continued", {"epochs=7"}), whole = run("whole", {"epochs=7"});
   ASSERT_EQ(continued.exit_code, 0);
   ASSERT_EQ(whole.runs.size(), 2u);
   EXPECT_EQ(bits_of(continued), bits_of(whole));
@@ -69,16 +57,16 @@ INSTANTIATE_TEST_SUITE_P(Schedules, GoOn,
                                                "then": {"name": "cosine", "T_max": 4}})"));
 
 TEST_P(GoOn, WithTheBestEpochsWeightsToo) {
-  const std::vector<std::string> best = {"checkpoint=best"};
-  run("continued", "2", best);
-  EXPECT_EQ(bits_of(run("continued", "5", best)), bits_of(run("whole", "5", best)));
+  const std::vector<std::string> best = {"checkpoint=best", "epochs=5"};
+  run("continued", {"checkpoint=best", "epochs=2"});
+  EXPECT_EQ(bits_of(run("continued", best)), bits_of(run("whole", best)));
 }
 
 using CannotGoOn = ContinuedRuns;
 TEST_P(CannotGoOn, AndSayThatTheScheduleSpreadsOverAllEpochs) {
-  const SweepOutcome first = run("runs", "2");
+  const SweepOutcome first = run("runs", {"epochs=2"});
   const std::string before = bits_of(first),
-                    message = test::message_of<ConfigError>([&] { run("runs", "3"); });
+                    message = test::message_of<ConfigError>([&] { run("runs", {"epochs=3"}); });
   const bool is_cycle = std::string(GetParam()).find("one_cycle") != std::string::npos;
   EXPECT_THAT(message,
               AllOf(HasSubstr("2 runs there have other settings than are asked for now:"),
@@ -86,7 +74,7 @@ TEST_P(CannotGoOn, AndSayThatTheScheduleSpreadsOverAllEpochs) {
                               (is_cycle ? "one_cycle" : "cosine without T_max") +
                               ", spreads over all epochs, so every one of them has other learning rates)"),
                     HasSubstr("--replace trains them again")));
-  EXPECT_EQ(bits_of(run("runs", "2")), before) << "nothing was changed";
+  EXPECT_EQ(bits_of(run("runs", {"epochs=2"})), before) << "nothing was changed";
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, CannotGoOn,

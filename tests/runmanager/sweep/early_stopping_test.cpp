@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
@@ -12,6 +10,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
@@ -23,17 +22,6 @@ using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-// The tags of a run's scalars at a step.
-std::set<std::string> tags_at(const fs::path& run, std::int64_t step) {
-  std::set<std::string> tags;
-  for (const proto::Event& event : tbwriter::read_run(run)) {
-    for (const auto& value : event.summary().value()) {
-      if (event.step() == step && value.has_simple_value()) tags.insert(value.tag());
-    }
-  }
-  return tags;
-}
-
 TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
   World world;
   world.training.evaluation_loss = 2.5;
@@ -42,8 +30,10 @@ TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
   const SweepOutcome outcome = world.run(sweep);
   EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
   EXPECT_EQ(outcome.runs[0].untrained.value()["validation_loss"], 2.5);
-  EXPECT_EQ(tags_at(world.path(kFirst), 0),
-            (std::set<std::string>{"Accuracy/validation", "Loss/validation", "Number Correct/validation"}));
+  const auto events = tbwriter::read_run(world.path(kFirst));
+  for (const char* tag : {"Accuracy/validation", "Loss/validation", "Number Correct/validation"})
+    EXPECT_EQ(tbwriter::steps_of(events, tag).at(0), 0) << tag;
+  EXPECT_EQ(tbwriter::steps_of(events, "Loss/train").at(0), 1);
   const auto rows = parse_csv(tbwriter::slurp(world.options.logdir / "small" / "results.csv"));
   ASSERT_EQ(rows.size(), 1u + 2 * 3);
   EXPECT_THAT(std::vector(rows[1].begin() + 2, rows[1].begin() + 9),
@@ -86,38 +76,19 @@ TEST(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
   EXPECT_EQ(resumed.runs[0].epochs.at(1)["validation_loss"], 7);
 }
 
-class EarlyStopping : public ::testing::Test {
+class EarlyStopping : public ::testing::Test, protected Quarters {
  protected:
-  EarlyStopping() { write_quarters(directory_.path()); }
-
   // A run that reaches its best accuracy soon and is stopped a few epochs later. `more`: further overrides.
   Sweep sweep(const std::vector<std::string>& more = {}, const std::string& epochs = "epochs=30") const {
-    std::vector<std::string> overrides = {"batch_size=20", "num_workers=0", epochs, "log.histograms=false",
-                                          R"(stop={"metric":"Accuracy/validation","patience":3})"};
+    std::vector<std::string> overrides = {R"(stop={"metric":"Accuracy/validation","patience":3})"};
     overrides.insert(overrides.end(), more.begin(), more.end());
-    return load_sweep(directory_ / "quarters.json", overrides);
+    return unstopped(epochs, overrides);
   }
-
-  SweepOutcome run(const Sweep& sweep, const std::string& logdir = "runs") {
-    return run_stopping(sweep, logdir, -1);
+  Sweep unstopped(const std::string& epochs, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> overrides = {"batch_size=20", "num_workers=0", "log.histograms=false", epochs};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return Quarters::sweep(overrides);
   }
-
-  // `looks`: how often the run looks for a signal before there is one; -1: there is none.
-  SweepOutcome run_stopping(const Sweep& sweep, const std::string& logdir, int looks) {
-    SweepEnvironment environment;
-    environment.terminal = {};
-    environment.out = &out_;
-    const bool stops = looks >= 0;
-    environment.stop_requested = [&looks, stops] { return stops && --looks < 0 ? 15 : 0; };
-    return run_sweep(sweep, {.logdir = directory_.path() / logdir, .threads = 1}, environment);
-  }
-
-  static fs::path run_directory(const SweepOutcome& outcome) {
-    return outcome.directory / outcome.runs.at(0).name;
-  }
-
-  TemporaryDirectory directory_;
-  std::ostringstream out_;
 };
 
 // Keras' EarlyStopping with mode="max", as its documentation has it: the epoch after which it stops, or 0.
@@ -136,12 +107,11 @@ int keras_stop(const std::vector<EpochRecord>& epochs, int patience) {
 }
 
 TEST_F(EarlyStopping, EndsTheRunAfterAsManyEpochsWithoutImprovementAsKerasDoes) {
-  const std::vector<std::string> unstopped = {"batch_size=20", "num_workers=0", "epochs=30"};
-  const SweepOutcome whole = run(load_sweep(directory_ / "quarters.json", unstopped), "whole");
+  const SweepOutcome whole = start("whole", unstopped("epochs=30"));
   const int expected = keras_stop(whole.runs[0].epochs, 3);
   ASSERT_GT(expected, 3);
   ASSERT_LT(expected, 30);
-  const SweepOutcome stopped = run(sweep());
+  const SweepOutcome stopped = start("runs", sweep());
   const RunRecord& record = stopped.runs[0];
   EXPECT_EQ(record.status, RunStatus::kCompleted);
   ASSERT_EQ(record.epochs.size(), static_cast<std::size_t>(expected));
@@ -160,30 +130,26 @@ TEST_F(EarlyStopping, EndsTheRunAfterAsManyEpochsWithoutImprovementAsKerasDoes) 
 }
 
 TEST_F(EarlyStopping, AStoppedRunIsFinishedAlsoForMoreEpochsButNotForAnotherStop) {
-  const SweepOutcome stopped = run(sweep());
+  const SweepOutcome stopped = start("runs", sweep());
   const std::string kept = tbwriter::slurp(run_directory(stopped) / "run.json");
   for (const char* epochs : {"epochs=30", "epochs=60", "epochs=2"}) {
-    run(sweep({}, epochs));
+    start("runs", sweep({}, epochs));
     EXPECT_EQ(tbwriter::slurp(run_directory(stopped) / "run.json"), kept) << epochs;
   }
   for (const char* stop : {"stop.patience=4", R"(stop.metric="Loss/train")", "stop.min_delta=0.5"}) {
-    try {
-      run(sweep({stop}));
-      ADD_FAILURE() << stop;
-    } catch (const ConfigError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("stop.")) << stop;
-    }
+    EXPECT_THAT(test::message_of<ConfigError>([&] { start("runs", sweep({stop})); }), HasSubstr("stop."))
+        << stop;
   }
   // One that came to its end goes on with more epochs, and is then stopped as if it had them from the start.
-  const SweepOutcome shorter = run(sweep({}, "epochs=3"), "shorter");
+  const SweepOutcome shorter = start("shorter", sweep({}, "epochs=3"));
   EXPECT_EQ(shorter.runs[0].epochs.size(), 3u);
   EXPECT_EQ(shorter.runs[0].stop_reason, "");
-  EXPECT_EQ(bits_of(run(sweep(), "shorter")), bits_of(stopped));
+  EXPECT_EQ(bits_of(start("shorter", sweep())), bits_of(stopped));
 }
 
 TEST_F(EarlyStopping, StoppedBySignalsAnywhereEndsWithTheSameBitsAndTheSameBestEpoch) {
   const Sweep asked = sweep({"evaluate_first=true", "stop.restore_best=true", "checkpoint=best"});
-  const SweepOutcome whole = run(asked, "whole");
+  const SweepOutcome whole = start("whole", asked);
   const RunRecord& record = whole.runs[0];
   ASSERT_NE(record.stop_reason, "");
   ASSERT_TRUE(record.best_epoch.has_value());
@@ -192,8 +158,8 @@ TEST_F(EarlyStopping, StoppedBySignalsAnywhereEndsWithTheSameBitsAndTheSameBestE
   const int all = 2 + 12 * static_cast<int>(record.epochs.size()) + 3;
   for (int looks = 0; looks < all; looks += 7) {
     const std::string logdir = "stopped" + std::to_string(looks);
-    EXPECT_EQ(run_stopping(asked, logdir, looks).exit_code, 143) << looks;
-    EXPECT_EQ(bits_of(run(asked, logdir)), bits_of(whole)) << looks;
+    EXPECT_EQ(run_stopping(looks, logdir, asked).exit_code, 143) << looks;
+    EXPECT_EQ(bits_of(start(logdir, asked)), bits_of(whole)) << looks;
   }
 }
 
@@ -204,7 +170,7 @@ std::map<std::string, std::vector<float>> weights_of(const fs::path& file) {
 }
 
 TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
-  const SweepOutcome stopped = run(sweep({"checkpoint=best"}));
+  const SweepOutcome stopped = start("runs", sweep({"checkpoint=best"}));
   const RunRecord& record = stopped.runs[0];
   const int best = record.best_epoch.value();
   EXPECT_EQ(read_json_file(run_directory(stopped) / "run.json")["best_epoch"], best);
@@ -213,11 +179,11 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
               *record.epochs[static_cast<std::size_t>(best) - 1]["validation_accuracy"]);
   }
   const std::string epochs = "epochs=" + std::to_string(best);
-  const SweepOutcome until = run(sweep({}, epochs), "until");
+  const SweepOutcome until = start("until", sweep({}, epochs));
   EXPECT_EQ(weights_of(run_directory(stopped) / "best.safetensors"),
             weights_of(run_directory(until) / "checkpoint.safetensors"));
   EXPECT_NE(record.metrics, until.runs[0].metrics) << "the test is the last epoch's";
-  const SweepOutcome restored = run(sweep({"stop.restore_best=true"}), "restored");
+  const SweepOutcome restored = start("restored", sweep({"stop.restore_best=true"}));
   EXPECT_EQ(restored.runs[0].metrics, until.runs[0].metrics) << "the test is the best epoch's";
   EXPECT_EQ(weights_of(run_directory(restored) / "checkpoint.safetensors"),
             weights_of(run_directory(stopped) / "checkpoint.safetensors"));
@@ -225,16 +191,13 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
 }
 
 TEST_F(EarlyStopping, WithoutStopTheBestEpochIsThatOfTheSmallestLoss) {
-  const std::vector<std::string> overrides = {"batch_size=20", "num_workers=0", "epochs=4",
-                                              "checkpoint=best"};
-  const RunRecord validated = run(load_sweep(directory_ / "quarters.json", overrides)).runs[0];
+  const RunRecord validated = start("runs", unstopped("epochs=4", {"checkpoint=best"})).runs[0];
   const auto smallest = std::ranges::min_element(
       validated.epochs, {}, [](const EpochRecord& epoch) { return *epoch["validation_loss"]; });
   EXPECT_EQ(validated.best_epoch, smallest->epoch);
   EXPECT_EQ(validated.epochs.size(), 4u);
-  std::vector<std::string> without = overrides;
-  without.emplace_back("dataset.validation=0");
-  const RunRecord trained = run(load_sweep(directory_ / "quarters.json", without), "without").runs[0];
+  const Sweep without = unstopped("epochs=4", {"checkpoint=best", "dataset.validation=0"});
+  const RunRecord trained = start("without", without).runs[0];
   EXPECT_EQ(trained.best_epoch, std::ranges::min_element(trained.epochs, {}, [](const EpochRecord& epoch) {
                                   return epoch["loss"];
                                 })->epoch);
@@ -243,16 +206,16 @@ TEST_F(EarlyStopping, WithoutStopTheBestEpochIsThatOfTheSmallestLoss) {
 // As after a kill between the writing of a checkpoint and of its other name, and as after a loss of the file.
 TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
   const Sweep asked = sweep({"checkpoint=best"});
-  const SweepOutcome whole = run(asked, "whole");
+  const SweepOutcome whole = start("whole", asked);
   const int best = whole.runs[0].best_epoch.value();
   for (const int epoch : {1, best + 1}) {
     for (const bool lost : {true, false}) {
       const std::string logdir = "mended" + std::to_string(epoch) + (lost ? "lost" : "damaged");
-      const fs::path file = run_directory(run_stopping(asked, logdir, 12 * epoch + 5)) / "best.safetensors";
+      const fs::path file = run_directory(run_stopping(12 * epoch + 5, logdir, asked)) / "best.safetensors";
       ASSERT_TRUE(fs::exists(file)) << logdir;
       fs::remove(file);
       if (!lost) tbwriter::spill(file, "no weights");
-      const SweepOutcome resumed = run(asked, logdir);
+      const SweepOutcome resumed = start(logdir, asked);
       EXPECT_EQ(bits_of(resumed), bits_of(whole)) << logdir;
       const std::string log = tbwriter::slurp(run_directory(resumed) / "log.txt");
       EXPECT_EQ(log.find("best.safetensors is not that of epoch") != std::string::npos, epoch > best) << log;
@@ -263,8 +226,8 @@ TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
   FsckReport report = check_directory(whole.directory);
   EXPECT_EQ(report.damaged(), 1u) << fsck_text(report);
   EXPECT_THAT(fsck_text(report), HasSubstr("is missing: the weights of epoch"));
-  const std::string bits = bits_of(run(asked, "mended1lost"));
-  EXPECT_EQ(bits_of(run(asked, "whole")), bits);
+  const std::string bits = bits_of(start("mended1lost", asked));
+  EXPECT_EQ(bits_of(start("whole", asked)), bits);
   // One of another epoch is found, too.
   fs::copy_file(run_directory(whole) / "checkpoint.safetensors", run_directory(whole) / "best.safetensors",
                 fs::copy_options::overwrite_existing);
@@ -273,23 +236,20 @@ TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
 }
 
 TEST_F(EarlyStopping, AFinishedRunIsKeptWhenItsBestEpochIsAskedForLater) {
-  const SweepOutcome stopped = run(sweep());
+  const SweepOutcome stopped = start("runs", sweep());
   const std::string kept = tbwriter::slurp(run_directory(stopped) / "run.json");
-  run(sweep({"checkpoint=best", "evaluate_first=true"}));
+  start("runs", sweep({"checkpoint=best", "evaluate_first=true"}));
   EXPECT_EQ(tbwriter::slurp(run_directory(stopped) / "run.json"), kept);
   EXPECT_FALSE(fs::exists(run_directory(stopped) / "best.safetensors"));
 }
 
 TEST_F(EarlyStopping, IsVerifiedWithItsBestEpochAndItsEpochZero) {
-  const SweepOutcome stopped = run(sweep({"checkpoint=best", "evaluate_first=true"}));
-  SweepEnvironment environment;
-  environment.terminal = {};
-  environment.out = &out_;
+  const SweepOutcome stopped = start("runs", sweep({"checkpoint=best", "evaluate_first=true"}));
   const auto verify = [&] {
     std::string text;
     verify_sweep({.directory = stopped.directory,
                   .on_run = [&text](const VerifiedRun& run) { text += verified_text(run); }},
-                 environment);
+                 environment_);
     return text;
   };
   EXPECT_THAT(verify(), HasSubstr("every bit is the same"));

@@ -13,8 +13,8 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "tests/runmanager/sweep/search_fixture.h"
 #include "tests/support/message_of.h"
-#include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -37,51 +37,19 @@ std::map<std::string, std::string> contents(const fs::path& directory) {
 }
 
 // Two finished runs of 2 epochs, trained once for all tests.
-class Finished {
+class Finished : public Quarters {
  public:
   Finished() {
-    write_quarters(directory_.path());
     write_file_atomically(directory_ / "quarters.json", sweep_file().dump());
-    const SweepOutcome outcome = run(directory_.path(), {});
-    if (outcome.exit_code != 0) throw std::runtime_error("the first start failed");
-  }
-
-  static const Finished& get() {
-    static const Finished finished;
-    return finished;
+    if (run("runs").exit_code != 0) throw std::runtime_error("the first start failed");
   }
 
   static Json sweep_file() {
-    return Json::parse(R"({
-      "name": "quarters",
-      "dataset": {"name": "quarters", "path": "data", "validation": 40},
-      "network": {"name": "net", "layers": [
-        {"name": "flatten", "type": "flatten"},
-        {"name": "hidden", "type": "linear", "out_features": 8},
-        {"name": "relu", "type": "relu"},
-        {"name": "out", "type": "linear", "out_features": 4}]},
-      "optimizer": "adam", "epochs": 2, "seed": 3, "batch_size": 20,
-      "params": {"lr": [0.02, 0.01]}})");
+    Json file = test::quarters_file();
+    file["epochs"] = 2;
+    file["params"] = {{"lr", {0.02, 0.01}}};
+    return file;
   }
-
-  static SweepOutcome run(const fs::path& directory, const std::vector<std::string>& overrides,
-                          bool replace = false, std::string* told = nullptr) {
-    std::ostringstream out;
-    SweepEnvironment environment;
-    environment.terminal = {};
-    if (told != nullptr) environment.terminal.write = [told](std::string_view text) { *told += text; };
-    environment.out = &out;
-    return run_sweep(load_sweep(directory / "quarters.json", overrides),
-                     {.logdir = directory / "runs", .threads = 1, .replace = replace}, environment);
-  }
-
-  void copy_to(const fs::path& directory) const {
-    fs::copy(directory_.path(), directory,
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-  }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 enum class Fate { kKept, kContinued, kAdopted, kRefused, kNew };
@@ -160,19 +128,27 @@ const Change kChanges[] = {
      "dataset.normalize.mean[0]"},
 };
 
-class ChangedSweep : public ::testing::Test {
+class ChangedSweep : public ::testing::Test, protected Quarters {
  protected:
-  ChangedSweep() { Finished::get().copy_to(directory_.path()); }
+  ChangedSweep() {
+    static const Finished finished;
+    fs::copy(finished.directory_.path(), directory_.path(),
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  }
 
   void patch(const std::string& text) {
     Json file = Finished::sweep_file();
-    const Json change = Json::parse(text);
     // A merge patch would keep the old values of a list's neighbours, which is what is wanted.
-    file.merge_patch(change);
+    file.merge_patch(Json::parse(text));
     write_file_atomically(directory_ / "quarters.json", file.dump());
   }
-
-  TemporaryDirectory directory_;
+  SweepOutcome run(const std::vector<std::string>& overrides = {}) {
+    return Quarters::run("runs", overrides);
+  }
+  // Why it is refused.
+  std::string refusal(const std::vector<std::string>& overrides = {}) {
+    return test::message_of<ConfigError>([&] { run(overrides); });
+  }
 };
 
 class ExistingRuns : public ChangedSweep, public ::testing::WithParamInterface<Change> {};
@@ -182,18 +158,15 @@ TEST_P(ExistingRuns, AreKeptContinuedAdoptedOrRefused) {
   patch(change.file_patch);
   const fs::path sweep = directory_ / "runs/quarters";
   const auto before = contents(sweep);
-  std::string told;
   if (change.fate == Fate::kRefused) {
-    const std::string message =
-        test::message_of<ConfigError>([&] { Finished::run(directory_.path(), change.overrides); });
-    EXPECT_THAT(message, AllOf(HasSubstr(change.tells), HasSubstr("--replace"), HasSubstr("--fresh"),
-                               HasSubstr("2 runs")));
+    EXPECT_THAT(refusal(change.overrides), AllOf(HasSubstr(change.tells), HasSubstr("--replace"),
+                                                 HasSubstr("--fresh"), HasSubstr("2 runs")));
     EXPECT_EQ(contents(sweep), before);
     return;
   }
-  const SweepOutcome outcome = Finished::run(directory_.path(), change.overrides, false, &told);
+  const SweepOutcome outcome = run(change.overrides);
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(told, HasSubstr(change.tells));
+  EXPECT_THAT(told_, HasSubstr(change.tells));
   const auto after = contents(sweep);
   std::size_t same_files = 0, run_files = 0;
   for (const auto& [name, content] : before) {
@@ -219,7 +192,7 @@ TEST_P(ExistingRuns, AreKeptContinuedAdoptedOrRefused) {
           EXPECT_EQ(read_file(sweep / outcome.runs[0].name / "checkpoint.safetensors"), content);
         }
       }
-      EXPECT_THAT(told, HasSubstr("renamed"));
+      EXPECT_THAT(told_, HasSubstr("renamed"));
       break;
     case Fate::kRefused:
       break;
@@ -234,19 +207,18 @@ TEST_F(ChangedSweep, IsRefusedWhenTheDataHasChanged) {
   std::string bytes = read_file(file);
   bytes.back() = static_cast<char>(bytes.back() + 1);
   write_file_atomically(file, bytes);
-  const std::string message = test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {}); });
-  EXPECT_THAT(message, HasSubstr("data: "));
+  EXPECT_THAT(refusal(), HasSubstr("data: "));
 }
 
 TEST_F(ChangedSweep, ShowsFinishedRunsWhenTheDataIsGone) {
   fs::remove_all(directory_ / "data");
-  EXPECT_EQ(Finished::run(directory_.path(), {}).runs.size(), 2u);
+  EXPECT_EQ(run().runs.size(), 2u);
 }
 
 TEST_F(ChangedSweep, KeepsRunsOfANewAxisWithTheOldValueOnlyAndRecordsIt) {
   auto before = contents(directory_ / "runs/quarters/lr=0.02");
   patch(R"({"params": {"seed": [3]}})");
-  Finished::run(directory_.path(), {});
+  run();
   auto after = contents(directory_ / "runs/quarters/lr=0.02");
   EXPECT_EQ(Json::parse(after.at("run.json")).at("params").at("seed"), 3);
   before.erase("run.json");
@@ -264,34 +236,33 @@ void rename_run(const fs::path& sweep, const std::string& name, const std::strin
 
 TEST_F(ChangedSweep, AdoptsRunsThatWereNamedByTheJsonOfAList) {
   patch(R"({"name": "lists", "params": {"dataset.augment": [["horizontal_flip"], []]}})");
-  const SweepOutcome trained = Finished::run(directory_.path(), {});
+  const SweepOutcome trained = run();
   const fs::path sweep = directory_ / "runs/lists";
   EXPECT_EQ(trained.runs[1].name, "lr=0.02,dataset.augment=none");
   rename_run(sweep, "lr=0.02,dataset.augment=none", "lr=0.02,dataset.augment=%5B%5D");
   rename_run(sweep, "lr=0.01,dataset.augment=horizontal_flip",
              "lr=0.01,dataset.augment=%5B%22horizontal_flip%22%5D");
-  std::string told;
-  const SweepOutcome again = Finished::run(directory_.path(), {}, false, &told);
+  const SweepOutcome again = run();
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
     EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
         << "trained again";
   }
-  EXPECT_THAT(told, HasSubstr("2 runs from an earlier start are the same under another name"));
+  EXPECT_THAT(told_, HasSubstr("2 runs from an earlier start are the same under another name"));
   EXPECT_FALSE(fs::exists(sweep / "lr=0.02,dataset.augment=%5B%5D"));
 }
 
 TEST_F(ChangedSweep, AdoptsTrialsThatWereNamedByTheJsonOfAList) {
   patch(R"({"name": "trials", "search": {"method": "tpe", "trials": 3, "at_once": 1},
             "params": {"optimizer.betas": [[0.9, 0.999], [0.8, 0.99], [0.5, 0.9]]}})");
-  const SweepOutcome trained = Finished::run(directory_.path(), {});
+  const SweepOutcome trained = run();
   const fs::path sweep = directory_ / "runs/trials";
   ASSERT_EQ(trained.runs.size(), 3u);
   for (const RunRecord& run : trained.runs) {
     EXPECT_THAT(run.name, HasSubstr("optimizer.betas=0."));
     rename_run(sweep, run.name, "optimizer.betas=%5B0.9%2C0.999%5D" + run.name.substr(run.name.size() - 5));
   }
-  const SweepOutcome again = Finished::run(directory_.path(), {});
+  const SweepOutcome again = run();
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
     EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
@@ -302,33 +273,30 @@ TEST_F(ChangedSweep, AdoptsTrialsThatWereNamedByTheJsonOfAList) {
 TEST_F(ChangedSweep, AdoptsRunsWhenAKeyThatNamesLeftOutVaries) {
   const std::vector<std::string> one = {"name=grown", "lr=0.02,0.01", "batch_size=20", "num_workers=0"};
   patch(R"({"params": {"lr": [0.5], "batch_size": [1], "num_workers": [1]}})");
-  Finished::run(directory_.path(), one);
+  run(one);
   const fs::path sweep = directory_ / "runs/grown";
   const std::string checkpoint = read_file(sweep / "lr=0.02/checkpoint.safetensors");
-  std::string told;
-  const SweepOutcome grown =
-      Finished::run(directory_.path(), {one[0], one[1], "batch_size=20,40", one[3]}, false, &told);
+  const SweepOutcome grown = run({one[0], one[1], "batch_size=20,40", one[3]});
   EXPECT_EQ(grown.runs[0].name, "lr=0.02,batch_size=20");
   EXPECT_EQ(read_file(sweep / "lr=0.02,batch_size=20/checkpoint.safetensors"), checkpoint);
-  EXPECT_THAT(told, HasSubstr("renamed"));
+  EXPECT_THAT(told_, HasSubstr("renamed"));
   // And back again: batch_size has one value, so its runs get the short names.
-  EXPECT_EQ(Finished::run(directory_.path(), one).runs[0].name, "lr=0.02");
+  EXPECT_EQ(run(one).runs[0].name, "lr=0.02");
   EXPECT_EQ(read_file(sweep / "lr=0.02/checkpoint.safetensors"), checkpoint);
   EXPECT_TRUE(fs::exists(sweep / "lr=0.02,batch_size=40"));
 }
 
 TEST_F(ChangedSweep, NamesAnotherOptimizerWithoutItsArguments) {
   patch(R"({"optimizer": "sgd"})");
-  const std::string message = test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {}); });
-  EXPECT_THAT(message, Not(HasSubstr("betas")));
+  EXPECT_THAT(refusal(), Not(HasSubstr("betas")));
 }
 
 TEST_F(ChangedSweep, ReplacesRunsAndRemovesTheOldOnesOnlyAfterwards) {
   patch(R"({"seed": 4})");
-  std::string told;
-  const SweepOutcome outcome = Finished::run(directory_.path(), {}, true, &told);
+  options_.replace = true;
+  const SweepOutcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(told, HasSubstr("2 runs with other settings are trained again"));
+  EXPECT_THAT(told_, HasSubstr("2 runs with other settings are trained again"));
   EXPECT_EQ(outcome.runs[0].config.at("seed"), 4);
   for (const auto& entry : fs::directory_iterator(outcome.directory))
     EXPECT_THAT(entry.path().string(), Not(HasSubstr("replaced")));
@@ -337,20 +305,18 @@ TEST_F(ChangedSweep, ReplacesRunsAndRemovesTheOldOnesOnlyAfterwards) {
 TEST_F(ChangedSweep, KeepsTheOldRunWhereTheNewOneFails) {
   const auto before = contents(directory_ / "runs/quarters/lr=0.02");
   patch(R"({"optimizer": {"name": "sgd", "momentum": 0.9}, "params": {"lr": [0.02]}})");
-  std::ostringstream out;
-  SweepEnvironment environment;
-  environment.terminal = {};
-  environment.out = &out;
-  environment.make_engine = [](const Network&, const EngineOptions&) -> std::unique_ptr<Engine> {
-    throw DeviceError("there is no such engine");
-  };
-  const SweepOutcome outcome =
-      run_sweep(load_sweep(directory_ / "quarters.json", {}),
-                {.logdir = directory_ / "runs", .threads = 1, .replace = true}, environment);
+  const auto usual = std::exchange(environment_.make_engine,
+                                   [](const Network&, const EngineOptions&) -> std::unique_ptr<Engine> {
+                                     throw DeviceError("there is no such engine");
+                                   });
+  options_.replace = true;
+  const SweepOutcome outcome = run();
+  environment_.make_engine = usual;
+  options_.replace = false;
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(contents(directory_ / "runs/quarters/lr=0.02.replaced-1"), before);
   // The next start goes on with the new run, and then the old one goes.
-  EXPECT_EQ(Finished::run(directory_.path(), {}).exit_code, 0);
+  EXPECT_EQ(run().exit_code, 0);
   EXPECT_FALSE(fs::exists(directory_ / "runs/quarters/lr=0.02.replaced-1"));
 }
 
@@ -359,28 +325,26 @@ TEST_F(ChangedSweep, IsRefusedAlsoWhereTheRecordOfTheFinishedRunIsDamaged) {
     tbwriter::spill(directory_ / "runs/quarters" / run / "run.json", "{\"name\": ");
   const auto before = contents(directory_ / "runs/quarters");
   patch(R"({"seed": 4})");
-  const std::string message = test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {}); });
-  EXPECT_THAT(message, HasSubstr("seed: 3 -> 4"));
+  EXPECT_THAT(refusal(), HasSubstr("seed: 3 -> 4"));
   EXPECT_EQ(contents(directory_ / "runs/quarters"), before);
 }
 
 TEST_F(ChangedSweep, KeepsRunsBesideEventsOfOtherPrograms) {
   tbwriter::spill(directory_ / "runs/quarters/lr=0.02/mynotes.tfevents.txt", "no events at all");
   const auto before = contents(directory_ / "runs/quarters/lr=0.02");
-  Finished::run(directory_.path(), {});
+  run();
   EXPECT_EQ(contents(directory_ / "runs/quarters/lr=0.02"), before);
 }
 
 TEST_F(ChangedSweep, TrainsAgainWhatIsHollow) {
-  const fs::path run = directory_ / "runs/quarters/lr=0.02";
-  for (const auto& entry : fs::directory_iterator(run)) {
+  const fs::path hollow = directory_ / "runs/quarters/lr=0.02";
+  for (const auto& entry : fs::directory_iterator(hollow)) {
     if (entry.path().filename().string().starts_with("events")) fs::resize_file(entry.path(), 0);
   }
-  std::string told;
-  const SweepOutcome outcome = Finished::run(directory_.path(), {}, false, &told);
+  const SweepOutcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(told, HasSubstr("was finished, but"));
-  EXPECT_EQ(last_scalars(tbwriter::read_run(run)).at("Loss/train"),
+  EXPECT_THAT(told_, HasSubstr("was finished, but"));
+  EXPECT_EQ(last_scalars(tbwriter::read_run(hollow)).at("Loss/train"),
             static_cast<float>(*outcome.runs[0].epochs.back()["loss"]));
 }
 

@@ -9,14 +9,13 @@
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/checkpoint.h"
+#include "runmanager/records/lock_file.h"
 #include "runmanager/records/recorded_config.h"
-#include "runmanager/records/run_lock.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-using test::never;
 using test::Outcome;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -41,26 +40,23 @@ class PopulationSearch : public test::Search {
           file);
   }
 
-  // An interruption when all of the first generation have paused, before its copies are made.
-  SweepOutcome run_to_first_generation(const std::string& logdir) {
-    return run(logdir, [this, logdir] {
+  // Stops at the end of the first generation, when all of it have paused, before its copies are made.
+  SweepOutcome run_to_first_generation() {
+    environment_.stop_requested = [this] {
       std::size_t waiting = 0;
       std::error_code error;
-      for (const auto& entry : fs::directory_iterator(directory_ / logdir / "quarters", error)) {
+      for (const auto& entry : fs::directory_iterator(directory_ / "runs/quarters", error)) {
         if (!fs::exists(entry.path() / "run.json")) continue;
         waiting += read_run_record(entry.path() / "run.json").error == "waits after epoch 2";
       }
       return waiting == 4 ? 2 : 0;
-    });
+    };
+    SweepOutcome outcome = run("runs");
+    environment_.stop_requested = [] { return 0; };
+    EXPECT_EQ(outcome.exit_code, 130);
+    return outcome;
   }
 };
-
-std::vector<std::string> lines_of(const std::string& csv) {
-  std::vector<std::string> lines;
-  std::istringstream text(csv);
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
 
 TEST_F(PopulationSearch, CopiesContinueTheBestMembersInThePlaceOfTheWorst) {
   write_population();
@@ -167,7 +163,7 @@ TEST_F(PopulationSearch, HasTheSameMembersHoweverManyAreTrainedAtOnce) {
   write_population();
   const Outcome expected = outcome_of(run("here"));
   for (const int workers : {1, 3})
-    expect_same(outcome_of(run(fmt::format("runs-{}", workers), never, {}, workers)), expected);
+    expect_same(outcome_of(run_in_workers(workers, fmt::format("runs-{}", workers))), expected);
 }
 
 // An oracle for the state that is copied: with the parent's values a copy trains as the parent does.
@@ -194,8 +190,7 @@ TEST_F(PopulationSearch, ACopyWithTheSameValuesHasTheBitsOfItsParent) {
 TEST_F(PopulationSearch, TrainsAMemberAgainWhoseLastStateAPowerCutHasCost) {
   write_population();
   const Outcome expected = outcome_of(run("whole"));
-  const SweepOutcome first = run_to_first_generation("runs");
-  ASSERT_EQ(first.exit_code, 130);
+  const SweepOutcome first = run_to_first_generation();
   ASSERT_EQ(first.runs.size(), 4U);
   const RunRecord copy = read_run_record(directory_ / "whole/quarters" / expected.names[4] / "run.json");
   const fs::path parent = first.directory / lineage_of(copy.config)[0].run;
@@ -209,7 +204,7 @@ TEST_F(PopulationSearch, TrainsAMemberAgainWhoseLastStateAPowerCutHasCost) {
 TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
   write_population();
   const Outcome expected = outcome_of(run("whole"));
-  const SweepOutcome first = run_to_first_generation("runs");
+  const SweepOutcome first = run_to_first_generation();
   const RunRecord copy = read_run_record(directory_ / "whole/quarters" / expected.names[4] / "run.json");
   std::optional<RunLock> lock = RunLock::try_lock(first.directory / lineage_of(copy.config)[0].run);
   ASSERT_TRUE(lock.has_value());
@@ -223,8 +218,11 @@ TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
   const auto seconds = [begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  const SweepOutcome stopped = run(
-      "runs", [&] { return seconds() > 0.5 ? 2 : 0; }, {}, 0, true);
+  environment_.stop_requested = [&] { return seconds() > 0.5 ? 2 : 0; };
+  options_.join = true;
+  const SweepOutcome stopped = run("runs");
+  options_.join = false;
+  environment_.stop_requested = [] { return 0; };
   EXPECT_LT(seconds(), 1.5);
   has_ended = true;
   patience.join();
@@ -258,7 +256,7 @@ TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
 TEST_F(PopulationSearch, MakesCopiesAgainThatWereLostBeforeTheirFirstEpoch) {
   write_population();
   const Outcome expected = outcome_of(run("whole"));
-  const SweepOutcome first = run_to_first_generation("runs");
+  const SweepOutcome first = run_to_first_generation();
   // Left by another search, say.
   const fs::path copy = first.directory / expected.names[4];
   fs::create_directory(copy);
@@ -282,7 +280,7 @@ TEST_F(PopulationSearch, SaysThatTheStateOfACopyIsGone) {
 TEST_F(PopulationSearch, ACopyThatLostItsStartGoesOnFromItsOwnCheckpoint) {
   write_population();
   const Outcome expected = outcome_of(run("whole"));
-  SweepOutcome sweep = run("runs", never, {"epochs=5"});
+  SweepOutcome sweep = run("runs", {"epochs=5"});
   ASSERT_EQ(sweep.exit_code, 0);
   for (const RunRecord& run : sweep.runs) fs::remove(sweep.directory / run.name / "start.safetensors");
   expect_same(outcome_of(run("runs")), expected);
@@ -299,7 +297,7 @@ TEST_F(PopulationSearch, OtherCopiesAreRefused) {
 TEST_F(PopulationSearch, MoreEpochsContinueIt) {
   write_population();
   const Outcome expected = outcome_of(run("whole"));
-  EXPECT_EQ(run("runs", never, {"epochs=4"}).exit_code, 0);
+  EXPECT_EQ(run("runs", {"epochs=4"}).exit_code, 0);
   const SweepOutcome sweep = run("runs");
   EXPECT_EQ(sweep.exit_code, 0);
   expect_same(outcome_of(sweep), expected);
@@ -319,9 +317,7 @@ TEST_F(PopulationSearch, CopiesAreVerified) {
   VerifyOptions options;
   options.directory = sweep.directory;
   options.threads = 1;
-  SweepEnvironment environment;
-  environment.stop_requested = never;
-  const VerifyReport verified = verify_sweep(options, environment);
+  const VerifyReport verified = verify_sweep(options, environment_);
   EXPECT_EQ(verified.runs.size(), 4U);
   for (const VerifiedRun& run : verified.runs) {
     EXPECT_TRUE(run.differences.empty()) << run.name << run.differences[0];

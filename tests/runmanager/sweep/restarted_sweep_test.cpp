@@ -9,7 +9,6 @@
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/training/ended_runs.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "tbwriter/event_files.h"
@@ -25,14 +24,8 @@ namespace fs = std::filesystem;
 
 TEST(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   World world;
-  world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
-    if (world.training.engines == 2 && step == 5) world.signal = SIGTERM;
-    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
-  };
-  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "interrupted"));
+  EXPECT_THAT(statuses(world.run_batches(8 + 6, small_sweep())), ElementsAre("completed", "interrupted"));
   const std::string kept = tbwriter::slurp(world.path(kFirst) / "run.json");
-  world.signal = 0;
-  world.training = {};
   const SweepOutcome outcome = world.run(small_sweep());
   EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
   EXPECT_EQ(world.training.engines, 1u);
@@ -82,13 +75,7 @@ TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreO
   for (const std::string kernels : {"library", "builtin"}) {
     World world;
     world.training.kernels = "library";
-    world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
-      if (step == 5) world.signal = SIGTERM;
-      return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
-    };
-    EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("interrupted", "pending"));
-    world.signal = 0;
-    world.training = {};
+    EXPECT_THAT(statuses(world.run_batches(6, small_sweep())), ElementsAre("interrupted", "pending"));
     world.training.kernels = kernels;
     int engines = 0;
     SweepEnvironment environment = world.environment();
@@ -148,34 +135,16 @@ TEST(RestartedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
 
 TEST(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
   World world;
-  world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
-    if (step == 5) world.signal = SIGTERM;
-    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
-  };
-  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("interrupted", "pending"));
+  EXPECT_THAT(statuses(world.run_batches(6, small_sweep())), ElementsAre("interrupted", "pending"));
   const fs::path newest = world.path(kFirst) / "checkpoint.safetensors",
                  previous = world.path(kFirst) / "checkpoint.previous.safetensors";
   fs::copy_file(newest, previous);
   tbwriter::spill(newest, std::string(fs::file_size(newest), '\0'));
-  world.signal = 0;
-  world.training = {};
   EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
   EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
   EXPECT_THAT(tbwriter::slurp(world.path(kFirst) / "log.txt"),
               HasSubstr("resumed from checkpoint.previous.safetensors"));
   EXPECT_FALSE(fs::exists(previous)) << "the newest is on the disk, so it is of no use any more";
-}
-
-// Trains `sweep` until the first run has trained `batches` more.
-void train_batches(World& world, const Sweep& sweep, std::size_t batches) {
-  world.training = {};
-  world.training.on_train = [&world, batches](const Batch& batch, std::int64_t) -> Totals {
-    if (world.training.batches + 1 >= batches) world.signal = SIGTERM;
-    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
-  };
-  EXPECT_EQ(world.run(sweep).exit_code, 143);
-  world.signal = 0;
-  world.training = {};
 }
 
 TEST(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
@@ -184,9 +153,9 @@ TEST(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
   for (RunConfig& run : sweep.runs) run.epochs = 3;
   const fs::path checkpoint = world.path(kFirst) / "checkpoint.safetensors",
                  older = world.directory.path() / "older";
-  train_batches(world, sweep, 5);
+  world.run_batches(5, sweep);
   fs::copy_file(checkpoint, older);
-  train_batches(world, sweep, 5);
+  world.run_batches(5, sweep);
   // A power cut has left the newest checkpoint, but not the end of the events that it speaks of.
   fs::rename(older, world.path(kFirst) / "checkpoint.previous.safetensors");
   const fs::path events = world.path(kFirst) / tbwriter::list_event_files(world.path(kFirst)).back();
@@ -223,8 +192,8 @@ TEST(RestartedSweep, LeavesNothingBehindOfStartsThatWereKilled) {
   EXPECT_FALSE(fs::exists(half));
 }
 
-// Has the first run recorded as ended, by `record_end`, again and again.
-void end_twice(const World& world, const auto& record_end, RunStatus status, const std::string& reason) {
+// Has the first run recorded as ended, again and again. There has to be one end in its events.
+void end_twice(const World& world, RunStatus status, const std::string& reason) {
   RunRecord record = read_run_record(world.path(kFirst) / "run.json");
   record.status = status;
   record.error = reason;
@@ -233,21 +202,17 @@ void end_twice(const World& world, const auto& record_end, RunStatus status, con
   run.name = kFirst;
   for (int times = 0; times < 2; ++times)
     record_end({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
-}
-
-void expect_one_end(const fs::path& run_directory) {
-  const auto events = tbwriter::read_run(run_directory);
+  const auto events = tbwriter::read_run(world.path(kFirst));
   for (const char* tag : {"status", "_hparams_/session_end_info"})
     EXPECT_EQ(tbwriter::values_of(events, tag).size(), 1u) << tag;
 }
 
 TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
   World world;
-  train_batches(world, small_sweep(), 5);
+  world.run_batches(5, small_sweep());
   const fs::path half = world.path(kFirst) / "run.json.17-00000001-2.tmp";
   tbwriter::spill(half, "half");
-  end_twice(world, record_pruned_run, RunStatus::kPruned, "not among the best");
-  expect_one_end(world.path(kFirst));
+  end_twice(world, RunStatus::kPruned, "not among the best");
   EXPECT_FALSE(fs::exists(half));
 }
 
@@ -255,8 +220,7 @@ TEST(RestartedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
   World world;
   world.run(small_sweep());
   const auto losses = tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size();
-  end_twice(world, record_lost_run, RunStatus::kFailed, "its worker was lost");
-  expect_one_end(world.path(kFirst));
+  end_twice(world, RunStatus::kFailed, "its worker was lost");
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size(), losses);
 }
 

@@ -1,6 +1,8 @@
 // The scheduler alone, with an executor that plays a script instead of training.
 #include "runmanager/sweep/run_scheduler.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "core/base/error.h"
@@ -20,7 +23,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // What one attempt to train a run does.
@@ -105,12 +107,13 @@ class RunSchedulerTest : public ::testing::Test {
  protected:
   RunSchedulerTest() {
     options_.clock = [this] { return seconds_; };
-    options_.stop_requested = [this] { return seconds_ >= stop_at_ ? SIGTERM : 0; };
+    options_.stop_requested = [] { return 0; };
     options_.check_directory = [] {};
   }
 
   // Schedules `count` runs and returns their records.
   std::vector<RunRecord> schedule(std::size_t count, ScriptedExecutor& executor) {
+    configs_.clear();
     for (std::size_t i = 0; i < count; ++i) {
       configs_.push_back(small_run(i, 0.5));
       configs_.back().name = "run" + std::to_string(i);
@@ -119,8 +122,8 @@ class RunSchedulerTest : public ::testing::Test {
     std::vector<RunRecord> records;
     for (std::size_t i = 0; i < count; ++i) {
       runs.emplace_back().run = i;
-      runs.back().prepared.config = &configs_[i];
-      PreparedRun& run = runs.back().prepared;
+      runs.back().config = &configs_[i];
+      RunNeeds& run = runs.back().needs;
       if (i < devices_.size()) run.device = parse_device(devices_[i]);
       const int count_of_devices = i < device_counts_.size() ? device_counts_[i] : 1;
       for (int d = 0; d < count_of_devices; ++d)
@@ -152,32 +155,71 @@ class RunSchedulerTest : public ::testing::Test {
   std::vector<int> device_counts_;    // of the first runs; the others have one
   std::string terminal_;
   double seconds_ = 1000;
-  double stop_at_ = 1e9;
   SchedulerOptions options_;
 };
 
-TEST_F(RunSchedulerTest, TriesFailedAndLostRunsAgainAfterTheOthers) {
-  options_.retry = 2;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kFail, Act::kLoseProcess}}});
-  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("completed", "completed"));
-  EXPECT_THAT(executor.started, ElementsAre(0, 1, 0, 0));
+// "lose fail|" has the first run lose its process and then fail; the second one completes.
+std::map<std::size_t, std::vector<Act>> script_of(const std::string& text) {
+  const std::map<std::string, Act> acts = {{"fail", Act::kFail},
+                                           {"lose", Act::kLoseProcess},
+                                           {"diverge", Act::kDiverge},
+                                           {"hang", Act::kHang},
+                                           {"write", Act::kWriteSlowly}};
+  std::map<std::size_t, std::vector<Act>> script;
+  std::istringstream runs(text + "|");
+  std::size_t count = 0;
+  for (std::string run; std::getline(runs, run, '|'); ++count) {
+    std::istringstream words(run);
+    for (std::string word; words >> word;) script[count].push_back(acts.at(word));
+    script[count];
+  }
+  return script;
+}
+
+struct Limits {
+  int retry = 0, retry_lost = 0;
+  double timeout = 0, stall = 60;
+};
+
+struct Scenario {
+  const char* script;
+  Limits limits;
+  const char *ends, *started, *error;  // statuses; runs in their order; part of the first one's
+};
+
+TEST_F(RunSchedulerTest, TriesAgainAndEndsWhatItIsToldTo) {
+  const Scenario scenarios[] = {
+      {"fail lose|", {.retry = 2}, "completed completed", "0 1 0 0", ""},  // after the others
+      {"fail fail fail", {.retry = 1}, "failed", "0 0", "not a number"},
+      {"diverge", {.retry = 5}, "failed", "0", "not a number"},  // known by its failure, not by its error
+      {"lose lose|fail", {.retry_lost = 2}, "completed failed", "0 1 0 0", ""},  // where others depend on it
+      {"hang|",
+       {.retry_lost = 2, .timeout = 5},
+       "failed completed",
+       "0 1",
+       "timeout: it took longer than 5 s"},
+      {"hang", {.stall = 2}, "failed", "0", "hanging: no sign of life for 10 s"},  // five times, if none came
+      {"write", {.stall = 2}, "completed", "0", ""},  // a disk takes as long as it takes
+  };
+  for (const Scenario& scenario : scenarios) {
+    SCOPED_TRACE(scenario.script);
+    const Limits& limits = scenario.limits;
+    options_.retry = limits.retry, options_.retry_lost = limits.retry_lost;
+    options_.timeout = limits.timeout, options_.stall_seconds = limits.stall;
+    ScriptedExecutor executor(seconds_, script_of(scenario.script));
+    const std::vector<RunRecord> records = schedule(script_of(scenario.script).size(), executor);
+    EXPECT_EQ(fmt::format("{}", fmt::join(statuses(records), " ")), scenario.ends);
+    EXPECT_EQ(fmt::format("{}", fmt::join(executor.started, " ")), scenario.started);
+    EXPECT_THAT(records[0].error.value_or(""), HasSubstr(scenario.error));
+  }
   EXPECT_THAT(terminal_, HasSubstr("run0 failed and will be tried again (2 of 2)"));
 }
 
-TEST_F(RunSchedulerTest, GivesUpAfterTheLastRetry) {
-  options_.retry = 1;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kFail, Act::kFail, Act::kFail}}});
-  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("failed"));
-  EXPECT_THAT(executor.started, ElementsAre(0, 0));
-}
-
-TEST_F(RunSchedulerTest, KnowsADivergedRunByItsFailureAndNotByItsError) {
-  options_.retry = 5;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kDiverge}}});
-  const std::vector<RunRecord> records = schedule(1, executor);
-  EXPECT_THAT(statuses(records), ElementsAre("failed"));
-  EXPECT_EQ(records[0].error, "not a number");
-  EXPECT_THAT(executor.started, ElementsAre(0));
+TEST_F(RunSchedulerTest, StartsNothingMoreWhenAskedToStop) {
+  options_.stop_requested = [] { return SIGTERM; };
+  ScriptedExecutor executor(seconds_, {});
+  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("pending", "pending"));
+  EXPECT_THAT(executor.started, SizeIs(0));
 }
 
 TEST_F(RunSchedulerTest, StopsTheOtherRunsAtTheFirstFailureWithFailFast) {
@@ -190,30 +232,6 @@ TEST_F(RunSchedulerTest, StopsTheOtherRunsAtTheFirstFailureWithFailFast) {
   EXPECT_THAT(executor.killed, ElementsAre(0)) << "it did not stop in time";
 }
 
-TEST_F(RunSchedulerTest, EndsARunAtItsTimeout) {
-  options_.timeout = 5;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
-  const std::vector<RunRecord> records = schedule(2, executor);
-  EXPECT_THAT(statuses(records), ElementsAre("failed", "completed"));
-  EXPECT_THAT(records[0].error.value(), HasSubstr("timeout: it took longer than 5 s"));
-  EXPECT_NEAR(seconds_, 1005, 0.5);
-}
-
-TEST_F(RunSchedulerTest, TriesALostRunAgainWhereOthersDependOnIt) {
-  options_.retry_lost = 2;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kLoseProcess, Act::kLoseProcess}}, {1, {Act::kFail}}});
-  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("completed", "failed"));
-  EXPECT_THAT(executor.started, ElementsAre(0, 1, 0, 0));
-}
-
-TEST_F(RunSchedulerTest, DoesNotTryAgainWhatItEndedItself) {
-  options_.retry_lost = 2;
-  options_.timeout = 5;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
-  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("failed"));
-  EXPECT_THAT(executor.started, ElementsAre(0));
-}
-
 TEST_F(RunSchedulerTest, GoesOnWithOtherRunsWhileAProcessIsSlowToDie) {
   options_.slots = 2;
   options_.timeout = 5;
@@ -223,26 +241,6 @@ TEST_F(RunSchedulerTest, GoesOnWithOtherRunsWhileAProcessIsSlowToDie) {
   EXPECT_THAT(statuses(records), ElementsAre("failed", "completed", "completed"));
   EXPECT_THAT(records[0].error.value(), HasSubstr("timeout: it took longer than 5 s"));
   EXPECT_GT(seconds_, 2000) << "nobody writes to its files before it is gone";
-}
-
-TEST_F(RunSchedulerTest, WaitsForADiskAsLongAsThatTakes) {
-  options_.stall_seconds = 2;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kWriteSlowly}}});
-  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("completed"));
-  EXPECT_THAT(executor.killed, IsEmpty());
-}
-
-TEST_F(RunSchedulerTest, EndsARunThatNeverBeginsAfterFiveStallLimits) {
-  options_.stall_seconds = 2;
-  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
-  EXPECT_THAT(schedule(1, executor)[0].error.value(), HasSubstr("hanging: no sign of life for 10 s"));
-}
-
-TEST_F(RunSchedulerTest, StartsNothingMoreWhenAskedToStop) {
-  stop_at_ = 1000;
-  ScriptedExecutor executor(seconds_, {});
-  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("pending", "pending"));
-  EXPECT_THAT(executor.started, IsEmpty());
 }
 
 TEST_F(RunSchedulerTest, DividesTheCoresAndHandsThemToTheLastRun) {

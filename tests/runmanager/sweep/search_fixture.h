@@ -36,44 +36,36 @@ struct Outcome {
   std::map<std::string, std::string> weights;  // by name: the checkpoint
 };
 
-// Asks a sweep to stop at no time.
-inline int never() { return 0; }
+// The settings of sweeps over quarters whose networks train in a moment.
+inline Json quarters_file() {
+  return Json::parse(R"({
+    "name": "quarters",
+    "dataset": {"name": "quarters", "path": "data", "validation": 40},
+    "network": {"name": "net", "layers": [
+      {"name": "flatten", "type": "flatten"},
+      {"name": "hidden", "type": "linear", "out_features": 8},
+      {"name": "relu", "type": "relu"},
+      {"name": "out", "type": "linear", "out_features": 4}]},
+    "optimizer": "adam", "epochs": 4, "seed": 3, "batch_size": 20})");
+}
 
-class Search : public testing::Test {
+class Search : public testing::Test, protected Quarters {
  protected:
-  Search() { write_quarters(directory_.path()); }
-
   void write(const Json& search, const Json& params, const Json& more = Json::object()) {
-    Json file = Json::parse(R"({
-      "name": "quarters",
-      "dataset": {"name": "quarters", "path": "data", "validation": 40},
-      "network": {"name": "net", "layers": [
-        {"name": "flatten", "type": "flatten"},
-        {"name": "hidden", "type": "linear", "out_features": 8},
-        {"name": "relu", "type": "relu"},
-        {"name": "out", "type": "linear", "out_features": 4}]},
-      "optimizer": "adam", "epochs": 4, "seed": 3, "batch_size": 20})");
+    Json file = quarters_file();
     file["search"] = search;
     file["params"] = params;
     file.update(more);
     write_file_atomically(directory_ / "quarters.json", file.dump());
   }
 
-  SweepOutcome run(
-      const std::string& logdir, std::function<int()> stop = [] { return 0; },
-      const std::vector<std::string>& overrides = {}, int workers = 0, bool join = false) {
-    std::ostringstream out;
-    SweepEnvironment environment;
-    environment.terminal = {};
-    environment.terminal.write = [this](std::string_view text) { told_ += text; };
-    environment.out = &out;
-    environment.stop_requested = std::move(stop);
-    if (workers > 0) environment.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
-    SweepOutcome outcome =
-        run_sweep(load_sweep(directory_ / "quarters.json", overrides),
-                  {.logdir = directory_ / logdir, .jobs = std::max(1, workers), .threads = 1, .join = join},
-                  environment);
-    table_ = out.str();
+  SweepOutcome run_in_workers(int workers, const std::string& logdir,
+                              const std::vector<std::string>& overrides = {}) {
+    environment_.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
+    options_.jobs = workers;
+    SweepOutcome outcome = run(logdir, overrides);
+    environment_.worker_command.clear();
+    options_.jobs = 1;
     return outcome;
   }
 
@@ -109,10 +101,10 @@ class Search : public testing::Test {
       SweepOutcome sweep;
       int starts = 0;
       do {
-        int left = interval + starts;  // A little longer each time, so that it gets through.
-        sweep = run(logdir, [&left] { return --left < 0 ? 2 : 0; });
+        // A little longer each time, so that it gets through.
+        sweep = run_stopping(interval + starts, logdir, this->sweep());
         ASSERT_LT(++starts, 400);
-      } while (sweep.exit_code == 130);
+      } while (sweep.exit_code == 143);
       EXPECT_EQ(sweep.exit_code, 0);
       EXPECT_GE(starts, 3);
       expect_same(outcome_of(sweep), expected, fmt::format("every {}", interval));
@@ -123,9 +115,6 @@ class Search : public testing::Test {
     return static_cast<std::size_t>(
         std::ranges::count(sweep.runs, status, [](const RunRecord& run) { return run.status; }));
   }
-
-  tbwriter::TemporaryDirectory directory_;
-  std::string told_, table_;
 };
 
 }  // namespace sweep::test

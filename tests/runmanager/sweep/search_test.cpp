@@ -8,7 +8,6 @@
 namespace sweep {
 namespace {
 
-using test::never;
 using test::Outcome;
 using test::Search;
 using ::testing::HasSubstr;
@@ -30,8 +29,9 @@ TEST_F(Search, HalvingTrainsAllOfAGridAndEndsTheWorseOnes) {
   EXPECT_THAT(told_, HasSubstr("8 trials, 2 of them to the end; best: Loss/validation"));
   EXPECT_THAT(told_, HasSubstr("\n8 runs took ")) << "pruned ones as well";
   const std::size_t best = told_.find("; best: "), name = told_.find(", ", best);
-  EXPECT_THAT(table_, HasSubstr("★ lowest validation loss: "));
-  EXPECT_THAT(table_, HasSubstr(told_.substr(name, told_.find('\n', name) - name) + "\n")) << "the same run";
+  EXPECT_THAT(out_.str(), HasSubstr("★ lowest validation loss: "));
+  EXPECT_THAT(out_.str(), HasSubstr(told_.substr(name, told_.find('\n', name) - name) + "\n"))
+      << "the same run";
 }
 
 // What goes on has the bits of a run that nobody has ever ended.
@@ -91,13 +91,11 @@ TEST_F(Search, ATrialWhoseWorkerWasKilledIsTriedAgain) {
   ::setenv("MISBEHAVED", (directory_ / "misbehaved").c_str(), 1);
   write({{"method", "halving"}, {"reduction", 2}, {"min_epochs", 3}},
         {{"lr", {kCrashesOnce, 0.0001, 0.0002, 0.0003}}}, {{"epochs", 6}});
-  const SweepOutcome crashed = run(
-      "crashed", [] { return 0; }, {}, 1);
+  const SweepOutcome crashed = run_in_workers(1, "crashed");
   ASSERT_TRUE(std::filesystem::exists(directory_ / "misbehaved"));
   EXPECT_EQ(crashed.exit_code, 0);
   // Whoever finds that file does not crash.
-  expect_same(outcome_of(crashed), outcome_of(run(
-                                       "whole", [] { return 0; }, {}, 1)));
+  expect_same(outcome_of(crashed), outcome_of(run_in_workers(1, "whole")));
   EXPECT_EQ(crashed.runs[0].status, RunStatus::kCompleted);
 }
 
@@ -112,7 +110,7 @@ TEST_F(Search, TheTrialsAreTheSameHoweverManyAreTrainedAtOnce) {
     const Outcome expected = outcome_of(run(name + "-here"));
     ASSERT_EQ(expected.names.size(), 8U);
     for (const int workers : {1, 3})
-      expect_same(outcome_of(run(fmt::format("{}-{}", name, workers), never, {}, workers)), expected, name);
+      expect_same(outcome_of(run_in_workers(workers, fmt::format("{}-{}", name, workers))), expected, name);
   }
 }
 
@@ -120,8 +118,8 @@ TEST_F(Search, TheTrialsAreTheSameHoweverManyAreTrainedAtOnce) {
 TEST_F(Search, WorkersGoOnBehindTrialsThatAreThere) {
   write({{"method", "tpe"}, {"trials", 7}}, kRates, {{"epochs", 1}});
   const Outcome expected = outcome_of(run("whole"));
-  run("runs", never, {"search.trials=4"}, 2);
-  const SweepOutcome sweep = run("runs", never, {}, 2);
+  run_in_workers(2, "runs", {"search.trials=4"});
+  const SweepOutcome sweep = run_in_workers(2, "runs");
   EXPECT_EQ(sweep.exit_code, 0);
   expect_same(outcome_of(sweep), expected);
 }
@@ -143,16 +141,17 @@ TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
 TEST_F(Search, MoreTrialsLaterContinueTheSearch) {
   write({{"method", "tpe"}, {"trials", 14}}, kRates, {{"epochs", 1}});
   const Outcome expected = outcome_of(run("whole"));
-  run("runs", never, {"search.trials=11"});
+  run("runs", {"search.trials=11"});
+  out_.str("");
   const SweepOutcome sweep = run("runs");
   expect_same(outcome_of(sweep), expected);
-  EXPECT_THAT(table_, HasSubstr(expected.names.back().substr(3, 4)));
+  EXPECT_THAT(out_.str(), HasSubstr(expected.names.back().substr(3, 4)));
 }
 
 TEST_F(Search, MoreTrialsLaterContinueAsha) {
   write({{"method", "asha"}, {"trials", 14}, {"reduction", 2}, {"sampler", "tpe"}}, kRates);
   const Outcome expected = outcome_of(run("whole"));
-  run("runs", never, {"search.trials=9"});
+  run("runs", {"search.trials=9"});
   const SweepOutcome sweep = run("runs");
   EXPECT_EQ(sweep.exit_code, 0);
   // Those that had gone on at the end of the smaller search may have more epochs; the trials are the same.
@@ -248,7 +247,7 @@ TEST_F(Search, ConditionsHold) {
 TEST_F(Search, ThePrunedAreShownInTheTableAndInTheRecords) {
   write({{"method", "halving"}, {"reduction", 4}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
   const SweepOutcome sweep = run("runs");
-  EXPECT_THAT(table_, HasSubstr("pruned"));
+  EXPECT_THAT(out_.str(), HasSubstr("pruned"));
   for (const RunRecord& run : sweep.runs) {
     if (run.status != RunStatus::kPruned) continue;
     EXPECT_EQ(run.error, "not among the best 1 of 4 after epoch 1");

@@ -6,13 +6,13 @@
 
 #include <csignal>
 #include <limits>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/sweep_recorder.h"
+#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -227,14 +227,10 @@ TEST(RunSweep, ListsEveryTensorThatDoesNotFitBeforeAnythingTrains) {
                      .metadata = {}});
   Sweep sweep = small_sweep();
   sweep.runs[1].init = weights;
-  try {
-    world.run(sweep);
-    FAIL();
-  } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("weights.safetensors"), HasSubstr("missing: out.bias [3]"),
-                                    HasSubstr("wrong shape: out.weight is [2, 16], the network's is [3, 16]"),
-                                    HasSubstr("unexpected: conv9.bias [1]")));
-  }
+  EXPECT_THAT(test::message_of<DataError>([&] { world.run(sweep); }),
+              AllOf(HasSubstr("weights.safetensors"), HasSubstr("missing: out.bias [3]"),
+                    HasSubstr("wrong shape: out.weight is [2, 16], the network's is [3, 16]"),
+                    HasSubstr("unexpected: conv9.bias [1]")));
   EXPECT_EQ(world.training.engines, 0u);
   EXPECT_FALSE(fs::exists(world.options.logdir)) << "nothing half-written";
 }
@@ -332,11 +328,8 @@ TEST(RunSweep, PassesOverTheSamplesThatItShowsOnceAfterTheLastEpoch) {
   World world;
   world.run(small_sweep());
   EXPECT_EQ(world.training.passes, 2u * (2 * 1 + 2)) << "of each run two of validation, and the test's";
-  std::set<std::string> tags;
-  for (const proto::Event& event : tbwriter::read_run(world.path(kFirst))) {
-    for (const auto& value : event.summary().value()) tags.insert(value.tag());
-  }
-  EXPECT_TRUE(tags.contains("predictions/confusion_matrix"))
+  EXPECT_TRUE(
+      tbwriter::tags_of(tbwriter::read_run(world.path(kFirst))).contains("predictions/confusion_matrix"))
       << "which the last pass has given the outputs for";
 }
 
@@ -345,13 +338,7 @@ TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {
   Sweep sweep = small_sweep();
   sweep.runs[0].log.batches = 3;
   world.run(sweep);
-  std::vector<std::int64_t> steps;
-  for (const proto::Event& event : tbwriter::read_run(world.path(kFirst))) {
-    for (const auto& value : event.summary().value()) {
-      if (value.tag() == "Loss/batch") steps.push_back(event.step());
-    }
-  }
-  EXPECT_THAT(steps, ElementsAre(0, 3, 6));
+  EXPECT_THAT(tbwriter::steps_of(tbwriter::read_run(world.path(kFirst)), "Loss/batch"), ElementsAre(0, 3, 6));
 }
 
 TEST(CostText, HasTheSumOfTheTimesWhereRunsWereTrainedAtOnce) {

@@ -1,12 +1,14 @@
 // What becomes of trials is decided by their results alone.
 #include "runmanager/sweep/trial_schedule.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <sstream>
 
 namespace sweep {
 namespace {
@@ -15,10 +17,25 @@ using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::Optional;
 
-SearchSpec halving() {
+SearchSpec search_of(SearchMethod method, std::size_t trials = 0, std::size_t at_once = 1) {
   SearchSpec search;
-  search.method = SearchMethod::kHalving;
+  search.method = method;
+  search.trials = trials;
+  search.at_once = at_once;
   search.reduction = 2;
+  return search;
+}
+
+SearchSpec with_target(SearchSpec search, double target) {
+  search.target = target;
+  return search;
+}
+
+SearchSpec population(int interval) {
+  SearchSpec search;
+  search.method = SearchMethod::kPopulation;
+  search.trials = 3;
+  search.interval = interval;
   return search;
 }
 
@@ -29,188 +46,149 @@ TrialResult after(std::vector<double> values, bool ended = false) {
   return trial;
 }
 
-TrialResult failed() { return {.values = {}, .ended = true, .failed = true}; }
-
-std::vector<TrialFate> fates(const TrialSchedule& schedule, const std::vector<TrialResult>& trials) {
-  std::vector<TrialFate> fates;
-  for (const TrialDecision& decision : schedule.decide(trials)) fates.push_back(decision.fate);
-  return fates;
-}
-
-using enum TrialFate;
-
-TEST(TrialSchedule, TrainsAllTrialsToTheFirstRungFirst) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  for (const TrialDecision& decision : schedule.decide(std::vector<TrialResult>(4))) {
-    EXPECT_EQ(decision.fate, kTrains);
-    EXPECT_EQ(decision.until_epoch, 1);
+// "3 1, , 2!, 5x": values after the epochs of trials; "!": it has ended, "x": it has failed.
+std::vector<TrialResult> trials_in(const std::string& text) {
+  std::vector<TrialResult> trials;
+  std::istringstream parts(text + ",");
+  for (std::string part; std::getline(parts, part, ',');) {
+    TrialResult& trial = trials.emplace_back();
+    trial.failed = part.ends_with('x');
+    trial.ended = trial.failed || part.ends_with('!');
+    std::istringstream values(part);
+    for (double value = 0; values >> value;) trial.values.emplace_back(value);
   }
+  return trials;
 }
 
-TEST(TrialSchedule, WaitsForTheLastTrialOfARung) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  EXPECT_THAT(fates(schedule, {after({1}), after({2}), after({3}), {}}),
-              ElementsAre(kWaits, kWaits, kWaits, kTrains));
+// "wait", "train 2", "prune" and "end" of the trials.
+std::string fates(const TrialSchedule& schedule, const std::vector<TrialResult>& trials, bool more = false) {
+  std::string text;
+  for (const TrialDecision& decision : schedule.decide(trials, more)) {
+    const std::string names[] = {"wait", fmt::format("train {}", decision.until_epoch), "prune", "end"};
+    text += (text.empty() ? "" : ", ") + names[static_cast<int>(decision.fate)];
+  }
+  return text;
 }
 
-TEST(TrialSchedule, LetsTheBetterHalfGoOnAndPrunesTheRest) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  const std::vector<TrialResult> trials = {after({3}), after({1}), after({4}), after({2})};
-  const std::vector<TrialDecision> decisions = schedule.decide(trials);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kTrains, kPruned, kTrains));
-  EXPECT_EQ(decisions[1].until_epoch, 2);
-  EXPECT_EQ(decisions[0].reason, "not among the best 2 of 4 after epoch 1");
+struct Decided {
+  const char *claim, *trials, *fates;
+};
+
+void expect_fates(const TrialSchedule& schedule, std::initializer_list<Decided> decided) {
+  for (const auto& [claim, trials, expected] : decided)
+    EXPECT_EQ(fates(schedule, trials_in(trials)), expected) << claim;
 }
 
-TEST(TrialSchedule, TrainsTheLastOneToItsEnd) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  std::vector<TrialResult> trials = {after({3}), after({1, 0.5}), after({4}), after({2, 0.7})};
-  const std::vector<TrialDecision> decisions = schedule.decide(trials);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kTrains, kPruned, kPruned));
-  EXPECT_EQ(decisions[1].until_epoch, 4);
-  trials[1] = after({1, 0.5, 0.4, 0.3}, true);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kEnded, kPruned, kPruned));
+TEST(TrialSchedule, OfHalvingLetsTheBetterHalfOfARungGoOn) {
+  const TrialSchedule schedule(search_of(SearchMethod::kHalving), 4, 4);
+  expect_fates(
+      schedule,
+      {{"all to the first rung", ",,,", "train 1, train 1, train 1, train 1"},
+       {"it waits for the last of a rung", "1,2,3,", "wait, wait, wait, train 1"},
+       {"the better half goes on", "3,1,4,2", "prune, train 2, prune, train 2"},
+       {"the last one to its end", "3,1 .5,4,2 .7", "prune, train 4, prune, prune"},
+       {"and that is it", "3,1 .5 .4 .3!,4,2 .7", "prune, end, prune, prune"},
+       {"more epochs of a start with other settings", "3 0 0,1,4,2", "prune, train 2, prune, train 2"},
+       {"a failed one holds nobody up", "x,1,4,2", "end, train 2, prune, train 2"},
+       {"all may fail", "x,x,x,x", "end, end, end, end"},
+       {"one that stopped early keeps its last value", "1!,2 2,4,5", "end, prune, prune, prune"}});
+  EXPECT_EQ(schedule.decide(trials_in("3,1,4,2"))[0].reason, "not among the best 2 of 4 after epoch 1");
+  expect_fates(TrialSchedule(with_target(search_of(SearchMethod::kHalving), 1.5), 4, 4),
+               {{"only those that reach the target", "3,1,4,2", "prune, train 2, prune, prune"}});
 }
 
-TEST(TrialSchedule, EarlierDecisionsStayWhenMoreEpochsAreKnown) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  // Trial 0 has more epochs than its rung asks for, better ones: from a start with other settings.
-  EXPECT_THAT(fates(schedule, {after({3, 0, 0}), after({1}), after({4}), after({2})}),
-              ElementsAre(kPruned, kTrains, kPruned, kTrains));
-}
-
-TEST(TrialSchedule, AFailedTrialDoesNotGoOnAndHoldsNobodyUp) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  EXPECT_THAT(fates(schedule, {failed(), after({1}), after({4}), after({2})}),
-              ElementsAre(kEnded, kTrains, kPruned, kTrains));
-  EXPECT_THAT(fates(schedule, {failed(), failed(), failed(), failed()}),
-              ElementsAre(kEnded, kEnded, kEnded, kEnded));
-}
-
-TEST(TrialSchedule, ATrialThatStoppedEarlyKeepsItsLastValue) {
-  const TrialSchedule schedule(halving(), 4, 4);
-  EXPECT_THAT(fates(schedule, {after({1}, true), after({2, 2}), after({4}), after({5})}),
-              ElementsAre(kEnded, kPruned, kPruned, kPruned));
-}
-
-TEST(TrialSchedule, WithATargetOnlyThoseThatReachItGoOn) {
-  SearchSpec search = halving();
-  search.target = 1.5;
-  EXPECT_THAT(fates(TrialSchedule(search, 4, 4), {after({3}), after({1}), after({4}), after({2})}),
-              ElementsAre(kPruned, kTrains, kPruned, kPruned));
-}
-
-TEST(TrialSchedule, BracketsOfHyperbandDoNotWaitForEachOther) {
-  SearchSpec search = halving();
-  search.method = SearchMethod::kHyperband;
+TEST(TrialSchedule, OfHyperbandHasBracketsThatDoNotWaitForEachOther) {
+  const SearchSpec search = search_of(SearchMethod::kHyperband);
   const std::size_t trials = points_at_start(search, 4);
-  const TrialSchedule schedule(search, trials, 4);
   ASSERT_EQ(trials, 4U + 3U + 3U);  // Li et al. with R = 4 and eta = 2
-  std::vector<TrialResult> results(trials);
-  for (std::size_t i = 0; i < 4; ++i) results[i] = after({static_cast<double>(i)});
-  const std::vector<TrialDecision> decisions = schedule.decide(results);
-  EXPECT_EQ(decisions[0].until_epoch, 2);
-  EXPECT_EQ(decisions[3].fate, kPruned);
-  EXPECT_EQ(decisions[4].until_epoch, 2);
-  EXPECT_EQ(decisions[9].until_epoch, 4);
-}
-
-TEST(TrialSchedule, ASpaceWithFewerPointsThanBracketsHavePlacesIsSearchedWhole) {
-  SearchSpec search = halving();
-  search.method = SearchMethod::kHyperband;
-  const TrialSchedule schedule(search, points_at_start(search, 4), 4);
-  EXPECT_THAT(fates(schedule, std::vector<TrialResult>(5)),
-              ElementsAre(kTrains, kTrains, kTrains, kTrains, kTrains));
+  expect_fates(TrialSchedule(search, trials, 4),
+               {{"the first bracket goes on", "0,1,2,3,,,,,,",
+                 "train 2, train 2, prune, prune, train 2, train 2, train 2, train 4, train 4, train 4"},
+                {"a space has fewer points than brackets have places", ",,,,",
+                 "train 1, train 1, train 1, train 1, train 2"}});
 }
 
 TEST(TrialSchedule, AMemberOfAPopulationGoesOnOnceTheCopyOfAnotherIsThere) {
-  SearchSpec search;
-  search.method = SearchMethod::kPopulation;
-  search.trials = 3;
-  search.interval = 1;
-  const TrialSchedule schedule(search, 3, 2);
+  const TrialSchedule schedule(population(1), 3, 2);
   EXPECT_EQ(schedule.total_epochs(), 6);
-  EXPECT_FALSE(schedule.next_copy(std::vector<TrialResult>{after({3}), {}, after({2})}));
-  std::vector<TrialResult> trials = {after({3}), after({1}), after({2})};
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kWaits, kWaits));
-  EXPECT_EQ(schedule.decide(trials)[0].reason, "among the worst of 3 after epoch 1");
-  ASSERT_TRUE(schedule.next_copy(trials));
-  EXPECT_EQ(schedule.next_copy(trials)->parent, 1U);
-  trials.push_back(after({1}));
-  EXPECT_FALSE(schedule.next_copy(trials));
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kTrains, kTrains, kTrains));
-  // A failed one holds nobody up, and has failed even where it would be ended.
-  trials = {failed(), after({1, 1}, true), after({2}), after({1, 0.5}, true)};
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kEnded, kTrains, kEnded));
+  EXPECT_FALSE(schedule.next_copy(trials_in("3,,2")));
+  EXPECT_EQ(schedule.decide(trials_in("3,1,2"))[0].reason, "among the worst of 3 after epoch 1");
+  ASSERT_TRUE(schedule.next_copy(trials_in("3,1,2")));
+  EXPECT_EQ(schedule.next_copy(trials_in("3,1,2"))->parent, 1U);
+  EXPECT_FALSE(schedule.next_copy(trials_in("3,1,2,1")));
+  expect_fates(schedule, {{"before its copy is there", "3,1,2", "prune, wait, wait"},
+                          {"then", "3,1,2,1", "prune, train 2, train 2, train 2"},
+                          {"a failed one has failed even where it would be ended", "x,1 1!,2,1 .5!",
+                           "end, end, train 2, end"}});
 }
 
 TEST(TrialSchedule, AMemberOfAPopulationThatEndsBeforeItsGenerationIsTheWorst) {
-  SearchSpec search;
-  search.method = SearchMethod::kPopulation;
-  search.trials = 3;
-  search.interval = 2;
-  const TrialSchedule schedule(search, 3, 4);
-  const std::vector<TrialResult> trials = {after({0.1}, true), after({2, 2}), after({3, 3})};
-  ASSERT_TRUE(schedule.next_copy(trials));
-  EXPECT_EQ(schedule.next_copy(trials)->parent, 1U);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kWaits, kWaits));
+  const TrialSchedule schedule(population(2), 3, 4);
+  ASSERT_TRUE(schedule.next_copy(trials_in(".1!,2 2,3 3")));
+  EXPECT_EQ(schedule.next_copy(trials_in(".1!,2 2,3 3"))->parent, 1U);
+  expect_fates(schedule, {{"the others wait", ".1!,2 2,3 3", "end, wait, wait"}});
 }
 
-// The values that are known, none where none is.
-std::vector<std::optional<double>> known(const TrialSchedule& schedule,
-                                         const std::vector<TrialResult>& trials) {
-  std::vector<std::optional<double>> values;
-  const auto results = schedule.known_to_next(trials);
-  EXPECT_TRUE(results);
-  if (!results) return values;
-  for (const KnownResult& result : *results) values.push_back(result.is_known ? result.value : std::nullopt);
-  return values;
+TEST(TrialSchedule, OfAshaDoesNotWaitForOthersAndPrunesWhatIsLeft) {
+  expect_fates(TrialSchedule(search_of(SearchMethod::kAsha, 0, 2), 6, 4),
+               {{"as many as at once", ",,,,,", "train 1, train 1, wait, wait, wait, wait"},
+                {"the other may still go on", "3,1,,,,", "wait, train 2, train 1, wait, wait, wait"}});
+  const TrialSchedule schedule(search_of(SearchMethod::kAsha), 2, 2);
+  expect_fates(schedule, {{"none goes on", "3,1 1!", "prune, end"}, {"all failed", "x,x", "end, end"}});
+  EXPECT_EQ(schedule.decide(trials_in("3,1 1!"))[0].reason, "not among the best 1 in 2 after epoch 1");
+}
+
+TEST(TrialSchedule, NoTrialBeginsOnceTheTargetIsReached) {
+  SearchSpec search = with_target(search_of(SearchMethod::kRandom, 0, 2), 0.9);
+  search.goals[0].largest_is_best = true;
+  const TrialSchedule schedule(search, 5, 1);
+  expect_fates(schedule, {{"at once", ",,,,", "train 1, train 1, wait, wait, wait"},
+                          {"not good enough", "-.8!,,,,", "end, train 1, train 1, wait, wait"},
+                          {"reached", "-.8!,-.95!,,,", "end, end, train 1, wait, wait"}});
+  EXPECT_THAT(schedule.winner(trials_in("-.8!,-.95!,,,")), Optional(Eq(1U)));
+}
+
+// "1, -, 3": the values that are known to the next trial; "no": it cannot be chosen yet.
+std::string known(const TrialSchedule& schedule, const std::string& trials) {
+  const auto results = schedule.known_to_next(trials_in(trials));
+  if (!results) return "no";
+  std::string text;
+  for (const KnownResult& result : *results)
+    text += (text.empty() ? "" : ", ") +
+            (result.is_known && result.value ? fmt::format("{}", *result.value) : "-");
+  return text;
 }
 
 TEST(TrialSchedule, ATrialIsChosenFromTheResultsOfAllButSoManyBefore) {
-  SearchSpec search;
-  search.method = SearchMethod::kTpe;
-  search.trials = 10;
-  search.at_once = 3;
-  const TrialSchedule schedule(search, 3, 2);
-  EXPECT_TRUE(schedule.known_to_next(std::vector<TrialResult>(2)));
-  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>(3)));
-  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>{{}, after({1, 1}, true), {}}));
-  EXPECT_THAT(known(schedule, {after({2, 1}, true), after({3, 3}, true), {}}),
-              ElementsAre(Optional(1.0), Eq(std::nullopt), Eq(std::nullopt)));
+  const TrialSchedule schedule(search_of(SearchMethod::kTpe, 10, 3), 3, 2);
+  EXPECT_EQ(known(schedule, ","), "-, -");
+  EXPECT_EQ(known(schedule, ",,"), "no");
+  EXPECT_EQ(known(schedule, ",1 1!,"), "no");
+  EXPECT_EQ(known(schedule, "2 1!,3 3!,"), "1, -, -");
 }
 
 SearchSpec sampled(SearchMethod method, std::size_t trials) {
-  SearchSpec search = halving();
-  search.method = method;
-  search.trials = trials;
+  SearchSpec search = search_of(method, trials, 2);
   search.samples_tpe = true;
-  search.at_once = 2;
   return search;
 }
 
 TEST(TrialSchedule, ATrialOfHalvingIsChosenFromTheFirstRung) {
   const TrialSchedule schedule(sampled(SearchMethod::kHalving, 4), 2, 4);
-  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>(2)));
+  EXPECT_EQ(known(schedule, ","), "no");
   // What was trained further by an earlier start, and what has ended after the trial would begin, is not
   // used.
-  EXPECT_THAT(known(schedule, {after({3, 1, 0.5}), after({4})}),
-              ElementsAre(Optional(3.0), Eq(std::nullopt)));
-  EXPECT_FALSE(schedule.known_to_next(std::vector<TrialResult>(4))) << "there are no more than 4";
-  // The rung waits for trials that are not there yet.
-  EXPECT_EQ(schedule.decide(std::vector<TrialResult>{after({3}), after({4})}, true)[0].fate, kWaits);
-  EXPECT_EQ(schedule.decide(std::vector<TrialResult>{after({3}), after({4})}, false)[0].fate, kTrains);
+  EXPECT_EQ(known(schedule, "3 1 .5,4"), "3, -");
+  EXPECT_EQ(known(schedule, ",,,"), "no") << "there are no more than 4";
+  EXPECT_EQ(fates(schedule, trials_in("3,4"), true), "wait, wait") << "for trials that are not there yet";
+  EXPECT_EQ(fates(schedule, trials_in("3,4"), false), "train 2, train 2");
 }
 
 TEST(TrialSchedule, ATrialOfALaterBracketIsChosenWhenTheEarlierOnesAreThrough) {
   const TrialSchedule schedule(sampled(SearchMethod::kHyperband, 10), 2, 4);
-  std::vector<TrialResult> trials = {after({1, 0.9, 0.8, 0.7}, true), after({2, 1.9}), after({3}),
-                                     after({4})};
-  EXPECT_THAT(known(schedule, trials),
-              ElementsAre(Optional(1.0), Optional(2.0), Optional(3.0), Optional(4.0)))
+  EXPECT_EQ(known(schedule, "1 .9 .8 .7!,2 1.9,3,4"), "1, 2, 3, 4")
       << "of the rung that all have, as none has ten results";
-  trials[0] = after({1, 0.9});
-  EXPECT_FALSE(schedule.known_to_next(trials)) << "its last rung is missing";
+  EXPECT_EQ(known(schedule, "1 .9,2 1.9,3,4"), "no") << "its last rung is missing";
 }
 
 TEST(TrialSchedule, TheHighestRungWithEnoughResultsCounts) {
@@ -226,50 +204,8 @@ TEST(TrialSchedule, TheHighestRungWithEnoughResultsCounts) {
   }
   const auto results = *schedule.known_to_next(trials);
   EXPECT_TRUE(std::ranges::all_of(results, &KnownResult::is_known)) << "8 results at epoch 2 are not enough";
-  trials[5] = {.values = {5.0}, .ended = true, .failed = true};
-  const auto with_failed = *schedule.known_to_next(trials);
-  EXPECT_TRUE(with_failed[5].is_known);
-}
-
-TEST(TrialSchedule, AshaLetsTheBetterOfTwoGoOnWithoutWaitingForTheOthers) {
-  SearchSpec search = halving();
-  search.method = SearchMethod::kAsha;
-  search.at_once = 2;
-  const TrialSchedule schedule(search, 6, 4);
-  EXPECT_THAT(fates(schedule, std::vector<TrialResult>(6)),
-              ElementsAre(kTrains, kTrains, kWaits, kWaits, kWaits, kWaits));
-  const std::vector<TrialResult> trials = {after({3}), after({1}), {}, {}, {}, {}};
-  const std::vector<TrialDecision> decisions = schedule.decide(trials);
-  EXPECT_EQ(decisions[1].fate, kTrains);
-  EXPECT_EQ(decisions[1].until_epoch, 2);
-  EXPECT_EQ(decisions[0].fate, kWaits) << "it may still go on";
-}
-
-TEST(TrialSchedule, AshaPrunesWhatIsLeftWhenAllHaveBegunAndNoneGoesOn) {
-  SearchSpec search = halving();
-  search.method = SearchMethod::kAsha;
-  search.at_once = 1;
-  const TrialSchedule schedule(search, 2, 2);
-  const std::vector<TrialResult> trials = {after({3}), after({1, 1}, true)};
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kEnded));
-  EXPECT_EQ(schedule.decide(trials)[0].reason, "not among the best 1 in 2 after epoch 1");
-  EXPECT_THAT(fates(schedule, {failed(), failed()}), ElementsAre(kEnded, kEnded));
-}
-
-TEST(TrialSchedule, NoTrialBeginsOnceTheTargetIsReached) {
-  SearchSpec search;
-  search.method = SearchMethod::kRandom;
-  search.target = 0.9;
-  search.goals[0].largest_is_best = true;
-  search.at_once = 2;
-  const TrialSchedule schedule(search, 5, 1);
-  std::vector<TrialResult> trials(5);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kTrains, kTrains, kWaits, kWaits, kWaits));
-  trials[0] = after({-0.8}, true);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kTrains, kTrains, kWaits, kWaits));
-  trials[1] = after({-0.95}, true);
-  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kEnded, kTrains, kWaits, kWaits));
-  EXPECT_THAT(schedule.winner(trials), Optional(Eq(1U)));
+  trials[5] = trials_in("5x")[0];
+  EXPECT_TRUE((*schedule.known_to_next(trials))[5].is_known);
 }
 
 TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
@@ -309,24 +245,14 @@ TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
 
 // A program that does not say how often it reports has one epoch for the search.
 TEST(TrialSchedule, TheNextTrialIsChosenByWhatTrialsHaveComeTo) {
-  SearchSpec search;
-  search.method = SearchMethod::kTpe;
-  search.trials = 4;
-  search.at_once = 1;
-  const TrialSchedule schedule(search, 0, 1);
-  TrialResult failing = after({0.1}, true);
-  failing.failed = true;
-  const std::optional<std::vector<KnownResult>> known =
-      schedule.known_to_next(std::vector<TrialResult>{after({3, 2, 1}, true), failing});
-  ASSERT_TRUE(known.has_value());
-  EXPECT_TRUE((*known)[0].is_known && (*known)[1].is_known);
-  EXPECT_EQ((*known)[0].value, 1) << "not its first report";
-  EXPECT_EQ((*known)[1].value, std::nullopt) << "it has failed";
+  const TrialSchedule schedule(search_of(SearchMethod::kTpe, 4), 0, 1);
+  EXPECT_EQ(known(schedule, "3 2 1!,.1x"), "1, -") << "not its first report, and one that has failed";
+  EXPECT_TRUE((*schedule.known_to_next(trials_in("3 2 1!,.1x")))[1].is_known);
 }
 
 // Trials end in any order, some fail, and whoever may train is trained: the fates are always the same.
 TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
-  SearchSpec search = halving();
+  SearchSpec search = search_of(SearchMethod::kHalving);
   search.reduction = 3;
   constexpr std::size_t kTrials = 20;
   constexpr int kEpochs = 9;
@@ -334,7 +260,7 @@ TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
   const auto value = [](std::size_t trial, int epoch) {
     return static_cast<double>((trial * 7919 + static_cast<std::size_t>(epoch) * 104729) % 1009);
   };
-  std::vector<TrialFate> expected;
+  std::string expected;
   for (std::uint32_t seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
     std::vector<TrialResult> trials(kTrials);
@@ -342,20 +268,20 @@ TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
       const std::vector<TrialDecision> decisions = schedule.decide(trials);
       std::vector<std::size_t> ready;
       for (std::size_t i = 0; i < kTrials; ++i) {
-        if (decisions[i].fate == kTrains) ready.push_back(i);
+        if (decisions[i].fate == TrialFate::kTrains) ready.push_back(i);
       }
       if (ready.empty()) break;
       const std::size_t i = ready[random() % ready.size()];
       while (static_cast<int>(trials[i].values.size()) < decisions[i].until_epoch)
         trials[i].values.emplace_back(value(i, static_cast<int>(trials[i].values.size()) + 1));
-      if (i % 6 == 5) trials[i] = failed();
+      if (i % 6 == 5) trials[i] = trials_in("x")[0];
       trials[i].ended |= trials[i].values.size() == kEpochs;
     }
-    const std::vector<TrialFate> found = fates(schedule, trials);
-    if (expected.empty()) expected = found;
-    EXPECT_EQ(found, expected) << "seed " << seed;
+    if (expected.empty()) expected = fates(schedule, trials);
+    EXPECT_EQ(fates(schedule, trials), expected) << "seed " << seed;
   }
-  EXPECT_EQ(std::ranges::count(expected, kEnded), 2 + 3);  // floor(20 / 9) to the end, and three that failed
+  // floor(20 / 9) to the end, and three that failed
+  EXPECT_EQ(std::ranges::count(expected, 'd'), 2 + 3) << "the d of end";
 }
 
 }  // namespace

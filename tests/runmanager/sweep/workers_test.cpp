@@ -14,8 +14,8 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweep/worker_pool.h"
-#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
+#include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
@@ -26,40 +26,29 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-class Workers : public ::testing::Test {
+class Workers : public ::testing::Test, protected Quarters {
  protected:
   Workers() {
-    write_quarters(directory_.path());
     ::setenv("MISBEHAVED", (directory_ / "misbehaved").c_str(), 1);
-    environment_.terminal = {};
-    environment_.terminal.write = [this](std::string_view text) { terminal_ += text; };
-    environment_.out = &out_;
-    environment_.stop_requested = [] { return 0; };
+    environment_.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
+    options_.threads = 0;
   }
 
   // "batch_size=20" leaves 10 batches an epoch.
-  SweepOutcome run(const std::string& logdir, const std::vector<std::string>& overrides,
-                   bool workers = true) {
-    RunnerOptions options = options_;
-    options.logdir = directory_.path() / logdir;
-    SweepEnvironment environment = environment_;
-    if (workers) environment.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
+  SweepOutcome run(const std::string& logdir, const std::vector<std::string>& overrides) {
     std::vector<std::string> all = {"batch_size=20", "num_workers=0", "epochs=" + std::to_string(epochs_)};
     all.insert(all.end(), overrides.begin(), overrides.end());
-    return run_sweep(load_sweep(directory_ / "quarters.json", all), options, environment);
+    return Quarters::run(logdir, all);
   }
 
-  TemporaryDirectory directory_;
-  std::ostringstream out_;
-  std::string terminal_;
-  SweepEnvironment environment_;
-  RunnerOptions options_;
   int epochs_ = 4;
 };
 
 TEST_F(Workers, GiveTheSameBitsAsOneProcessAnyNumberAtOnce) {
   const std::vector<std::string> grid = {"lr=0.02,0.01", "seed=1,2,3"};
-  const SweepOutcome here = run("here", grid, false);
+  const auto command = std::exchange(environment_.worker_command, {});
+  const SweepOutcome here = run("here", grid);
+  environment_.worker_command = command;
   for (const int jobs : {1, 2, 5, 0}) {
     options_.jobs = jobs;
     const SweepOutcome there = run(fmt::format("jobs{}", jobs), grid);
@@ -126,7 +115,7 @@ TEST_F(Workers, TryAFailedRunAgainFromItsLastFinishedEpoch) {
   ASSERT_EQ(outcome.runs.at(0).epochs.size(), 4u);
   for (std::size_t epoch = 0; epoch < 4; ++epoch)
     EXPECT_EQ(outcome.runs[0].epochs[epoch]["loss"], good.runs.at(0).epochs[epoch]["loss"]) << epoch;
-  EXPECT_THAT(terminal_, HasSubstr("will be tried again (1 of 1)"));
+  EXPECT_THAT(told_, HasSubstr("will be tried again (1 of 1)"));
   EXPECT_THAT(tbwriter::slurp(outcome.directory / outcome.runs[0].name / "log.txt"),
               HasSubstr("resumed after epoch 2"));
 }
@@ -134,7 +123,7 @@ TEST_F(Workers, TryAFailedRunAgainFromItsLastFinishedEpoch) {
 TEST_F(Workers, DoNotTryADivergedRunAgain) {
   options_.retry = 5;
   EXPECT_EQ(run("runs", {"lr=103"}).exit_code, 1);
-  EXPECT_THAT(terminal_, ::testing::Not(HasSubstr("tried again")));
+  EXPECT_THAT(told_, ::testing::Not(HasSubstr("tried again")));
 }
 
 TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
@@ -148,9 +137,9 @@ TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
 TEST_F(Workers, LoseOnlyTheRunWhoseDirectoryIsRemoved) {
   std::string removed;
   environment_.stop_requested = [this, &removed] {
-    const auto name = terminal_.find("] ");
-    if (removed.empty() && terminal_.find("epoch 2/") != std::string::npos) {
-      removed = terminal_.substr(name + 2, terminal_.find("  ", name) - name - 2);
+    const auto name = told_.find("] ");
+    if (removed.empty() && told_.find("epoch 2/") != std::string::npos) {
+      removed = told_.substr(name + 2, told_.find("  ", name) - name - 2);
       // In one step: removing file by file, the worker may make another before the directory goes.
       fs::rename(directory_ / "runs" / "quarters" / removed, directory_ / "removed");
     }
@@ -170,19 +159,15 @@ TEST_F(Workers, LoseOnlyTheRunWhoseDirectoryIsRemoved) {
 TEST_F(Workers, EndWithTheDirectoryOfTheSweep) {
   environment_.stop_requested = [this] {
     std::error_code error;
-    if (terminal_.find("epoch 2/") != std::string::npos)
+    if (told_.find("epoch 2/") != std::string::npos)
       fs::rename(directory_ / "runs" / "quarters", directory_ / "runs" / "moved", error);
     return 0;
   };
   for (const int epochs : {2, 100}) {  // noticed with the next run, and by the run itself
     epochs_ = epochs;
-    terminal_.clear();
-    try {
-      run("runs", {"lr=0.02,0.01"});
-      ADD_FAILURE() << "nothing was thrown";
-    } catch (const IoError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("was removed or renamed while the sweep was running"));
-    }
+    told_.clear();
+    EXPECT_THAT(test::message_of<IoError>([&] { run("runs", {"lr=0.02,0.01"}); }),
+                HasSubstr("was removed or renamed while the sweep was running"));
     EXPECT_FALSE(fs::exists(directory_ / "runs" / "quarters"))
         << "nobody makes it again, without what was there";
     fs::remove_all(directory_ / "runs" / "moved");
@@ -204,9 +189,9 @@ TEST_F(Workers, StopWhenAskedAndGoOnToTheSameBits) {
   epochs_ = 40;
   const SweepOutcome whole = run("whole", grid);
   options_.jobs = 2;
-  terminal_.clear();
+  told_.clear();
   environment_.stop_requested = [this] {
-    return terminal_.find("epoch 9/40") != std::string::npos ? SIGTERM : 0;
+    return told_.find("epoch 9/40") != std::string::npos ? SIGTERM : 0;
   };
   const SweepOutcome stopped = run("stopped", grid);
   EXPECT_EQ(stopped.exit_code, 143);
@@ -245,7 +230,6 @@ TEST_F(Workers, LeaveFailedRunsAloneIfTheyAreNotToBeRetried) {
 TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   options_.jobs = 2;
   SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
-  environment_.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
   const VerifyOptions options{.directory = outcome.directory, .threads = 2};
   for (const VerifiedRun& verified : verify_sweep(options, environment_).runs)
     EXPECT_THAT(verified.differences, ::testing::IsEmpty()) << verified_text(verified);
@@ -350,7 +334,7 @@ TEST(WorkerPool, DoesNotTakeAnErrorOfItsCallerForADamagedMessage) {
       directory.path(), datasets, 1);
   const RunConfig config = small_run(0, 0.5);
   ScheduledRun run;
-  run.prepared.config = &config;
+  run.config = &config;
   pool.start(0, run, {}, 1);
   const auto report = [](const RunEvent& event) {
     ASSERT_TRUE(std::holds_alternative<RunPhase>(event));

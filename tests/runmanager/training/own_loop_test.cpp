@@ -170,29 +170,6 @@ TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
       ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr("1 or 3 channels")));
 }
 
-// An engine of a device that this machine does not need to have.
-class FarEngine final : public Engine {
- public:
-  FarEngine(Device device, std::unique_ptr<Engine> near) : device_(device), near_(std::move(near)) {}
-  Device device() const override { return device_; }
-  void train(const Batch& batch, double rate) override { near_->train(batch, rate); }
-  void evaluate(const Batch& batch) override { near_->evaluate(batch); }
-  void predict(const Batch& batch, std::span<float> outputs) override { near_->predict(batch, outputs); }
-  Totals take_totals() override { return near_->take_totals(); }
-  std::vector<float> parameters() const override { return near_->parameters(); }
-  void set_parameters(std::span<const float> values) override { near_->set_parameters(values); }
-  std::vector<float> gradients() const override { return near_->gradients(); }
-  std::vector<OptimizerState> optimizer_state() const override { return near_->optimizer_state(); }
-  std::int64_t step_count() const override { return near_->step_count(); }
-  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t count) override {
-    near_->set_optimizer_state(state, count);
-  }
-
- private:
-  Device device_;
-  std::unique_ptr<Engine> near_;
-};
-
 // How a loop gives its engine to the manager.
 using Track = void (*)(RunManager&, Engine&);
 void track_totals(RunManager& manager, Engine& engine) { manager.track(engine); }
@@ -206,7 +183,9 @@ std::string complaint(const std::string& run_device, const std::string& engine_d
   const Dataset data = small_dataset();
   const Network network(small_network(), data.shape);
   DataLoader loader(data.train, {.batch_size = 10});
-  FarEngine engine(parse_device(engine_device), make_engine(network, {.device = {}, .batch_size = 10}));
+  FakeTraining training;
+  training.options.device = parse_device(engine_device);
+  FakeEngine engine(network, training);
   RunManager manager({.directory = directory.path() / "mine"});
   manager.begin_run(RunBuilder::get_runs({{"device", {run_device}}}).at(0), network, loader);
   manager.begin_epoch();

@@ -10,7 +10,6 @@
 #include "core/data/safetensors.h"
 #include "proto/tensorboard/graph.pb.h"
 #include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
@@ -19,22 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RealTraining : public ::testing::Test {
- protected:
-  RealTraining() { write_quarters(directory_.path()); }
-
-  SweepOutcome run(const std::string& logdir, int threads = 1,
-                   const std::vector<std::string>& overrides = {}) {
-    SweepEnvironment environment;
-    environment.terminal = {};
-    environment.out = &out_;
-    return run_sweep(load_sweep(directory_ / "quarters.json", overrides),
-                     {.logdir = directory_.path() / logdir, .threads = threads}, environment);
-  }
-
-  TemporaryDirectory directory_;
-  std::ostringstream out_;
-};
+class RealTraining : public ::testing::Test, protected Quarters {};
 
 TEST_F(RealTraining, LearnsAndRecordsIt) {
   const SweepOutcome outcome = run("runs");
@@ -54,11 +38,12 @@ TEST_F(RealTraining, LearnsAndRecordsIt) {
 }
 
 TEST_F(RealTraining, GivesTheSameBitsForAnyNumberOfWorkersAndThreads) {
-  const SweepOutcome one = run("one", 1);
-  const SweepOutcome three = run("three", 3);
+  const SweepOutcome one = run("one");
+  options_.threads = 3;
+  const SweepOutcome three = run("three");
   for (std::size_t i = 0; i < one.runs.size(); i += 2) {
     const auto weights = [](const SweepOutcome& outcome, std::size_t run) {
-      return read_safetensors(outcome.directory / outcome.runs[run].name / "checkpoint.safetensors")
+      return read_safetensors(run_directory(outcome, run) / "checkpoint.safetensors")
           .find("conv1.weight")
           ->values;
     };
@@ -77,8 +62,8 @@ std::vector<proto::TaggedRunMetadata> profiles_of(const std::vector<proto::Event
 }
 
 TEST_F(RealTraining, ShowsTimeAndMemoryOfTheGraphsNodesOnce) {
-  const SweepOutcome outcome = run("runs", 2, {"batch_size=30", "num_workers=0"});
-  const auto events = tbwriter::read_run(outcome.directory / outcome.runs.at(0).name);
+  const SweepOutcome outcome = run("runs", {"batch_size=30", "num_workers=0"});
+  const auto events = tbwriter::read_run(run_directory(outcome));
   std::set<std::string> graph;
   for (const proto::Event& event : events) {
     proto::GraphDef def;
@@ -107,11 +92,11 @@ TEST_F(RealTraining, ShowsTimeAndMemoryOfTheGraphsNodesOnce) {
 }
 
 TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
-  const SweepOutcome with = run("with"), without = run("without", 1, {"log.graph=false"});
+  const SweepOutcome with = run("with"), without = run("without", {"log.graph=false"});
   for (std::size_t i = 0; i < with.runs.size(); ++i) {
-    EXPECT_TRUE(profiles_of(tbwriter::read_run(without.directory / without.runs[i].name)).empty());
+    EXPECT_TRUE(profiles_of(tbwriter::read_run(run_directory(without, i))).empty());
     const auto file = [&](const SweepOutcome& outcome) {
-      return read_safetensors(outcome.directory / outcome.runs[i].name / "checkpoint.safetensors");
+      return read_safetensors(run_directory(outcome, i) / "checkpoint.safetensors");
     };
     for (const char* name : {"conv1.weight", "conv1.bias", "out.weight", "out.bias"})
       EXPECT_EQ(file(with).find(name)->values, file(without).find(name)->values) << name;
@@ -130,25 +115,17 @@ std::map<std::string, std::vector<std::int64_t>> steps_of(const fs::path& run) {
 
 TEST_F(RealTraining, StoppedAnywhereGoesOnFromTheLastFinishedEpochToTheSameBits) {
   const std::vector<std::string> overrides = {"batch_size=20", "epochs=4", "log.batches=3", "num_workers=0"};
-  const SweepOutcome whole = run("whole", 1, overrides);
-  const auto whole_steps = steps_of(whole.directory / whole.runs[0].name);
+  const SweepOutcome whole = run("whole", overrides);
+  const auto whole_steps = steps_of(run_directory(whole));
   // A run looks for signals after each of the 10 batches of an epoch, 2 of validation and 3 of the test.
   for (const int looks : {1, 5, 11, 12, 13, 14, 25, 40, 47, 49, 51, 52, 53}) {
     const std::string logdir = "stopped" + std::to_string(looks);
-    int left = looks;
-    SweepEnvironment environment;
-    environment.terminal = {};
-    environment.out = &out_;
-    environment.stop_requested = [&left] { return --left < 0 ? 15 : 0; };
-    const Sweep sweep = load_sweep(directory_ / "quarters.json", overrides);
-    const RunnerOptions options = {.logdir = directory_.path() / logdir, .threads = 1};
-    const SweepOutcome stopped = run_sweep(sweep, options, environment);
+    const SweepOutcome stopped = run_stopping(looks, logdir, sweep(overrides));
     EXPECT_EQ(stopped.exit_code, 143);
-    environment.stop_requested = [] { return 0; };
-    const SweepOutcome resumed = run_sweep(sweep, options, environment);
+    const SweepOutcome resumed = run(logdir, overrides);
     EXPECT_EQ(resumed.exit_code, 0);
     EXPECT_EQ(bits_of(resumed), bits_of(whole)) << looks;
-    EXPECT_EQ(steps_of(resumed.directory / resumed.runs[0].name), whole_steps) << looks;
+    EXPECT_EQ(steps_of(run_directory(resumed)), whole_steps) << looks;
     for (std::size_t epoch = 0; epoch < stopped.runs[0].epochs.size(); ++epoch) {
       EXPECT_EQ(resumed.runs[0].epochs[epoch]["epoch_seconds"],
                 stopped.runs[0].epochs[epoch]["epoch_seconds"])
@@ -160,7 +137,7 @@ TEST_F(RealTraining, StoppedAnywhereGoesOnFromTheLastFinishedEpochToTheSameBits)
 
 TEST_F(RealTraining, StartsAnewWithADamagedCheckpointAndGoesOnWithDamagedEventsAndSaysSo) {
   const std::vector<std::string> overrides = {"batch_size=20", "epochs=3", "num_workers=0"};
-  const SweepOutcome whole = run("whole", 1, overrides);
+  const SweepOutcome whole = run("whole", overrides);
   const auto cut = [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) - 5); };
   const auto flip = [](const fs::path& file) {
     std::string content = tbwriter::slurp(file);
@@ -170,8 +147,8 @@ TEST_F(RealTraining, StartsAnewWithADamagedCheckpointAndGoesOnWithDamagedEventsA
   for (const bool events : {false, true}) {
     for (int way = 0; way < 2; ++way) {
       const std::string logdir = fmt::format("damaged{}{}", events, way);
-      const SweepOutcome first = run(logdir, 1, overrides);
-      const fs::path directory = first.directory / first.runs[0].name;
+      const SweepOutcome first = run(logdir, overrides);
+      const fs::path directory = run_directory(first);
       fs::remove(directory / "run.json");  // as if it had been killed before its end
       fs::path file = directory / "checkpoint.safetensors";
       for (const auto& entry : fs::directory_iterator(directory)) {
@@ -184,26 +161,18 @@ TEST_F(RealTraining, StartsAnewWithADamagedCheckpointAndGoesOnWithDamagedEventsA
       } else {
         flip(file);
       }
-      EXPECT_EQ(bits_of(run(logdir, 1, overrides)), bits_of(whole));
+      EXPECT_EQ(bits_of(run(logdir, overrides)), bits_of(whole));
       EXPECT_THAT(tbwriter::slurp(directory / "log.txt"),
                   ::testing::HasSubstr(events ? "wrote the scalars of 3 epochs again" : "not resumed"));
     }
   }
 }
 
-TEST_F(RealTraining, OfTheSameCommandKeepsEverything) {
-  const SweepOutcome first = run("runs");
-  const SweepOutcome second = run("runs");
-  for (std::size_t i = 0; i < first.runs.size(); ++i) {
-    EXPECT_EQ(second.runs[i].run_seconds, first.runs[i].run_seconds) << "trained again";
-  }
-}
-
 TEST_F(RealTraining, GoesOnFromItsOwnCheckpointsWeights) {
   const SweepOutcome first = run("runs");
   const fs::path weights = directory_ / "weights.safetensors";
-  fs::copy_file(first.directory / first.runs[0].name / "checkpoint.safetensors", weights);
-  const SweepOutcome second = run("more", 1, {"init=" + weights.string(), "epochs=1"});
+  fs::copy_file(run_directory(first) / "checkpoint.safetensors", weights);
+  const SweepOutcome second = run("more", {"init=" + weights.string(), "epochs=1"});
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_LT(second.runs[0].epochs[0]["loss"], *first.runs[0].epochs[0]["loss"] / 2);
 }

@@ -1,0 +1,199 @@
+#include "runmanager/training/run_tracker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/error.h"
+#include "runmanager/records/measured_metrics.h"
+#include "runmanager/training/run_recorder.h"
+
+namespace sweep {
+
+RunTracker::RunTracker(std::unique_ptr<RunRecorder> recorder) : recorder_(std::move(recorder)) {}
+RunTracker::~RunTracker() = default;
+
+RunRecorder& RunTracker::run(const char* call) const {
+  if (!recorder_) throw std::logic_error(fmt::format("RunManager::{}() outside of a run", call));
+  return *recorder_;
+}
+
+OpenEpoch& RunTracker::epoch(const char* call) const {
+  if (!recorder_ || !recorder_->epoch_)
+    throw std::logic_error(fmt::format("RunManager::{}() outside of an epoch", call));
+  return *recorder_->epoch_;
+}
+
+OpenEpoch& RunTracker::trained_epoch(const char* call) const {
+  OpenEpoch& epoch = this->epoch(call);
+  recorder_->end_training();
+  return epoch;
+}
+
+void RunTracker::track_setup(double seconds, std::optional<Placement> placement) {
+  RunRecord& record = run("track_setup").record_;
+  if (!record.setup_seconds) record.setup_seconds = seconds;
+  record.placement = placement ? placement_names().of(*placement) : "";
+}
+
+void RunTracker::begin_epoch() {
+  RunRecorder& recorder = run("begin_epoch");
+  if (recorder.epoch_) throw std::logic_error("RunManager::begin_epoch() before end_epoch() of the last one");
+  recorder.epoch_.emplace();
+  recorder.epoch_->begin = recorder.now();
+}
+
+void RunTracker::track(const Totals& totals) {
+  OpenEpoch& epoch = this->epoch("track");
+  epoch.training += totals;
+  epoch.has_classes &= totals.numbers == 0;
+}
+
+void RunTracker::track(Engine& engine) {
+  epoch("track");
+  recorder_->check_device(engine);
+  track(engine.take_totals());
+}
+
+void RunTracker::track_loss(double mean_loss, const Batch& batch) {
+  OpenEpoch& epoch = this->epoch("track_loss");
+  epoch.training.loss += mean_loss * static_cast<double>(batch.size());
+  epoch.training.samples += static_cast<std::int64_t>(batch.size());
+  epoch.has_classes &= !is_regression(batch.targets);
+}
+
+void RunTracker::track_loss(double mean_loss, std::int64_t samples) {
+  OpenEpoch& epoch = this->epoch("track_loss");
+  epoch.training.loss += mean_loss * static_cast<double>(samples);
+  epoch.training.samples += samples;
+  epoch.is_own_loss = true;
+}
+
+void RunTracker::track_num_correct(std::int64_t count) {
+  OpenEpoch& epoch = this->epoch("track_num_correct");
+  epoch.training.correct += count;
+  epoch.counts_correct = true;
+}
+
+void RunTracker::track_num_correct(std::span<const float> outputs, const Batch& batch) {
+  OpenEpoch& epoch = this->epoch("track_num_correct");
+  if (batch.size() == 0) return;
+  if (outputs.empty() || outputs.size() % batch.size() != 0) {
+    throw ShapeError(
+        fmt::format("track_num_correct: {} outputs for a batch of {}", outputs.size(), batch.size()));
+  }
+  if (is_regression(batch.targets))
+    throw ShapeError("track_num_correct: the targets of the batch are no classes");
+  const std::span<const std::int32_t> labels = batch.labels();
+  const std::size_t classes = outputs.size() / batch.size();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto row = outputs.subspan(i * classes, classes);
+    const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
+    epoch.training.correct += largest == labels[batch.indices[i]];
+  }
+}
+
+void RunTracker::track_epoch_metric(std::string_view name, double value) {
+  epoch("track_epoch_metric").own_metrics.insert_or_assign(std::string(name), value);
+}
+
+void RunTracker::track_batch(const Totals& totals, std::int64_t batch) {
+  epoch("track_batch");
+  recorder_->log_->batch(totals, batch);
+}
+
+void RunTracker::track_learning_rate(double learning_rate) {
+  run("track_learning_rate").learning_rate_ = learning_rate;
+}
+
+void RunTracker::track_parameters(std::span<const float> values, std::span<const float> gradients) {
+  OpenEpoch& epoch = trained_epoch("track_parameters");
+  const std::size_t count = recorder_->network("track_parameters").parameter_count();
+  if (values.size() != count || (!gradients.empty() && gradients.size() != count)) {
+    throw ShapeError(
+        fmt::format("track_parameters: {} values and {} gradients, but the network has {} parameters",
+                    values.size(), gradients.size(), count));
+  }
+  epoch.values.assign(values.begin(), values.end());
+  epoch.gradients.assign(gradients.begin(), gradients.end());
+  epoch.counts.reset();
+}
+
+void RunTracker::track_parameters(const Engine& engine) {
+  epoch("track_parameters");
+  recorder_->check_device(engine);
+  OpenEpoch& epoch = trained_epoch("track_parameters");
+  auto counts = engine.parameter_histograms(parameter_limits());
+  if (!counts) return track_parameters(engine.parameters(), engine.gradients());
+  const std::size_t parameters = recorder_->network("track_parameters").parameters().size();
+  if (counts->values.size() != parameters || counts->gradients.size() != parameters) {
+    throw ShapeError(fmt::format("track_parameters: the engine's network has {} parameters, the run's {}",
+                                 counts->values.size(), parameters));
+  }
+  epoch.values.clear();
+  epoch.gradients.clear();
+  epoch.counts = std::move(counts);
+}
+
+void RunTracker::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
+  trained_epoch("track_profile");
+  recorder_->log_->profile(recorder_->network("track_profile"), layers, samples, recorder_->next_step());
+}
+
+void RunTracker::track_histogram(std::string_view tag, std::span<const float> values) {
+  trained_epoch("track_histogram");
+  recorder_->log_->histogram(tag, values, recorder_->next_step());
+}
+
+void RunTracker::track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape) {
+  trained_epoch("track_image");
+  recorder_->log_->image(tag, pixels, shape, recorder_->next_step());
+}
+
+void RunTracker::end_training() { trained_epoch("end_training"); }
+
+void RunTracker::track_device_seconds(double seconds) {
+  trained_epoch("track_device_seconds").device_seconds = seconds;
+}
+
+void RunTracker::track_communication_seconds(double seconds) {
+  trained_epoch("track_communication_seconds").communication_seconds = seconds;
+}
+
+void RunTracker::track_validation(const Totals& totals, double variation) {
+  OpenEpoch& epoch = trained_epoch("track_validation");
+  if (totals.samples > 0) epoch.validation = measured_metrics(totals, variation, MetricPart::kValidation);
+}
+
+const EpochRecord& RunTracker::end_epoch() {
+  epoch("end_epoch");
+  return recorder_->end_epoch();
+}
+
+void RunTracker::track_predictions(const Subset& samples, std::span<const float> outputs,
+                                   std::span<const std::string> class_names, std::string_view part) {
+  RunRecorder& recorder = run("track_predictions");
+  if (samples.count == 0 || outputs.size() % samples.count != 0) {
+    throw ShapeError(
+        fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
+  }
+  const std::size_t columns = outputs.size() / samples.count;
+  if (is_regression(samples.set->targets) || columns < class_names.size()) {
+    throw ShapeError(fmt::format("track_predictions: {} outputs per sample for {} classes", columns,
+                                 is_regression(samples.set->targets) ? 0 : class_names.size()));
+  }
+  const double begin = recorder.now();
+  recorder.log_->predictions(samples, outputs, class_names, part, recorder.last_step());
+  recorder.record_.logging_seconds += recorder.now() - begin;
+}
+
+void RunTracker::track_metric(std::string_view name, double value) {
+  run("track_metric").record_.metrics[std::string(name)] = value;
+}
+
+const std::filesystem::path& RunTracker::run_directory() const { return run("run_directory").directory_; }
+const RunRecord& RunTracker::record() const { return run("record").record_; }
+
+}  // namespace sweep
