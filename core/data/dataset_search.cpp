@@ -27,9 +27,9 @@ std::string missing_reason(const fs::path& path, std::string_view format) {
   if (!fs::exists(path, error)) return "no such directory";
   if (!fs::is_directory(path, error)) return "not a directory";
   if (format.empty()) {
-    return recognise_format(data_formats(), path) != nullptr ? "" : "holds no data of a known format";
+    return recognise_format(path) != nullptr ? "" : "holds no data of a known format";
   }
-  const DataFormat& row = require_format(data_formats(), format);
+  const DataFormat& row = require_format(format);
   return row.recognise(path) ? "" : "not " + std::string(row.description);
 }
 

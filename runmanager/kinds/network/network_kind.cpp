@@ -70,7 +70,7 @@ void NetworkKind::describe(Data& data) {
   if (!data.format.is_null()) return;
   const auto dataset = cache_.find(data.spec);
   data.balance = dataset_balance(*dataset);
-  data.format = to_json(sample_format(*dataset));
+  data.format = to_json(*dataset);
 }
 
 PreparedRun NetworkKind::prepare(const RunConfig& config) {
