@@ -9,7 +9,6 @@
 #include "core/base/text.h"
 #include "core/data/cache_folder.h"
 #include "core/data/data_from_arrays.h"
-#include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
