@@ -5,12 +5,19 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/base/cache_directory.h"
 #include "core/base/error.h"
 
 namespace sweep {
 
 namespace fs = std::filesystem;
+
+fs::path user_cache_directory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "sweep";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "sweep";
+  return {};
+}
 
 fs::path decoded_cache() {
   const char* size = std::getenv("SWEEP_CACHE_SIZE");

@@ -1,4 +1,5 @@
-// The folder of decoded data sets in the user's cache: one file for each folder of images and its options.
+// Where the program keeps files of a user that it can make or fetch again, and the folder of decoded data
+// sets in it: one file for each folder of images and its options.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,10 @@
 #include <filesystem>
 
 namespace sweep {
+
+/// $XDG_CACHE_HOME/sweep, or $HOME/.cache/sweep without that variable; empty if neither is set. It need not
+/// exist. Thread-safe as long as nobody changes the environment.
+std::filesystem::path user_cache_directory();
 
 /// <user_cache_directory()>/decoded. Empty, so that nothing is kept, if there is no such directory or
 /// $SWEEP_CACHE_SIZE is 0.

@@ -317,6 +317,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   Dataset dataset;
   dataset.name = spec.name;
   dataset.shape = sample_shape(*train.samples, channels_last);
+  dataset.bytes = are_bytes(*train.samples);
   (classes ? dataset.class_names : dataset.target_names) =
       std::move(classes ? data.class_names : data.target_names);
   name_targets(train, found.target_name, classes, dataset);

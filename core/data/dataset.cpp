@@ -9,7 +9,6 @@
 #include "core/base/text.h"
 #include "core/data/cache_folder.h"
 #include "core/data/data_from_arrays.h"
-#include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
@@ -96,25 +95,6 @@ void check_transform(const InputTransform& transform, const Shape& shape) {
   }
 }
 
-ReadOptions read_options(const DatasetSpec& spec) {
-  ReadOptions options;
-  if (spec.resize) {
-    options.resize = ImageSize{static_cast<std::uint32_t>((*spec.resize)[0]),
-                               static_cast<std::uint32_t>((*spec.resize)[1])};
-  }
-  options.grayscale = spec.grayscale;
-  options.cache = decoded_cache();
-  options.label = spec.label;
-  options.targets = spec.targets;
-  options.missing = spec.missing;
-  options.categories = spec.categories;
-  options.decimal = spec.decimal;
-  options.encoding = spec.encoding;
-  options.categorical = spec.categorical;
-  options.ignore = spec.ignore;
-  return options;
-}
-
 // `spec` as data_from_arrays() takes it for a source in `format`.
 DatasetSpec resolved(DatasetSpec spec, const DataFormat& format) {
   if (spec.split == SplitMethod::kAuto && format.sorted_by_class) spec.split = SplitMethod::kStratified;
@@ -131,7 +111,7 @@ DatasetSpec resolved(DatasetSpec spec, const DataFormat& format) {
 Dataset load_dataset(const DatasetSpec& spec) {
   const KnownDataset* known = find_known_dataset(spec.name);
   const std::string_view wanted = spec.format.empty() && known != nullptr ? known->format : spec.format;
-  if (!wanted.empty()) require_format(data_formats(), wanted);
+  if (!wanted.empty()) require_format(wanted);
   fs::path source = spec.path;
   std::error_code error;
   if (source.empty()) {
@@ -142,11 +122,11 @@ Dataset load_dataset(const DatasetSpec& spec) {
   }
   const std::string name = source.string();
   const std::vector<fs::path> paths = expand_source(name);
-  const DataFormat& format = choose_format(data_formats(), wanted, paths);
+  const DataFormat& format = choose_format(wanted, paths);
   check_options(spec, format, name);
   Dataset dataset;
   try {
-    DataArrays arrays = format.read(paths, read_options(spec));
+    DataArrays arrays = format.read(paths, {spec, decoded_cache()});
     if (known != nullptr) arrays.class_names.assign(known->class_names.begin(), known->class_names.end());
     dataset = data_from_arrays(std::move(arrays), resolved(spec, format), name);
     if (known != nullptr) check_against_known(dataset, spec, *known, name);

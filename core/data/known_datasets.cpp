@@ -1,10 +1,19 @@
 #include "core/data/known_datasets.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "core/data/cache_folder.h"
+#include "core/data/readers/data_format.h"
+#include "core/data/readers/input_file.h"
 
 namespace sweep {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view kFashionClasses[] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                                 "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
@@ -86,6 +95,40 @@ constexpr KnownDataset kKnownDatasets[] = {
                  "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}},
 };
 
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  for (const KnownDataset& known : known_datasets()) names.emplace_back(known.name);
+  return names;
+}
+
+// Returns why `path` does not hold a data set in `format`, or in any format if that is empty; "" if it does.
+std::string missing_reason(const fs::path& path, std::string_view format) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return "no such directory";
+  if (!fs::is_directory(path, error)) return "not a directory";
+  if (format.empty()) {
+    return recognise_format(path) != nullptr ? "" : "holds no data of a known format";
+  }
+  const DataFormat& row = require_format(format);
+  return row.recognise(path) ? "" : "not " + std::string(row.description);
+}
+
+// The files of a known set, a line each.
+std::string expected_files(const KnownDataset& known) {
+  const bool has_digests = !known.files.front().sha256.empty();
+  std::string text = " Its files, plain or compressed by gzip";
+  text += has_digests ? ", with the SHA-256 of their content:" : ":";
+  std::size_t width = 0;
+  for (const KnownFile& file : known.files) width = std::max(width, file.name.size());
+  for (const KnownFile& file : known.files) {
+    text += "\n  " + std::string(file.name);
+    if (has_digests) text += std::string(width - file.name.size() + 2, ' ') + std::string(file.sha256);
+  }
+  if (known.archive.name.empty()) return text;
+  return text + "\nThey are in " + std::string(known.source) + std::string(known.archive.name) +
+         ", whose SHA-256 is " + std::string(known.archive.sha256);
+}
+
 }  // namespace
 
 std::span<const KnownDataset> known_datasets() { return kKnownDatasets; }
@@ -100,6 +143,54 @@ std::string how_to_get(const KnownDataset& known) {
   std::string text = "run `sweep data get " + std::string(known.name) + "`";
   if (!known.package.empty()) text += " or `apt-get install " + std::string(known.package) + "`";
   return text;
+}
+
+fs::path user_dataset_place(const std::string& name) {
+  const fs::path cache = user_cache_directory();
+  return cache.empty() ? fs::path() : cache / name;
+}
+
+std::vector<DatasetPlace> dataset_places(const std::string& name) {
+  std::vector<DatasetPlace> places;
+  const auto add = [&](const fs::path& path) { places.push_back({path.string(), path}); };
+  const char* data = std::getenv("SWEEP_DATA");
+  if (data != nullptr && *data != '\0') {
+    add(fs::path(data) / name);
+  } else {
+    places.push_back({"$SWEEP_DATA/" + name, {}});
+  }
+  for (const char* system : {"/usr/share/datasets", "/usr/local/share/datasets"})
+    add(fs::path(system) / name);
+  if (const fs::path own = user_dataset_place(name); !own.empty()) add(own);
+  return places;
+}
+
+fs::path find_dataset(const std::string& name, std::string_view format) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    throw ConfigError("the data set's name " + quoted_name(name) +
+                      " cannot be looked for: it must be a plain name such as " +
+                      quoted_name(known_datasets().front().name) + ", or come with a path");
+  }
+  std::string message = "data set " + quoted_name(name) + " not found. Looked in:\n";
+  for (const DatasetPlace& place : dataset_places(name)) {
+    const std::string reason =
+        place.path.empty() ? "SWEEP_DATA is not set" : missing_reason(place.path, format);
+    if (reason.empty()) return place.path;
+    message += "  " + place.shown + ": " + reason + "\n";
+  }
+  const KnownDataset* known = find_known_dataset(name);
+  if (known != nullptr) {
+    message += "To get it, " + how_to_get(*known) + ", or train with --yes; or";
+  } else {
+    const std::string nearest = nearest_name(name, known_names());
+    if (!nearest.empty())
+      message += "Did you mean " + quoted_name(nearest) + "? Otherwise";
+    else
+      message += "Either";
+  }
+  message += " put its files into one of these directories, or set SWEEP_DATA to the directory that holds " +
+             quoted_name(name) + ", or give the data set a \"path\".";
+  throw DataError(known != nullptr ? message + expected_files(*known) : message);
 }
 
 }  // namespace sweep

@@ -1,10 +1,14 @@
-// Layout of a file: readers/safetensors_header.h.
+// Layout of a file: readers/safetensors/safetensors_header.h.
 #include "core/data/safetensors.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -14,6 +18,8 @@
 
 namespace sweep {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // The types that convert to float.
 constexpr TensorType kWeightTypes[] = {TensorType::kF32, TensorType::kF64, TensorType::kF16,
@@ -49,6 +55,70 @@ std::vector<float> convert(std::string_view data, TensorType type) {
   return values;
 }
 
+// The header, checked. Messages begin with `path`.
+TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& file) {
+  TensorHeader header;
+  std::uint64_t offset = 0;
+  std::set<std::string_view> names;
+  for (const TensorView& tensor : file.tensors) {
+    const std::string where = path.string() + ": tensor \"" + tensor.name + "\"";
+    if (tensor.name == kTensorMetadata) throw DataError(where + ": the format reserves this name");
+    if (!names.insert(tensor.name).second) throw DataError(where + ": the name is used twice");
+    if (tensor.values.size() != element_count(tensor.shape)) {
+      throw DataError(where + ": has " + std::to_string(tensor.values.size()) + " values, its shape " +
+                      to_string(tensor.shape) + " needs " + std::to_string(element_count(tensor.shape)));
+    }
+    const std::uint64_t end = offset + tensor.values.size() * sizeof(float);
+    header.tensors.push_back({tensor.name, TensorType::kF32, tensor.shape, offset, end});
+    offset = end;
+  }
+  return header;
+}
+
+// The buffers that a file is written from. Long texts and values are referenced, not copied.
+struct FileParts {
+  std::deque<std::string> texts;  // that are made here
+  std::vector<std::string_view> all;
+
+  void add(std::string text) { all.push_back(texts.emplace_back(std::move(text))); }
+
+  // `tensors` is the header without the metadata.
+  void add_header(const TensorFileView& file, const TensorHeader& tensors) {
+    const std::string rest = tensor_header_text(tensors);
+    if (file.metadata.empty() && file.escaped_metadata.empty()) return add(rest);
+    std::string text = "{\"" + std::string(kTensorMetadata) + "\":{";
+    const auto begin_member = [&](const std::string& name) {
+      text += (text.ends_with('{') ? "" : ",") + Json(name).dump() + ":\"";
+    };
+    for (const auto& [name, value] : file.metadata) {
+      begin_member(name);
+      text += escaped_text(value) + "\"";
+    }
+    for (const auto& [name, value] : file.escaped_metadata) {
+      begin_member(name);
+      add(std::move(text));
+      all.push_back(value);
+      text = "\"";
+    }
+    add(text + (tensors.tensors.empty() ? "}" : "},") + rest.substr(1));
+  }
+
+  void add_values(std::span<const float> values) {
+    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    if (bytes.empty()) return;
+    const std::string_view last = all.back();
+    if (last.data() + last.size() == bytes.data())
+      all.back() = {last.data(), last.size() + bytes.size()};
+    else
+      all.push_back(bytes);
+  }
+
+  std::size_t bytes() const {
+    return std::accumulate(all.begin(), all.end(), std::size_t{0},
+                           [](std::size_t sum, std::string_view part) { return sum + part.size(); });
+  }
+};
+
 }  // namespace
 
 const NamedTensor* TensorFile::find(std::string_view name) const {
@@ -74,6 +144,37 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name) 
 
 TensorFile read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path), path.string());
+}
+
+std::string escaped_text(const std::string& text) {
+  const std::string quoted = Json(text).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
+  const TensorHeader header = header_of(path, file);
+  std::string length(kTensorLengthBytes, '\0');
+  FileParts parts;
+  parts.all.push_back(length);
+  try {
+    parts.add_header(file, header);
+  } catch (const Json::exception& error) {
+    throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
+  }
+  // Spaces align the data.
+  parts.add(std::string((kTensorLengthBytes - parts.bytes() % kTensorLengthBytes) % kTensorLengthBytes, ' '));
+  const std::uint64_t header_bytes = parts.bytes() - kTensorLengthBytes;
+  std::memcpy(length.data(), &header_bytes, kTensorLengthBytes);
+  for (const TensorView& tensor : file.tensors) parts.add_values(tensor.values);
+  write_file_atomically(path, parts.all, survives);
+}
+
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {
+  TensorFileView view;
+  for (const NamedTensor& tensor : file.tensors)
+    view.tensors.push_back({tensor.name, tensor.shape, tensor.values});
+  view.metadata = file.metadata;
+  write_safetensors(path, view, survives);
 }
 
 }  // namespace sweep

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,25 @@ struct TensorFile {
 
   /// Returns the tensor called `name`, or nullptr.
   const NamedTensor* find(std::string_view name) const;
+};
+
+/// Finds many tensors by name: TensorFile::find() searches all of them each time. Refers to the tensors of a
+/// file, which must outlive it and not change. Reading is thread-safe.
+class TensorIndex {
+ public:
+  explicit TensorIndex(const TensorFile& file) {
+    tensors_.reserve(file.tensors.size());
+    for (const NamedTensor& tensor : file.tensors) tensors_.emplace(tensor.name, &tensor);
+  }
+
+  /// Returns the tensor called `name`, or nullptr.
+  const NamedTensor* find(std::string_view name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, const NamedTensor*> tensors_;
 };
 
 /// A tensor to be written. Owns nothing.

@@ -74,18 +74,6 @@ SampleFormat from_json(const Json& json) {
 
 }  // namespace
 
-SampleFormat sample_format(const Dataset& dataset) {
-  return {.shape = dataset.shape,
-          .bytes = dataset.train.set != nullptr && dataset.train.set->samples.index() == 0,
-          .class_names = dataset.class_names,
-          .target_names = dataset.target_names,
-          .columns = dataset.columns,
-          .encoding = dataset.encoding,
-          .unknown = dataset.unknown,
-          .fill_values = dataset.fill_values,
-          .transform = dataset.transform};
-}
-
 Json to_json(const SampleFormat& format) {
   Json json = {{"shape", format.shape}, {"type", format.bytes ? "uint8" : "float32"}};
   if (!format.class_names.empty()) json["classes"] = format.class_names;

@@ -36,7 +36,7 @@ SampleFormat recorded_samples(const RecordedRun& run) {
   if (provenance.is_object() && provenance.contains("input"))
     return sample_format_from_json(provenance["input"], where);
   try {
-    return sample_format(load_dataset(run.config.dataset));
+    return load_dataset(run.config.dataset);
   } catch (const DataError& error) {
     throw DataError(fmt::format(
         "{}: an earlier version trained this run and did not record what its samples are, and its data set "

@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
-#include "core/data/tensor_index.h"
 #include "runmanager/records/checkpoint.h"
 
 namespace sweep {

@@ -13,7 +13,6 @@
 #include "core/base/file.h"
 #include "core/base/temporary_folder.h"
 #include "core/data/safetensors.h"
-#include "core/data/tensor_index.h"
 #include "core/engine/engine.h"
 #include "core/json/json_text.h"
 #include "runmanager/inspect/run_listing.h"

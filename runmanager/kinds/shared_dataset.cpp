@@ -26,19 +26,6 @@ constexpr const char* kName = "shared data set";
 // It is in memory already. A process maps the pages that it reads: with `limit` few of them.
 constexpr MapUse kUse = MapUse::kPieces;
 
-template <typename Value>
-constexpr TensorType kTypeOf = std::is_same_v<Value, std::uint8_t>    ? TensorType::kU8
-                               : std::is_same_v<Value, std::int32_t>  ? TensorType::kI32
-                               : std::is_same_v<Value, std::uint32_t> ? TensorType::kU32
-                                                                      : TensorType::kF32;
-
-template <typename Value>
-void write_array(TensorWriter& writer, const std::string& name, std::span<const Value> values) {
-  writer.begin(name, kTypeOf<Value>);
-  writer.append(std::as_bytes(values));
-  writer.end({static_cast<std::int64_t>(values.size())});
-}
-
 FileDescriptor duplicate(int fd) {
   FileDescriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (copy.get() < 0) throw IoError(fmt::format("cannot open a shared data set: {}", std::strerror(errno)));
@@ -79,14 +66,13 @@ Json write_dataset(const Dataset& dataset, int fd) {
       json["offset"] = first - std::as_bytes(set.file->bytes()).data();
       json["file_use"] = set.file->use();
     } else {
-      std::visit([&](const auto& span) { write_array(writer, fmt::format("samples {}", i), span); },
+      std::visit([&](const auto& span) { writer.add(fmt::format("samples {}", i), span); },
                  view(set.samples));
     }
-    std::visit([&](const auto& span) { write_array(writer, fmt::format("targets {}", i), span); },
-               view(set.targets));
+    std::visit([&](const auto& span) { writer.add(fmt::format("targets {}", i), span); }, view(set.targets));
   }
   for (std::size_t i = 0; i < orders.size(); ++i)
-    write_array(writer, fmt::format("order {}", i), std::span(*orders[i]));
+    writer.add(fmt::format("order {}", i), std::span(*orders[i]));
   writer.finish({});
   for (const DataFile& file : dataset.files)
     files.push_back({{"path", file.path.string()}, {"sha256", file.sha256}});

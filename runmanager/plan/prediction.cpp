@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "core/base/cache_directory.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/cache_folder.h"
 
 namespace sweep {
 namespace {

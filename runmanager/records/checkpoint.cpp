@@ -11,7 +11,6 @@
 #include "core/base/read_error.h"
 #include "core/base/text.h"
 #include "core/data/safetensors.h"
-#include "core/data/tensor_index.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"

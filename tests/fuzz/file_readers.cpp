@@ -1,27 +1,18 @@
 #include "tests/fuzz/file_readers.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "core/data/data_from_arrays.h"
-#include "core/data/readers/cifar.h"
-#include "core/data/readers/csv.h"
-#include "core/data/readers/idx.h"
 #include "core/data/readers/images/image_file.h"
-#include "core/data/readers/npy.h"
-#include "core/data/readers/npz.h"
-#include "core/data/readers/safetensors/safetensors_data.h"
+#include "core/data/readers/readers.h"
 #include "core/data/safetensors.h"
+#include "tests/support/memory_file.h"
 
 namespace sweep::test {
 namespace {
@@ -47,23 +38,12 @@ std::string_view content(std::string_view bytes) {
   return bytes.substr(std::min<std::size_t>(bytes.size(), 1));
 }
 
-// A file in memory. The names of streams are as they are wanted.
-class BytesFile {
- public:
-  explicit BytesFile(std::string_view bytes) : in_(std::string(bytes)), file_(in_, "FILE") {}
-  InputFile& file() { return file_; }
-
- private:
-  std::istringstream in_;
-  InputFile file_;
-};
-
 void read_cifar_bytes(std::string_view bytes) {
   const bool fine = has_option(bytes, 1);
   NamedArray samples{"x", {0, 3, 32, 32}, std::vector<std::uint8_t>()};
   NamedArray labels{"y", {0}, std::vector<std::int64_t>()};
-  BytesFile file(content(bytes));
-  read_cifar_file(file.file(), fine ? kCifar100 : kCifar10, samples, labels);
+  InputFile file = input_file(content(bytes));
+  read_cifar_file(file, fine ? kCifar100 : kCifar10, samples, labels);
   try {
     data_from_arrays({{samples, labels}, std::vector<std::string>(fine ? 100 : 10, "c")}, {}, "FILE");
   } catch (const DataError& error) {
@@ -75,17 +55,16 @@ void read_csv_bytes(std::string_view bytes) {
   ReadOptions options;
   if (has_option(bytes, 1)) options.missing = MissingValues::kMean;
   if (has_option(bytes, 2)) options.categories = Categories::kOrdinal;
-  BytesFile file(content(bytes));
-  InputFile* files[] = {&file.file()};
-  DataArrays data = read_csv_files(files, options);
+  InputFile file = input_file(content(bytes));
+  DataArrays data = read_csv_file(file, options);
   const Dataset table = data_from_arrays(std::move(data), {.missing = options.missing}, "FILE");
   require(table.feature_names.size() == element_count(table.shape));
 }
 
 void read_idx_bytes(std::string_view bytes) {
   const std::size_t dimensions = has_option(bytes, 1) ? 1 : 3;
-  BytesFile file(content(bytes));
-  const NamedArray array = read_idx(file.file(), dimensions);
+  InputFile file = input_file(content(bytes));
+  const NamedArray array = read_idx(file, dimensions);
   check(array);
   require(array.shape.size() == dimensions && array.values.index() == 0);
 }
@@ -103,14 +82,13 @@ void read_image_bytes(std::string_view bytes) {
 }
 
 void read_npy_bytes(std::string_view bytes) {
-  BytesFile file(bytes);
-  check(read_npy(source_of(file.file())));
+  InputFile file = input_file(bytes);
+  check(read_npy(source_of(file)));
 }
 
 void read_npz_bytes(std::string_view bytes) {
-  const FileDescriptor file(::memfd_create("archive", 0));
-  write_all(file.get(), bytes, "archive");
-  const std::filesystem::path path = "/proc/self/fd/" + std::to_string(file.get());
+  const MemoryFile file(bytes);
+  const std::filesystem::path path = file.path();
   try {
     data_set(read_npz(std::span(&path, 1), {}).arrays);
   } catch (const DataError& error) {
@@ -121,8 +99,8 @@ void read_npz_bytes(std::string_view bytes) {
 }
 
 void read_tensor_bytes(std::string_view bytes) {
-  BytesFile file(bytes);
-  data_set(read_safetensors_arrays(file.file()));
+  InputFile file = input_file(bytes);
+  data_set(read_safetensors_arrays(file));
 }
 
 void read_weight_bytes(std::string_view bytes) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/data/sample_format.h"
 #include "core/data/unlabelled/unlabelled_samples.h"
 #include "core/json/json_text.h"
 

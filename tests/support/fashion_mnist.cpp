@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
-#include "core/data/dataset_search.h"
+#include "core/data/known_datasets.h"
 
 namespace sweep::test {
 

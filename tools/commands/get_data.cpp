@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "core/data/dataset_search.h"
 #include "core/data/fetch/fetch_dataset.h"
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"

@@ -1,4 +1,4 @@
-// Gets the files of a known data set from the network.
+// Gets the files of a known data set from the network, with the programs curl, or else python3, and tar.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ std::vector<std::string> dataset_urls(const KnownDataset& known, const std::stri
 /// Downloads the files of `known`, checks their SHA-256, unpacks an archive, and puts them into `directory`.
 /// All is done in a hidden folder beside `directory` first, and a file is moved to its name only after all of
 /// them were checked: no file there is ever seen half-written. Other files in `directory` stay. Returns false
-/// if options.progress ended it. Throws ConfigError as dataset_urls(), DataError as download() and for
-/// content that is not the published one, IoError for what cannot be written; no file is left then.
+/// if options.progress ended it. Throws ConfigError as dataset_urls(), DataError for
+/// what cannot be downloaded, content that is not the published one and missing programs, IoError for what
+/// cannot be written; no file is left then.
 bool fetch_dataset(const KnownDataset& known, const std::filesystem::path& directory,
                    const FetchOptions& options);
 

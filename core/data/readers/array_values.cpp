@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/data/readers/read_options.h"
 
 namespace sweep {
 namespace {

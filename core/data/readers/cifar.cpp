@@ -1,4 +1,4 @@
-#include "core/data/readers/cifar.h"
+#include "core/data/readers/readers.h"
 
 #include <algorithm>
 #include <vector>

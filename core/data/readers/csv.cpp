@@ -1,4 +1,4 @@
-#include "core/data/readers/csv.h"
+#include "core/data/readers/readers.h"
 
 #include <algorithm>
 #include <array>
@@ -342,10 +342,10 @@ DataArrays read_csv(std::span<const fs::path> paths, const ReadOptions& options)
   return data;
 }
 
-DataArrays read_csv_files(std::span<InputFile* const> files, const ReadOptions& options) {
+DataArrays read_csv_file(InputFile& file, const ReadOptions& options) {
   Table table(options);
-  for (InputFile* file : files) table.read(*file, kTrain);
-  return table.take_data(files.front()->name());
+  table.read(file, kTrain);
+  return table.take_data(file.name());
 }
 
 }  // namespace sweep

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/data/readers/read_options.h"
+#include "core/data/readers/dataset_spec.h"
 
 namespace sweep {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/data/readers/dataset_spec.h"
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/table_options.h"
 
 namespace sweep {
 

@@ -9,15 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "core/data/readers/cifar.h"
-#include "core/data/readers/csv.h"
-#include "core/data/readers/idx.h"
-#include "core/data/readers/image_folder/image_folder.h"
-#include "core/data/readers/image_folder/scan.h"
-#include "core/data/readers/input_file.h"
-#include "core/data/readers/npy.h"
-#include "core/data/readers/npz.h"
-#include "core/data/readers/safetensors/safetensors_data.h"
+#include "core/data/readers/readers.h"
 
 namespace sweep {
 namespace {
@@ -84,12 +76,12 @@ std::string why_without_data(const fs::path& path) {
 
 std::span<const DataFormat> data_formats() { return kFormats; }
 
-const DataFormat& require_format(std::span<const DataFormat> formats, std::string_view name) {
-  const auto found = std::ranges::find(formats, name, &DataFormat::name);
-  if (found != formats.end()) return *found;
+const DataFormat& require_format(std::string_view name) {
+  const auto found = std::ranges::find(kFormats, name, &DataFormat::name);
+  if (found != std::end(kFormats)) return *found;
   std::vector<std::string> names;
   std::string allowed;
-  for (const DataFormat& row : formats) {
+  for (const DataFormat& row : kFormats) {
     names.emplace_back(row.name);
     allowed += (allowed.empty() ? "" : ", ") + quoted_name(row.name);
   }
@@ -98,10 +90,10 @@ const DataFormat& require_format(std::span<const DataFormat> formats, std::strin
                     (nearest.empty() ? "" : ". Did you mean " + quoted_name(nearest) + "?"));
 }
 
-const DataFormat* recognise_format(std::span<const DataFormat> formats, const fs::path& path) {
+const DataFormat* recognise_format(const fs::path& path) {
   const auto found =
-      std::ranges::find_if(formats, [&](const DataFormat& format) { return format.recognise(path); });
-  return found == formats.end() ? nullptr : &*found;
+      std::ranges::find_if(kFormats, [&](const DataFormat& format) { return format.recognise(path); });
+  return found == std::end(kFormats) ? nullptr : &*found;
 }
 
 std::vector<fs::path> expand_source(const std::string& source) {
@@ -122,15 +114,14 @@ std::vector<fs::path> expand_source(const std::string& source) {
   return paths;
 }
 
-const DataFormat& choose_format(std::span<const DataFormat> formats, std::string_view name,
-                                std::span<const fs::path> paths) {
-  if (!name.empty()) return require_format(formats, name);
-  const DataFormat* recognised = recognise_format(formats, paths.front());
+const DataFormat& choose_format(std::string_view name, std::span<const fs::path> paths) {
+  if (!name.empty()) return require_format(name);
+  const DataFormat* recognised = recognise_format(paths.front());
   if (recognised != nullptr) return *recognised;
   if (const std::string reason = why_without_data(paths.front()); !reason.empty())
     throw DataError(paths.front().string() + ": " + reason);
   std::string known;
-  for (const DataFormat& row : formats) {
+  for (const DataFormat& row : kFormats) {
     known += (known.empty() ? "" : "; ") + std::string(row.name) + ", " + std::string(row.description);
   }
   throw DataError(paths.front().string() + ": its format is not recognised. Known are: " + known);

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/data/readers/dataset_spec.h"
 #include "core/data/readers/named_arrays.h"
-#include "core/data/readers/read_options.h"
 
 namespace sweep {
 
@@ -31,10 +31,10 @@ struct DataFormat {
 std::span<const DataFormat> data_formats();
 
 /// The format called `name`. Throws ConfigError, which lists all names, if there is none.
-const DataFormat& require_format(std::span<const DataFormat> formats, std::string_view name);
+const DataFormat& require_format(std::string_view name);
 
-/// The first of `formats` that recognises `path`, or nullptr.
-const DataFormat* recognise_format(std::span<const DataFormat> formats, const std::filesystem::path& path);
+/// The first format that recognises `path`, or nullptr.
+const DataFormat* recognise_format(const std::filesystem::path& path);
 
 /// The files and folders that `source` stands for: itself if it exists, otherwise what it matches as a
 /// glob(7) pattern, sorted by name. Throws DataError if that is nothing.
@@ -42,7 +42,6 @@ std::vector<std::filesystem::path> expand_source(const std::string& source);
 
 /// The format called `name`, or the one that the first of `paths` is recognised as if `name` is empty. Throws
 /// DataError, which lists the formats if none fits; ConfigError for an unknown name.
-const DataFormat& choose_format(std::span<const DataFormat> formats, std::string_view name,
-                                std::span<const std::filesystem::path> paths);
+const DataFormat& choose_format(std::string_view name, std::span<const std::filesystem::path> paths);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-#include "core/data/readers/idx.h"
+#include "core/data/readers/readers.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/data/readers/array_values.h"
 
 namespace sweep {
 namespace {

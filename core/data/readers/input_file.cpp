@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/mapped_file.h"
 
 namespace sweep {
 namespace {
@@ -131,9 +132,17 @@ const fs::path& only_path(std::span<const fs::path> paths, std::string_view form
   throw DataError(std::string(format) + ": expected one path, found " + std::to_string(paths.size()));
 }
 
-InputFile::InputFile(const fs::path& path)
-    : file_(open_regular_stream(path)), in_(*file_), name_(path.string()) {
-  open();
+void check_memory(std::uint64_t count, const Shape& shape, std::size_t value_bytes, const std::string& name) {
+  const std::uint64_t max_bytes = usable_memory();
+  std::uint64_t bytes = 0;
+  bool fits = !__builtin_mul_overflow(count, std::uint64_t{value_bytes}, &bytes);
+  for (const std::int64_t extent : shape) {
+    fits = fits && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+  }
+  if (fits && bytes <= max_bytes) return;
+  throw DataError(name + ": " + std::to_string(count) + " samples of shape " + to_string(shape) + " need " +
+                  (fits ? std::to_string(bytes) : "more than 2^64") + " bytes; at most " +
+                  std::to_string(max_bytes) + " are allowed");
 }
 
 void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint64_t stored_bytes) {
@@ -142,15 +151,13 @@ void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint
                   " times its size: such data is refused as a decompression bomb");
 }
 
-InputFile::InputFile(std::istream& in, std::string name) : in_(in), name_(std::move(name)) { open(); }
-
-InputFile::~InputFile() = default;
-
-void InputFile::open() {
-  file_bytes_ = stream_size(in_, name_);
+InputFile::InputFile(const fs::path& path, std::string name)
+    : file_(open_regular_stream(path)), name_(std::move(name)), file_bytes_(stream_size(*file_, name_)) {
   refill();
   if (buffer_.size() >= 2 && buffer_[0] == 0x1f && buffer_[1] == 0x8b) inflate_ = std::make_unique<Inflate>();
 }
+
+InputFile::~InputFile() = default;
 
 std::uint64_t InputFile::max_content() const {
   if (inflate_ == nullptr) return file_bytes_;
@@ -174,9 +181,9 @@ std::size_t InputFile::read(std::span<std::uint8_t> out) {
 // Refills the consumed buffer with the next bytes of the file. Leaves it empty at the end of the file.
 void InputFile::refill() {
   buffer_.resize(kPieceBytes);
-  in_.read(reinterpret_cast<char*>(buffer_.data()), static_cast<std::streamsize>(buffer_.size()));
-  if (in_.bad()) throw DataError(name_ + ": cannot be read: " + std::strerror(errno));
-  buffer_.resize(static_cast<std::size_t>(in_.gcount()));
+  file_->read(reinterpret_cast<char*>(buffer_.data()), static_cast<std::streamsize>(buffer_.size()));
+  if (file_->bad()) throw DataError(name_ + ": cannot be read: " + std::strerror(errno));
+  buffer_.resize(static_cast<std::size_t>(file_->gcount()));
   position_ = 0;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/shape.h"
 #include "core/data/readers/sha256.h"
 
 namespace sweep {
@@ -44,6 +45,10 @@ std::vector<std::filesystem::path> files_in(std::span<const std::filesystem::pat
 /// The only one of `paths`. Throws DataError, which begins with `format`, if there are more or none.
 const std::filesystem::path& only_path(std::span<const std::filesystem::path> paths, std::string_view format);
 
+/// Throws DataError if `count` samples of `shape` with values of `value_bytes` bytes need more than
+/// usable_memory(). `name` stands for the source in the message.
+void check_memory(std::uint64_t count, const Shape& shape, std::size_t value_bytes, const std::string& name);
+
 /// Throws DataError, which begins with `name`, for a decompression bomb: more than 16 MiB of content that is
 /// stored in less than a hundredth of its bytes.
 void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint64_t stored_bytes);
@@ -53,10 +58,9 @@ void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint
 /// held in memory. Not thread-safe.
 class InputFile {
  public:
-  /// Throws DataError if the file cannot be opened.
-  explicit InputFile(const std::filesystem::path& path);
-  /// From a seekable stream that outlives this; `name` stands for the file in messages.
-  InputFile(std::istream& in, std::string name);
+  /// `name` stands for the file in messages. Throws DataError if it cannot be opened.
+  InputFile(const std::filesystem::path& path, std::string name);
+  explicit InputFile(const std::filesystem::path& path) : InputFile(path, path.string()) {}
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -75,13 +79,11 @@ class InputFile {
 
  private:
   struct Inflate;
-  void open();
   void refill();
   std::size_t read_plain(std::span<std::uint8_t> out);
   std::size_t read_compressed(std::span<std::uint8_t> out);
 
-  std::unique_ptr<std::istream> file_;  // if it was opened here
-  std::istream& in_;
+  std::unique_ptr<std::istream> file_;
   std::string name_;
   std::uint64_t file_bytes_ = 0;
   std::vector<std::uint8_t> buffer_;  // bytes of the file; those before position_ are consumed

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <variant>
@@ -9,12 +10,24 @@
 
 #include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
-#include "core/data/readers/data_file.h"
-#include "core/data/readers/table_options.h"
+#include "core/data/readers/dataset_spec.h"
 
 namespace sweep {
 
 class MappedFile;
+
+/// A file that was read, or a folder of images as a whole; recorded with a run.
+struct DataFile {
+  std::filesystem::path path;
+  /// 64 hexadecimal digits: of the decompressed content, unless the reader's header says otherwise.
+  std::string sha256;
+};
+
+/// A file that was passed over.
+struct SkippedFile {
+  std::filesystem::path path;
+  std::string reason;
+};
 
 /// Row-major. bool and uint8 are bytes; floats, and integers with more than one value per sample, are
 /// float32; all other integers, labels above all, are int64. The last kind are bytes of a mapped file.

@@ -1,4 +1,4 @@
-#include "core/data/readers/npy.h"
+#include "core/data/readers/readers.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,6 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/data/readers/array_values.h"
-#include "core/data/readers/input_file.h"
 
 namespace sweep {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/data/readers/npz.h"
+#include "core/data/readers/readers.h"
 
 #include <zip.h>
 
@@ -10,8 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/utf8.h"
-#include "core/data/readers/input_file.h"
-#include "core/data/readers/npy.h"
 
 namespace sweep {
 namespace {

@@ -11,7 +11,6 @@
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/image_folder/decode_images.h"
-#include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 
 namespace sweep {
@@ -88,10 +87,10 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
   open_regular_file(path);  // says why it cannot be read
-  const DataFormat* row = recognise_format(data_formats(), path);
+  const DataFormat* row = recognise_format(path);
   const bool is_array = row != nullptr && !row->is_table;
   if (!is_array && starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
-  if (!is_array && !format.columns.empty()) row = &require_format(data_formats(), "csv");
+  if (!is_array && !format.columns.empty()) row = &require_format("csv");
   if (is_array || !format.columns.empty()) return read_samples(path, *row, format, take, skip);
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
 }
@@ -101,12 +100,12 @@ class Pictures {
  public:
   Pictures(const SampleFormat& format, unsigned threads, const TakeSamples& take,
            const std::function<void(SkippedFile)>& skip)
-      : take_(take), skip_(skip), sample_bytes_(element_count(format.shape)) {
-    options_.grayscale = format.shape.front() == 1;
-    options_.resize = ImageSize{static_cast<std::uint32_t>(format.shape.at(1)),
-                                static_cast<std::uint32_t>(format.shape.at(2))};
-    options_.threads = threads;
-  }
+      : take_(take),
+        skip_(skip),
+        sample_bytes_(element_count(format.shape)),
+        size_{static_cast<std::uint32_t>(format.shape.at(1)), static_cast<std::uint32_t>(format.shape.at(2))},
+        options_{.grayscale = format.shape.front() == 1, .resize = size_},
+        threads_(threads) {}
 
   void add(const fs::path& path) {
     entries_.push_back({.path = path});
@@ -116,7 +115,7 @@ class Pictures {
   void flush() {
     if (entries_.empty()) return;
     std::vector<std::uint8_t> pixels(entries_.size() * sample_bytes_);
-    const std::vector<DecodedFile> files = decode_images(entries_, options_, *options_.resize, pixels, {});
+    const std::vector<DecodedFile> files = decode_images(entries_, options_, size_, threads_, pixels);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (files[i].problem.empty())
@@ -133,7 +132,9 @@ class Pictures {
   const TakeSamples& take_;
   const std::function<void(SkippedFile)>& skip_;
   const std::size_t sample_bytes_;
-  ReadOptions options_;
+  const ImageSize size_;
+  const ImageOptions options_;
+  const unsigned threads_;
   std::vector<ImageEntry> entries_;
 };
 

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/readers/data_file.h"
-#include "core/data/sample_format.h"
+#include "core/data/dataset.h"
 
 namespace sweep {
 
@@ -20,7 +19,7 @@ using TakeSamples = std::function<void(SampleArray values, std::vector<std::stri
 /// memory. What a file holds is told by its content, not by its name:
 /// - JPEG, PNG, WebP: a sample of format.shape, resized to it and grayscaled if it has one
 ///   channel, as the pictures of an image folder are; only for bytes of 1 or 3 channels;
-/// - CSV and TSV, plain or compressed, with the columns of `format`: see read_csv();
+/// - CSV and TSV, plain or compressed, with the columns of `format`: see readers.h;
 /// - other formats of data sets, such as .npy, .npz, safetensors and IDX images: see samples_from_arrays().
 ///   Bytes are for a network that was trained on bytes, other numbers for one that was trained on floats.
 /// A folder means the files in it and below, sorted by name, without hidden ones. A file that cannot be

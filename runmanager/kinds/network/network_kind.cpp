@@ -99,7 +99,7 @@ void NetworkKind::check(const RunConfig& config, const std::filesystem::path& sw
 void NetworkKind::describe(Data& data) {
   if (!data.format.is_null()) return;
   data.balance = dataset_balance(*data.dataset);
-  data.format = to_json(sample_format(*data.dataset));
+  data.format = to_json(*data.dataset);
 }
 
 RunNeeds NetworkKind::needs(const RunConfig& config) {

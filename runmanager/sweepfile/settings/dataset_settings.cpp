@@ -8,7 +8,6 @@
 #include "core/data/augment.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
-#include "core/data/split_method.h"
 #include "core/spec/placement.h"
 #include "runmanager/sweepfile/settings/setting_rows.h"
 #include "runmanager/sweepfile/settings/settings.h"

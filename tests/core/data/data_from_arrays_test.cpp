@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/data/readers/npy.h"
+#include "core/data/readers/readers.h"
 #include "tests/support/array_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"

@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/tensor_index.h"
 #include "tests/support/array_files.h"
 #include "tests/support/growth.h"
 #include "tests/support/idx_files.h"

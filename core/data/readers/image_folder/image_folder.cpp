@@ -1,8 +1,7 @@
-#include "core/data/readers/image_folder/image_folder.h"
-
 #include <fcntl.h>
 #include <stdio.h>  // which jpeglib.h needs
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <jpeglib.h>
 
@@ -10,22 +9,28 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "core/base/error.h"
 #include "core/base/retry.h"
 #include "core/data/readers/image_folder/decode_images.h"
-#include "core/data/readers/image_folder/kept_samples.h"
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/sha256.h"
+#include "core/data/readers/readers.h"
+#include "core/data/readers/safetensors/mapped_tensors.h"
+#include "core/json/json_text.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
 
+using Json = nlohmann::ordered_json;
+
 constexpr const char* kNotKept = "the decoded images are not kept for the next start: ";
+constexpr const char* kDescription = "description";  // of a file that is kept: the name of its last array
 
 // Goes up whenever the readers of images give other pixels for the same file.
 constexpr int kDecoderVersion = 1;
@@ -55,8 +60,8 @@ std::string name_of(const fs::path& root, const ReadOptions& options) {
   std::error_code error;
   const fs::path canonical = fs::canonical(root, error);
   name.add((error ? root : canonical).string());
-  name.add_number(options.grayscale).add_number(options.resize ? options.resize->height : 0);
-  return name.add_number(options.resize ? options.resize->width : 0).finish();
+  name.add_number(options.grayscale).add_number(options.resize ? options.resize->front() : 0);
+  return name.add_number(options.resize ? options.resize->back() : 0).finish();
 }
 
 // A digest of all that decides what the file holds.
@@ -90,15 +95,232 @@ bool is_settled(const ImageFolder& folder) {
       folder.parts, [&](const ImagePart& part) { return std::ranges::all_of(part.entries, is_old); });
 }
 
+ImageOptions image_options(const ReadOptions& options) {
+  ImageOptions image{.grayscale = options.grayscale};
+  if (options.resize) {
+    image.resize = ImageSize{static_cast<std::uint32_t>(options.resize->front()),
+                             static_cast<std::uint32_t>(options.resize->back())};
+  }
+  return image;
+}
+
+// The shape of all samples: of options.resize, or of the first image that can be decoded. Throws DataError if
+// there is none.
+Shape common_shape(const ImageFolder& folder, const ReadOptions& options, const std::string& name) {
+  const auto shape = [&](ImageSize size) {
+    return Shape{options.grayscale ? 1 : 3, size.height, size.width};
+  };
+  if (options.resize && std::ranges::min(*options.resize) < 1)
+    throw ConfigError("resize: height and width must be at least 1");
+  if (options.resize) return shape(*image_options(options).resize);
+  std::string first_problem;
+  const std::vector<ImageEntry>& entries = folder.parts.front().entries;
+  for (const ImageEntry& entry : entries) {
+    try {
+      const std::vector<std::uint8_t> bytes = read_bytes(entry.path, kMaxImageBytes);
+      return shape(decode_image(bytes, {options.grayscale, {}}, entry.path.string()).size);
+    } catch (const DataError& error) {
+      if (first_problem.empty()) first_problem = error.what();
+    }
+  }
+  throw DataError(name + ": none of its " + std::to_string(entries.size()) +
+                  " files can be decoded; the first: " + first_problem);
+}
+
+std::size_t image_count(const ImageFolder& folder) {
+  std::size_t count = 0;
+  for (const ImagePart& part : folder.parts) count += part.entries.size();
+  return count;
+}
+
+void check_classes(const std::vector<std::int32_t>& labels, const ImageFolder& folder,
+                   const std::string& name) {
+  std::vector<std::size_t> counts(folder.class_names.size());
+  for (const std::int32_t index : labels) ++counts[static_cast<std::size_t>(index)];
+  const auto empty = std::find(counts.begin(), counts.end(), 0u);
+  if (empty == counts.end()) return;
+  const std::string& class_name = folder.class_names[static_cast<std::size_t>(empty - counts.begin())];
+  const SkippedFile& first = folder.skipped.front();
+  throw DataError(name + ": no image of class " + quoted_name(class_name) +
+                  " can be decoded; the first file that was skipped: " + first.path.string() + ": " +
+                  first.reason);
+}
+
+class FolderDecoder {
+ public:
+  FolderDecoder(ImageFolder& folder, const fs::path& root, const ReadOptions& options, const Shape& shape,
+                TensorWriter& file)
+      : folder_(folder),
+        root_(root),
+        options_(options),
+        shape_(shape),
+        sample_bytes_(element_count(shape)),
+        file_(file) {}
+
+  // Writes the samples and the labels of a part.
+  void decode(const ImagePart& part) {
+    const std::span<const ImageEntry> entries = part.entries;
+    const std::size_t per_piece = std::max<std::size_t>(kPieceBytes / sample_bytes_, 1);
+    file_.begin("x_" + part.name, TensorType::kU8);
+    std::vector<std::int32_t> classes;
+    std::vector<std::uint8_t> piece(std::min(per_piece, entries.size()) * sample_bytes_), decoded;
+    std::size_t decoded_bytes = 0;
+    const auto write = [&] {
+      if (decoded_bytes > 0) file_.append(std::as_bytes(std::span(decoded).first(decoded_bytes)));
+    };
+    for (std::size_t first = 0; first < entries.size(); first += per_piece) {
+      const auto some = entries.subspan(first, std::min(per_piece, entries.size() - first));
+      const std::size_t before = classes.size();
+      const ImageSize size{static_cast<std::uint32_t>(shape_[1]), static_cast<std::uint32_t>(shape_[2])};
+      list(some, decode_images(some, image_options(options_), size, options_.threads, piece, write), classes);
+      if (decoded.empty() && first + per_piece < entries.size()) decoded.resize(piece.size());
+      std::swap(piece, decoded);
+      decoded_bytes = (classes.size() - before) * sample_bytes_;
+    }
+    write();
+    const auto count = static_cast<std::int64_t>(classes.size());
+    file_.end({count, shape_[0], shape_[1], shape_[2]});
+    file_.add("y_" + part.name, std::span<const std::int32_t>(classes));
+    if (&part == &folder_.parts.front()) check_classes(classes, folder_, root_.string());
+  }
+
+  std::string digest() { return digest_.finish(); }
+
+ private:
+  static constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+
+  // Adds the classes of the files that were decoded; the others are skipped.
+  void list(std::span<const ImageEntry> entries, const std::vector<DecodedFile>& files,
+            std::vector<std::int32_t>& classes) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (files[i].other_size) {
+        throw DataError(entries[i].path.string() + ": " + files[i].problem +
+                        "; give \"resize\": [height, width]");
+      }
+      if (!files[i].problem.empty()) {
+        folder_.skipped.push_back({entries[i].path, files[i].problem});
+        continue;
+      }
+      classes.push_back(entries[i].class_index);
+      const std::string line = files[i].sha256 + "  " + relative_name(root_, entries[i].path) + "\n";
+      digest_.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+    }
+  }
+
+  ImageFolder& folder_;
+  const fs::path& root_;
+  const ReadOptions& options_;
+  const Shape& shape_;
+  const std::size_t sample_bytes_;
+  TensorWriter& file_;
+  Sha256 digest_;
+};
+
+// Half of the memory: the rest is for the training, and for other programs.
+MapUse use_of(std::uint64_t bytes) { return bytes <= usable_memory() / 2 ? MapUse::kWhole : MapUse::kPieces; }
+
+std::uint64_t file_bytes(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+// Pairs of a path below `root`, relative to it, and a text.
+template <typename Entries>
+Json paths_json(const std::filesystem::path& root, const Entries& entries,
+                std::string Entries::value_type::*text) {
+  Json json = Json::array();
+  for (const auto& entry : entries) json.push_back({relative_name(root, entry.path), entry.*text});
+  return json;
+}
+
+template <typename Entries>
+void read_paths(const std::filesystem::path& root, const Json& json, Entries& entries) {
+  for (const Json& pair : json) {
+    const auto relative = pair.at(0).get<std::string>();
+    entries.push_back({relative.empty() ? root : root / relative, pair.at(1).get<std::string>()});
+  }
+}
+
+// Maps `file`, called `name`, for the samples and labels of `data`. The samples are then the file's memory,
+// which stays until the last of them is gone.
+MappedTensors map_arrays(FileDescriptor file, const std::string& name, DataArrays& data) {
+  const std::uint64_t bytes = file_bytes(file.get());
+  MappedTensors tensors(std::move(file), use_of(bytes), name);
+  data.mapping = tensors.file();
+  for (const std::string part : {"train", "validation", "test"}) {
+    const TensorEntry* samples = tensors.find("x_" + part);
+    if (samples == nullptr) continue;
+    const MaybeOwnedArray<std::int32_t> labels = tensors.array<std::int32_t>("y_" + part);
+    data.arrays.push_back({samples->name, samples->shape, tensors.array<std::uint8_t>(samples->name)});
+    data.arrays.push_back({"y_" + part,
+                           {static_cast<std::int64_t>(labels.size())},
+                           std::vector<std::int64_t>(labels.begin(), labels.end())});
+  }
+  return tensors;
+}
+
+// Writes the end of a file that is kept for `key`: what else there is to know of it, in JSON. Paths in `data`
+// that are below `root` are those of whoever reads the file.
+void finish_kept(TensorWriter& file, const std::string& key, const fs::path& root, const DataArrays& data) {
+  std::string description;
+  try {
+    description = Json{{"class_names", data.class_names},
+                       {"files", paths_json(root, data.files, &DataFile::sha256)},
+                       {"skipped", paths_json(root, data.skipped, &SkippedFile::reason)}}
+                      .dump();
+  } catch (const nlohmann::json::exception&) {
+    throw IoError(file.path().string() + ": a file's name is not UTF-8");
+  }
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(description.data()), description.size());
+  file.add(kDescription, bytes);
+  file.finish({{"key", key}, {"sha256", sha256_of(bytes)}});
+}
+
+// Maps what was kept, with `root` before the paths. Checks the key, the description and all sizes; does not
+// read the samples. Returns nothing if there is no such file, if it was written for another key or by another
+// version, or if it is damaged.
+std::optional<DataArrays> read_kept(const fs::path& path, const std::string& key, const fs::path& root) {
+  try {
+    DataArrays data;
+    const MappedTensors file = map_arrays(open_regular_file(path), path.string(), data);
+    const MaybeOwnedArray<std::uint8_t> bytes = file.array<std::uint8_t>(kDescription);
+    if (file.metadata().at("key") != key) return std::nullopt;
+    if (file.metadata().at("sha256") != sha256_of({bytes.data(), bytes.size()})) return std::nullopt;
+    const Json description =
+        parse_json_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+    data.class_names = description.at("class_names").get<std::vector<std::string>>();
+    read_paths(root, description.at("files"), data.files);
+    read_paths(root, description.at("skipped"), data.skipped);
+    return data;
+  } catch (const Error&) {
+  } catch (const nlohmann::json::exception&) {
+  } catch (const std::out_of_range&) {  // metadata that is not there
+  }
+  return std::nullopt;
+}
+
+// Decodes `folder` to `file`, in pieces of 32 MiB: while one is decoded by all threads, one of them writes
+// the last one. The memory needed does not depend on the number of images. Returns all but the arrays.
+DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
+                         const Shape& shape, TensorWriter& file) {
+  FolderDecoder decoder(folder, root, options, shape, file);
+  for (const ImagePart& part : folder.parts) decoder.decode(part);
+  DataArrays data;
+  data.class_names = std::move(folder.class_names);
+  data.skipped = std::move(folder.skipped);
+  data.files = {{root, decoder.digest()}};
+  return data;
+}
+
 DataArrays decode_to_memory(ImageFolder folder, const fs::path& root, const ReadOptions& options) {
   const Shape shape = common_shape(folder, options, root.string());
   check_memory(image_count(folder), shape, 1, root.string());
   FileDescriptor memory(::memfd_create("decoded images", MFD_CLOEXEC));
   if (memory.get() < 0) throw IoError(root.string() + ": cannot get memory: " + std::strerror(errno));
-  TensorWriter samples(memory.get(), root);
-  DataArrays data = decode_image_folder(std::move(folder), root, options, shape, samples);
-  samples.finish({});
-  map_samples(std::move(memory), root.string(), data);
+  TensorWriter file(memory.get(), root);
+  DataArrays data = decode_folder(std::move(folder), root, options, shape, file);
+  file.finish({});
+  map_arrays(std::move(memory), root.string(), data);
   return data;
 }
 
@@ -122,10 +344,10 @@ DataArrays decode_to_file(const ImageFolder& folder, const fs::path& root, const
   NewFile file(path);
   // An image has at most 2^26 pixels, and a folder fewer than 2^32 files.
   reserve(file, element_count(shape) * image_count(folder));
-  TensorWriter samples(file.fd(), path);
-  DataArrays data = decode_image_folder(folder, root, options, shape, samples);
-  finish_kept_samples(samples, key, root, data);
-  map_samples(file.release(), path.string(), data);
+  TensorWriter writer(file.fd(), path);
+  DataArrays data = decode_folder(folder, root, options, shape, writer);
+  finish_kept(writer, key, root, data);
+  map_arrays(file.release(), path.string(), data);
   // A file that was written meanwhile may have been decoded before or after that.
   const ImageFolder now = scan_image_folder(root);
   if (!is_settled(now) || key_of(now, root, options) != key) return data;
@@ -145,7 +367,7 @@ DataArrays read_image_folder(std::span<const fs::path> paths, const ReadOptions&
   if (options.cache.empty()) return decode_to_memory(std::move(folder), root, options);
   const std::string key = key_of(folder, root, options);
   const fs::path file = options.cache / (name_of(root, options) + ".samples");
-  if (std::optional<DataArrays> kept = read_kept_samples(file, key, root)) return std::move(*kept);
+  if (std::optional<DataArrays> kept = read_kept(file, key, root)) return std::move(*kept);
   std::string problem;
   try {
     return decode_to_file(folder, root, options, key, file);

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/data/readers/images/image_file.h"
-#include "core/data/readers/input_file.h"
+#include "core/data/readers/readers.h"
 
 namespace sweep {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/readers/data_file.h"
+#include "core/data/readers/named_arrays.h"
 
 namespace sweep {
 
@@ -33,9 +33,6 @@ struct ImageFolder {
   std::vector<ImagePart> parts;          // that for training first
   std::vector<SkippedFile> skipped;      // pipes, dangling links, folders that cannot be read, …
 };
-
-/// True if `path` is a folder with images in folders.
-bool is_image_folder(const std::filesystem::path& path);
 
 /// Lists the files below `path`, which holds either a folder per class, or nothing but folders called
 /// "train", "validation" ("val", "valid") and "test" with a folder per class each. Hidden files are ignored;

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <new>
 
-#include "core/data/readers/images/exif.h"
 #include "core/data/readers/images/pixel_sink.h"
 
 namespace sweep {

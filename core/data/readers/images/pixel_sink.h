@@ -53,6 +53,11 @@ class PixelSink {
   std::vector<std::uint8_t> pixels_;  // [height, width, channels], without a resizer
 };
 
+/// The orientation, 1 to 8, in `tiff`, the TIFF structure of EXIF data without the leading "Exif\0\0": 1 is
+/// upright, 6 and 8 are turned by 90 degrees. 1 also if there is none, or if the data is damaged, which
+/// leaves the image itself whole.
+int exif_orientation(std::span<const std::uint8_t> tiff);
+
 // The decoders: each reads `file`, whose first bytes it has been chosen by, into `sink`. They
 // throw DataError.
 void decode_jpeg(std::span<const std::uint8_t> file, PixelSink& sink);

@@ -4,7 +4,6 @@
 #include <memory>
 #include <new>
 
-#include "core/data/readers/images/exif.h"
 #include "core/data/readers/images/pixel_sink.h"
 
 namespace sweep {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "core/base/error.h"
 #include "core/base/mapped_file.h"
@@ -15,6 +16,13 @@
 #include "core/data/readers/safetensors/safetensors_header.h"
 
 namespace sweep {
+
+/// The type of tensors that arrays of T are.
+template <typename T>
+inline constexpr TensorType kTensorTypeOf = std::is_same_v<T, std::uint8_t>    ? TensorType::kU8
+                                            : std::is_same_v<T, std::int32_t>  ? TensorType::kI32
+                                            : std::is_same_v<T, std::uint32_t> ? TensorType::kU32
+                                                                               : TensorType::kF32;
 
 /// Writes such a file piece by piece. The header comes last, into room that is left for it at the beginning.
 /// Not thread-safe.
@@ -27,6 +35,13 @@ class TensorWriter {
   void append(std::span<const std::byte> bytes);
   /// `shape` has as many values as were appended.
   void end(const Shape& shape);
+  /// All three, for an array of one dimension.
+  template <typename T>
+  void add(const std::string& name, std::span<const T> values) {
+    begin(name, kTensorTypeOf<T>);
+    append(std::as_bytes(values));
+    end({static_cast<std::int64_t>(values.size())});
+  }
 
   /// Writes the header and sets the file's size. Call once, at last.
   void finish(const std::map<std::string, std::string>& metadata);

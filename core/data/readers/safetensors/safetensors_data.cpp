@@ -1,11 +1,10 @@
-#include "core/data/readers/safetensors/safetensors_data.h"
+#include "core/data/readers/readers.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/data/readers/array_values.h"
 #include "core/data/readers/safetensors/safetensors_header.h"
 
 namespace sweep {

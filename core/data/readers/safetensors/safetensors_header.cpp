@@ -29,94 +29,81 @@ constexpr TypeRow kTypes[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"U16", 2}, 
 
 const TypeRow& row_of(TensorType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
-// One entry of the header. Messages begin with the names of the file and the tensor.
-class Entry {
+std::string shown(const Json& json) {
+  constexpr std::size_t kLongest = 80;
+  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "…";
+}
+
+[[noreturn]] void refuse_tensor(const std::string& file, const std::string& tensor,
+                                const std::string& problem) {
+  throw DataError(file + ": tensor \"" + tensor + "\": " + problem);
+}
+
+// One entry of the header.
+class EntryReader {
  public:
-  Entry(const std::string& file, const std::string& name, const Json& json,
-        std::span<const TensorType> allowed)
-      : where_(file + ": tensor \"" + name + "\"") {
-    entry_.name = name;
-    if (!json.is_object()) throw DataError(where_ + ": its description is not an object");
-    read_type(member(json, "dtype"), allowed);
-    read_shape(member(json, "shape"));
-    read_offsets(member(json, "data_offsets"));
-  }
+  EntryReader(const std::string& file, const std::string& name, const Json& json)
+      : file_(file), name_(name), json_(json) {}
 
-  const TensorEntry& entry() const { return entry_; }
-  std::uint64_t begin() const { return entry_.begin; }
-  std::uint64_t end() const { return entry_.end; }
-
-  /// `expected` is the end of the tensor before it.
-  void check_position(std::uint64_t expected, std::optional<std::uint64_t> data_bytes) const {
-    if (data_bytes && entry_.end > *data_bytes) {
-      throw DataError(where_ + ": its data ends at byte " + std::to_string(entry_.end) +
-                      ", but the file has only " + std::to_string(*data_bytes) +
-                      " bytes of data: it is cut short");
-    }
-    if (entry_.begin != expected) {
-      throw DataError(where_ + ": its data starts at byte " + std::to_string(entry_.begin) + ", expected " +
-                      std::to_string(expected) + ", where the tensor before it ends");
-    }
+  TensorEntry read(std::span<const TensorType> allowed) {
+    if (!json_.is_object()) fail("its description is not an object");
+    TensorEntry entry{.name = name_, .type = type(member("dtype"), allowed), .shape = {}};
+    const std::uint64_t bytes = read_shape(member("shape"), entry);
+    read_offsets(member("data_offsets"), bytes, entry);
+    return entry;
   }
 
  private:
-  const Json& member(const Json& json, const char* key) const {
-    const auto found = json.find(key);
-    if (found == json.end()) throw DataError(where_ + ": its description has no \"" + key + "\"");
+  [[noreturn]] void fail(const std::string& problem) const { refuse_tensor(file_, name_, problem); }
+
+  const Json& member(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) fail(std::string("its description has no \"") + key + "\"");
     return *found;
   }
 
-  void read_type(const Json& json, std::span<const TensorType> allowed) {
+  TensorType type(const Json& json, std::span<const TensorType> allowed) const {
     std::string names;
     for (std::size_t i = 0; i < allowed.size(); ++i) {
       const char* name = row_of(allowed[i]).name;
-      if (json == name) {
-        entry_.type = allowed[i];
-        return;
-      }
+      if (json == name) return allowed[i];
       names += (i == 0 ? "" : i + 1 < allowed.size() ? ", " : " and ") + std::string(name);
     }
-    throw DataError(where_ + ": its dtype is " + shown(json) + "; " + names + " can be read");
+    fail("its dtype is " + shown(json) + "; " + names + " can be read");
   }
 
-  void read_shape(const Json& json) {
-    std::uint64_t bytes = bytes_of(entry_.type);
-    if (!json.is_array()) throw DataError(where_ + ": its shape is " + shown(json) + ", not a list");
+  // Returns how many bytes it needs.
+  std::uint64_t read_shape(const Json& json, TensorEntry& entry) const {
+    std::uint64_t bytes = bytes_of(entry.type);
+    if (!json.is_array()) fail("its shape is " + shown(json) + ", not a list");
     for (const Json& extent : json) {
       constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-      if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargest) {
-        throw DataError(where_ + ": its shape has " + shown(extent) + ", expected an integer >= 0");
-      }
-      entry_.shape.push_back(extent.get<std::int64_t>());
-      if (__builtin_mul_overflow(bytes, extent.get<std::uint64_t>(), &bytes)) {
-        throw DataError(where_ + ": its shape " + to_string(entry_.shape) + " is too large");
-      }
+      if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargest)
+        fail("its shape has " + shown(extent) + ", expected an integer >= 0");
+      entry.shape.push_back(extent.get<std::int64_t>());
+      if (__builtin_mul_overflow(bytes, extent.get<std::uint64_t>(), &bytes))
+        fail("its shape " + to_string(entry.shape) + " is too large");
     }
-    bytes_ = bytes;
+    return bytes;
   }
 
-  void read_offsets(const Json& json) {
+  void read_offsets(const Json& json, std::uint64_t bytes, TensorEntry& entry) const {
     if (!json.is_array() || json.size() != 2 || !json[0].is_number_unsigned() ||
         !json[1].is_number_unsigned()) {
-      throw DataError(where_ + ": its data_offsets are " + shown(json) + ", expected [begin, end]");
+      fail("its data_offsets are " + shown(json) + ", expected [begin, end]");
     }
-    entry_.begin = json[0].get<std::uint64_t>();
-    entry_.end = json[1].get<std::uint64_t>();
-    if (entry_.end < entry_.begin || entry_.end - entry_.begin != bytes_) {
-      throw DataError(where_ + ": its data_offsets are " + shown(json) + ", but its shape " +
-                      to_string(entry_.shape) + " needs " + std::to_string(bytes_) + " bytes");
+    entry.begin = json[0].get<std::uint64_t>();
+    entry.end = json[1].get<std::uint64_t>();
+    if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+      fail("its data_offsets are " + shown(json) + ", but its shape " + to_string(entry.shape) + " needs " +
+           std::to_string(bytes) + " bytes");
     }
   }
 
-  static std::string shown(const Json& json) {
-    constexpr std::size_t kLongest = 80;
-    std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-    return text.size() <= kLongest ? text : text.substr(0, kLongest) + "…";
-  }
-
-  std::string where_;
-  TensorEntry entry_;
-  std::uint64_t bytes_ = 0;
+  const std::string& file_;
+  const std::string& name_;
+  const Json& json_;
 };
 
 std::map<std::string, std::string> read_metadata(const Json& json, const std::string& name) {
@@ -131,18 +118,25 @@ std::map<std::string, std::string> read_metadata(const Json& json, const std::st
 }
 
 // The tensors' data must cover the file without gaps and overlaps, in any order.
-void check_layout(const std::vector<Entry>& entries, std::optional<std::uint64_t> data_bytes,
+void check_layout(const std::vector<TensorEntry>& entries, std::optional<std::uint64_t> data_bytes,
                   const std::string& name) {
-  std::vector<const Entry*> by_position;
+  std::vector<const TensorEntry*> by_position;
   by_position.reserve(entries.size());
-  for (const Entry& entry : entries) by_position.push_back(&entry);
-  std::sort(by_position.begin(), by_position.end(), [](const Entry* a, const Entry* b) {
-    return std::pair(a->begin(), a->end()) < std::pair(b->begin(), b->end());
-  });
+  for (const TensorEntry& entry : entries) by_position.push_back(&entry);
+  std::ranges::sort(by_position, {}, [](const TensorEntry* e) { return std::pair(e->begin, e->end); });
   std::uint64_t position = 0;
-  for (const Entry* entry : by_position) {
-    entry->check_position(position, data_bytes);
-    position = entry->end();
+  for (const TensorEntry* entry : by_position) {
+    if (data_bytes && entry->end > *data_bytes) {
+      refuse_tensor(name, entry->name,
+                    "its data ends at byte " + std::to_string(entry->end) + ", but the file has only " +
+                        std::to_string(*data_bytes) + " bytes of data: it is cut short");
+    }
+    if (entry->begin != position) {
+      refuse_tensor(name, entry->name,
+                    "its data starts at byte " + std::to_string(entry->begin) + ", expected " +
+                        std::to_string(position) + ", where the tensor before it ends");
+    }
+    position = entry->end;
   }
   if (data_bytes && position != *data_bytes) {
     throw DataError(name + ": " + std::to_string(*data_bytes - position) +
@@ -180,16 +174,13 @@ TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uin
   constexpr std::size_t kMaxDepth = 8;  // The format needs 3.
   const Json json = parse_json_text(header, name + ": the header", kMaxDepth);
   TensorHeader parsed;
-  std::vector<Entry> entries;
   for (const auto& [key, value] : json.items()) {
     if (key == kTensorMetadata)
       parsed.metadata = read_metadata(value, name);
     else
-      entries.emplace_back(name, key, value, allowed);
+      parsed.tensors.push_back(EntryReader(name, key, value).read(allowed));
   }
-  check_layout(entries, data_bytes, name);
-  parsed.tensors.reserve(entries.size());
-  for (const Entry& entry : entries) parsed.tensors.push_back(entry.entry());
+  check_layout(parsed.tensors, data_bytes, name);
   return parsed;
 }
 

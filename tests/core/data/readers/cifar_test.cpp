@@ -1,5 +1,5 @@
 // CIFAR-10 and CIFAR-100 in their binary versions.
-#include "core/data/readers/cifar.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,15 +1,15 @@
 // Tables: columns become features, classes and values.
-#include "core/data/readers/csv.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -23,12 +23,10 @@ using test::TemporaryDirectory;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Dataset parse(const std::string& content, const ReadOptions& options = {}, DatasetSpec spec = {}) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
-  InputFile* files[] = {&file};
+Dataset parse(const std::string& content, const DatasetSpec& options = {}, DatasetSpec spec = {}) {
+  InputFile file = test::input_file(content);
   spec.missing = options.missing;
-  return data_from_arrays(read_csv_files(files, options), spec, "FILE");
+  return data_from_arrays(read_csv_file(file, {options}), spec, "FILE");
 }
 
 std::vector<float> samples(const Subset& part) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/base/error.h"
+#include "core/data/readers/input_file.h"
 #include "tests/support/array_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/message_of.h"
@@ -23,13 +24,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string_view format_of(const fs::path& path) {
-  const DataFormat* format = recognise_format(data_formats(), path);
+  const DataFormat* format = recognise_format(path);
   return format == nullptr ? "none" : format->name;
 }
 
 DataArrays read(const std::string& source, std::string_view format = "") {
   const std::vector<fs::path> paths = expand_source(source);
-  return choose_format(data_formats(), format, paths).read(paths, {});
+  return choose_format(format, paths).read(paths, {});
 }
 
 std::string error_of(const std::string& source, std::string_view format = "") {

@@ -1,14 +1,13 @@
 // IDX files: what is read, and one clear message for everything that is wrong.
-#include "core/data/readers/idx.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <sstream>
-
 #include "core/base/error.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -30,8 +29,7 @@ struct IdxFile {
 };
 
 IdxFile parse(const std::string& content, std::size_t dimensions) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
+  InputFile file = test::input_file(content);
   NamedArray array = read_idx(file, dimensions);
   return {array.shape, std::get<0>(array.values), file.sha256()};
 }
@@ -176,9 +174,8 @@ TEST(ReadIdxDataset, ReadsAFileOfImagesAlone) {
 TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {
   // 200 kB that do not shrink, and a header that promises as much as they could be expanded to.
   const std::string file = test::gzip(test::idx({200, 1000, 1000}, test::some_bytes(200'000)));
-  std::istringstream in(file);
   EXPECT_THAT(message_of<DataError>([&] {
-                InputFile small(in, "small.gz");
+                InputFile small = test::input_file(file, "small.gz");
                 read_idx(small, 3);
               }),
               HasSubstr("which a file of this size cannot hold"));

@@ -1,5 +1,5 @@
 // A folder per class: what is read, in which order, and what becomes of files that are no images.
-#include "core/data/readers/image_folder/image_folder.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,9 @@ TEST(ImageFolder, ReadsAFolderPerClassInOrder) {
   directory.write("cat/z.png", gray_png(2));
   directory.write("cat/inner/y.png", gray_png(1));
   for (const unsigned threads : {1u, 3u}) {
-    const Dataset data = read(directory.path(), {.threads = threads});
+    ReadOptions options;
+    options.threads = threads;
+    const Dataset data = read(directory.path(), options);
     EXPECT_THAT(data.class_names, ElementsAre("cat", "dog"));
     EXPECT_EQ(data.shape, (Shape{1, 2, 2}));
     EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2, 3, 4));
@@ -144,7 +146,7 @@ TEST(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
   EXPECT_EQ(message_of<DataError>([&] { read(directory.path()); }),
             (directory / "b/2.png").string() +
                 ": has 5 x 5 pixels, others have 2 x 2 pixels; give \"resize\": [height, width]");
-  const Dataset data = read(directory.path(), {.resize = ImageSize{4, 3}});
+  const Dataset data = read(directory.path(), {{.resize = {{4, 3}}}});
   EXPECT_EQ(data.shape, (Shape{1, 4, 3}));
   EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2));
 }

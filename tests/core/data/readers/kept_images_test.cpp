@@ -1,5 +1,5 @@
 // Decoded images that are kept: the same data set as decoding gives, and never that of another folder.
-#include "core/data/readers/image_folder/image_folder.h"
+#include "core/data/readers/readers.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -142,9 +142,9 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   EXPECT_TRUE(decoded_);
   write("train/cat/new.png", 8);
   EXPECT_EQ(array(read(), "y_train").shape.front(), 5);
-  read({.resize = ImageSize{4, 4}});
+  read({{.resize = {{4, 4}}}});
   EXPECT_TRUE(decoded_);
-  read({.resize = ImageSize{4, 4}});
+  read({{.resize = {{4, 4}}}});
   EXPECT_FALSE(decoded_);
   read();
   EXPECT_FALSE(decoded_);
@@ -185,7 +185,7 @@ TEST_F(CachedImages, AreDecodedInPiecesOfABoundedSize) {
     else
       write(name, value(i));
   }
-  ReadOptions options{.resize = ImageSize{1024, 1024}};
+  ReadOptions options{{.resize = {{1024, 1024}}}};
   const DataArrays found = read(options), again = read(options);
   EXPECT_FALSE(decoded_);
   options.grayscale = true;

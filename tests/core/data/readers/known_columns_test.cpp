@@ -1,12 +1,11 @@
 // Rows of a new table become the features that a network was trained on.
-#include "core/data/readers/csv.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "core/base/error.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {
@@ -18,15 +17,15 @@ using testing::HasSubstr;
 using testing::IsNan;
 
 ReadOptions three_columns() {
-  return {
-      .columns = {{"size", {}, false}, {"colour", {"blue", "red"}, true}, {"grade", {"a", "b", "c"}, false}}};
+  ReadOptions options;
+  options.columns = {
+      {"size", {}, false}, {"colour", {"blue", "red"}, true}, {"grade", {"a", "b", "c"}, false}};
+  return options;
 }
 
 DataArrays read(const std::string& text, const ReadOptions& options = three_columns()) {
-  std::istringstream in(text);
-  InputFile file(in, "new.csv");
-  InputFile* files[] = {&file};
-  return read_csv_files(files, options);
+  InputFile file = test::input_file(text, "new.csv");
+  return read_csv_file(file, options);
 }
 
 std::vector<float> values(const DataArrays& data) {

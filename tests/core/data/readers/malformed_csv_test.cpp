@@ -2,11 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "core/base/error.h"
-#include "core/data/readers/csv.h"
+#include "core/data/readers/readers.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {
@@ -15,14 +14,12 @@ namespace {
 using test::message_of;
 using testing::HasSubstr;
 
-void parse(const std::string& content, const ReadOptions& options) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
-  InputFile* files[] = {&file};
-  read_csv_files(files, options);
+void parse(const std::string& content, const DatasetSpec& options) {
+  InputFile file = test::input_file(content);
+  read_csv_file(file, {options});
 }
 
-std::string error_of(const std::string& content, const ReadOptions& options = {}) {
+std::string error_of(const std::string& content, const DatasetSpec& options = {}) {
   return message_of<DataError>([&] { parse(content, options); });
 }
 
@@ -94,7 +91,7 @@ TEST(MalformedCsv, RefusesWrongHeaders) {
 }
 
 TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
-  const auto config_error = [](const ReadOptions& options) {
+  const auto config_error = [](const DatasetSpec& options) {
     return message_of<ConfigError>([&] { parse("width,species\n1,a\n", options); });
   };
   EXPECT_EQ(config_error({.label = "specis"}),

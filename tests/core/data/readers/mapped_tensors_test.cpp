@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "tests/support/temporary_directory.h"
@@ -13,14 +15,6 @@ namespace sweep {
 namespace {
 
 using testing::ElementsAre;
-
-template <typename T>
-void write_array(TensorWriter& writer, const std::string& name, TensorType type,
-                 const std::vector<T>& values) {
-  writer.begin(name, type);
-  writer.append(std::as_bytes(std::span(values)));
-  writer.end({static_cast<std::int64_t>(values.size())});
-}
 
 template <typename T>
 std::vector<T> values_of(const MaybeOwnedArray<T>& array) {
@@ -32,9 +26,9 @@ class MappedTensorsTest : public testing::Test {
   MappedTensorsTest() {
     const FileDescriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     TensorWriter writer(file.get(), path_);
-    write_array<std::uint8_t>(writer, "bytes", TensorType::kU8, {1, 2, 3});
-    write_array<std::int32_t>(writer, "labels", TensorType::kI32, {-4, 5});
-    write_array<float>(writer, "floats", TensorType::kF32, {0.5f});
+    writer.add("bytes", std::span<const std::uint8_t>(std::array<std::uint8_t, 3>{1, 2, 3}));
+    writer.add("labels", std::span<const std::int32_t>(std::array{-4, 5}));
+    writer.add("floats", std::span<const float>(std::array{0.5f}));
     writer.finish({{"key", "value"}});
   }
   MappedTensors opened() const { return {open_regular_file(path_), MapUse::kWhole, "FILE"}; }

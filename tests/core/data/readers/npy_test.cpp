@@ -1,16 +1,14 @@
 // Array files: each type of values, either byte order, C and Fortran order.
-#include "core/data/readers/npy.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
-#include "core/data/readers/input_file.h"
-#include "core/data/readers/npz.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/temporary_directory.h"
 
 namespace sweep {
@@ -21,8 +19,7 @@ using test::npy_file;
 using testing::ElementsAre;
 
 NamedArray parse(const std::string& content) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
+  InputFile file = test::input_file(content);
   return read_npy(source_of(file));
 }
 

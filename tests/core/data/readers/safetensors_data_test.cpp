@@ -1,15 +1,14 @@
 // Tensors of a safetensors file as a data set: every type, gzip, and damaged files.
-#include "core/data/readers/safetensors/safetensors_data.h"
+#include "core/data/readers/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -41,8 +40,7 @@ std::string file_of(const std::vector<Tensor>& tensors) {
 }
 
 std::vector<NamedArray> parse(const std::string& content) {
-  std::istringstream in(content);
-  InputFile file(in, "FILE");
+  InputFile file = test::input_file(content);
   return read_safetensors_arrays(file);
 }
 

@@ -26,7 +26,7 @@ TEST(SampleFormat, OfATableHasItsColumnsAndWhatNormalisesThem) {
   spec.name = "t";
   spec.path = directory.write("t.csv", kTable);
   spec.missing = MissingValues::kMean;
-  const SampleFormat format = sample_format(load_dataset(spec));
+  const SampleFormat format = load_dataset(spec);
   EXPECT_EQ(format.columns,
             (std::vector<FeatureColumn>{{"size", {}, false}, {"colour", {"blue", "green", "red"}, true}}));
   EXPECT_EQ(format.shape, Shape({4}));
