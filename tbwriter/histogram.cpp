@@ -42,7 +42,7 @@ double right_end(std::size_t k, double max) {
   return k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, max);
 }
 
-// The bits of a floating-point number, of which the low kKeyShift ones are not part of the key.
+// The bits of a floating-point number. The low kKeyShift ones are not part of the key.
 template <class Value>
 using BitsOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
 template <class Value>

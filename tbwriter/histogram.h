@@ -49,7 +49,7 @@ enum class HistogramBins {
 /// functions below are thread-safe.
 std::vector<double> histogram_limits(double max);
 
-/// Counts `values` in buckets of which each is 10 % wider than the one before. The bits of all sums are the
+/// Counts `values` in buckets, each 10 % wider than the one before. The bits of all sums are the
 /// same on every machine.
 Histogram make_histogram(const Values& values);
 

@@ -95,7 +95,7 @@ struct VideoBatchSize {
 };
 
 /// Encodes videos as one, side by side, with the layout of PyTorch's add_video(): a power of two of places,
-/// black where there is no video, as many rows as columns or half as many. Throws as encode_video() does.
+/// black without a video, as many rows as columns or half as many. Throws as encode_video() does.
 EncodedImage encode_videos(const Pixels& pixels, VideoBatchSize size, double frames_per_second);
 
 /// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is

@@ -113,7 +113,7 @@ struct SummaryWriter::State {
   const std::filesystem::path log_dir;
   const WriterOptions options;
   const int exceptions = std::uncaught_exceptions();
-  std::shared_ptr<EventLog> log;  // its thread may outlive this object and uses nothing of it
+  std::shared_ptr<EventLog> log;  // its thread may outlive this object and does not use it
 
   // Guarded by the lock of the log's queue.
   std::unordered_map<std::string, TagState, TextHash, std::equal_to<>> tags;

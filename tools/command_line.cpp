@@ -25,7 +25,7 @@ constexpr const char* kShortHelp =
     "  sweep show runs/NAME                   print the results again\n"
     "\"sweep --help\" tells more.";
 
-// CLI11 would write that a command comes first, but a sweep file may stand there as well.
+// CLI11 would write that a command comes first, but a sweep file may also be there.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {

@@ -53,7 +53,7 @@ inline constexpr const char* kDefaultCommand = "run";
 int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands,
                      const std::string& program = "sweep");
 
-/// Stands for the sweep file where a line has "-- PROGRAM", whose words are in --program-word.
+/// Replaces the sweep file if a line has "-- PROGRAM", whose words are in --program-word.
 inline constexpr const char* kProgramWord = "(program)";
 
 /// Names of the options of `command` that its help shows, in that order: "--epochs".

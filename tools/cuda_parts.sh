@@ -10,7 +10,7 @@ kernel_tests='*ConvPool*:StackStep.*:AugmentSamples.*:ValueCounter.*'
 layer_tests='All/LayerReference.*:Parity.*:Shapes/FusedParity.*:All/OptimizerParity.*:Feed.*'
 # Seconds that one program may take, for the kernels, for the layers and for the rest.
 kernel_limit=60 layer_limit=120 rest_limit=400
-# The benchmark starts nothing new after 540 s, and nothing of it takes longer than 75 s.
+# The benchmark starts nothing new after 540 s, and none of its parts takes longer than 75 s.
 benchmark_limit=660
 # With one budget for everything: what the tests leave to the benchmark, and what it needs to end after its last measurement.
 benchmark_share=180 benchmark_end=15
@@ -29,7 +29,7 @@ for test in json.load(sys.stdin)["tests"]:
 print("\n".join(lines))'
 }
 
-# limited SECONDS COMMAND…: ends the command and everything that it started after so long, with 124 or 137. Ctrl-C ends it, too.
+# limited SECONDS COMMAND…: ends the command and everything that it started after SECONDS, with 124 or 137. Ctrl-C also ends it.
 limited() {
   local job status=0
   timeout --kill-after=10 "$@" </dev/null &
@@ -49,7 +49,7 @@ within() {
   echo $((limit > 1 ? limit : 1))
 }
 
-# part NAME COMMAND…: runs it, and notes how it ended. 77 stands for skipped, 75 for unfinished. Never ends the script.
+# part NAME COMMAND…: runs it, and notes how it ended. 77 means skipped, 75 unfinished. Never ends the script.
 part() {
   local name=$1 begin=$SECONDS status=0 outcome why=''
   shift
@@ -121,8 +121,8 @@ measure() {
   return $status
 }
 
-# run_cuda_parts BENCHMARK SANITIZE_SECONDS MINUTES RESULTS [FLAG…]: with 1 for BENCHMARK it comes, too; with seconds above 0 the
-# sanitizers, each for so long at most; with minutes above 0 all parts and the benchmark take no longer together. With flags for
+# run_cuda_parts BENCHMARK SANITIZE_SECONDS MINUTES RESULTS [FLAG…]: with 1 for BENCHMARK also the benchmark; with seconds above 0
+# the sanitizers, each for up to that long; with minutes above 0 all parts and the benchmark together take no longer. With flags for
 # GoogleTest only the tests that they choose. Returns whether all was well.
 run_cuda_parts() {
   local benchmark=$1 sanitize_seconds=$2 minutes=$3 results=$4 failed=0 sanitizer='' tool

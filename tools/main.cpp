@@ -41,7 +41,7 @@ void open_standard_streams() {
   }
 }
 
-// Of the processes that train together rank 0 decides when they end, also where a signal was sent to all.
+// Rank 0 decides when the processes that train together end, even if a signal was sent to all.
 int serve_until_the_end(sweep::Communicator& group) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, SIG_IGN);
   return sweep::serve_replicas(group);

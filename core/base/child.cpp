@@ -126,7 +126,8 @@ int await_end(pid_t program, const sigset_t& awaited) {
   ::_exit(1);
 }
 
-// Starts the program and ends as it does, once nothing of it is left. Its output stays open until then.
+// Starts the program and ends as it does, once none of its processes is left. Its output stays open until
+// then.
 [[noreturn]] void keep(const Image& image, pid_t parent) {
   sigset_t awaited;
   ::sigemptyset(&awaited);

@@ -26,7 +26,7 @@ struct ProcessEnd {
 std::string name_of_signal(int signal);
 
 /// What a child belongs to. kParents: the process group of this process; Ctrl-C and Ctrl-Z are also for it.
-/// kOwn: a group of its own. kKept: the same, below a keeper: a process that does nothing but watch it. The
+/// kOwn: a group of its own. kKept: the same, below a keeper: a process that only watches it. The
 /// keeper adopts whatever leaves the group or outlives its parent, and kills all of it when the program has
 /// ended, and when this process is gone, however that died.
 enum class ChildGroup { kParents, kOwn, kKept };

@@ -14,10 +14,10 @@ struct CommandResult {
   std::string out, err;  // at most 64 MiB each
 };
 
-/// Runs `words`, the first of which is looked for in PATH, with an empty standard input and without a shell.
-/// Ctrl-C is not for it. `goes_on` is called about ten times a second; if it returns false or throws, the
-/// program is killed with all that it started. Throws IoError if no process can be started for want of memory
-/// or descriptors, and what `goes_on` throws. Thread-safe.
+/// Runs the program words[0], which is looked for in PATH, with an empty standard input and without a shell.
+/// It does not get Ctrl-C. `goes_on` is called about ten times a second; if it returns false or throws, the
+/// program is killed with all that it started. Throws IoError if memory or descriptors are too few for a
+/// process, and what `goes_on` throws. Thread-safe.
 CommandResult run_command(const std::vector<std::string>& words, const std::function<bool()>& goes_on);
 
 }  // namespace sweep

@@ -23,7 +23,7 @@ class EnumNames {
   /// In the order of the enum.
   const std::vector<std::string>& all() const { return names_; }
   const std::string& of(Enum value) const { return names_.at(static_cast<std::size_t>(value)); }
-  /// Nothing for a name that is none of them.
+  /// Returns nothing for any other name.
   std::optional<Enum> find(std::string_view name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     return found == names_.end() ? std::nullopt : std::optional(static_cast<Enum>(found - names_.begin()));

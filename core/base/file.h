@@ -29,8 +29,8 @@ class FileDescriptor {
 };
 
 /// Opens `path` for reading. Throws DataError, naming the path and the reason, unless it is a regular file or
-/// a link to one: a pipe or a device would block, or never end. ReadError if it is there and cannot be
-/// opened. Never waits. Thread-safe, as the functions below.
+/// a link to one: a pipe or a device would block, or never end. ReadError if it exists and cannot be opened.
+/// Never waits. Thread-safe, as the functions below.
 FileDescriptor open_regular_file(const std::filesystem::path& path);
 
 /// The same as a stream. It has no buffer, so read large pieces.
@@ -48,7 +48,7 @@ FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mo
 void write_all(int fd, std::string_view content, const std::filesystem::path& path);
 
 /// Returns the bytes of `path`. Throws DataError, naming the path and the reason; directories and pipes are
-/// errors as well. ReadError if it is there and cannot be read. Thread-safe.
+/// errors as well. ReadError if it exists and cannot be read. Thread-safe.
 std::string read_file(const std::filesystem::path& path);
 
 /// What a file must survive once it is written. Data in the page cache survives the death of the process;
@@ -69,7 +69,7 @@ class NewFile {
   /// For reading and writing; -1 after release() and publish().
   int fd() const { return fd_; }
   const std::filesystem::path& path() const { return path_; }
-  /// The descriptor, for a file that is used on, also if it never gets its name.
+  /// Returns the descriptor: the file can be used further, even if it never gets its name.
   FileDescriptor release() { return FileDescriptor(std::exchange(fd_, -1)); }
   /// Closes the file, unless release() was called, and renames it. Throws IoError.
   void publish();

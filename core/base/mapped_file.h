@@ -18,7 +18,7 @@ enum class MapUse {
   kPieces,  // it may be larger than memory: the kernel keeps what was used last, will_need() asks ahead
 };
 
-/// A read-only mapping of a whole file, which may lose its name meanwhile. Thread-safe.
+/// A read-only mapping of a whole file; its name may be removed meanwhile. Thread-safe.
 class MappedFile {
  public:
   /// Maps what `file`, a descriptor for reading, holds now. Throws IoError if that is nothing or cannot be
@@ -35,8 +35,7 @@ class MappedFile {
 
   /// Has the kernel read these bytes of the mapping ahead, without waiting. Does nothing with kWhole.
   void will_need(std::span<const std::uint8_t> bytes) const;
-  /// From now on nothing beside what is read or asked for by will_need() will be needed: ends the
-  /// reading ahead of pages that follow one another. Does nothing with kWhole.
+  /// Tells the kernel to expect random access and stops sequential read-ahead. Does nothing with kWhole.
   void expect_random_reads() const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace sweep {
 
-/// The number that the whole of `text` is; none if it is none, or out of range.
+/// The number that the whole of `text` is; nullopt if it is not one, or out of range.
 template <typename Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};

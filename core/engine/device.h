@@ -59,8 +59,8 @@ std::vector<LibraryInfo> list_libraries();
 /// Why no CUDA device can be used ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one can.
 std::optional<std::string> cuda_unavailable_reason();
 
-/// Why `count` devices cannot train one network together, or nothing if they can: `first` and those behind
-/// it, or, where there are `processes`, as many in each of them, of which only this one's are looked at.
+/// Why `count` devices cannot train one network together, or nothing if they can: `first` and those after it.
+/// With `processes`, each of them has as many; only this one's are checked.
 std::optional<std::string> device_group_unavailable_reason(const Device& first, int count, int processes = 1);
 
 /// Why `device` cannot be used on this machine, or nothing if it can.

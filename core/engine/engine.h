@@ -29,8 +29,8 @@ struct Totals {
   double loss = 0;           // sum of the samples' losses; not finite if one of them is not
   std::int64_t correct = 0;  // samples of classes whose first largest output is the label's
   std::int64_t samples = 0;
-  // Samples of more than kTopClasses · 2 classes: how many there were, and of how many the label's output is
-  // among the kTopClasses largest.
+  // If there are more than kTopClasses · 2 classes: how many samples there were, and how many of them have
+  // the label's output among the kTopClasses largest.
   std::int64_t ranked = 0, in_top = 0;
   // Targets that are numbers: how many there were, and the sums of |prediction − target| and of its square.
   // The prediction is the output, or its sigmoid with bce_with_logits.

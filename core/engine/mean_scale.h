@@ -11,8 +11,8 @@ struct MeanScale {
   double loss;     // of a sample's loss, where sums count each batch's mean once per sample
 };
 
-/// Of the whole `batch`, of whose samples a device may have some only. With class weights, PyTorch's mean
-/// divides by the sum of the labels' weights.
+/// Returns the scale for the whole `batch`; a device may have only some of its samples. With class weights,
+/// PyTorch's mean divides by the sum of the labels' weights.
 MeanScale mean_scale(const Batch& batch, const LossOptions& loss);
 
 }  // namespace sweep

@@ -12,7 +12,7 @@
 namespace sweep {
 namespace {
 
-// A layer inside of others also fits a pattern of theirs: "block1" is "block1.conv1", too.
+// A layer inside of others also fits a pattern of theirs: "block1" fits "block1.conv1".
 bool fits(const std::string& layer, const std::string& pattern) {
   for (std::size_t end = layer.size(); end != std::string::npos;
        end = end == 0 ? std::string::npos : layer.rfind('.', end - 1)) {

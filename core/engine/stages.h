@@ -28,10 +28,9 @@ struct Stage {
 std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
                                      const Device& device);
 
-/// `stages` on the devices of replica number `replica`, from 0, of ParallelOptions::data that each have a set
-/// of devices: the first has those of `stages`, and the others' follow, one set after the other,
-/// each as far from the one before as the lowest and the highest device of `stages` and those between them
-/// take.
+/// Returns `stages` on the devices of replica number `replica`, from 0, of ParallelOptions::data. Each
+/// replica has a set of devices: the first has those of `stages`, and the others' follow. Each set begins as
+/// many devices after the previous one as there are from the lowest to the highest device of `stages`.
 std::vector<Stage> stages_of_replica(std::vector<Stage> stages, int replica);
 
 /// Why `network` cannot be trained on this machine with options.parallel and options.accumulation_steps, from

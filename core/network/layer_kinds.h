@@ -58,8 +58,8 @@ using LayerKind = std::variant<layers::Conv2d, layers::Linear, layers::Activated
                                layers::AvgPool2d, layers::AdaptiveAvgPool2d, layers::BatchNorm2d,
                                layers::Dropout, layers::Flatten, layers::Sum>;
 
-/// Returns the value of a layer of a type from layer_types() but "sequential". `arguments` are complete, but
-/// for the stride of a pooling, which this adds if it is missing. Thread-safe.
+/// Returns the value of a layer of a type from layer_types() except "sequential". `arguments` are complete,
+/// except the stride of a pooling, which this adds if it is missing. Thread-safe.
 LayerKind layer_kind(const NamedType& type, Arguments& arguments);
 
 /// Returns the name of the class in torch.nn of a type from layer_types(), which PyTorch's graphs show; "Add"

@@ -95,7 +95,7 @@ class Flattener {
             std::vector<Parameter>& parameters, std::vector<Parameter>& buffers)
       : network_(network), input_(input), layers_(layers), parameters_(parameters), buffers_(buffers) {}
 
-  // Appends `specs`, the first of which reads the output of layer `input`. Returns the index of the last.
+  // Appends `specs`; the first one reads the output of layer `input`. Returns the index of the last.
   std::size_t append(std::span<const LayerSpec> specs, const std::string& prefix, std::size_t input) {
     for (const LayerSpec& spec : specs) {
       const std::string name = prefix + spec.name;

@@ -67,7 +67,7 @@ class Network {
   Network(NetworkSpec spec, Shape input);
 
   const std::string& name() const { return spec_.name; }
-  /// What it was made of.
+  /// The specification that it was made from.
   const NetworkSpec& spec() const { return spec_; }
   const Shape& input() const { return input_; }
   /// Shape of one sample's output, [classes] for a classifier.

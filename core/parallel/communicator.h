@@ -2,8 +2,8 @@
 //
 // A group has `size` ranks, from 0. All ranks call the same functions in the same order; a call returns when
 // this rank has what it is to get and its own memory may be changed again. Nothing is ever added on the way:
-// who needs a sum gathers its terms and adds them in an order of its own, so that bits do not depend on how
-// many ranks there are, nor on how they are connected.
+// a rank that needs a sum gathers its terms and adds them in its own order, so that bits depend neither on
+// the number of ranks nor on how they are connected.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ class CommunicatorError : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-/// An array of which every rank has a part: rank r has bytes [begins[r], begins[r + 1]) of `data`. The
-/// `begins`, size + 1 of them, are the same on all ranks and do not decrease.
+/// An array that the ranks share: rank r has bytes [begins[r], begins[r + 1]) of `data`. The size + 1
+/// `begins` are the same on all ranks and do not decrease.
 struct SharedArray {
   std::byte* data = nullptr;
   std::span<const std::size_t> begins;
 };
 
-/// One rank's end of a group. Not thread-safe: one thread of the rank calls it, but for abort(). Every
-/// function throws CommunicatorError, with the number of the rank, if another rank is later than the
-/// deadline, or has called abort(); all ranks fail then, and the group is of no more use. Rank 0 is waited
-/// for as long as it is there: what it gives to all it gives in its own time, such as the next batch.
+/// One rank's end of a group. Not thread-safe: one thread of the rank calls everything except abort(). Every
+/// function throws CommunicatorError, with the number of the rank, if another rank misses the deadline or has
+/// called abort(). All ranks fail then, and the group cannot be used again. The deadline does not apply to
+/// rank 0 as long as it lives: it may take its time, for example for the next batch.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -56,10 +56,10 @@ class Communicator {
   /// Lets the calls of all other ranks, now and later, fail with this rank's number and `reason`. May be
   /// called by any thread. With processes it may end them all, and not return.
   virtual void abort(const std::string& reason) noexcept = 0;
-  /// As abort(), where this rank has missed others in an exchange that goes past the group, as between
-  /// devices, so that it does not know which of them is lost, if one is. With processes, who calls this or
-  /// waits in the group is there; a rank that is not by twice the deadline is named instead of this one. By
-  /// the thread that calls the other functions.
+  /// Like abort(), if this rank has waited in vain in an exchange outside the group, for example between
+  /// devices, and does not know which rank is lost, if one is. With processes, every rank that calls this or
+  /// waits in the group is alive; a rank that does neither within twice the deadline is named instead of this
+  /// one. Called by the thread that calls the other functions.
   virtual void abort_for_lost_rank(const std::string& reason) noexcept { abort(reason); }
 };
 

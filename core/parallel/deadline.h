@@ -6,9 +6,8 @@
 
 namespace sweep {
 
-/// Counts the time that its owner has waited, from look to look. Of the time between two looks at most a
-/// second counts: a process that was stopped, or a machine that was suspended, has not waited. To be looked
-/// at several times a second. Not thread-safe.
+/// Counts the time that its owner has waited. At most one second counts between two looks: a process that was
+/// stopped, or a machine that was suspended, has not waited. Look several times a second. Not thread-safe.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,7 +27,7 @@ class Deadline {
   Clock::time_point last_;
 };
 
-/// For what takes less than a second between devices: a rank that is this late is taken for lost.
+/// For exchanges that take less than a second: a rank that is this late is taken for lost.
 inline constexpr double kCommunicatorDeadline = 120;
 
 }  // namespace sweep

@@ -19,7 +19,7 @@ namespace sweep {
   std::_Exit(1);
 }
 
-/// The reason where a rank was waited for in vain.
+/// The reason if a rank was waited for in vain.
 inline std::string silence(double deadline) {
   return "has not answered for " + std::to_string(std::lround(deadline)) + " s";
 }

@@ -18,7 +18,7 @@ int number_of(const char* variable) {
 
 bool is_started_by_mpi() {
   if (number_of("OMPI_COMM_WORLD_SIZE") > 1) return true;
-  // srun sets it; without --mpi=pmix its tasks know nothing of each other.
+  // srun sets it; without --mpi=pmix its tasks do not know each other.
   return std::getenv("PMIX_RANK") != nullptr && number_of("SLURM_STEP_NUM_TASKS") > 1;
 }
 

@@ -103,7 +103,7 @@ class MpiCommunicator final : public Communicator {
 
  private:
   enum Tag : int { kData, kRollCall };
-  static constexpr int kLine = 64;  // bytes that count as one where a message is large: MPI counts with int
+  static constexpr int kLine = 64;  // bytes that count as one if a message is large: MPI counts with int
 
   static std::span<std::byte> part_of(const SharedArray& array, int rank) {
     const auto r = static_cast<std::size_t>(rank);
@@ -182,8 +182,8 @@ class MpiCommunicator final : public Communicator {
     peers_.clear();
   }
 
-  // Of those that are waited for in vain. If rank 0 is there it may itself wait in vain, for a rank that it
-  // will name; nobody else waits for one rank while others go on.
+  // Returns a rank that this one has waited for in vain. With `has_root`, rank 0 is not one: it may itself
+  // wait in vain, for a rank that it will name; nobody else waits for one rank while others go on.
   std::optional<int> late_rank(bool has_root) {
     std::optional<int> late;
     for (std::size_t i = 0; i < requests_.size(); ++i) {

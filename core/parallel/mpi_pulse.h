@@ -10,14 +10,14 @@
 
 namespace sweep {
 
-/// Between two commands rank 0 may load data, or train other runs alone, for as long as that takes, or it
-/// waits for one rank while others wait for it. A thread of it tells the others that it is there: when they
-/// hear nothing, it was killed, or its machine is lost. A sign is on its way to a rank only when it has taken
-/// the one before, so that none pile up where a process is stopped.
+/// Between two commands rank 0 may take any time to load data or to train other runs alone, or it may wait
+/// for one rank while others wait for it. One of its threads tells the others that it lives: if they hear
+/// nothing, it was killed, or its machine is lost. A sign is sent to a rank only after it has taken the
+/// previous one, so none pile up if a process is stopped.
 class MpiPulse {
  public:
-  /// On all ranks together. `deadline`: of the group, in seconds; there are ten signs in it. `mpi` is held by
-  /// whoever calls MPI on this rank. Throws Error if there is no thread left.
+  /// On all ranks together. `deadline`: of the group, in seconds; there are ten signs in it. Every caller of
+  /// MPI on this rank holds `mpi`. Throws Error if there is no thread left.
   MpiPulse(MPI_Comm world, double deadline, std::mutex& mpi);
   /// On all ranks together, which have come to the end when it returns. A rank that is late ends them all.
   ~MpiPulse();

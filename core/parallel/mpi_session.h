@@ -20,8 +20,8 @@ std::optional<std::string> mpi_missing_reason();
 
 /// MPI, from construction to destruction; at most once per process. For the thread that constructs it.
 ///
-/// Its group does not throw when a rank is lost: it says which on stderr, and ends all processes with exit
-/// code 1, since MPI has no way to go on. So does Communicator::abort().
+/// Its group does not throw when a rank is lost: it says which one on stderr and ends all processes with exit
+/// code 1, since MPI cannot go on. So does Communicator::abort().
 class MpiSession {
  public:
   /// `deadline`: of the group, in seconds. Throws ConfigError with mpi_missing_reason(), or if MPI cannot

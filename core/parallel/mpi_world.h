@@ -1,5 +1,5 @@
-// What the module sweep_mpi.so has, which alone is linked with MPI: so the program starts where MPI is not
-// installed, and opens no library that it does not need.
+// What the module sweep_mpi.so has. Only it is linked with MPI, so the program starts without MPI installed
+// and opens no library that it does not need.
 #pragma once
 
 #include "core/parallel/communicator.h"

@@ -29,7 +29,7 @@ struct ReplicaCommand {
   double value = 0;             // the learning rate or the momentum
   std::int64_t steps = 0;       // with kSetOptimizerState
   std::uint64_t count = 0;      // bytes of kMakeEngine; samples of a batch; arrays of a state
-  const void* batch = nullptr;  // where ranks share memory
+  const void* batch = nullptr;  // if ranks share memory
   void* outputs = nullptr;      // [count][outputs], likewise
 };
 

@@ -20,8 +20,8 @@ class ReplicaEngine : public Engine {
   /// is one turn. Valid until the next call. Allocates no more once a batch as large has been shared.
   virtual const SampleShares& sample_shares(std::size_t samples, bool training) = 0;
 
-  /// To be called if a rank has failed, when nothing but the destructor follows: it then waits for no other
-  /// rank. The default implementation is for engines whose destructors never do.
+  /// To be called if a rank has failed and only the destructor follows: it then waits for no other rank. The
+  /// default implementation is for engines whose destructors never wait.
   virtual void abandon_group() noexcept {}
 };
 

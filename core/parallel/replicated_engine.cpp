@@ -191,8 +191,8 @@ class ReplicatedEngine : public Engine {
     own_ = or_abort(group_, [&] { return make(network_, options_, group_); });
   }
 
-  /// To be called before the others' engines are gone. Ends the own one, too: engines may leave their
-  /// devices' group together, each waiting for all, so that this rank must not wait for the others before.
+  /// To be called before the others' engines are gone. Also ends this rank's own: engines may leave their
+  /// devices' group together, each waiting for all, so this rank must not wait for the others first.
   void end() noexcept {
     try {
       if (own_) send(group_, {.kind = Kind::kEndEngine});

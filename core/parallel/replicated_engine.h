@@ -1,8 +1,7 @@
 // One engine in front of many: data parallel training.
 //
-// Rank 0 is the one that the program sees. What is asked of it, it tells the other ranks, which do nothing
-// else than to do the same: each computes its part of the batch, they exchange it, and each takes the whole
-// step.
+// The program sees only rank 0. Rank 0 passes each call on to the other ranks, which do the same: each
+// computes its part of the batch, they exchange the parts, and each takes the whole step.
 #pragma once
 
 #include <memory>
@@ -22,7 +21,7 @@ std::unique_ptr<Engine> make_threaded_engine(const Network& network, const Engin
 std::unique_ptr<Engine> make_group_engine(const Network& network, const EngineOptions& options,
                                           Communicator& group, const MakeReplica& make);
 
-/// What the ranks of a group but rank 0 do: they have an engine whenever make_group_engine()'s is there.
+/// What the ranks of a group except rank 0 do: they have an engine as long as make_group_engine()'s lives.
 /// Returns what rank 0 says in end_replicas(). Throws CommunicatorError if another rank has failed; an error
 /// of this rank is passed to all others, see Communicator::abort(), and thrown.
 int serve_replicas(Communicator& group, const MakeReplica& make);

@@ -7,8 +7,8 @@
 
 namespace sweep {
 
-/// Of every turn that a batch is trained in, see EngineOptions::accumulation_steps, where each rank's samples
-/// begin, and where the last rank's end. Filled anew for each batch, it keeps its memory.
+/// Where each rank's samples begin, and where the last rank's end, for every turn of a batch; see
+/// EngineOptions::accumulation_steps. Filled anew for each batch; keeps its memory.
 struct SampleShares {
   std::size_t ranks = 1;
   std::vector<std::size_t> begins = {};  // [turns][ranks + 1]

@@ -13,8 +13,8 @@
 namespace sweep {
 
 /// The samples of the batches of one engine. A rank gets those that it computes, at their places in a batch
-/// that is otherwise undefined; labels, which weights of classes are summed over, it gets all. Allocates only
-/// for a larger batch than before. Not thread-safe.
+/// that is otherwise undefined. It gets all labels, because class weights are summed over them. Allocates
+/// only for a larger batch than before. Not thread-safe.
 class SentBatch {
  public:
   explicit SentBatch(const Network& network);

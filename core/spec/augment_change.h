@@ -1,4 +1,4 @@
-// Random changes of training images: what each of them is for one sample. Kernels include this header, too,
+// Random changes of training images: what each of them is for one sample. Kernels also include this header,
 // so that every device draws the same.
 #pragma once
 
@@ -20,7 +20,7 @@ struct AugmentStep {
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
 };
 
-/// As many changes as one image may go through.
+/// Max number of changes of one image.
 inline constexpr std::size_t kMaxAugmentSteps = 16;
 
 /// What the random numbers depend on, and nothing else: the same sample is changed alike on every device, for

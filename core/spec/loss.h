@@ -35,8 +35,8 @@ struct LossOptions {
 /// Whether the outputs may be compared with numbers; all losses can with classes.
 bool accepts_regression(LossOptions::Kind kind);
 
-/// Outputs that the loss needs for samples of `classes` classes: the least number. More are allowed, but for
-/// a single one.
+/// Min number of outputs that the loss needs for samples of `classes` classes. More are allowed, except if it
+/// is 1.
 std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes);
 
 /// For classifiers with many classes it is also counted how often the label is among the largest outputs:

@@ -140,7 +140,7 @@ std::span<const NamedType> schedule_types() {
                "the last learning rate is the first / final_div_factor"),
         flag("three_phase", false, "whether lr falls as it rose before it goes on to its last value")}},
       {"warmup",
-       {// As torch.optim.lr_scheduler.LinearLR, which does not start at 0 either.
+       {// Like torch.optim.lr_scheduler.LinearLR, which does not start at 0 either.
         {.name = "start_factor",
          .kind = ArgumentKind::kNumber,
          .default_value = 1.0 / 3,

@@ -53,8 +53,8 @@ CurveParity compare_curves(const RunRecord& base, const RunRecord& other) {
   return parity;
 }
 
-// Whether `setting`, a name in a RunIdentity, is what the key stands for or follows from it: the arguments of
-// an optimizer from its name.
+// Whether `setting`, a name in a RunIdentity, is the key's or follows from it, as the arguments of an
+// optimizer from its name.
 bool belongs_to(const std::string& setting, const std::string& key) {
   return setting == key || setting.starts_with(key + ".") || setting.ends_with("." + key);
 }

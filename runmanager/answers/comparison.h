@@ -16,11 +16,11 @@ struct CurveParity {
   std::size_t epochs = 0;
   bool same_bits = false;              // losses and accuracies, training and validation, of every epoch
   double largest_loss_difference = 0;  // of the training losses; NaN if one is not finite in one run alone
-  int epoch = 0;                       // where that is, from 1; 0 if there is no epoch
+  int epoch = 0;                       // of that difference, from 1; 0 if there is no epoch
 };
 
 struct ComparedPair {
-  std::vector<std::pair<std::string, std::string>> settings;  // what both runs have, of the keys that vary
+  std::vector<std::pair<std::string, std::string>> settings;  // the varying keys that both runs agree in
   std::string base_run, other_run;                            // "runs/fashion/lr=0.01,…"
   std::optional<double> base, other;                          // the metric
   std::optional<double> ratio{};                              // base / other

@@ -17,7 +17,7 @@ namespace sweep {
 /// The runs with one value of a setting.
 struct EffectLevel {
   std::string value;
-  MeanEstimate metric{};  // the interval is of the pooled error, where that is known
+  MeanEstimate metric{};  // the interval is of the pooled error, if that is known
 };
 
 /// The effect of one setting, or what two of them do together beyond their own effects.

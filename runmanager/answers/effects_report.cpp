@@ -29,7 +29,7 @@ std::string half_text(const EffectLevel& level, const Metric& metric) {
   return metric_text(metric, level.metric.interval->second - level.metric.mean);
 }
 
-// What neither settings, pairs nor repeats explain, where repeats are the error.
+// The share that neither settings, pairs nor repeats explain, if repeats are the error.
 double rest_share(const Effects& effects) {
   double rest = 1 - effects.error_share;
   for (const Effect& effect : effects.effects) rest -= effect.share;

@@ -10,11 +10,11 @@
 
 namespace sweep {
 
-/// The share of each setting and pair in what differs, the mean of each value, and the runs that no other run
-/// beats, if there are any. In CSV the shares are plain.
+/// The share of each setting and pair in the differences, the mean of each value, and the runs that no other
+/// run beats, if there are any. In CSV the shares are plain.
 std::vector<TextTable> effects_tables(const Effects& effects, TableFormat format, bool unicode);
 
-/// Those tables with what to know about them. Ends with a newline.
+/// Those tables with their explanations. Ends with a newline.
 std::string effects_text(const Effects& effects, bool unicode);
 
 /// Everything in `effects`; null for what is not known.

@@ -96,8 +96,7 @@ struct Divergence {
   double value = 0, deviation = 0;
 };
 
-// Where there are few values, or texts: how often two of the best trials have the same one, beyond what all
-// have.
+// For few values, or texts: how much more often two of the best trials have the same one than two of all.
 Divergence divergence_of_cells(const Values& values) {
   const auto best = static_cast<double>(values.best), all = static_cast<double>(values.all);
   double sum = 0;
@@ -122,8 +121,8 @@ std::vector<double> ranks_of_best(const Values& values) {
   return ranks;
 }
 
-// Where there are many numbers: how near two of the best trials are in rank, by a normal kernel that is
-// mirrored at the ends.
+// For many numbers: how near two of the best trials are in rank, by a normal kernel that is mirrored at the
+// ends.
 Divergence divergence_of_ranks(const Values& values) {
   const std::vector<double> ranks = ranks_of_best(values);
   const auto best = static_cast<double>(ranks.size());

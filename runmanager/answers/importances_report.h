@@ -12,7 +12,7 @@ namespace sweep {
 /// A row per setting, the most important first. In CSV the shares are plain.
 TextTable importances_table(const Importances& importances, TableFormat format);
 
-/// That table with what to know about it. Ends with a newline.
+/// That table with its explanation. Ends with a newline.
 std::string importances_text(const Importances& importances, bool unicode);
 
 /// Everything in `importances`.

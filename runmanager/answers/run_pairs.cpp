@@ -27,7 +27,7 @@ std::string json_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Arguments of an optimizer may stand in a sweep file without its name in front.
+// A sweep file may give arguments of an optimizer without its name in front.
 std::string config_text(const Json& config, const std::string& key) {
   const Json* value = find_at(config, key);
   if (value == nullptr) value = find_at(config, "optimizer." + key);

@@ -18,7 +18,7 @@ struct SourceRun {
 };
 std::vector<SourceRun> source_runs(const std::filesystem::path& directory, std::vector<RunRecord> records);
 
-/// The key by which runs of several sweeps are told apart.
+/// The key that distinguishes runs of several sweeps.
 inline constexpr std::string_view kSweepKey = "sweep";
 
 /// Two runs that differ in the key alone. Pointers are into the list that was paired.
@@ -41,8 +41,8 @@ struct RunPairs {
   std::vector<const SourceRun*> unfinished;
 };
 
-/// What `run` has for `key`: the value of an axis, or else the one in its configuration; the device is that
-/// it was trained on. "" if there is none.
+/// Returns the value of `key` in `run`: of an axis, or else of its configuration; "device" is the one it was
+/// trained on. "" if there is none.
 std::string setting_text(const SourceRun& run, const std::string& key);
 
 /// The keys with more than one value among the completed of `runs`, axes in the order of the sweep file,
@@ -52,7 +52,7 @@ std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs);
 /// Pairs the completed of `runs` that agree in all varying keys except `key`. An empty key means the first
 /// varying one if that is "device", or the only one. Runs of several sweeps are paired within each if
 /// possible. The first value of the key in `runs` is the base. Throws ConfigError, which lists the varying
-/// keys, if there is no telling which key is meant, or if it has only one value.
+/// keys, if it is not clear which key is meant, or if it has only one value.
 RunPairs pair_runs(const std::vector<SourceRun>& runs, std::string key);
 
 }  // namespace sweep

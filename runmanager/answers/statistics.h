@@ -1,4 +1,4 @@
-// Means of samples, and how sure they are.
+// Means of samples, with their confidence intervals.
 #pragma once
 
 #include <cstddef>

@@ -152,7 +152,7 @@ std::string metric_problem(const std::string& metric, bool given, const RunConfi
                      listed(allowed));
 }
 
-// The metric has to be one that this data gives; epoch 0 has nothing but validation.
+// The metric has to be one that this data gives; epoch 0 has only validation.
 void check_validation(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
   const bool given = problems.is_given("stop.metric");
   const std::string problem = run.stop ? metric_problem(run.stop->goal.asked, given, run, sizes) : "";

@@ -32,9 +32,8 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 
 /// Reports a batch larger than the training set, layers that do not fit a sample, a loss or a number of
 /// outputs that does not fit the targets, stages that the network does not have, and a normalization for
-/// another number of channels. Each message starts with the location that the run's `where` has for the
-/// key, or with `file`, the sweep file, where the key was not given. A network that runs share is checked
-/// once.
+/// another number of channels. Each message starts with the location that the run's `where` has for the key,
+/// or with `file`, the sweep file, if the key was not given. A network that runs share is checked once.
 class DataCheck {
  public:
   /// Refers to both; keep them alive.
@@ -60,7 +59,7 @@ class DataCheck {
   std::unordered_map<const NetworkSpec*, std::vector<CheckedNetwork>> checked_;
 };
 
-/// Checks every run of the sweep before anything trains. `sizes_of` is called once per run, also where runs
+/// Checks every run of the sweep before anything trains. `sizes_of` is called once per run, even if runs
 /// share a data set; it may throw. Throws ConfigError in the format of load_sweep().
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of);
 

@@ -1,4 +1,4 @@
-// What is best of a run.
+// How the best run is chosen.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@ struct Goal {
   bool is_better(double a, double b) const { return largest_is_best ? a > b : a < b; }
   /// `value` so that smaller is better.
   double cost(double value) const { return largest_is_best ? -value : value; }
-  /// However they name the metric.
+  /// Compares the metrics, not their names in the sweep file.
   bool operator==(const Goal& other) const {
     return metric == other.metric && largest_is_best == other.largest_is_best;
   }
 };
 
-/// What runs are judged by; the first one decides which is best. Never empty unless it says so.
+/// The goals of a sweep; the first one decides which run is best. Never empty unless a comment says so.
 using Goals = std::vector<Goal>;
 
 /// The goal whose metric a sweep file calls `name`, a tag or a key.
 Goal asked_goal(const std::string& name, bool largest_is_best);
-/// The one of `goals`, perhaps none, that has the metric; or else the metric with its own better end.
+/// The one of `goals`, which may be empty, with the metric; or else the metric with its own better end.
 Goal goal_for(const Metric& metric, const Goals& goals);
 
 /// "validation accuracy and time per epoch".

@@ -30,7 +30,7 @@ struct Metric {
   bool larger_is_better = false;
   MetricTargets targets = MetricTargets::kAny;
   /// Its place among the values of an epoch in files: those up to kLastCommonColumn are in every table of
-  /// results, those up to kLastColumn where a run has them, the others in run.json alone. 0: no value of an
+  /// results, those up to kLastColumn if a run has them, the others in run.json alone. 0: no value of an
   /// epoch.
   int column = 0;
   int importance = 0;       ///< in tables of runs, from which the least important goes first; 0: not in them
@@ -53,7 +53,7 @@ const Metric& metric_called(std::string_view name);
 /// Those that have values of epochs in files, in the order of Metric::column.
 std::span<const Metric* const> epoch_metrics();
 
-/// Whether it tells how good a network is: neither a time nor a rate.
+/// Whether it measures quality: neither a time nor a rate.
 bool is_quality(const Metric& metric);
 /// What a search or early stopping may watch: those of training with a tag, then those of validation.
 std::vector<const Metric*> watchable_metrics();
@@ -69,8 +69,8 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
 /// `value`, or a NaN without a sign: fmt shows it, and which one an operation gives depends on the machine.
 inline double shown(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
-/// Returns the one of `keys`, keys of metrics or other names, that `asked` resembles most, also by its title,
-/// as "val_acc" does. "" if none is near.
+/// Returns the one of `keys`, keys of metrics or other names, that is most similar to `asked` (such as
+/// "val_acc"), also by its title. "" if none is near.
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys);
 
 /// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".

@@ -17,7 +17,7 @@ using ParamValue = std::variant<bool, std::int64_t, double, std::string>;
 
 using Params = std::vector<std::pair<std::string, ParamValue>>;
 
-/// The parameter that tells repeats of a combination apart.
+/// The parameter that distinguishes repeats of a combination.
 inline constexpr std::string_view kRepeatKey = "repeat";
 
 /// The value of `key`; null if there is none.

@@ -101,7 +101,7 @@ inline bool keeps_best(const RunConfig& config) {
   return config.checkpoint == kKeepBest || (config.stop && config.stop->restore_best);
 }
 
-/// A combination that the file leaves out.
+/// A combination that the file excludes.
 struct ExcludedRun {
   Params params;
   std::string reason;

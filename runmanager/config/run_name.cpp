@@ -52,7 +52,7 @@ std::string value_text(const ParamValue& value) {
   return json.is_discarded() ? text : words_of(json);
 }
 
-// '~', '=' and ',' are escaped, too, so that no value can look like another run's name.
+// Also escapes '~', '=' and ',', so that no value can look like another run's name.
 std::string escaped(std::string_view text) {
   if (!text.empty() && text.find('.') == std::string_view::npos &&
       std::all_of(text.begin(), text.end(), is_safe))

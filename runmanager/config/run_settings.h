@@ -34,16 +34,16 @@ class CompleteSettings {
   Json json() const;
   operator Json() const { return json(); }
   bool contains(std::string_view key) const { return find(key) != nullptr; }
-  /// The value of a key that is there.
+  /// The value of a key that exists.
   const Json& at(std::string_view key) const;
   const Json& operator[](std::string_view key) const { return at(key); }
   std::string dump() const { return json().dump(); }
-  /// The shared value; null if the key is not there.
+  /// The shared value; null if there is no such key.
   std::shared_ptr<const Json> find(std::string_view key) const;
 
   /// For writing: this copy has a value of its own from now on.
   Json& operator[](std::string_view key);
-  /// Sets a value, where null removes it. New keys follow the others.
+  /// Sets a value; null removes it. New keys follow the others.
   void set(std::string_view key, std::shared_ptr<const Json> value);
 
   friend bool operator==(const CompleteSettings& a, const CompleteSettings& b) {

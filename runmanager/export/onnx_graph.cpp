@@ -133,7 +133,7 @@ class GraphBuilder {
     normalised_ = apply("Div", "/std", {normalised_, constant("/std/values", shape, transform.std)});
   }
 
-  // The arrays of a layer behind its input.
+  // Returns a layer's input, followed by its arrays.
   Inputs with_arrays(const std::string& input, std::span<const std::size_t> indices,
                      std::span<const Parameter> layout, std::span<const float> values) {
     Inputs inputs = {input};

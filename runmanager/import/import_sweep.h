@@ -21,11 +21,11 @@ struct ImportedSweep {
 };
 
 /// Copies the events of each run to a directory of the sweep, with a run.json, and writes
-/// sweep.json and results. Of a file whose end is torn, the whole records are copied. A run that TensorBoard
-/// has no hyperparameters of gets a further events file with them, and with the metrics that are in
-/// subdirectories. Changes nothing in `source`. Throws ConfigError if the sweep is there already, or would
-/// be below `source`; DataError if there are no events; IoError if it cannot be written, and leaves nothing
-/// of it then.
+/// sweep.json and results. If the end of a file is torn, only its whole records are copied. A run whose
+/// hyperparameters TensorBoard lacks gets a further events file with them, and with the metrics that are in
+/// subdirectories. Changes nothing in `source`. Throws ConfigError if the sweep exists already, or would be
+/// below `source`; DataError if there are no events; IoError if it cannot be written, and then leaves nothing
+/// behind.
 ImportedSweep import_sweep(const ImportOptions& options);
 
 }  // namespace sweep

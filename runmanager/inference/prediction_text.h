@@ -16,7 +16,7 @@ namespace sweep {
 struct Predictions {
   std::vector<std::string> samples;  // their names: "cat.jpg"
   std::vector<float> values;         // [samples, names]
-  std::vector<std::string> labels;   // what is right, per sample; empty if that is not known
+  std::vector<std::string> labels;   // the right one of each sample; empty if not known
   std::vector<float> targets;        // likewise of numbers, [samples, names]
 };
 
@@ -29,13 +29,13 @@ struct PredictionColumns {
 /// A row per sample: the class and its probability with the two that follow, or the numbers.
 TextTable predictions_table(const Predictions& predictions, const PredictionColumns& columns);
 
-/// "sample,class,probability,P(cat),P(dog)", or "sample" and the targets; with what is right behind the
-/// sample where it is known: "label", or "NAME (right)". A line per call of csv_rows() and sample follows.
+/// "sample,class,probability,P(cat),P(dog)", or "sample" and the targets. If the right answers are known,
+/// they come after the sample: "label", or "NAME (right)". csv_rows() then gives a line per sample.
 std::string csv_header(const Predictions& predictions, const PredictionColumns& columns);
 std::string csv_rows(const Predictions& predictions, const PredictionColumns& columns);
 
 /// A list of {"sample", "class", "probability", "probabilities": {…}} or {"sample", "values": {…}}, with
-/// "label" or "targets" where they are known.
+/// "label" or "targets" if they are known.
 nlohmann::ordered_json predictions_json(const Predictions& predictions, const PredictionColumns& columns);
 
 }  // namespace sweep

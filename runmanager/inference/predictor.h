@@ -21,13 +21,13 @@ enum class PredictionKind {
   kNumbers         // the targets' values; of bce_with_logits the sigmoid
 };
 
-/// What the outputs of the run's network become, by its targets and its loss.
+/// The kind of values that the run's network gives, by its targets and its loss.
 PredictionKind prediction_kind(const LoadedRun& run);
 
 /// "probability", "score" or "value".
 const char* value_name(PredictionKind kind);
 
-/// Makes a batch of samples with targets that nothing reads.
+/// Makes a batch of samples; nothing reads its targets.
 std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleArray values);
 
 /// Predicts by one run's network. Not thread-safe.

@@ -1,4 +1,4 @@
-// How well predictions fit: confusion matrix, precision, recall and F1 of classes; errors of numbers.
+// Scores of predictions: confusion matrix, precision, recall and F1 of classes; errors of numbers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace sweep {
 
-/// One class against the rest. What divides by 0 is 0, as in scikit-learn.
+/// One class against the rest. A ratio with the divisor 0 is 0, as in scikit-learn.
 struct ClassScores {
   std::int64_t samples = 0;    // of this class
   std::int64_t predicted = 0;  // as this class
@@ -33,8 +33,7 @@ struct TargetScores {
 /// `counts`: the confusion matrix, [label, predicted], `classes` each way.
 std::vector<ClassScores> class_scores(std::span<const std::int64_t> counts, std::size_t classes);
 
-/// The mean over the classes that samples have or that were predicted, each counting the same; its integers
-/// are sums.
+/// The unweighted mean over the classes that samples have or that were predicted; its integers are sums.
 ClassScores mean_scores(std::span<const ClassScores> classes);
 
 /// A pair of classes that were taken for each other.

@@ -32,9 +32,8 @@ class TagFilter {
       try {
         patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
       } catch (const std::regex_error& error) {
-        throw ConfigError(
-            fmt::format("--tag \"{}\": is no regular expression: {}; \\( stands for a bracket itself",
-                        pattern, error.what()));
+        throw ConfigError(fmt::format(
+            "--tag \"{}\": is no regular expression: {}; \\( means a bracket itself", pattern, error.what()));
       }
     }
   }
@@ -54,7 +53,7 @@ class RunReader {
  public:
   RunReader(std::string name, const TagFilter& filter) : filter_(filter) { run_.name = std::move(name); }
 
-  // Adds a message to `damage` for records that cannot be read. All those behind a damaged length are lost.
+  // Adds a message to `damage` for records that cannot be read. All those after a damaged length are lost.
   void read(const fs::path& path, std::vector<std::string>& damage) {
     tbwriter::EventReader reader(path);
     std::uint64_t lost = 0;
@@ -211,7 +210,7 @@ ParamValue to_param(const tbwriter::HParamValue& value) {
       value);
 }
 
-// The run's values of the hyperparameters `names`, "" where it has none. A resumed run has written them
+// The run's values of the hyperparameters `names`, "" for those that it lacks. A resumed run has written them
 // again; the last value counts.
 std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<std::string>& names) {
   std::map<std::string, std::string> values;

@@ -86,7 +86,7 @@ void check_record(const RunRecord& record, const fs::path& directory, FileFindin
   for (std::size_t i = 0; i < record.epochs.size(); ++i) {
     const auto expected = static_cast<int>(i) + 1;
     if (record.epochs[i].epoch == expected) continue;
-    finding.problems.push_back(fmt::format("epoch {} stands in the place of epoch {}; epochs are lost",
+    finding.problems.push_back(fmt::format("epoch {} is in the place of epoch {}; epochs are lost",
                                            record.epochs[i].epoch, expected));
     break;
   }

@@ -25,8 +25,8 @@ struct FsckReport {
 /// shapes and counts are checked.
 FsckReport check_directory(const std::filesystem::path& directory);
 
-/// A line per file that has problems or notes, with these below it, and a summary line. With `all`, files in
-/// which nothing was found have a line, too.
+/// A line per file that has problems or notes, with these below it, and a summary line. With `all`, files
+/// without problems and notes also have a line.
 std::string fsck_text(const FsckReport& report, bool all = false);
 /// {"directory", "ok", "damaged", "bytes", "files": [{"path", "state": "ok" | "note" | "damaged", "bytes",
 /// "records", "problems", "notes"}]}; "records" only for events files.

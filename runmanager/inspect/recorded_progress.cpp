@@ -6,7 +6,7 @@
 namespace sweep {
 namespace {
 
-// As many as the live table could show.
+// The number that the live table could show.
 constexpr std::size_t kLatestKept = 32;
 
 LiveRun live_run(const RunRecord& record, std::size_t number) {

@@ -13,8 +13,8 @@
 
 namespace sweep {
 
-/// Reading records takes up to one part in this many of the time: a thousand on a network file system take a
-/// while.
+/// Reading records takes at most this fraction of the time, as 1 / N: a thousand on a network file system
+/// take a while.
 inline constexpr int kRestPerReading = 10;
 
 /// Whether a run with that status is final: no process trains it any further.
@@ -26,7 +26,7 @@ class RecordedProgress {
   /// `name`: of the sweep. The time of its progress counts from now.
   explicit RecordedProgress(std::string name);
 
-  /// `runs`: as list_runs() has them now. What batches come to is not in them: every run counts the same.
+  /// `runs`: as list_runs() has them now. They do not tell the amount of work, so every run counts the same.
   /// `goals`: by which the best is chosen.
   const LiveSweep& update(const std::vector<RunRecord>& runs, const Goals& goals);
 

@@ -29,7 +29,7 @@ struct ResultsRun {
   Json epochs;
 };
 
-// Whether the run may still change. Results are written before a run ends, too, so for such a run other files
+// Whether the run may still change. Results are also written before a run ends, so for such a run other files
 // may be newer.
 bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
 

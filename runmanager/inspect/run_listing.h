@@ -17,8 +17,8 @@ bool has_runs(const std::filesystem::path& directory);
 /// A sweep as its directory has it.
 struct RecordedSweep {
   nlohmann::ordered_json file;  // its sweep.json, an object; null if there is none
-  /// In the order of the file; a run that was not started has a record with nothing but its name. Programs
-  /// with a training loop of their own leave no file: then in the order in which they were started.
+  /// In the order of the file; a run that was not started has a record with only its name. Programs with
+  /// their own training loop leave no file: then in the order in which the runs were started.
   std::vector<RunRecord> runs;
 };
 
@@ -32,7 +32,7 @@ std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
 std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& directory,
                                                const nlohmann::ordered_json& file);
 
-/// What its runs are judged by: recorded_goals(), or default_goals().
+/// The goals of its runs: recorded_goals(), or default_goals().
 Goals goals_of(const RecordedSweep& sweep);
 
 /// Whether a sweep.json is that of a search, which draws points or ends trials early, so that its results are
@@ -40,8 +40,8 @@ Goals goals_of(const RecordedSweep& sweep);
 bool is_search(const nlohmann::ordered_json& file);
 
 /// `run` with the status that it has now. run.json of a killed sweep still says "running"; the lock of the
-/// sweep's directory tells whether it is. Other programs with runs have no lock, so for theirs nothing better
-/// is known.
+/// sweep's directory tells whether it is. Other programs with runs have no lock, so theirs keep the recorded
+/// status.
 RunRecord with_current_status(RunRecord run, const std::filesystem::path& sweep);
 
 }  // namespace sweep

@@ -30,7 +30,7 @@ std::string_view to_string(SweepState state);
 /// DataError if there is none, and ConfigError if there are several.
 std::filesystem::path find_sweep(const std::filesystem::path& directory);
 
-/// What a running sweep has written last of its progress; nullopt if it has written nothing yet. Throws
+/// The progress that a running sweep has written last; nullopt if it has written none yet. Throws
 /// DataError for a file that cannot be read.
 std::optional<LiveSweep> read_progress(const std::filesystem::path& directory);
 
@@ -51,15 +51,15 @@ struct SweepStatus {
 SweepStatus sweep_status(const std::filesystem::path& directory);
 
 /// The sweeps in `logdir` and in folders of it, two levels deep, sorted by path, without their states and
-/// progress. Whatever else lies there is passed over; a sweep that cannot be read is listed with the problem.
-/// Throws DataError if `logdir` is no directory.
+/// progress. Everything else there is ignored; a sweep that cannot be read is listed with the problem. Throws
+/// DataError if `logdir` is not a directory.
 std::vector<SweepStatus> list_sweeps(const std::filesystem::path& logdir);
 
 enum class HowToGoOn { kSay, kSaidElsewhere };
 
-/// A line, "runs/fashion: ended: 14 completed, 2 skipped", for one that runs with live_table(), and for one
-/// that can go on with how. With line ends. kSaidElsewhere: nor is said there that it has stopped, because
-/// tasks on other machines may train it.
+/// A line: "runs/fashion: ended: 14 completed, 2 skipped"; then live_table() if the sweep runs, or how to go
+/// on if it can. With line ends. kSaidElsewhere: does not say that it has stopped either, because tasks on
+/// other machines may train it.
 std::string status_text(const SweepStatus& status, const Terminal& terminal,
                         HowToGoOn how_to_go_on = HowToGoOn::kSay);
 /// {"completed": 14, "skipped": 2}

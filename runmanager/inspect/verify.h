@@ -32,10 +32,10 @@ struct VerifyReport {
 };
 
 /// Compares weights, optimizer state, and the metrics of every epoch and of the whole run, but not times.
-/// Runs whose kernels give other bits each time ("deterministic": false on CUDA) are not trained again, only
-/// reported, and so are those of a training loop of another program's own. Trains in a temporary directory
-/// and does not touch `options.directory`. Throws DataError if that has no finished run, and whatever
-/// run_sweep() throws.
+/// Runs whose kernels give other bits each time ("deterministic": false on CUDA), and those of another
+/// program's training loop, are only reported, not trained again. Trains in a temporary directory and does
+/// not touch `options.directory`. Throws DataError if that has no finished run, and whatever run_sweep()
+/// throws.
 VerifyReport verify_sweep(const VerifyOptions& options, const SweepEnvironment& environment = {});
 
 /// "lr=0.1: every bit is the same", or the run's name with the differences, one per line, or with the reason

@@ -65,8 +65,8 @@ class Watch {
  private:
   const Terminal& terminal() const { return options_.terminal; }
 
-  // Several processes train it, each of which knows its own runs, or tasks that wait will. A sweep that has
-  // just begun has no records yet.
+  // Several processes train it, or waiting tasks will; each knows only its own runs. A sweep that has just
+  // begun has no records yet.
   void show_records() {
     const Clock::time_point begin = Clock::now();
     if (begin < next_records_ || !has_runs(directory_)) return;

@@ -11,14 +11,14 @@
 
 namespace sweep {
 
-/// What is known of a sweep but by its directory.
+/// What is known of a sweep from elsewhere than its directory.
 struct WatchedElsewhere {
   bool lives = false;  // whether it may be trained, now or later
   std::string line;    // for a person: "Slurm: 3 tasks run, 5 wait"; or ""
 };
 
 struct WatchOptions {
-  Terminal terminal;      // where the table is shown, or else lines are written as things happen
+  Terminal terminal;      // shows the table; if it is not interactive, lines are written as things happen
   bool json = false;      // a line of JSON per change instead, as to_json(SweepStatus) has it
   bool quiet = false;     // nothing is shown
   bool tells_end = true;  // says at last how the sweep ended
@@ -26,14 +26,14 @@ struct WatchOptions {
   std::function<void()> wait;  // a part of a second
   /// For a sweep on a cluster: asked each time.
   std::function<WatchedElsewhere()> elsewhere = [] { return WatchedElsewhere(); };
-  /// Whether nothing is left to be trained of a sweep that lives elsewhere, whose runs are these now. Empty:
-  /// if all have ended.
+  /// Whether a sweep that lives elsewhere has nothing left to train, given its runs now. Empty: when all have
+  /// ended.
   std::function<bool(const std::vector<RunRecord>&)> is_done = {};
 };
 
-/// Shows the progress of the sweep in `directory` until it ends, or until it is asked to stop. Of one that
-/// several processes train, the progress is what the records of its runs say. One that is not running is only
-/// told of. Throws DataError if its files cannot be read.
+/// Shows the progress of the sweep in `directory` until it ends, or until this is asked to stop. If several
+/// processes train it, the progress comes from the records of its runs. If it is not running, only its state
+/// is shown. Throws DataError if its files cannot be read.
 void watch_sweep(const std::filesystem::path& directory, const WatchOptions& options);
 
 }  // namespace sweep

@@ -29,7 +29,7 @@ class GpuPool {
   GpuPool(std::vector<std::string> gpus, GpuNeed need) : gpus_(std::move(gpus)), need_(need) {}
 
   const std::vector<std::string>& gpus() const { return gpus_; }
-  /// Why no run can have what it needs; nothing if one can.
+  /// Why no run can have the GPUs that it needs; nothing if one can.
   std::optional<std::string> problem() const;
   /// How many runs can have theirs at once; nothing: any number, as they get none.
   std::optional<std::size_t> max_runs() const;

@@ -1,8 +1,8 @@
 // The learning-rate range test: which learning rates a network can be trained with.
 //
 // L. N. Smith, Cyclical Learning Rates for Training Neural Networks, WACV 2017 (arXiv:1506.01186): the
-// learning rate rises from batch to batch, and the loss falls where it is good. Stops and suggestions as in
-// fast.ai's lr_find.
+// learning rate rises from batch to batch, and the loss falls while it is good. Stops and suggests as
+// fast.ai's lr_find does.
 #pragma once
 
 #include <filesystem>
@@ -38,13 +38,13 @@ struct LrPoint {
 struct LrCurve {
   std::vector<LrPoint> points;          // fewer than were asked for if it diverged
   bool diverged = false;                // the smoothed loss rose to four times its best, or was not finite
-  bool is_widened = false;              // begins lower than was asked for: there the loss only rose
+  bool is_widened = false;              // begins lower than requested, where the loss only rose
   std::optional<double> steepest;       // the learning rate at which the loss falls fastest
-  std::optional<double> minimum_tenth;  // a tenth of the one at which it is least
+  std::optional<double> minimum_tenth;  // a tenth of the one at which the loss is lowest
 };
 
 /// Trains the run's network from its initial weights, with its data, order, batch size, optimizer and loss;
-/// schedules are left aside. Gives the same bits every time. A range in which the loss only rises is widened
+/// without schedules. Gives the same bits every time. A range in which the loss only rises is widened
 /// downwards, if that gives a suggestion, and ends where it diverged. Without suggestions if the loss never
 /// falls. Throws ConfigError for options out of range, DeviceError, and what the engine throws.
 LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options);
@@ -55,7 +55,7 @@ nlohmann::ordered_json lr_curve_json(const LrCurve& curve);
 /// A row per batch: step (from 1), lr, loss, smoothed_loss.
 TextTable lr_curve_table(const LrCurve& curve);
 
-/// Writes the curve as scalars to `directory`, a directory of its own, in the place of an earlier curve.
+/// Writes the curve as scalars to `directory`, a separate directory, and replaces an earlier curve.
 /// Throws IoError.
 void write_lr_events(const LrCurve& curve, const std::filesystem::path& directory);
 

@@ -143,7 +143,7 @@ std::uint64_t SweepPlan::disk_bytes() const {
   return bytes;
 }
 
-// Each run starts, in order, where another has ended first.
+// Each run starts, in order, on the slot that is free first.
 std::optional<double> SweepPlan::seconds() const {
   std::priority_queue<double, std::vector<double>, std::greater<>> ends;
   for (int i = 0; i < jobs; ++i) ends.push(0);

@@ -1,4 +1,4 @@
-// What a sweep would train and what that would cost, without training it.
+// The runs that a sweep would train and their cost, without training them.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct PlannedRun {
   std::size_t trained_epochs = 0;     // that an earlier start has left, and that are kept
   std::shared_ptr<RunCost> cost{};    // shared by runs of one shape
 
-  /// Whether anything of it would be trained.
+  /// Whether any part of it would be trained.
   bool trains() const {
     return skip == nullptr && fate != "kept" && fate != "pruned" && fate != "in the way";
   }

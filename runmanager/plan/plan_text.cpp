@@ -26,7 +26,7 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.1f} days", seconds / (24 * 3600));
 }
 
-// A run that is kept needs no device, so it says nothing of one that is missing.
+// A run that is kept needs no device, so it does not mention a missing one.
 std::string note_of(const PlannedRun& run) {
   if (run.skip != nullptr && run.fate != "kept") return "skipped: " + *run.skip;
   if (run.fate == "new") return run.note;

@@ -11,7 +11,7 @@
 namespace sweep {
 
 /// Keeps the prediction of the sweep that is, or will be, in `directory`, in the user's cache. Does nothing
-/// for a plan without times, or where there is no cache or it cannot be written.
+/// for a plan without times, without a cache, or if the cache cannot be written.
 void save_prediction(const SweepPlan& plan, const std::filesystem::path& directory);
 
 /// Compares the prediction for `directory`, if there is one, with the `seconds` that the sweep took with

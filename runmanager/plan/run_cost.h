@@ -21,7 +21,7 @@ struct DataCost {
 };
 
 DataCost data_cost(const Dataset& dataset);
-/// The same of data that is only known by its name.
+/// The same for data known only by its name.
 DataCost data_cost(const DatasetSpec& spec, const DataSizes& sizes);
 
 /// Peak memory of a run on the CPU, in bytes.
@@ -44,7 +44,7 @@ struct DiskEstimate {
   std::uint64_t of_epochs(std::size_t epochs) const { return once + epochs * per_epoch; }
 };
 
-/// Nothing for devices whose memory cannot be told before the run: only the CPU's can. `threads`: CPU threads
+/// Nothing for devices other than the CPU: their memory is not known before the run. `threads`: CPU threads
 /// of the run, >= 1. Throws as make_engine().
 std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Network& network,
                                               const Device& device, const DataCost& data, int threads);

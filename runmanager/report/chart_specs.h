@@ -1,4 +1,4 @@
-// The charts of a report: specifications for Vega, and the tables they show.
+// The charts of a report: specifications for Vega, and their tables.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace sweep {
 
 struct Chart {
-  std::string id;    // "curves-loss": the name of its file, too
+  std::string id;    // "curves-loss": also the name of its file
   std::string kind;  // charts/KIND.vg.json is what it is made of, and KIND the part of the page it is in
   std::string title = {};                                      // "" if there is no other of its kind
   std::string summary;                                         // what a screen reader says of it

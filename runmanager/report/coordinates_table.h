@@ -17,9 +17,8 @@ struct ChartAxis {
 };
 
 /// A setting of `runs`. Numbers that a search draws, and many others, are shown by value or by their
-/// logarithm: as the search draws them, or else over two powers of ten or more; few others, and texts, each
-/// have their place. The value of a run without the
-/// setting is "", among numbers null.
+/// logarithm: as the search draws them, else by logarithm over two powers of ten or more; few others, and
+/// texts, each have their place. The value of a run without the setting is "", among numbers null.
 ChartAxis setting_axis(const ReportData& data, const std::string& key, const std::vector<std::size_t>& runs);
 
 struct Coordinates {

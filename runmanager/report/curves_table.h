@@ -42,7 +42,7 @@ Curves curves_table(const ReportData& data, const std::vector<CurveSeries>& seri
                     std::size_t most_points = 60'000);
 
 /// series, label, group, and a column per key of `data`: what hovering and colours need. The group is the
-/// value of `colour_key`, or the label where that is empty.
+/// value of `colour_key`, or the label if that is empty.
 ChartTable series_table(const ReportData& data, const std::vector<CurveSeries>& series,
                         const std::string& colour_key);
 

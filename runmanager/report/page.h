@@ -1,4 +1,4 @@
-// Puts a report's model into one HTML page that needs nothing else.
+// Puts a report's model into one self-contained HTML page.
 #pragma once
 
 #include <nlohmann/json.hpp>

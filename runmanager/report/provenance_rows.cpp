@@ -33,7 +33,7 @@ class Rows {
     if (std::find(order_.begin(), order_.end(), what) == order_.end()) order_.push_back(what);
     table_.rows.push_back({what, value});
   }
-  // Values of one name stand together, names in the order they came.
+  // Values of one name are together, names in the order they came.
   ChartTable take() {
     std::stable_sort(table_.rows.begin(), table_.rows.end(),
                      [this](const auto& a, const auto& b) { return place(a[0]) < place(b[0]); });
@@ -91,7 +91,7 @@ void add_run(const RunRecord& run, Rows& rows) {
     rows.add("Git commit", commit + (member(git, "changed") == true ? ", with the changes of git.diff" : ""));
 }
 
-// Of the runs, started to ended, and how long they took together.
+// Adds when the first run started and the last one ended, and how long all took together.
 void add_times(const ReportData& data, Rows& rows) {
   std::string started, ended;
   double seconds = 0;

@@ -55,7 +55,7 @@ std::string picture_title(const RunPicture& picture) {
   return picture.tag == "predictions/confusion_matrix" ? "Confusion matrix" : "Misclassified samples";
 }
 
-// The pictures of the best run, or while there is none of the first that has any.
+// The pictures of the best run; before there is one, of the first run with pictures.
 Json pictures_json(const ReportData& data) {
   Json json = {{"run", nullptr}, {"list", Json::array()}};
   std::vector<std::size_t> candidates;

@@ -1,4 +1,4 @@
-// A sweep as one HTML page: the answer, charts, pictures, tables, and where all of it comes from.
+// A sweep as one HTML page: the answer, charts, pictures, tables, and their origin.
 #pragma once
 
 #include <filesystem>

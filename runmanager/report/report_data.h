@@ -1,4 +1,4 @@
-// The runs that a report is about, and what is said of them in several of its parts.
+// The runs that a report is about, and the facts that several of its parts use.
 #pragma once
 
 #include <cstddef>
@@ -48,11 +48,11 @@ std::string metric_title(std::string_view metric);
 /// The same with its unit: "time per epoch, s".
 std::string metric_axis_title(std::string_view metric);
 
-/// "lr=0.01, batch_size=100": what tells runs[run] from the others; its name if nothing does. `repeats`: also
-/// the number of the repeat.
+/// "lr=0.01, batch_size=100": what distinguishes runs[run] from the others; its name if nothing does.
+/// `repeats`: also the number of the repeat.
 std::string run_label(const ReportData& data, std::size_t run, bool repeats);
 
-/// Whether runs differ in nothing but their seed.
+/// Whether some runs differ only in their seed.
 bool has_repeats(const ReportData& data);
 
 }  // namespace sweep

@@ -8,7 +8,8 @@
 
 namespace sweep {
 
-/// A line per status and reason: "8 runs skipped: cuda cannot be used: …". Then what is still to come.
+/// A line per status and reason: "8 runs skipped: cuda cannot be used: …". Then the runs that are still to
+/// come.
 std::vector<std::string> run_notes(const ReportData& data);
 
 }  // namespace sweep

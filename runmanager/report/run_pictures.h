@@ -17,7 +17,7 @@ struct RunPicture {
 };
 
 /// The newest sample grid, confusion matrix and misclassified samples in the events of a run, in this order,
-/// those that there are. Files that cannot be read are passed over, and so is what is no PNG image.
+/// if they exist. Skips files that cannot be read, and images that are not PNG.
 std::vector<RunPicture> run_pictures(const std::filesystem::path& run_directory);
 
 }  // namespace sweep

@@ -20,7 +20,7 @@ std::vector<std::string> shown_metrics(const ReportData& data) {
   std::vector<const RunRecord*> runs;
   for (const RunRecord& run : data.records) runs.push_back(&run);
   std::vector<std::string> names = metric_names(runs);
-  // Times stand first there; here they follow what the runs are for.
+  // Times are first there; here they follow the metrics of quality.
   std::stable_partition(names.begin(), names.end(), [](const std::string& name) {
     return !is_time(name) && name != "images_per_second";
   });

@@ -8,7 +8,7 @@ namespace sweep {
 
 struct RunsTable {
   ChartTable columns;  // title, kind: "setting", "text" or "number"
-  /// A row per run, and a cell per column: a text, or for numbers [number, text]; null where there is none.
+  /// A row per run, and a cell per column: a text, or for numbers [number, text]; null if there is none.
   ChartTable cells;
 };
 

@@ -23,7 +23,7 @@ struct TimeSplit {
 std::optional<TimeSplit> time_split(const RunRecord& run);
 
 /// run, label, total, part, seconds, text, order: a row per run and part, of the `most` runs that took
-/// longest; waiting for other devices is a part where any run did. `left_out` gets the number of the others.
+/// longest; waiting for other devices is a part if any run did. `left_out` gets the number of the others.
 ChartTable times_table(const ReportData& data, std::size_t& left_out, std::size_t most = 40);
 
 }  // namespace sweep

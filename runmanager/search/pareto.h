@@ -7,7 +7,7 @@
 
 namespace sweep {
 
-/// A value per goal; smaller is better, and all are finite. Those that are compared have as many goals.
+/// A value per goal; smaller is better, and all are finite. Points that are compared have equally many goals.
 using GoalValues = std::vector<double>;
 
 /// The indices of the points that no other one dominates: is nowhere worse than and somewhere better. Sorted
@@ -15,7 +15,7 @@ using GoalValues = std::vector<double>;
 std::vector<std::size_t> pareto_front(std::span<const GoalValues> points);
 
 /// The indices of the best `count` points, the best one first: the front, then the front of the others, and
-/// so on. In a front always the one that adds most to the hypervolume of those before it.
+/// so on. Within a front, each next one adds most to the hypervolume of those before it.
 std::vector<std::size_t> best_of_fronts(std::span<const GoalValues> points, std::size_t count);
 
 }  // namespace sweep

@@ -14,7 +14,7 @@ constexpr double kScott = 0.6;    // times deviation · n^(-1 / (dimensions + 4)
 constexpr double kClip = 0.6;     // times 1 / (n + 2): the least, so that few points do not look certain
 constexpr double kLeast = 0.01;   // the least for any n
 constexpr double kOfCell = 0.75;  // the least in widths of a value's cell: the next value stays in sight
-constexpr double kUniformVariance = 1.0 / 12;  // stands for the unknown one of a single point
+constexpr double kUniformVariance = 1.0 / 12;  // instead of the unknown one of a single point
 
 // The mass of a cell narrower than this many deviations is its width times the density in its middle, to 0.1
 // %.
@@ -22,7 +22,7 @@ constexpr double kNarrow = 0.02;
 constexpr double kNegligible = 45;  // e^-45 of 10^4 kernels is lost when it is added to the largest one
 constexpr double kHalfLog2Pi = 0.91893853320467274178;
 
-/// The probability of a standard normal variable between a <= b, exact in the tails, too.
+/// The probability of a standard normal variable between a <= b, exact also in the tails.
 double normal_between(double a, double b) {
   constexpr double kRootHalf = 0.70710678118654752440;
   if (a > 0) return 0.5 * (std::erfc(a * kRootHalf) - std::erfc(b * kRootHalf));

@@ -18,11 +18,10 @@ struct WeightedPoint {
   double weight = 1;  // > 0
 };
 
-/// A multivariate Parzen estimator on the unit cube, see UnitScale: each kernel is a product over the
-/// dimensions, of normal distributions cut off at 0 and 1, of these integrated over cells where there are
-/// finitely many values, and of smoothed choices where they have no order. In a dimension that a point does
-/// not have, its kernel is uniform, so points of all branches of a conditional space count where they say
-/// something. Immutable, thread-safe.
+/// A multivariate Parzen estimator on the unit cube, see UnitScale. Each kernel is a product over the
+/// dimensions: a normal distribution cut off at 0 and 1; for finitely many values, its integrals over their
+/// cells; for choices without an order, smoothed choices. If a point lacks a dimension, its kernel is uniform
+/// there, so points of all branches of a conditional space count. Immutable, thread-safe.
 class ParzenEstimator {
  public:
   /// `scales`: of all dimensions, has to outlive this. Without points it is the prior alone.

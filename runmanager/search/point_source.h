@@ -22,7 +22,8 @@ class PointSource {
   const SearchDomain& domain() const { return domain_; }
   const std::vector<UnitScale>& scales() const { return scales_; }
 
-  /// The point at a place of the unit cube, one number per dimension; without what does not exist.
+  /// The point at a place of the unit cube, one number per dimension; without dimensions that it does not
+  /// have.
   SearchPoint at(std::span<const double> unit) const;
 
   /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.

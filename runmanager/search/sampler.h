@@ -1,4 +1,4 @@
-// What proposes the points of a search, one trial after the other.
+// Proposes the points of a search, one trial after the other.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Observation {
   SearchPoint point;              // as suggest() returned it, or any other with as many dimensions
   std::optional<double> value{};  // what is minimised; none: not known yet. Not finite: as if it had failed
   bool failed = false;            // it has no value and never will; counts as worse than every value
-  std::vector<double> others{};   // of several goals, beside `value`: those of the other ones
+  std::vector<double> others{};   // with several goals, besides `value`: those of the others
 };
 
 /// Proposes points. suggest() is a pure function of what the sampler was made of, the trial's number and the
@@ -31,8 +31,8 @@ class Sampler {
   virtual ~Sampler() = default;
 
   /// The point of trial number `trial`, from 0, after `earlier` ones in the order of their numbers. Never one
-  /// that is among them. None if there is no other point left: of a finite space (see number_of_points())
-  /// exactly then, else if thousands of random points were all left out or known.
+  /// of theirs. None if no other point is left: exactly then in a finite space (see number_of_points()), else
+  /// if thousands of random points were all left out or known.
   virtual std::optional<SearchPoint> suggest(std::size_t trial,
                                              std::span<const Observation> earlier) const = 0;
 };
@@ -53,8 +53,8 @@ std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t see
                                           std::vector<Observation> learned = {});
 
 /// The first trials are at `points`, in their order; the others are those of `rest`. Dimensions that one of
-/// `points` has no value for are drawn at random. Where none of 100 such points is new and allowed, the trial
-/// is one of `rest`. Throws what check_domain() throws.
+/// `points` has no value for are drawn at random. If none of 100 such points is new and allowed, the trial is
+/// one of `rest`. Throws what check_domain() throws.
 std::unique_ptr<Sampler> make_point_sampler(SearchDomain domain, std::uint64_t seed,
                                             std::vector<SearchPoint> points, std::unique_ptr<Sampler> rest);
 

@@ -19,7 +19,7 @@ constexpr double kGoodPart = 0.15, kGoodPartOfSeveralGoals = 0.1;  // of the tri
 constexpr std::size_t kMaxGood = 25;                               // also for many trials
 // The newest ones: they lie where candidates do, and the cost is bounded.
 constexpr std::size_t kMaxOthers = 1000;
-constexpr std::size_t kCandidates = 24;  // of which the best one is proposed
+constexpr std::size_t kCandidates = 24;  // the best one is proposed
 constexpr std::size_t kMaxDraws = 240;   // to get that many candidates that are new
 
 class TpeSampler final : public Sampler {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string quoted(const std::string& word) { return shell_command({word}); }
 
-// What stands in a comment must not end it.
+// The text of a comment must not end it.
 std::string in_comment(std::string text) {
   text = printable(text);
   std::ranges::replace(text, '\n', ' ');

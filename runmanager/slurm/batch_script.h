@@ -1,4 +1,4 @@
-// What sbatch is given: the script of a task, and the options.
+// The script of a task and the options for sbatch.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace sweep {
 /// The environment variable by which the program knows that it is a task of this launcher, and how often the
 /// task may start again.
 inline constexpr const char* kSlurmRestartsVariable = "SWEEP_SLURM_RESTARTS";
-/// Set where the last job submits again: how often that has happened before.
+/// Set when the last job submits again: how often that has happened before.
 inline constexpr const char* kSlurmRoundVariable = "SWEEP_SLURM_ROUND";
 
 struct BatchScript {
@@ -29,9 +29,8 @@ struct BatchScript {
 std::string worker_script(const BatchScript& script, const std::string& shape, const std::string& lists,
                           const std::vector<std::string>& options, int jobs, int threads);
 
-/// The script of the job that writes the report when all others have ended. It then submits again what is not
-/// done, with `options` of `sweep resume`, if that has happened less than max_restarts times. `round`: how
-/// often it has.
+/// The script of the job that writes the report when all others have ended. It then submits unfinished runs
+/// again, with `options` of `sweep resume`, up to max_restarts times. `round`: how often that has happened.
 std::string report_script(const BatchScript& script, const std::vector<std::string>& options, int round);
 
 /// The options of every job.
@@ -41,7 +40,7 @@ std::vector<std::string> job_options(const std::filesystem::path& directory, con
 /// The file of a job's output: STEM.out in the folder "slurm" of the sweep.
 std::string output_option(const std::filesystem::path& directory, const std::string& stem);
 
-/// What an array of `tasks` tasks adds, of which at most `at_once` run at a time.
+/// The options that an array of `tasks` tasks adds; at most `at_once` of them run at a time.
 std::vector<std::string> array_options(const std::filesystem::path& directory, const std::string& shape,
                                        std::size_t tasks, std::size_t at_once, int warning_seconds);
 

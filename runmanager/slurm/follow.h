@@ -1,4 +1,4 @@
-// Follows a sweep on a cluster until nothing of it runs or waits any more.
+// Follows a sweep on a cluster until none of its tasks runs or waits.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace sweep {
 
 struct FollowOptions {
-  Terminal terminal;   // where it is shown, or else lines are written as runs end
+  Terminal terminal;   // shows it; if it is not interactive, lines are written as runs end
   bool quiet = false;  // nothing is shown
   std::function<bool()> stop_requested = [] { return false; };
   std::function<void()> wait;  // a second or so
@@ -26,11 +26,10 @@ struct FollowedSweep {
       0;  // runs that no task is left for, or that were not done when it was asked to stop
 };
 
-/// Shows how many runs of the sweep in `directory` have ended, which ones are trained, and what Slurm says of
-/// the tasks, which is asked for once a minute. Returns when all runs have ended, or Slurm knows of no task
-/// that runs or waits, or when it is asked to stop. A Slurm that does not answer is waited for; tasks that it
-/// holds because a node could not start them are let go. Throws DataError if files of the sweep cannot be
-/// read.
+/// Shows how many runs of the sweep in `directory` have ended, which ones are trained, and the state of the
+/// tasks; asks Slurm once a minute. Returns when all runs have ended, when Slurm knows no task that runs or
+/// waits, or when it is asked to stop. If Slurm does not answer, waits for it. Releases tasks that Slurm
+/// holds because a node could not start them. Throws DataError if files of the sweep cannot be read.
 FollowedSweep follow_sweep(const Sweep& sweep, const std::filesystem::path& directory, SlurmClient& client,
                            const FollowOptions& options);
 

@@ -11,13 +11,13 @@
 
 namespace sweep {
 
-/// In a sweep's directory: scripts, what tasks say, and the files below.
+/// In a sweep's directory: scripts, the output of tasks, and the files below.
 inline constexpr const char* kSlurmFolder = "slurm";
 inline constexpr const char* kSlurmJobsFile = "jobs.json";
 
 /// A job that was submitted, an array or the report.
 struct SubmittedJob {
-  std::string id;         // its number; empty where sbatch has not answered
+  std::string id;         // its number; empty if sbatch has not answered
   std::string shape;      // shape_name() of its runs; empty: the report
   std::size_t tasks = 1;  // of the array
   std::string comment;    // by which it is found if sbatch does not answer; differs for each
@@ -50,9 +50,9 @@ void write_task_lists(const std::filesystem::path& directory, const std::string&
 /// shape. Throws DataError for a file that is not what write_task_lists() leaves.
 std::optional<TaskLists> read_task_lists(const std::filesystem::path& directory, const std::string& comment);
 
-/// While it exists, no other process of this machine submits or cancels jobs of the sweep. Where machines
-/// share a directory whose locks hold on one of them only, two might submit at once; then tasks that are too
-/// many find nothing to do and end.
+/// While it exists, no other process of this machine submits or cancels jobs of the sweep. If locks of the
+/// file system are local to a machine, two machines might submit at once; then the surplus tasks find nothing
+/// to do and end.
 class SlurmJobsLock {
  public:
   /// Makes the folder if it is missing. Waits some seconds; throws IoError if another process goes on holding

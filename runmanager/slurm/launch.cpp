@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the tasks are told of the command line.
+// The options of the command line that tasks get.
 std::vector<std::string> task_options(const RunnerOptions& options) {
   std::vector<std::string> words;
   if (options.jobs != 1)

@@ -1,4 +1,4 @@
-// Starts a sweep on a Slurm cluster, or goes on with one.
+// Starts or resumes a sweep on a Slurm cluster.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ struct LaunchedSweep {
 };
 
 /// Writes the sweep's directory as run_sweep() does before the first run, and submits tasks for the runs that
-/// are not done and have none. `program`: of the tasks, unless the sweep file names one. Where tasks of the
-/// sweep live already, its directory is left as it is. Throws ConfigError for a sweep or an option that does
-/// not go on a cluster, or if its tasks live and it has other runs than they; and as run_sweep() and
-/// submit_runs(). All that Slurm can refuse beforehand is found before anything is written.
+/// are not done and have none. `program`: of the tasks, unless the sweep file names one. If tasks of the
+/// sweep live already, leaves its directory unchanged. Throws ConfigError for a sweep or an option that is
+/// not possible on a cluster, or if its tasks live and have other runs; also throws as run_sweep() and
+/// submit_runs(). Checks all that Slurm can refuse beforehand before it writes anything.
 LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options,
                            const std::filesystem::path& program, SweepEnvironment environment,
                            SlurmClient& client);

@@ -1,4 +1,4 @@
-// Runs by what they need of a cluster: each kind gets an array of tasks of its own.
+// Groups runs by their needs on a cluster: each group gets its own array of tasks.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,18 @@ struct SlurmShape {
 /// "cpu", "cuda", "cuda-4": a word for file names.
 std::string shape_name(const SlurmShape& shape);
 
-/// A run on "auto" counts as one on CUDA where the file asks for resources of its tasks on CUDA (gres), else
-/// as one on the CPU.
+/// A run on "auto" counts as one on CUDA if the file asks for resources of its tasks on CUDA (gres), else as
+/// one on the CPU.
 SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec);
 
 /// What tasks of that shape ask for, the default of --gres filled in.
 SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec);
 
-/// Whether any task trains any run of the sweep, as its trials wait for the results of others.
+/// Whether any task may train any run of the sweep, because its trials wait for the results of others.
 bool is_shared_search(const Sweep& sweep);
 
-/// Throws ConfigError for a sweep that does not go on a cluster: a search with a limit of seconds, one whose
-/// trials are on several kinds of devices and wait for each other, a device that a task does not have.
+/// Throws ConfigError for a sweep that is not possible on a cluster: a search with a limit of seconds, one
+/// whose trials wait for each other on several kinds of devices, or a device that a task does not have.
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
 
 /// Returns how many trials can be trained now; 0: the search has come to its end. `sweep`:

@@ -151,7 +151,7 @@ std::string SlurmClient::submit(const std::vector<std::string>& options, const s
   words.push_back(script);
   const CommandResult result = run(words);
   if (result.code != 0) throw_refused("sbatch", result);
-  // "4711", or "4711;cluster" where there are several. A site's plug-ins may have said something before.
+  // "4711", or "4711;cluster" if there are several. A site's plug-ins may have printed something before.
   const std::vector<std::string_view> lines = split(trimmed(result.out), '\n');
   const std::string_view job = split(trimmed(lines.back()), ';').front();
   if (!is_number(job))

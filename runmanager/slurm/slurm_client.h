@@ -13,14 +13,14 @@
 
 namespace sweep {
 
-/// Slurm did not answer: its controller is down, or too busy. What was asked for may or may not have been
-/// done.
+/// Slurm did not answer: its controller is down, or too busy. The request may or may not have been carried
+/// out.
 class SlurmUnreachable : public Error {
  public:
   using Error::Error;
 };
 
-/// One line of squeue: a task of an array, or a job that is none.
+/// One line of squeue: a task of an array, or a job without one.
 struct SlurmTask {
   std::string job;     // of the array
   std::string index;   // "3"; empty for a job that is no array
@@ -29,9 +29,9 @@ struct SlurmTask {
   bool operator==(const SlurmTask&) const = default;
 };
 
-/// What Slurm has said of tasks. Those that it lacks have ended some minutes ago, or are unknown to Slurm.
+/// Slurm's answer about tasks. Those that are missing ended some minutes ago, or are unknown to Slurm.
 struct TaskQueue {
-  bool known = false;            // false: Slurm has not answered, so that nothing is known of any task
+  bool known = false;            // false: Slurm has not answered, so no task's state is known
   std::string error;             // why not
   double age = 0;                // seconds since it was asked
   std::vector<SlurmTask> tasks;  // in Slurm's order
@@ -62,23 +62,23 @@ class SlurmClient {
   /// `limit`: how long one call may take.
   explicit SlurmClient(std::chrono::milliseconds limit = std::chrono::seconds(60)) : limit_(limit) {}
 
-  /// Returns the number of the job. `options`: all but --parsable and the script.
+  /// Returns the number of the job. `options`: all except --parsable and the script.
   std::string submit(const std::vector<std::string>& options, const std::string& script);
   /// The tasks of `jobs`, by their numbers, those that ended some minutes ago included. Jobs that Slurm no
   /// longer knows are left out.
   std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs);
-  /// The same for who looks again and again: asks once in kQueueSeconds, also if Slurm does not answer.
-  /// Throws nothing.
+  /// The same for callers that look again and again: asks once in kQueueSeconds, also if Slurm does not
+  /// answer. Throws nothing.
   TaskQueue recent_tasks(const std::vector<std::string>& jobs);
   /// The jobs of this user that were submitted with that --comment.
   std::vector<std::string> find_by_comment(const std::string& comment);
-  /// Ends them; jobs that are gone are no error.
+  /// Ends them; jobs that are gone are not an error.
   void cancel(const std::vector<std::string>& jobs);
   /// Puts the task back into the queue.
   void requeue(const std::string& task);
-  /// Lets tasks go that are held; those that are not, or are gone, are no error.
+  /// Releases tasks that are held; those that are not, or are gone, are not an error.
   void release(const std::vector<SlurmTask>& tasks);
-  /// How many tasks an array can have.
+  /// Max tasks of an array.
   std::size_t max_array_size();
 
  private:

@@ -43,13 +43,13 @@ SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue&
 /// Asks Slurm at most once a minute for each client. Throws DataError if the list of jobs cannot be read.
 SlurmStatus slurm_status(const std::filesystem::path& directory, SlurmClient& client);
 
-/// What a reason for waiting means, where its word does not tell: "Resources: nodes are busy".
+/// A reason for waiting, explained if the word is not clear: "Resources: nodes are busy".
 std::string reason_text(const std::string& reason);
 
 /// "Slurm: 3 tasks run, 5 wait", with the reasons why; without a line end.
 std::string slurm_line(const SlurmStatus& status);
 
-/// Lines with line ends: one for each job whose tasks live or ended otherwise than well, and what to do if
+/// Lines with line ends: one for each job whose tasks live or did not end well, and what to do if
 /// `unfinished` runs have no task left. `directory`: for the command that goes on.
 std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished,
                               const std::filesystem::path& directory);

@@ -93,7 +93,7 @@ class Submitter {
     submit_shape(shape, lists.size(), comment, live);
   }
 
-  // `lists`: the comment of the job, where it has lists.
+  // `lists`: the comment of the job, if it has lists.
   void submit_shape(const SlurmShape& shape, std::size_t tasks, const std::string& lists, std::size_t live) {
     if (tasks == 0) return;
     const std::string name = shape_name(shape);

@@ -19,7 +19,7 @@ struct SubmissionOptions {
   std::filesystem::path directory;  // of the sweep; it is there, with its sweep.json
   std::string name;                 // of the jobs
   SlurmSpec spec;
-  std::filesystem::path program;     // this program, where the spec names none
+  std::filesystem::path program;     // this program, if the spec names none
   std::vector<std::string> options;  // of `sweep resume` for each task, such as "--retry", "2"
   int jobs = 1;                      // runs at once in a task
   int threads = 0;                   // of a run; 0: the cores of the task, divided over its runs
@@ -35,7 +35,7 @@ struct Submission {
   std::vector<SlurmTask> held;     // of these, held by a person: they wait until they are released
 };
 
-/// Returns what each task of an array trains. The runs are dealt out one by one, as long ones are neighbours
+/// Returns the runs of each task of an array. They are dealt out one by one, because long runs are neighbours
 /// in `runs`. There are four lists for each task that may run at once, or as many as runs_per_task asks for,
 /// but no more than `largest`.
 TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs, std::size_t largest);
@@ -43,26 +43,25 @@ TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs
 /// Asks Slurm for the tasks of `jobs`. Throws as SlurmClient.
 TaskQueue fresh_queue(const std::vector<SubmittedJob>& jobs, SlurmClient& client);
 
-/// Lets the tasks of `jobs` go that Slurm holds because a node could not start them: they live, so that no
-/// others are submitted in their place, but never start by themselves. Returns how many there were; `queue`
-/// is asked for anew then. To be called with the lock held. Throws as SlurmClient.
+/// Releases the tasks of `jobs` that Slurm holds because a node could not start them. They count as alive, so
+/// none are submitted in their place, but they never start by themselves. Returns how many there were; then
+/// `queue` is updated. To be called with the lock held. Throws as SlurmClient.
 std::size_t release_failed_launches(const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
                                     SlurmClient& client);
 
-/// Submits an array for the runs of each shape that are not done and in the list of no task that runs or
-/// waits: nothing if it is called again. Releases tasks that a node could not start, but not those that a
-/// person holds. `runs`: the names of those that are not done. What was submitted is in the job file before
-/// and after each call of sbatch. Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not
-/// answer; IoError.
+/// Submits an array for the unfinished runs of each shape that no running or waiting task has in its list; a
+/// second call submits nothing. Releases tasks that a node could not start, but not those that a person
+/// holds. `runs`: the names of those that are not done. The job file is written before and after each call of
+/// sbatch. Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not answer; IoError.
 Submission submit_runs(const SubmissionOptions& options,
                        const std::map<SlurmShape, std::vector<std::string>>& runs, SlurmClient& client);
 
-/// Finds the numbers of jobs that sbatch has not answered, and drops those that never came to be. To be
+/// Finds the numbers of jobs that sbatch has not answered, and drops those that were never submitted. To be
 /// called with the lock held. Throws as SlurmClient.
 void settle_unanswered(const std::filesystem::path& directory, std::vector<SubmittedJob>& jobs,
                        SlurmClient& client);
 
-/// Ends all jobs of the sweep; those that have ended are no error. Returns how many tasks still ran or
+/// Ends all jobs of the sweep; those that have ended are not an error. Returns how many tasks still ran or
 /// waited. Throws as submit_runs().
 std::size_t cancel_jobs(const std::filesystem::path& directory, SlurmClient& client);
 

@@ -1,4 +1,4 @@
-// What a task of a cluster does when the program that it runs has ended.
+// The end of a task on a cluster.
 #pragma once
 
 #include <filesystem>
@@ -16,10 +16,10 @@ bool is_slurm_task();
 /// if there are none for it.
 std::vector<std::string> runs_of_this_task(const std::filesystem::path& directory, const std::string& lists);
 
-/// To be called last of all, by a task: one that was stopped before its end, `exit_code` 75, is put back into
-/// the queue, unless it has started again as often as it may; with `fail_fast`, the first one with a run that
-/// failed ends all others. Says on stderr what it does. What goes wrong is said there, too: "sweep resume"
-/// goes on in any case. Returns the exit code of the process.
+/// Call this last in a task. A task that was stopped before its end, `exit_code` 75, is put back into the
+/// queue, unless it has reached its limit of restarts. With `fail_fast`, the first task with a failed run
+/// ends all others. Writes to stderr what it does and what goes wrong: "sweep resume" goes on in any case.
+/// Returns the exit code of the process.
 int end_slurm_task(int exit_code, const std::filesystem::path& directory, bool fail_fast,
                    SlurmClient& client);
 

@@ -1,4 +1,4 @@
-// What a sweep file says about which combinations to run, read and checked but not yet expanded.
+// The combinations that a sweep file asks for, read and checked but not yet expanded.
 #pragma once
 
 #include <functional>
@@ -20,24 +20,24 @@ struct Axis {
   std::string key;                      // as written: "momentum"
   KeyPath path;                         // "optimizer", "momentum"
   JsonPlace place;                      // of the key
-  JsonDocument values;                  // a list, all different; none where there is a range
+  JsonDocument values;                  // a list, all different; none if there is a range
   std::optional<Dimension> range = {};  // numbers that a search draws from
 
   JsonView value(std::size_t index) const { return JsonView(values).at(index); }
 };
 
-/// Holds where the value at `path` is one of `values`, or an element of one that is a list.
+/// Holds if the value at `path` is one of `values`, or an element of one that is a list.
 struct Condition {
   std::string key;
   KeyPath path;
   std::vector<nlohmann::ordered_json> values;
 };
 
-/// What conditions compare of the value of an axis at `path`: of an optimizer or a data set that is an object
-/// its name.
+/// The part of an axis's value at `path` that conditions compare: the name of an optimizer or data set that
+/// is an object, else the value.
 const nlohmann::ordered_json& compared_value(const nlohmann::ordered_json& value, const KeyPath& path);
 
-/// Whether the condition holds where compared_value() is `value`.
+/// Whether the condition holds if compared_value() is `value`.
 bool is_met(const Condition& condition, const nlohmann::ordered_json& value);
 
 /// Leaves out the combinations for which all conditions hold.
@@ -46,7 +46,7 @@ struct ExcludeRule {
   std::vector<Condition> conditions;
 };
 
-/// The axis at `path` exists only where all conditions hold.
+/// The axis at `path` exists only if all conditions hold.
 struct WhenRule {
   KeyPath path;
   JsonPlace place;
@@ -70,7 +70,7 @@ struct SearchSpace {
 /// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `root`, and reports every mistake.
 SearchSpace read_search_space(const JsonView& root, Problems& problems);
 
-/// Calls `use` with each object of axes of a file, "params" and those of "grids", and the way to it.
+/// Calls `use` with each object of axes of a file, "params" and those of "grids", and its path.
 void each_axes(JsonDocument& root,
                const std::function<void(nlohmann::ordered_json& axes, const KeyPath& at)>& use);
 

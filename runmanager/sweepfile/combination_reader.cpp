@@ -25,7 +25,7 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
   return tree;
 }
 
-// The file of a run with nothing but the top-level key `key`; "": with all.
+// The file of a run with only the top-level key `key`; "": with all.
 JsonDocument CombinationReader::tree_with(const Combination& combination, const std::string& key,
                                           Problems& problems) {
   const JsonView file(tree_);

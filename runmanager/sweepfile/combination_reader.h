@@ -21,9 +21,9 @@ namespace sweep {
 JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, NetworkFiles& files,
                          Problems& problems);
 
-/// Reads runs that differ in the values of axes. What runs have in common is completed once and shared by
-/// them, as is each value of an axis, so a run costs about a microsecond, however large its network is. Not
-/// thread-safe. Its runs keep it alive, to name the places of their settings.
+/// Reads runs that differ in the values of axes. Common settings are completed once and shared, and so is
+/// each value of an axis, so a run costs about a microsecond, however large its network is. Not thread-safe.
+/// Its runs keep it alive, to name the places of their settings.
 class CombinationReader : public std::enable_shared_from_this<CombinationReader> {
  public:
   /// `tree` is the sweep file without axes and rules, `plain` what the command line sets in it. `axes` owns

@@ -128,7 +128,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
     if (for_axis && !setting->sweepable) {
       const bool repeats = setting->name == "repeats";
       problems.add(place, fmt::format("{} cannot be swept{}", in_quotes(key),
-                                      repeats ? ", it stands at the top of the file" : ""));
+                                      repeats ? ", it belongs at the top of the file" : ""));
       return std::nullopt;
     }
     if (path.size() == 1 || setting->has_parts) return path;
@@ -164,7 +164,7 @@ std::optional<Setting> setting_at(const KeyPath& path) {
 
 void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
                Problems& problems) {
-  // Walks down, creating members where there are none, so that "log.images" works without a "log". The order
+  // Walks down and creates missing members, so that "log.images" works without a "log". The order
   // of calls matters: "optimizer" = "adam" after "optimizer.momentum" would undo it (see with_values()).
   Json* parent = &root.json;
   KeyPath at;  // of the parent, with indices in place of names

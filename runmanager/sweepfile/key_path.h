@@ -32,9 +32,9 @@ std::optional<Setting> setting_at(const KeyPath& path);
 /// none.
 JsonView find_path(const JsonView& root, const KeyPath& path);
 
-/// Sets the value at `path`. A name that stands where an object is needed ("optimizer": "sgd") becomes one
-/// with that name; elements of lists are found by index or by their "name". Adds a problem where there is no
-/// such value, at `key_place`, where the path is from.
+/// Sets the value at `path`. A name in the place of an object ("optimizer": "sgd") becomes an object with
+/// that name; elements of lists are found by index or by their "name". If there is no such value, adds a
+/// problem at `key_place`, the origin of the path.
 void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
                Problems& problems);
 

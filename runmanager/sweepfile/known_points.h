@@ -1,4 +1,4 @@
-// What a search is told of its space: points to try first, and results of other sweeps.
+// A search's prior knowledge: points to try first, and results of other sweeps.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace sweep {
 
-/// Reads "search.points" and "search.learn_from" of `root` into `search`. Puts the results of sweeps in the
-/// place of their directories in `root`, so that what the sweep leaves has them. A directory is looked for in
+/// Reads "search.points" and "search.learn_from" of `root` into `search`. Replaces the directories of sweeps
+/// in `root` by their results, so that the sweep's records have them. A directory is looked for in
 /// `directory`, the sweep file's, then in the current one. `base` is the file with its plain values: a run
 /// that had another value there does not count. Reports every mistake.
 void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const SearchDomain& domain,

@@ -190,7 +190,7 @@ Json complete_network(const Setting&, const Given& given) {
   } else if (!given.value->is_null()) {
     return complete_network(given.value, given.problems);
   } else if (given.problems.empty()) {
-    // Null also takes the place of a value where a file could not be read, which was reported.
+    // Null also replaces a value whose file could not be read, which was reported.
     given.problems.add_value(given.value, "the name of a network file, or an object");
   }
   return nullptr;

@@ -146,7 +146,7 @@ Json layer_schema() {
 
 // One of `types` by its name, or as an object; without a name its arguments are those of `default_type`.
 Json named_schema(std::span<const NamedType> types, const std::string& default_type) {
-  // A name alone is good for those with required arguments, too: keys such as schedule.step_size may bring
+  // A name alone is also valid for types with required arguments: keys such as schedule.step_size may give
   // them.
   Json choices = Json::array({Json{{"enum", type_names(types)}}});
   for (const NamedType& type : types) {

@@ -5,9 +5,9 @@
 
 namespace sweep {
 
-/// JSON Schema, draft 2020-12, for editors and other programs. Everything it rejects load_sweep() rejects,
-/// too; what depends on several values or on the machine (shapes, devices, files) only load_sweep() checks.
-/// The one exception: names of data sets that only $SWEEP_DATA has.
+/// JSON Schema, draft 2020-12, for editors and other programs. load_sweep() rejects everything that it
+/// rejects; only load_sweep() checks what depends on several values or on the machine (shapes, devices,
+/// files). The one exception: names of data sets that only $SWEEP_DATA has.
 nlohmann::ordered_json sweep_schema();
 
 }  // namespace sweep

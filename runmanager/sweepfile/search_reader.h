@@ -17,7 +17,7 @@ std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& s
 /// Whether any axis is a range of numbers.
 bool has_range(const SearchSpace& space);
 
-/// Whether the trials of the search are points that are drawn, instead of every combination.
+/// Whether the search draws points, instead of trying every combination.
 bool draws_points(const SearchSpec& search, const SearchSpace& space);
 
 }  // namespace sweep

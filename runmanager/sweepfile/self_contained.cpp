@@ -86,7 +86,7 @@ class NetworkNames {
   std::map<std::string, Json> networks_;
 };
 
-// The network that the file, or the command line, has where it is no axis; nothing if it is not that of a
+// The network of the file, or of the command line, if it is not an axis; nothing if it is not that of a
 // file.
 JsonView plain_network(const JsonView& root, const std::vector<Assignment>& overrides) {
   JsonView network = root.find("network");

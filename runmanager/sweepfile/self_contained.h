@@ -1,4 +1,5 @@
-// Makes a sweep file independent of where it lies, so that what a sweep leaves can be given to `sweep` again.
+// Makes a sweep file independent of its directory, so that the copy in a sweep's directory can be given to
+// `sweep` again.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +29,7 @@ void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides,
 bool is_file_path(const KeyPath& path);
 
 /// A short name for each absolute path: its last N components, with the smallest N that makes all names
-/// distinct. A single one is called by its last part.
+/// distinct. A single path has its last component.
 std::map<std::string, std::string> short_paths(const std::vector<std::string>& paths);
 
 }  // namespace sweep

@@ -52,19 +52,19 @@ class Space {
   std::vector<std::string> keys() const;
 
   /// Calls `use` with every combination of each grid. The last axis varies fastest, zipped axes move together
-  /// in the position of the first of them, and repeats vary fastest of all. A combination that a "when" makes
-  /// equal to an earlier one is dropped, and so is one that an earlier grid has had.
+  /// in the position of the first of them, and repeats vary fastest of all. Drops a combination that a "when"
+  /// makes equal to an earlier one, or that an earlier grid has.
   void each(const std::function<void(const Combination&)>& use) const;
   /// How many combinations the axes have before any rule. A double, because it may exceed any integer.
   double size() const;
 
-  /// What a search draws points from: the axes of the first grid. The domain keeps `self` alive.
+  /// The domain that a search draws points from: the axes of the first grid. The domain keeps `self` alive.
   static SearchDomain domain_of(const std::shared_ptr<const Space>& self);
   /// The value of an axis at a point's number: the index of a choice, or the number of a range.
   static nlohmann::ordered_json value_at(const Axis& axis, double number);
 
  private:
-  // A condition, answered for each value of its axis and for where there is no such axis.
+  // A condition, answered for each value of its axis and for a grid without that axis.
   struct Test {
     const Condition* condition;
     std::size_t axis;              // of its grid; kNoAxis: none has the key

@@ -9,8 +9,8 @@
 
 namespace sweep {
 
-/// The values of axes, each key with one type. Paths, which are absolute and would make long names, are the
-/// parts in which those of a key differ.
+/// The values of axes, each key with one type. Paths are shortened to the parts in which those of a key
+/// differ: they are absolute and would make long names.
 class SweptValues {
  public:
   /// The axes have to live as long, and each has a value. A search may add values of a range to them.
@@ -20,8 +20,8 @@ class SweptValues {
   Params of(const Combination& combination, bool repeats) const;
 
   /// The swept keys that `run` has no value of, each with the value that holds in the run: that of its
-  /// complete settings, or else the default, as it would be of an optimizer that the run does not use. Left
-  /// out are keys without such a value, and all of a program, whose defaults are its own.
+  /// complete settings, or else the default, as it would be of an optimizer that the run does not use. Leaves
+  /// out keys without such a value, and all keys of a program, which has its own defaults.
   Params in_force(const RunConfig& run) const;
 
  private:

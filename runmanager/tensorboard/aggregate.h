@@ -18,12 +18,12 @@ namespace sweep {
 struct AggregateValue {
   std::string tag;
   double mean = 0;
-  double deviation = 0;  // of the sample: divided by the number of repeats less one
+  double deviation = 0;  // of the sample: divided by the number of repeats minus one
 };
 
 struct AggregateEpoch {
   int epoch = 0;
-  std::vector<AggregateValue> values;  // of every tag that all of the repeats have a point of
+  std::vector<AggregateValue> values;  // of every tag that all repeats have a point of
 };
 
 /// Aggregates the epochs that all of the runs have. Metrics of whole runs, such as Loss/test, belong to the
@@ -50,7 +50,7 @@ class AggregateRuns {
 
   /// The names of all directories that update() may write, in mean_directory().
   std::vector<std::string> names() const;
-  /// Those of them that are there.
+  /// Those of them that exist.
   std::vector<std::string> written() const;
 
  private:

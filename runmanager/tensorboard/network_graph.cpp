@@ -60,7 +60,7 @@ std::string scope_name(const Layer& layer) {
   return scope;
 }
 
-// The names of the nodes beside the layers, which must differ from the scopes of layers.
+// The names of the nodes next to the layers; they must differ from the scopes of layers.
 struct OuterNames {
   std::string images = "images", labels = "labels", loss = "loss";
 
@@ -88,7 +88,7 @@ std::vector<std::string> operation_node_names(const Network& network) {
   std::vector<std::string> names;
   for (const Layer& layer : network.layers()) {
     std::string name(torch_class(layer.type));
-    // The sum of a residual is beside the scopes of its layers, and its name must differ from theirs.
+    // The sum of a residual is next to the scopes of its layers, and its name must differ from theirs.
     while (scopes.contains(layer.name + "." + name)) name += "_";
     names.push_back(scope_name(layer) + "/" + name);
   }

@@ -24,7 +24,7 @@ std::set<std::int64_t> recorded_epochs(const std::filesystem::path& directory) {
     tbwriter::EventReader reader(directory / name);
     while (const auto payload = reader.next()) {
       const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
-      // All points of an epoch are in one record, so one of them stands for all.
+      // All points of an epoch are in one record, so one of them is enough.
       const bool has_epoch =
           std::any_of(event.values.begin(), event.values.end(),
                       [](const tbwriter::DecodedValue& value) { return value.tag == kEpochTag; });

@@ -1,4 +1,4 @@
-// Finds out which epochs the events of a run show, after a power cut that may have cost some of them.
+// Finds out which epochs the events of a run show; a power cut may have removed some.
 #pragma once
 
 #include <cstdint>

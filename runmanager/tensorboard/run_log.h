@@ -92,7 +92,7 @@ class RunLog {
   void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
                std::int64_t step);
 
-  /// One point of every per-epoch chart, of a run of a population also Parameters/<key> for each parameter
+  /// One point of every per-epoch chart; in a run of a population also Parameters/<key> for each parameter
   /// that is a number. `step`: of the epoch, here and below.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
   /// Writes weights/<parameter> and gradients/<parameter>. `gradients` may be empty.
@@ -100,7 +100,7 @@ class RunLog {
                   std::int64_t step);
   /// The same from values that were counted between parameter_limits().
   void histograms(const Network& network, const ParameterCounts& counts, std::int64_t step);
-  /// One of a loop's own. Throws UsageError as SummaryWriter does.
+  /// A scalar of a program's own loop. Throws UsageError as SummaryWriter does.
   void histogram(std::string_view tag, std::span<const float> values, std::int64_t step);
   /// `pixels`: [channels, height, width], 1 or 3 channels.
   void image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,
@@ -110,8 +110,8 @@ class RunLog {
   void validation_batch(const Totals& totals, std::int64_t batch);
   void predictions(const Subset& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step);
-  /// What is known of the whole run only: the charts of test_points() at `step`, and as text all metrics
-  /// and the seconds of the setup.
+  /// Writes what is known at the end of the run: the charts of test_points() at `step`, and as text all
+  /// metrics and the seconds of the setup.
   void results(const RunRecord& record, std::int64_t step);
 
   /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.

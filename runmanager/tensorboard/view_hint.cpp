@@ -25,7 +25,7 @@ std::vector<std::string_view> parts_of(std::string_view name) {
 std::string pattern_of(std::string_view part, std::span<const std::string> names) {
   std::string pattern;
   for (const char c : part) {
-    if (c == '+') pattern += '\\';  // "." matches itself, too.
+    if (c == '+') pattern += '\\';  // "." also matches itself.
     pattern += c;
   }
   const bool is_prefix = std::any_of(names.begin(), names.end(), [&](const std::string& name) {

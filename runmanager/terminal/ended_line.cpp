@@ -84,7 +84,7 @@ std::string short_name(const RunRecord& run, int columns, bool unicode) {
   return fit_width(name, columns, unicode);
 }
 
-// As wide as the widest of the names at hand, so that the metrics after them are aligned.
+// The width of the widest of the names at hand, so that the metrics after them are aligned.
 int widest_name(const LiveSweep& sweep) {
   int width = 0;
   sweep.for_each_known([&width](const std::string& name, const Params&) {

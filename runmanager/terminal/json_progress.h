@@ -12,7 +12,7 @@ namespace sweep {
 ///   "begin"   a run begins: "run" (its name), "number" (from 1), "runs" (of the sweep), "epochs",
 ///             "trained_epochs" (by earlier starts), "batches" and "samples" (per epoch)
 ///   "epoch"   "run", and what run.json has of an epoch
-///   "end"     "run", "number", "status", "metrics"; "error", "stopped", "run_seconds" where there are any
+///   "end"     "run", "number", "status", "metrics"; "error", "stopped", "run_seconds" if there are any
 ///   "kept"    "runs": how many an earlier start has finished
 ///   "message" "text"
 class JsonProgress final : public Progress {

@@ -1,4 +1,4 @@
-// How fast training goes on, over long enough a time that the number can be read.
+// The speed of training, averaged long enough for people to read.
 #pragma once
 
 #include <optional>

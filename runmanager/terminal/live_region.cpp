@@ -34,7 +34,7 @@ void LiveRegion::draw(std::vector<std::string> lines, std::string_view above) {
   if (above.empty() && lines == drawn_ && width == drawn_width_) return;
   std::string text(kBeginUpdate);
   text += to_first_line(width);
-  // Lines are drawn over the old ones, so that nothing flickers even where updates are shown in between.
+  // Lines are drawn over the old ones, so that nothing flickers even if updates are shown in between.
   // Wrapped remains of old ones are erased first.
   if (width != drawn_width_ || !above.empty()) text += kEraseBelow;
   text += above;

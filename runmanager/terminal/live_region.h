@@ -22,7 +22,7 @@ class LiveRegion {
   /// Shows `lines` in place of those of the last time, and `above`, whole lines with their ends, as text that
   /// stays above them. Lines wider than the terminal are cut.
   void draw(std::vector<std::string> lines, std::string_view above = "");
-  /// The same lines again, below `above`.
+  /// Draws the same lines again, below `above`.
   void write_above(std::string_view above);
   /// Erases the lines.
   void clear();

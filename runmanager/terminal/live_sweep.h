@@ -1,4 +1,4 @@
-// What a sweep knows of itself while it trains: what the live table shows and `sweep status` reads.
+// The state of a sweep while it trains: the live table shows it, and `sweep status` reads it.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +34,9 @@ struct LiveRun {
   std::string phase = {};  // what it has been doing for a while instead of training: "validation"; or ""
   double seconds = 0;      // since it began in this start
 
-  /// The epoch that is trained, from 1; where it is not known how many there will be, the last finished one.
+  /// The epoch that is trained, from 1; if the number of epochs is not known, the last finished one.
   int current_epoch() const;
-  /// "/10" after the number of an epoch; "" where that is not known.
+  /// "/10" after the number of an epoch; "" if that is not known.
   std::string of_epochs() const;
   /// The part of the epoch in work, in [0, 1].
   double epoch_fraction() const;
@@ -82,15 +82,15 @@ struct LiveSweep {
   }
 };
 
-/// The swept keys, in the order of the file, and those of them that tell the known runs apart.
+/// The swept keys, in the order of the file, and those of them that differ between the known runs.
 struct LiveKeys {
   std::vector<std::string> all;
   std::set<std::string> varying;
 };
 LiveKeys keys_of(const LiveSweep& sweep);
 
-/// The record without what is large: its configuration, its provenance, and all epochs but the
-/// last and result_epoch().
+/// The record without its large parts: its configuration, its provenance, and all epochs except the last and
+/// result_epoch().
 RunRecord summary_of(const RunRecord& run);
 
 }  // namespace sweep

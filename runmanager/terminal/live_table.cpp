@@ -17,8 +17,8 @@ namespace {
 constexpr int kMaxLines = 12, kFewestLines = 4;
 constexpr int kShortestBar = 6, kLongestBar = 24, kPercentWidth = 5;
 
-// Which column goes first where there is no room. Of the parameters, these are constant, vary in the sweep,
-// or tell the runs of the table apart.
+// The lowest column is left out first if there is no room. Parameters are constant, vary in the sweep, or
+// differ between the runs of the table.
 constexpr int kBatchRate = 5, kConstant = 10, kValidation = 20, kVarying = 25, kRate = 30, kTimeLeft = 40,
               kTelling = 50, kLoss = 60;
 
@@ -162,7 +162,7 @@ std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs,
       painted(terminal, kDim, line(titles, std::string(progress_width, ' '), ""))};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const LiveRun& run = *runs[i];
-    // Where it is not known how many epochs there will be, there is nothing to measure.
+    // If the number of epochs is not known, there is nothing to measure.
     const std::string progress =
         run.phase.empty() && run.epochs > 0
             ? bar(terminal, run.epoch_fraction(), bar_width) + " " + percent_text(run.epoch_fraction())
@@ -211,7 +211,7 @@ std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& term
   const int height = std::clamp(terminal.height() / 4, kFewestLines, kMaxLines);
   LiveRuns runs;
   for (const auto& [number, run] : sweep.active) runs.push_back(&run);
-  const std::size_t room = static_cast<std::size_t>(height) - 2;  // beside the sweep's line and the titles
+  const std::size_t room = static_cast<std::size_t>(height) - 2;  // besides the sweep's line and the titles
   std::string more;
   if (runs.size() > room) {
     more = fmt::format("  and {} more runs in training", runs.size() - (room - 1));

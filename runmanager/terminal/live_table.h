@@ -10,8 +10,8 @@
 namespace sweep {
 
 /// The sweep as lines that change: its own with a bar, a table of the runs in training, and the best run so
-/// far. No wider than the terminal, and at most a quarter of it high; what has least to say is left out
-/// first: parameters that do not tell the runs apart.
+/// far. No wider than the terminal, and at most a quarter of it high; the least informative columns are left
+/// out first: parameters that are the same in all runs.
 std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& terminal);
 
 }  // namespace sweep

@@ -10,7 +10,7 @@
 namespace sweep {
 namespace {
 
-// As many as any screen shows of them.
+// At least as many as any screen shows.
 constexpr std::size_t kLatestKept = 32;
 
 // A phase that is over sooner is not worth a glance.

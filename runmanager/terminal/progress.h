@@ -1,4 +1,4 @@
-// What a sweep tells while it trains.
+// The progress of a sweep while it trains.
 #pragma once
 
 #include <cstddef>
@@ -35,18 +35,18 @@ class Progress {
   void report(std::size_t number, const RunEvent& event);
   /// Shows how run `number` ended. Also for a run that never began, because it was skipped or failed early.
   void end_run(std::size_t number, const RunRecord& run);
-  /// Run `number` waits, and may begin again: nothing of it is shown meanwhile.
+  /// Run `number` waits, and may begin again: it is not shown meanwhile.
   void pause_run(std::size_t number);
-  /// Counts `count` runs as finished that an earlier start has trained.
+  /// Counts `count` runs of an earlier start as finished.
   void keep_runs(std::size_t count);
   /// How the best run is chosen from now on; empty, as before it is called: by default_goals().
   void judge_by(const Goals& goals) { goals_ = goals; }
-  /// Takes a run that an earlier start has trained into the choice of the best one.
+  /// Includes a run of an earlier start in the choice of the best one.
   void consider(const RunRecord& run);
   /// Shows that time has passed. To be called several times a second, whether or not anything happens.
   void pass_time();
 
-  /// Something that is said even if nothing else is.
+  /// Shows a message even if nothing else is shown.
   virtual void message(std::string_view line) = 0;
 
   /// All that is known now.

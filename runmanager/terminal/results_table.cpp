@@ -178,7 +178,7 @@ std::string first_line(std::string_view text) {
   return printable(line) + (line.size() < text.size() ? " …" : "");
 }
 
-// A run with nothing but a reason to show has that where its results would be.
+// A run that has only a reason shows it in the place of its results.
 void put_reasons(TextTable& table, const std::vector<RunRecord>& runs) {
   const auto leading = static_cast<std::size_t>(std::ranges::find(table.columns, false, &Column::leads) -
                                                 table.columns.begin());
@@ -263,8 +263,8 @@ void set_importances(TextTable& table, std::size_t parameters) {
   }
 }
 
-// A table with a line per combination of which at least two repeats are completed: the parameters `keys`
-// without the repeat, how many, and mean ± standard deviation of metrics. "" if there is no such combination.
+// A table with a line per combination with at least two completed repeats: the parameters `keys` without the
+// repeat, how many, and mean ± standard deviation of metrics. "" if there is no such combination.
 std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           bool unicode, int width) {
   std::vector<std::string> shown_keys = keys;

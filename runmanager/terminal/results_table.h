@@ -24,10 +24,10 @@ struct TableOptions {
 
 /// The results of `runs` as a table with a line per run: its parameters `keys`, its metrics, see
 /// run_metric(), and the reason if it failed. The best run is marked; with a goal that was asked for it is
-/// also named. Of several goals front_runs() are marked, too. Skipped runs are one line per reason, and runs
-/// that have not started are only counted. Columns that were left out are named; those of parameters go
-/// first, which do not vary or are wide, since metrics are what a table is for. Means over repeats follow.
-/// Ends with a newline. Throws ConfigError for a column that there is not.
+/// also named. With several goals, front_runs() are also marked. Skipped runs are one line per reason, and
+/// runs that have not started are only counted. Names the columns that were left out: first parameters that
+/// do not vary or are wide, since metrics matter most. Means over repeats follow. Ends with a newline. Throws
+/// ConfigError for an unknown column.
 std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           const TableOptions& options = {});
 

@@ -32,7 +32,7 @@ struct TextTable {
   std::vector<std::string> tails = {};         // by row: what follows the last cell, of any width; or empty
 
   TextTable() = default;
-  /// Columns with these titles, of which the first `left_aligned` are texts.
+  /// Columns with these titles; the first `left_aligned` are texts.
   explicit TextTable(const std::vector<std::string>& titles, std::size_t left_aligned = 1);
 
   /// Adds a column that is never left out; rows do not change.
@@ -43,7 +43,7 @@ struct TextTable {
   /// Removes columns without any cell.
   void drop_empty_columns();
   /// Removes columns until the table is no wider than `limit`, the least important first, and of equal ones
-  /// the widest. What then fits after all stays. Returns the titles of those that are gone.
+  /// the widest. Then puts back those that fit after all. Returns the titles of those that are gone.
   std::vector<std::string> fit(int limit);
 };
 
@@ -51,8 +51,7 @@ struct TextTable {
 /// nothing.
 std::string not_shown_text(const std::vector<std::string>& titles);
 
-/// `cells`, a row of `table` or its titles, each with a gap in front and as wide as `widths`, the table's,
-/// say.
+/// `cells`, a row of `table` or its titles, each with a gap in front. `widths`: those of the table.
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
                                       const std::vector<std::string>& cells);
 

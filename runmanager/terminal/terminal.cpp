@@ -185,7 +185,7 @@ std::string fit_width(std::string_view text, int columns, bool unicode) {
       cut = true;
       if (columns >= 1) fitted += ellipsis;
     }
-    // Escape sequences behind the cut are kept, since they switch colours off.
+    // Escape sequences after the cut are kept, since they switch colours off.
     if (!cut || glyph.width == 0) fitted += text.substr(0, glyph.bytes);
     used += glyph.width;
     text.remove_prefix(glyph.bytes);

@@ -7,7 +7,7 @@
 
 namespace sweep {
 
-/// Where progress is written, and what can be shown there. Copyable; not thread-safe.
+/// The output for progress, and what can be shown there. Copyable; not thread-safe.
 struct Terminal {
   bool interactive = false;                         // lines can be redrawn: a TTY that is not TERM=dumb
   bool color = false;                               // interactive, and NO_COLOR is not set

@@ -46,7 +46,7 @@ void TerminalProgress::show_end(std::size_t number, const RunRecord& run) {
   write_line(ended_line(state(), run, terminal()));
 }
 
-// In a log the epochs of a run have a line each, so a completed one has been told of.
+// In a log each epoch of a run has a line, so a completed run has been shown.
 void TerminalProgress::write_log_end(std::size_t number, const RunRecord& run) {
   const std::string place = fmt::format("[{}/{}] {}  ", number, state().runs, printable(run.name));
   if (run.status != RunStatus::kCompleted) {

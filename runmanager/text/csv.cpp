@@ -12,7 +12,7 @@ namespace sweep {
 namespace {
 
 // Whether a spreadsheet would take the cell for a formula, a tab or a carriage return in front included. A
-// cell that has an apostrophe in front of such a text counts, too, so that parsing gives it back.
+// cell that has an apostrophe in front of such a text also counts, so that parsing gives it back.
 bool looks_like_formula(std::string_view text) {
   const std::size_t first = text.find_first_not_of('\'');
   return first != std::string_view::npos &&
@@ -25,7 +25,7 @@ bool is_number(std::string_view text) {
   return error != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
-// Cells with leading or trailing spaces are quoted, too, because some readers strip them.
+// Cells with leading or trailing spaces are also quoted, because some readers strip them.
 std::string csv_field(std::string_view cell) {
   // An apostrophe in front makes a spreadsheet show the rest as text.
   const std::string text = (looks_like_formula(cell) && !is_number(cell) ? "'" : "") + std::string(cell);

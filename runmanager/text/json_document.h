@@ -1,4 +1,4 @@
-// JSON that people write: values, and where in a text they are from, so that messages can point at it.
+// JSON that people write: values with their places in the text, so that messages can point there.
 #pragma once
 
 #include <cstddef>
@@ -61,11 +61,11 @@ class JsonDocument {
   /// A copy of a part of another document.
   explicit JsonDocument(const JsonView& value);
 
-  /// Changes of it keep the places; what is put into it has that of its parent, unless set() says another.
+  /// Changes keep the places; a new part has the place of its parent, unless set() gives another.
   Json json;
 
   JsonPlace place(const KeyPath& path) const;
-  /// Says where the part at `path` is from, and all below it.
+  /// Sets the place of the part at `path` and all below it.
   void set_place(const KeyPath& path, JsonPlace place);
   /// Puts `value`, of another document, in the place of `part`, which is at `path`, with its places.
   void set(Json& part, const KeyPath& path, const JsonView& value);

@@ -118,7 +118,7 @@ class JsonParser {
   void skip_blanks() {
     for (;;) {
       at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
-      if (next_is('#')) fail(at_, "comments begin with // or stand between /* and */");
+      if (next_is('#')) fail(at_, "comments begin with // or are between /* and */");
       const std::string_view rest = text_.substr(at_);
       if (has_lines_ && rest.starts_with("//")) {
         at_ = std::min(text_.find('\n', at_), text_.size());
@@ -152,7 +152,7 @@ class JsonParser {
     if (closes_other)
       fail(at_,
            fmt::format("{} is closed by {}, want {}", bracket_text(bracket), text_[at_], bracket.closing));
-    if (next_is('\'')) fail(at_, "strings stand in double quotes (\"), not in single ones");
+    if (next_is('\'')) fail(at_, "strings need double quotes (\"), not single ones");
   }
 
   // After a value inside of `bracket`: skips the comma, or the closing bracket. Returns whether another value
@@ -179,7 +179,7 @@ class JsonParser {
     const bool begins_value = c == '"' || c == '{' || c == '[' || is_word_character(c);
     fail(at_, begins_value
                   ? "a comma is missing before this"
-                  : fmt::format("{} cannot stand here, want a comma or {}", shown(c), bracket.closing));
+                  : fmt::format("{} is not allowed here, want a comma or {}", shown(c), bracket.closing));
   }
 
   // The value at path_, whose key is at `key`.
@@ -190,8 +190,8 @@ class JsonParser {
     if (c == '"') return parse_string();
     if (is_word_character(c)) return parse_word();
     if (c == ',') fail(at_, "a value is missing before this comma");
-    if (c == '\'') fail(at_, "strings stand in double quotes (\"), not in single ones");
-    if (c != '{' && c != '[') fail(at_, fmt::format("{} cannot stand here, want a value", shown(c)));
+    if (c == '\'') fail(at_, "strings need double quotes (\"), not single ones");
+    if (c != '{' && c != '[') fail(at_, fmt::format("{} is not allowed here, want a value", shown(c)));
     if (depth_ == kMaxDepth) fail(at_, fmt::format("more than {} brackets inside each other", kMaxDepth));
     ++depth_;
     ++at_;
@@ -228,7 +228,7 @@ class JsonParser {
       const std::size_t start = at_;
       path_.push_back(parse_key());
       if (const auto [first, is_new] = keys.emplace(path_.back(), start); !is_new)
-        fail(start, fmt::format("the key {} stands here twice; the first is at {}", in_quotes(path_.back()),
+        fail(start, fmt::format("the key {} is given twice; the first is at {}", in_quotes(path_.back()),
                                 line_and_column(text_, first->second)));
       parse_colon(bracket);
       Json value = parse_value(start);  // moves path_

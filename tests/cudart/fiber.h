@@ -28,7 +28,7 @@ class Fiber {
   /// The memory that the body's local variables are in.
   std::span<const std::byte> stack() const;
 
-  /// Called by the body: returns from resume(). The next resume() goes on behind this call.
+  /// Called by the body: returns from resume(). The next resume() goes on after this call.
   void yield();
 
  private:

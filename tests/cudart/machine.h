@@ -14,7 +14,7 @@
 
 namespace sweep::cuda::cudart {
 
-// Without CUDA's headers, beside which kernels cannot be compiled for the host. Errors have the names and
+// Does not use CUDA's headers: with them kernels cannot be compiled for the host. Errors have the names and
 // numbers of the manual.
 enum class CallError {
   kMemoryAllocation = 2,
@@ -41,9 +41,9 @@ struct Machine {
   std::size_t shared_bytes = std::size_t{227} << 10;  // that a block may have
 };
 
-/// Makes a new machine, which programs need not do that want the one above: nothing of the last one's
-/// failures, allocations and errors is left, except the attributes of kernels, for which the program asks
-/// once. No stream may be alive.
+/// Makes a new machine; programs that want the one above need not call this. Clears the failures, allocations
+/// and errors of the previous one, but keeps the attributes of kernels, which the program reads only once. No
+/// stream may be alive.
 void start(const Machine& machine);
 
 /// Lets a later call of `function`, such as "cudaMalloc", return `error` and do nothing, but wait if that is

@@ -142,7 +142,7 @@ void Meeting::all_gather(std::byte* data, std::span<const std::size_t> begins) {
   std::copy(begins.begin(), begins.end(), shared_.ranks[rank].begins.begin());
   arrive();
   compare(begins);
-  arrive();  // The others have compared, too.
+  arrive();  // All have compared.
   // Calls `copy` with where a range lies in `data` and in the window.
   const auto for_part = [&](std::size_t window, std::size_t part, auto copy) {
     const std::size_t begin = std::max(window, begins[part]);
@@ -159,7 +159,7 @@ void Meeting::all_gather(std::byte* data, std::span<const std::size_t> begins) {
         std::memcpy(own, shown, bytes);
       });
     }
-    arrive();  // The others have copied, too.
+    arrive();  // All have copied.
   }
 }
 

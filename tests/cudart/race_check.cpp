@@ -123,7 +123,7 @@ struct RaceCheck::Implementation {
       report(byte.write, "wrote", moment, access, of_block, code);
     if (!of_block) note_early(byte, moment, access, code);
     if (access == AccessKind::kRead) {
-      // The host's thread_local variables lie beside static shared arrays, but kernels do not write them.
+      // The host's thread_local variables are next to static shared arrays, but kernels do not write them.
       if (of_block && !was_written && byte.write_grid != 0)
         report(byte.write, "wrote, and nobody of its own block", moment, access, of_block, code);
       const bool same_epoch = byte.read.epoch == epoch, same_grid = byte.read_grid == grid;

@@ -1,5 +1,5 @@
-// Finds races in kernels that run on the host, as compute-sanitizer's racecheck does on a GPU, and in device
-// memory, too.
+// Finds races in kernels that run on the host, as compute-sanitizer's racecheck does on a GPU, and also in
+// device memory.
 //
 // The kernels have to be compiled with -fsanitize=thread; see access_hooks.cpp.
 #pragma once
@@ -16,8 +16,8 @@ namespace sweep::cuda::cudart {
 
 /// Watches the grids that the thread which makes it runs, as long as it lives; one at a time per thread. What
 /// it reports:
-/// - two threads of a block that access the same byte between two barriers, where one writes;
-/// - two blocks of a grid that access the same byte of device memory, where one writes;
+/// - two threads of a block that access the same byte between two barriers, one of them writing;
+/// - two blocks of a grid that access the same byte of device memory, one of them writing;
 /// - reading static shared memory that only an earlier block has written;
 /// - a kernel that writes device memory which the next one has read before it waited for this one, and one
 ///   that writes device memory before it waits.

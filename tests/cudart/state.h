@@ -22,8 +22,8 @@ namespace sweep::cuda::cudart {
 struct Work {
   std::function<void()> run;
   bool is_kernel = false;
-  // Of a kernel launched with programmatic stream serialization: starts it before the one in front of it
-  // runs, and returns the rest.
+  // For a kernel launched with programmatic stream serialization: starts it before the previous one runs, and
+  // returns the rest.
   std::function<std::function<void()>()> start = nullptr;
   bool is_exchange = false;  // with other devices, which may not have begun with it
 };
@@ -80,7 +80,7 @@ struct State {
 
 State& state();
 
-/// Of the calling thread.
+/// That of the calling thread.
 int& current_device();
 
 /// Whether the calling thread captures a graph.

@@ -5,7 +5,7 @@ For every case NAME the metadata has NAME -> {"input": [channels, height, width]
 0..255; the network sees them / 255), NAME/labels [batch], NAME/logits [batch, 4], NAME/loss [1], and for
 each parameter NAME/PARAMETER and NAME/grad/PARAMETER (of the loss: cross entropy, mean over the batch).
 All are exact in F32 or rounded to it from double. The metadata key "__origin__" is no case. Layers of type sequential
-and residual have "layers" and "shortcut". Where there are running statistics, logits are those in evaluation mode
+and residual have "layers" and "shortcut". If there are running statistics, logits are those in evaluation mode
 before the training step whose loss and gradients are given; NAME/BUFFER and NAME/after/BUFFER are the statistics
 before and after it.
 """

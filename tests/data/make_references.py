@@ -5,7 +5,7 @@
 #   /tmp/torch/bin/python tests/data/make_references.py [layers] [weights] [short] [long] [schedules] [pretrained]
 #
 # Without arguments everything is made (a few minutes); the training set is Debian's dataset-fashion-mnist. Writes,
-# beside itself:
+# next to itself:
 #   cnn.safetensors, mlp.safetensors   initial weights of the two networks, PyTorch's names, F32
 #   training_short.json                per-batch losses of short trainings, in float32 and in double
 #   training_curves.json               epoch losses of whole trainings on all 60,000 samples, in float32
@@ -16,11 +16,11 @@
 #
 # training_*.json: {"torch": version, "runs": [{network, weights, optimizer, arguments, lr, batch_size, limit,
 # epochs: [{loss, number_correct, ...}]}]}. loss is the mean over the samples of the losses seen while training, and
-# number_correct counts while training, too. Samples come in file order; pixels are byte / 255; the last batch may be
+# number_correct also counts while training. Samples come in file order; pixels are byte / 255; the last batch may be
 # short. test_loss and test_number_correct are those of the whole test set after the epoch.
 #
 # schedules.json: {"torch", "cases": [{schedule (as in a sweep file), lr, epochs, steps_per_epoch, optimizer,
-# learning_rates, momenta: a number per step}]}; momenta is empty where the schedule leaves them alone. Runs of
+# learning_rates, momenta: a number per step}]}; momenta is empty if the schedule does not change them. Runs of
 # training_schedules.json have the member "schedule".
 import gzip
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Makes shuffled_orders.json: what shuffled_order() has to return, computed by a second implementation written from
-# the definition alone. Run by hand, needs nothing but Python:
+# the definition alone. Run by hand, needs only Python:
 #
 #   python3 tests/data/make_shuffled_orders.py
 #

@@ -1,4 +1,4 @@
-// Fuzz target: any bytes are an events file, of which only records with right checksums are read. Since a
+// Fuzz target: any bytes are an events file; only records with right checksums are read. Since a
 // fuzzer rarely finds a checksum, bytes that begin with an even one are taken as an event's payload.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Makes the fuzzers' first inputs: small right files, from which a fuzzer derives wrong ones. Needs nothing but Python.
+# Makes the fuzzers' first inputs: small right files, from which a fuzzer derives wrong ones. Needs only Python.
 import gzip
 import io
 import json

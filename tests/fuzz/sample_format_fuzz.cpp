@@ -1,5 +1,5 @@
 // Fuzz target: any bytes are the description of samples that a run records, or give a DataError; and with it,
-// any bytes behind the first line break are a file of new samples, or skipped.
+// any bytes after the first line break are a file of new samples, or skipped.
 #include <sys/mman.h>
 #include <unistd.h>
 

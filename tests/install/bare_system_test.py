@@ -4,7 +4,7 @@
   bare_system_test.py --wheels DIR --base DIR [--venv VENV]
 
 Follows what people do first: pip install, init, train, look. VENV has TensorBoard, which reads what was trained. The bare system is kept in --base.
-Exits with 77 and the reason where none can be made.
+Exits with 77 and the reason if none can be made.
 """
 import argparse
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks at the packages that tools/release made, and installs the wheel where nothing else is: an empty environment and PATH.
+"""Looks at the packages that tools/release made, and installs the wheel into an empty environment with an empty PATH.
 
   release_test.py --files DIR
 """

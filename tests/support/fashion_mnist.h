@@ -15,7 +15,7 @@ bool data_is_required();
 
 }  // namespace sweep::test
 
-/// Skips a test where there is no Fashion-MNIST, or fails it where data_is_required().
+/// Skips a test if there is no Fashion-MNIST, or fails it if data_is_required().
 #define SKIP_WITHOUT_FASHION_MNIST()                                       \
   if (const auto fashion_problem = sweep::test::fashion_mnist_problem()) { \
     if (sweep::test::data_is_required()) FAIL() << *fashion_problem;       \

@@ -14,7 +14,7 @@ inline unsigned noise(unsigned sample, unsigned y, unsigned x, unsigned channel 
   return (sample * 2654435761u ^ y * 40503u ^ x * 69069u ^ channel * 362437u) >> 7 & 63;
 }
 
-/// Of ten classes, in no regular order.
+/// One of ten classes, in no regular order.
 inline unsigned label_of(unsigned sample) { return (sample * 7 + sample / 10) % 10; }
 
 /// A pixel of a digit of MNIST's form, 28x28: a bright bar on dark noise, whose place tells the class,
@@ -38,9 +38,9 @@ inline unsigned pet_pixel(unsigned sample, unsigned y, unsigned x) {
   return noise(sample, y, x) + (along / 8 % 2 == sample / 2 % 2 ? 140 : 40);
 }
 
-/// A pixel of a picture of CIFAR's form, 3x32x32. A class, label_of(), has one of five places, where a square
-/// is brighter than the noise around it, and one of two colours, red or blue. Who does not see the colour
-/// gets half of them right.
+/// A pixel of a picture of CIFAR's form, 3x32x32. A class, label_of(), has one of five places, at which a
+/// square is brighter than the noise around it, and one of two colours, red or blue. Who does not see the
+/// colour gets half of them right.
 inline unsigned cifar_pixel(unsigned sample, unsigned channel, unsigned y, unsigned x) {
   const unsigned label = label_of(sample), place = label / 2;
   const bool is_bright = channel == (label % 2 == 0 ? 0 : 2) && y / 8 == 1 + place % 2 && x / 6 == place;

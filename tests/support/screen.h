@@ -26,7 +26,7 @@ class Screen {
 
   /// Every line that has been shown, those that have scrolled away included. Wrapped ones are several.
   std::vector<std::string> lines() const;
-  /// The same with line breaks behind them.
+  /// The same, each with a line break.
   std::string text() const;
 
   std::size_t writes = 0;                 // calls of write()

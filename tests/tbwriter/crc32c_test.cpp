@@ -71,7 +71,7 @@ TEST(Crc32cPaths, AgreeWithTheDefinitionForEveryLengthAndAlignment) {
 TEST(MaskedCrc32c, MatchesARecordThatTensorFlowWrote) {
   EXPECT_EQ(mask_crc(crc32c("\x1a\x11"
                             "CRC test, one two")),
-            0x5794d08au);  // stands in TensorBoard's own tests
+            0x5794d08au);  // from TensorBoard's own tests
   EXPECT_EQ(mask_crc(crc32c("")), 0xa282ead8u);
 }
 

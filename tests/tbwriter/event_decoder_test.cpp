@@ -72,7 +72,7 @@ TEST(DecodeEvent, NeverReadsBeyondItsBytes) {
       wall_time: 1 step: 300
       summary { value { tag: "tag" metadata { plugin_data { plugin_name: "scalars" } } simple_value: 1 } })");
   for (std::size_t cut = 0; cut < payload.size(); ++cut) {
-    // A copy of exactly this size, so that a sanitizer sees a read past its end. Some cuts are messages, too.
+    // A copy of exactly this size, so that a sanitizer sees a read past its end. Some cuts are also messages.
     const std::string part = payload.substr(0, cut);
     try {
       decode_event(part);

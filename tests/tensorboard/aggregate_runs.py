@@ -13,7 +13,7 @@ MORE_TAGS = {"Number Correct/validation", "Time/data_wait_seconds", "Loss/test",
 
 def aggregates(runs):
     """Each combination with an aggregate run: (its parameters, {tag: [(epoch, value)]}). `runs` is results.json's list
-    by name. Only combinations of which every repeat is over and two or more are completed have any."""
+    by name. Only combinations with every repeat over and two or more completed have any."""
     combinations = {}
     for run in runs.values():
         if "repeat" in run["params"]:

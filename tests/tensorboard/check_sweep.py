@@ -310,7 +310,7 @@ class SweepCheck:
 
 
 def mean_problems(directory, venv, fast):
-    """The same for the means of the sweep's repeats, in the log directory beside it."""
+    """The same for the means of the sweep's repeats, in the log directory next to it."""
     runs = {run["name"]: run for run in json.loads((directory / "results.json").read_text())["runs"]}
     wanted = aggregates(runs)
     means = directory.with_name(directory.name + ".mean")

@@ -1,4 +1,4 @@
-// Writes a log directory with everything that tbwriter can write; the tests beside it compare it with what
+// Writes a log directory with everything that tbwriter can write; the tests next to it compare it with what
 // TensorBoard shows. Usage: demo_logdir DIRECTORY [live|experiment|sessions|endless|continued|many]
 #include <algorithm>
 #include <chrono>
@@ -305,8 +305,8 @@ void write_misuse(const Path& directory) {
   writer.add_scalar("refused", refused, 0);
 }
 
-// Sessions that have other hyperparameters and metrics than those of the sweep: beside them, charts over all
-// sessions would have nothing to draw.
+// Sessions that have other hyperparameters and metrics than those of the sweep: together with them, charts
+// over all sessions would have nothing to draw.
 void write_sessions(const Path& directory) {
   write_sub_runs(directory);
   write_misuse(directory);
@@ -339,8 +339,8 @@ void write_live(const Path& directory) {
 }
 
 // Writes as fast as it can, and says on stdout how many steps are in the file for certain. Every step is a
-// scalar and a text of some thousand bytes, so that whoever kills the process meets it in the middle of a
-// write.
+// scalar and a text of some thousand bytes, so that a kill meets the process in the
+// middle of a write.
 void write_endless(const Path& directory) {
   SummaryWriter writer(directory / "killed", {.flush_interval = std::chrono::milliseconds(1)});
   const std::string text(5000, 'x');
@@ -360,7 +360,7 @@ void write_continued(const Path& directory) {
   for (int step = 20; step < 30; ++step) writer.add_scalar("s", step + 0.5, step);
 }
 
-// As many runs as a large sweep has.
+// The runs of a large sweep.
 void write_many(const Path& directory) {
   for (int run = 0; run < 1000; ++run) {
     SummaryWriter writer(directory / ("run" + std::to_string(1000 + run)));

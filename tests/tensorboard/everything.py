@@ -4,8 +4,8 @@ import json
 
 from server import ALL_STATUSES
 
-# Of what is more than TensorBoard keeps, each loader draws its own samples; and the loaders differ in what they forget
-# when a run is resumed (check 43 says how).
+# If there is more than TensorBoard keeps, each loader draws its own samples; the loaders also differ in what they forget when a run
+# is resumed (check 43 says how).
 SAMPLED = {("values", "long"), ("pictures", "series"), ("resumed", "not_again")}
 
 
@@ -63,7 +63,7 @@ def without_default_name(tag, entry):
 
 
 def alike(one, other):
-    """Whether two answers are the same but for what the loaders do differently with any file: a tag's name when it has
+    """Whether two answers are the same except for what the loaders do differently with any file: a tag's name when it has
     no other, the order of lists of names, and float instead of double precision."""
     if isinstance(one, dict) and isinstance(other, dict):
         return set(one) == set(other) and all(

@@ -1,4 +1,4 @@
-"""The same calls with PyTorch's writer and with ours: TensorBoard must answer alike. Where torch is not installed, its
+"""The same calls with PyTorch's writer and with ours: TensorBoard must answer alike. If torch is not installed, its
 files are those in peer/kept."""
 
 import html
@@ -46,7 +46,7 @@ json.dump(found, sys.stdout)
 
 
 def write_with_torch(directory):
-    """Where the files of PyTorch's writer are, and of which."""
+    """Where the files of PyTorch's writer are, and which writer it is."""
     for python in (os.environ.get("SWEEP_PEERS_PYTHON"), CONTEXT.peers, CONTEXT.venv / "bin/python"):
         if python and shutil.which(python) and subprocess.run(
                 [python, "-c", "import torch, tensorboard, PIL"], capture_output=True).returncode == 0:

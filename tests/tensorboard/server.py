@@ -147,7 +147,7 @@ class TensorBoard:
         return self.plugin("hparams/session_groups", body=body)["sessionGroups"]
 
     def picture(self, run, tag, sample=0):
-        """Type and bytes of an image, of which there is one."""
+        """Type and bytes of the only image."""
         (entry,) = self.plugin("images/images", run=run, tag=tag, sample=sample)
         status, kind, data = self.fetch("/data/plugin/images/individualImage?" + entry["query"])
         if status != 200:

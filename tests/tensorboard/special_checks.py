@@ -139,7 +139,7 @@ class Files(unittest.TestCase):
         cls.read = json.loads(program.stdout)
 
     def test_01_framing_and_checksums(self):
-        """By a reader that knows nothing of the writer; records() compares every checksum."""
+        """By a reader that is independent of the writer; records() compares every checksum."""
         vectors = {b"": (0, 0xA282EAD8), b"123456789": (0xE3069283, 0xC78AB0E5), bytes(32): (0x8A9136AA, 0x0FD7FFFA)}
         for data, (crc, masked) in vectors.items():
             self.assertEqual((crc32c(data), masked_crc32c(data)), (crc, masked))

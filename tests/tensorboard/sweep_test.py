@@ -16,7 +16,7 @@ from server import needed_venv
 
 OVERRIDES = ["lr=0.01,0.001", "batch_size=100,1000", "shuffle=true,false", "num_workers=0", "device=cuda,cpu", "epochs=2",
              "dataset.limit=3000", "dataset.validation=500"]
-# Of each combination two repeats, so that there is a directory with their means beside the sweep's.
+# Two repeats of each combination, so that there is a directory with their means next to the sweep's.
 REPEATED = ["lr=0.01,0.001", "batch_size=100", "shuffle=true", "num_workers=0", "device=cpu", "epochs=2", "repeats=2",
             "dataset.limit=1000", "dataset.validation=200"]
 

@@ -83,7 +83,7 @@ TEST_F(BadInput, IsRefusedInOneLineWithItsExitCode) {
       {own, "unknown option --cluster, allowed: --help,", {"--cluster", "slurm"}},
       {own, "did you mean \"--epochs\"?", {"--epoch", "3"}},
       {own, "--epochs 0: epochs: got 0, want an integer >= 1", {"--epochs", "0"}},
-      // Root may write anywhere, so a file in the way and a file system of the kernel stand for missing
+      // Root may write anywhere, so a file in the way and a file system of the kernel replace a missing
       // permission.
       {own, "net.json", {"--logdir", "net.json/runs"}, 3},
       {own, "/proc/runs", {"--logdir", "/proc/runs"}, 3},

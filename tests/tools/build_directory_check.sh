@@ -33,7 +33,7 @@ message=$(build "$folder/build" a b 2>&1)
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 
-# Packages by the names of the system, and what is said where there is nothing to build with.
+# Packages by the names of the system, and the message if there is nothing to build with.
 os_release=$folder/os-release
 on() { printf 'ID=%s\nVERSION_ID="%s"\nPRETTY_NAME="%s %s"\n' "$1" "$2" "$1" "$2" >"$os_release"; }
 package_manager() { echo "$manager"; }

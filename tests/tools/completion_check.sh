@@ -17,12 +17,12 @@ expect_in() {  # SHELL WANTED LINE: the last word of the line has to be offered 
   got=$("complete_$1" "$3")
   [ "$(sorted "$got")" = "$(sorted "$2")" ] || { echo "$1, completing '$3': got '$got', want '$2'"; failed=1; }
 }
-# What is the same in all of them: whole words as they would stand on the line.
+# What is the same in all of them: whole words as they would be on the line.
 expect_everywhere() {
   for shell in $shells; do expect_in "$shell" "$@"; done
 }
 
-# bash replaces what comes behind the last "=" or ":" only; the rest is put before it here.
+# bash replaces only what comes after the last "=" or ":"; the rest is put before it here.
 script=$(sweep completion bash)
 bash -n <<<"$script"
 eval "$script"

@@ -65,7 +65,7 @@ std::map<std::pair<std::string, std::int64_t>, proto::Histogram> histograms(
   return all;
 }
 
-// Of weights that were trained alike, but for rounding and what that grows to in an epoch.
+// Compares weights that were trained alike, except for rounding and its growth in an epoch.
 void expect_like(const proto::Histogram& a, const proto::Histogram& b) {
   EXPECT_EQ(a.num(), b.num());
   EXPECT_EQ(std::accumulate(a.bucket().begin(), a.bucket().end(), 0.0), a.num());

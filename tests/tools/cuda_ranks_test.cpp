@@ -80,7 +80,7 @@ TEST_F(CudaRanks, MayHaveSetsOfDevices) {
   stages.emplace_back(R"(parallel.pipeline={"stages": ["pool", "out"], "micro_batches": 2})");
   expect_same(train("threads", 2, false, 2, "RANKS=1", stages), two);
   expect_same(train("processes", 2, true, 2, "RANKS=1", stages), two);
-  // As Slurm does with --gpus-per-task=2, of which the stages take one each.
+  // As Slurm does with --gpus-per-task=2; the stages take one each.
   expect_same(train("alone", 3, true, 2,
                     "CUDA_VISIBLE_DEVICES=$((2*OMPI_COMM_WORLD_RANK)),$((2*OMPI_COMM_WORLD_RANK+1))",
                     {"accumulate=2", R"(parallel.model={"conv": "cuda:0", "out": "cuda:1"})"}),

@@ -21,7 +21,7 @@ cp -r "$source/tests/data" "$here/tests/"
 cp "$build/tests/sweep_on_cuda_host" "$here/build/bin/sweep"
 cp "$build/tests/cuda_on_host_tests" "$here/build/tests/engine_tests"
 cp "$build/tests/cuda_host_layer_tests" "$here/build/tests/cuda_kernel_tests.host"
-# As on a GPU, it has nothing but the tests of kernels and of overlap: no rest.
+# As on a GPU, it has only the tests of kernels and of overlap: no rest.
 printf '%s\n' '#!/bin/bash' 'case "$*" in *gtest_filter=-*) exit 0 ;; esac' 'exec "$0.host" "$@"' >"$here/build/tests/cuda_kernel_tests"
 cp "$build/tests/cuda_on_host_program_tests" "$here/build/tests/cuda_program_tests"
 # Epochs of larger networks would take minutes.

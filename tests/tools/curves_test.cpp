@@ -1,5 +1,5 @@
-// Whole sweeps of the program beside PyTorch's trainings: the same network, initial weights, data and order
-// of the samples give the same losses and accuracies of every epoch.
+// Compares whole sweeps of the program with PyTorch's trainings: the same network, initial weights, data and
+// order of the samples give the same losses and accuracies of every epoch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ class Curve : public ProgramFolder, public ::testing::WithParamInterface<std::si
       test::write_digits(path("data"), "train", 0, counts.train + counts.validation);
       test::write_digits(path("data"), "t10k", counts.train + counts.validation, counts.test);
     } else if (name == "cifar") {
-      // All training samples are in the first batch but for the last four.
+      // All training samples except the last four are in the first batch.
       const unsigned first = counts.train + counts.validation - 4;
       folder_.write("data/data_batch_1.bin", test::cifar_records(0, first));
       for (const unsigned batch : {2u, 3u, 4u, 5u}) {

@@ -39,7 +39,7 @@ void write_idx(const SweepFolder& folder, const std::string& image_bytes, const 
   folder.write("data/" + part + "-labels-idx1-ubyte" + extension, label_bytes);
 }
 
-// A kind of which the training images are damaged.
+// A kind with damaged training images.
 Writer idx_images(const Bytes& bytes, const std::string& extension = "") {
   return [=](const SweepFolder& folder) {
     write_idx(folder, bytes(), extension.empty() ? labels() : test::gzip(labels()), extension);
@@ -99,7 +99,7 @@ void write_arrays(const SweepFolder& folder, const std::string& features) {
   folder.write("data/labels.npy", test::npy_file("|u1", "(4,)", std::string("\0\1\0\1", 4)));
 }
 
-// Of which the third batch is `third`.
+// The third batch is `third`.
 void write_cifar(const SweepFolder& folder, const std::string& third) {
   for (const int batch : {1, 2, 3, 4, 5})
     folder.write("data/data_batch_" + std::to_string(batch) + ".bin",

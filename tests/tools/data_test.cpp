@@ -74,7 +74,7 @@ TEST_F(Data, ASweepThatLacksItOffersToGetItAndYesDoes) {
 }
 
 TEST_F(Data, DescribesWhatASweepFileReads) {
-  // Classes 0, 1, 2, 0, … of which the last four validate.
+  // Classes 0, 1, 2, 0, …; the last four validate.
   folder_.write("data/train-images-idx3-ubyte", test::idx({12, 2, 3}, test::some_bytes(72)));
   folder_.write("data/train-labels-idx1-ubyte", test::idx({12}, std::string("\0\1\2\0\1\2\0\1\2\0\0\0", 12)));
   folder_.write("s.json",

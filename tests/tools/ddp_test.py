@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two devices beside PyTorch's DistributedDataParallel: from the same weights, on the same batches, the same loss after every epoch.
+"""Two devices compared with PyTorch's DistributedDataParallel: from the same weights, on the same batches, the same loss after
+every epoch.
 
   ddp_test.py --sweep PROGRAM --peers PYTHON
 

@@ -23,7 +23,7 @@ TEST_F(Init, WritesASweepThatTrainsAndReplacesNothing) {
     EXPECT_THAT(run({"init", "my \"first\".json"}, 2).err,
                 HasSubstr(std::string(taken) + ": is there already and is not replaced"));
     EXPECT_EQ(content(taken), before);
-    std::filesystem::remove(path(taken));  // The other one alone is in the way, too.
+    std::filesystem::remove(path(taken));  // The other one alone is also in the way.
   }
   EXPECT_THAT(run({"init", "sweep.txt"}, 2).err, HasSubstr("want a name that ends in .json"));
 }

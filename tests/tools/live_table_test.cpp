@@ -22,7 +22,7 @@ class LiveTable : public ProgramFolder {
  protected:
   LiveTable() { write_quarters(folder_.path()); }
 
-  // 3 runs of which one diverges, and one that is skipped where there is no such device.
+  // 3 runs; one diverges, and one is skipped if there is no such device.
   std::vector<std::string> short_sweep() const {
     return {"quarters.json",
             "lr=0.1,0.2,1e30",

@@ -155,7 +155,7 @@ TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
   }
   for (const char* tag : {"pr_curve/benign", "pr_curve/malignant", "predictions/confusion_counts"})
     EXPECT_NE(events.find(tag), std::string::npos) << tag;
-  // The row of the confusion matrix, behind that of the data: 53 rows of the test set are malignant.
+  // The row of the confusion matrix, after that of the data: 53 rows of the test set are malignant.
   const std::size_t at = events.rfind("\n| malignant | ");
   ASSERT_NE(at, std::string::npos);
   int benign = 0, malignant = 0;

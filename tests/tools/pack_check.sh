@@ -1,5 +1,5 @@
 #!/bin/bash
-# What tools/pack makes works where there is neither the source nor what was built: pack_check.sh SOURCE BUILD
+# The result of tools/pack works without the source and the build: pack_check.sh SOURCE BUILD
 set -euo pipefail
 source=$(readlink -f "$1") build=$(readlink -f "$2")
 work=$(mktemp -d)
@@ -19,7 +19,7 @@ here=$work/elsewhere/sweep-carried
 
 for program in "$here"/build/bin/* "$here"/build/tests/*; do
   libraries=$(env -i ldd "$program" | awk '$2 == "=>" { print $3 }')
-  # Two lists that hold the same libraries: those that come along, and those that the program finds beside it. The compiler's are
+  # Two lists that hold the same libraries: those that come along, and those that the program finds next to it. The compiler's are
   # the machine's own.
   ! grep -vE "^$here/build/bin/../lib/|^$here/build/tests/../lib/|/(ld-linux|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s)\.so)" <<<"$libraries" ||
     fail "$program takes libraries from elsewhere"

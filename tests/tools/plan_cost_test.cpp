@@ -1,4 +1,4 @@
-// What `sweep plan` predicts, beside what the program then really takes; and `sweep lr-find`.
+// Compares the prediction of `sweep plan` with what the program then takes; and tests `sweep lr-find`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct MemoryCase {
 // The sweep's own process has to take less than the worker: only the larger of the two is measured.
 class PlannedMemory : public ProgramFolder, public ::testing::WithParamInterface<MemoryCase> {
  protected:
-  // Of pictures so few that the sweep, which reads them, is small.
+  // Makes so few pictures that the sweep that reads them is small.
   void SetUp() override {
     test::write_idx_set(path("few"), "train", 3000, 28);
     test::write_idx_set(path("few"), "t10k", 300, 28);

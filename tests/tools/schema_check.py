@@ -1,5 +1,5 @@
-"""Validates the shipped sweeps with the program's own schema, and holds that what the schema rejects the program
-rejects, too. Usage: schema_check.py PROGRAM SWEEPS-DIRECTORY; exits 77 (skipped) without the jsonschema module."""
+"""Validates the shipped sweeps with the program's own schema, and checks that the program also rejects what the schema rejects.
+Usage: schema_check.py PROGRAM SWEEPS-DIRECTORY; exits 77 (skipped) without the jsonschema module."""
 import copy
 import json
 import pathlib

@@ -1,6 +1,6 @@
-// The shipped sweeps on the data that they name, as they are but for what would take long. What they reach is
-// what PyTorch reaches with the same network, optimizer and data, or else what is said beside it. Those of
-// pictures that are not here run on generated ones in tutorials_test.cpp.
+// The shipped sweeps on the data that they name, unchanged except for what would take long. The expected
+// results are those of PyTorch with the same network, optimizer and data, unless a comment says otherwise.
+// Sweeps of pictures that are not here run on generated ones in tutorials_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ constexpr double kTolerance = 0.03;
 TEST_F(ShippedSweeps, FashionReachesWhatPyTorchReaches) {
   SKIP_WITHOUT_FASHION_MNIST();
   const std::vector<json> runs = train("fashion", {"num_workers=0"});
-  ASSERT_GE(runs.size(), 8u) << "of which the other half wants a GPU";
+  ASSERT_GE(runs.size(), 8u) << "the other half wants a GPU";
   for (const json& run : runs)
     EXPECT_NEAR(test_accuracy(run), pytorchs_accuracy("cnn", run.at("config"), 3), kTolerance)
         << run.at("name");
@@ -114,7 +114,7 @@ TEST_F(ShippedSweeps, LrBatchShuffleHasTwelveRunsOfWhichSmallBatchesLearnFastest
   ASSERT_EQ(runs.size(), 12u);
   for (const json& run : runs) {
     const double reference = pytorchs_accuracy("cnn", run.at("config"), 2);
-    // Of batches of 10,000 there are 10 steps: with lr 0.001 these are the first that tell anything apart.
+    // Batches of 10,000 make 10 steps: with lr 0.001 that is just enough to see a difference.
     if (std::isnan(reference)) {
       EXPECT_GT(test_accuracy(run), 0.25) << run.at("name");
       EXPECT_LT(test_accuracy(run), 0.7) << run.at("name");

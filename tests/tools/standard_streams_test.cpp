@@ -49,7 +49,7 @@ TEST_F(StandardStreams, HaveOnlyJsonWhereItIsAskedFor) {
     ++events[nlohmann::json::parse(line).at("event").get<std::string>()];
   EXPECT_EQ(events["begin"], 2);
   EXPECT_EQ(events["epoch"], 4);
-  EXPECT_EQ(events["end"], 4) << "the skipped runs end, too";
+  EXPECT_EQ(events["end"], 4) << "the skipped runs also end";
   EXPECT_GE(events["message"], 2) << "times, and where to look";
 }
 

@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 class TrainedRuns : public ProgramFolder {
  protected:
-  // Trains `name`, whose settings are those behind "dataset": …
+  // Trains `name`, whose settings are those after "dataset": …
   void train(const std::string& name, const std::string& dataset, const std::string& layers,
              const std::string& settings) const {
     folder_.write(name + ".json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [)" + layers +

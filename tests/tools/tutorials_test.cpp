@@ -57,7 +57,7 @@ void write_pets(const SweepFolder& folder, unsigned count) {
 
 TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
   write_pets(folder_, 160);
-  folder_.write("PetImages/Cat/666.jpg", "");  // The real set has damaged files, too.
+  folder_.write("PetImages/Cat/666.jpg", "");  // The real set also has damaged files.
   const std::string pets = "dataset.path=" + path("PetImages").string();
   const Finished finished =
       train("cats-dogs.json", {pets, "dataset.validation=0.2", "batch_size=16", "epochs=8", "log.batches=2",

@@ -21,7 +21,7 @@ ERRORS = {
     "fork": "EAGAIN ENOMEM", "stack": "ENOMEM", "malloc": "ENOMEM"}
 # The sweep has to end as if nothing had happened.
 HARMLESS = ("EINTR", "short")
-# Where all memory is refused from some call on: every call at first, then every so manieth part further on.
+# If all memory is refused from some call on: every call at first, then calls at growing distances.
 FIRST_MALLOCS, MALLOC_STRIDE = 40, 10
 
 

@@ -5,7 +5,7 @@
 
 namespace fault {
 
-/// What becomes of a call.
+/// The outcome of a call.
 enum class Fate { kPass, kFail, kShort };
 
 /// Counts a call of `function` if the plan is about it; does not return if the program is to end before it.

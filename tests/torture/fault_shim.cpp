@@ -5,7 +5,7 @@
 //     ROLE       parent or worker; a worker is a process with "worker" as its first argument
 //     ACTION     kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always;
 //                short-once, short-always: half of the bytes are read, written, sent or received
-//     FUNCTION   the name of a function below: open stands for openat as well, opendir for openat of a
+//     FUNCTION   the name of a function below: open also means openat, opendir for openat of a
 //                directory, unlink for unlinkat and remove, read for pread, fsync for fdatasync and syncfs,
 //                clone for pthread_create, malloc for calloc, realloc and aligned_alloc. stack: a malloc
 //                whose innermost callers were not seen before, so that each line that takes memory fails

@@ -3,7 +3,7 @@
 
   join_chaos.py --program FILE [--rounds N] [--seed N]
 
-Some run in pid and mount namespaces of their own, where that is permitted: for the others they are as on another machine.
+If permitted, some run in their own pid and mount namespaces: for the others they are as on another machine.
 Checked after each round: every run is done once, with the bits of an undisturbed sweep; each tag has one value per step;
 results.csv has every run; nothing temporary is left. Exit codes: 0 all is well, 1 it is not.
 """

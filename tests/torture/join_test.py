@@ -102,7 +102,7 @@ class JoinTest(Starts):
         self.expect("nothing is written through it", not list(elsewhere.iterdir()))
 
     def what_a_killed_process_had_is_taken_over_also_by_who_leaves(self):
-        # Where it is permitted, in a namespace of its own: its process number tells the others nothing.
+        # In its own namespace, if permitted: its process number tells the others nothing.
         first = self.start("long.json", "--join", "--logdir", "dead", before=APART if may_unshare() else [])
         self.until("a checkpoint", lambda: self.checkpoints("dead"))
         first.kill()
@@ -117,7 +117,7 @@ class JoinTest(Starts):
         self.expect(f"state {status['state']} of a sweep whose process is dead", status["state"] != "running")
 
     def what_cannot_be_trained_here_is_left_to_others(self):
-        """As on a node with a broken GPU, of which there are others."""
+        """As on a node with a broken GPU; other nodes are fine."""
         self.end(self.start("long.json", "device=cuda", "--join", "--leave", "--logdir", "cuda"), "no device", 0)
         self.expect("nothing is skipped for all", not list((self.directory / "cuda/long").glob("*/run.json")))
 
@@ -159,7 +159,8 @@ class JoinTest(Starts):
                 return ""
 
         def begins_anew(log):
-            """A best epoch that it was writing when it was cut off may have come after the other's: then it makes a new log, too."""
+            """A best epoch that it was writing when it was cut off may have come after the other's: then it also makes a new
+            log."""
             return "not resumed but trained from the start: best.safetensors" in text_of(log)
 
         def sees_it(log):

@@ -20,7 +20,7 @@ from torture_sweep import seconds_of
 PROMISED = 10.0  # seconds of work that a power cut may cost, or one epoch
 SLACK = 8.0  # for waiting and syncing, whose times grow with the clock's speed; more on a loaded machine
 RECORDED_SECONDS = 60.0  # about how long the recorded sweep takes by its own clock
-# What becomes of names and of data that were not synced.
+# The fates of names and of data that were not synced.
 FATES = (("all", "all"), ("all", "none"), ("none", "none"), ("random", "random"))
 
 
@@ -151,7 +151,7 @@ class WriteLog:
 
 
 class NoChance:
-    """Stands for a random generator where nothing is left to chance."""
+    """Replaces a random generator: nothing is left to chance."""
 
     @staticmethod
     def randint(first, _):

@@ -36,7 +36,7 @@ class Replacing:
         self.new = bits_of(torture.sweep("replaced"))
 
     def lost(self, logdir):
-        """Finished runs of which neither the old nor the new one is whole."""
+        """Finished runs with neither the old nor the new one whole."""
         whole = set()
         for record in self.torture.sweep(logdir).glob("*/run.json"):
             name = REPLACED.sub("", record.parent.name)
@@ -54,7 +54,7 @@ class Replacing:
 
 
 class Adopting:
-    """Another axis, one value of which all finished runs have."""
+    """Another axis; all finished runs have one of its values."""
     words = ("shuffle=true,false",)
 
     def __init__(self, torture):

@@ -61,7 +61,7 @@ class SignalTest(Starts):
         self.end(process, "second SIGINT", 130)
         seconds = time.monotonic() - begin
         self.expect(f"second SIGINT: ended after {seconds:.3f} s, want 0.2", seconds < 0.2)
-        # The workers are gone, too, and so is the lock: the same command goes on.
+        # The workers and the lock are also gone: the same command goes on.
         self.end(self.start("twice", "long.json", "--max-time", "1"), "after a second SIGINT", 75)
         log = next((self.directory / "twice").glob("*/*/log.txt")).read_text()
         self.expect("after a second SIGINT: does not go on from its checkpoint", "resumed after epoch" in log)

@@ -107,7 +107,7 @@ TAGS = [b"Loss/train", b"Loss/validation", b"Duration/epoch_seconds", b"weights/
 
 
 def tags_of(run):
-    """How often each tag stands in the events files: as often as there are values, and where the charts are named."""
+    """How often each tag is in the events files: once per value, and in the names of the charts."""
     content = b"".join(path.read_bytes() for path in run.glob("*tfevents*"))
     return {tag.decode(): content.count(tag) for tag in TAGS}
 
@@ -169,7 +169,7 @@ def problems_of_shared_end(sweep, undisturbed, oracle):
 
 class TortureSweep(Starts):
     def __init__(self, arguments, directory, sweep, jobs=2):
-        """`sweep`: what its file says. arguments: program; seed; shim, that of fault_shim.cpp, where calls are to fail."""
+        """`sweep`: what its file says. arguments: program; seed; shim, that of fault_shim.cpp, if calls are to fail."""
         super().__init__(arguments.program, directory, arguments.seed)
         self.shim = str(Path(arguments.shim).resolve()) if "shim" in arguments else None
         self.name, self.jobs = sweep["name"], jobs

@@ -1,4 +1,4 @@
-"""The tables of cuda_speed.py: measurements beside their targets."""
+"""The tables of cuda_speed.py: measurements and their targets."""
 import statistics
 
 import machine

@@ -5,7 +5,7 @@
                 [--seconds N] [--only TEXT] [--quick] [--results PATH | --results-folder FOLDER] [--commit NAME]
 
 Every round runs all programs once; PyTorch with a compiler or a DataLoader is slow, so it is run only in the first round and
-only where there is a target for it.
+only if there is a target for it.
 PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}: before each measurement, with all that came before it,
 because the GPU may be gone before the last. Run with a Python whose torch sees the GPU; without it PyTorch's columns say so. Nothing new is
 started after --seconds, and no peer may take longer than --peer-seconds: what is missing then is named. --quick takes few
@@ -305,7 +305,7 @@ def main():
     if path:
         print(f"written: {path}.md and .json", file=sys.stderr)
     if not any(programs.get("sweep") for programs in bench.epochs.values()):
-        print("nothing of sweep could be measured", file=sys.stderr)
+        print("no measurement of sweep succeeded", file=sys.stderr)
         return 1
     return 0
 

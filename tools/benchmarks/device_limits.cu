@@ -78,7 +78,7 @@ double kernel_gap() {
          kKernels;
 }
 
-// Of a chain through 1 MiB, more than an L1 cache and less than any L2 cache holds, a line per step.
+// Follows a chain through 1 MiB, more than an L1 cache and less than any L2 cache holds, a line per step.
 double l2_latency(unsigned* memory, float* out) {
   constexpr unsigned kLine = 32, kLines = 8192,
                      kStride = 4097;  // in words; in lines, coprime to their number

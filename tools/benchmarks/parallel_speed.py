@@ -4,9 +4,9 @@
   parallel_speed.py --program SWEEP [--allreduce PROGRAM] [--python PYTHON] [--batch N] [--rounds N] [--results PATH]
 
 In every round all run once, one after the other. PYTHON has torch; without it PyTorch is left out. PROGRAM is allreduce_benchmark,
-which `ninja -C build allreduce_benchmark` puts into build/tests: how long MPI takes for the same gradient, beside how long a step
-waits for it. PATH.md and PATH.json are written; without --results the table is printed only. An epoch has the 48,000 training images
-of sweeps/parallel.json; PyTorch's are random numbers in memory.
+which `ninja -C build allreduce_benchmark` puts into build/tests: how long MPI takes for the same gradient, compared with how long a
+step waits for it. PATH.md and PATH.json are written; without --results the table is printed only. An epoch has the 48,000 training
+images of sweeps/parallel.json; PyTorch's are random numbers in memory.
 """
 import argparse
 import json
@@ -69,7 +69,7 @@ def share_of_mpi(times, allreduce):
 def table(here, times, seconds, allreduce):
     least = min(seconds["one device, 2 threads"])
     lines = [f"An epoch of {IMAGES:,} images in batches of {times.batch}. {machine.sentence(here)}", "",
-             "| | least | median | beside one device |", "|---|---|---|---|"]
+             "| | least | median | compared with one device |", "|---|---|---|---|"]
     lines += [f"| {name} | {min(epochs) * 1000:.0f} ms | {statistics.median(epochs) * 1000:.0f} ms | {min(epochs) / least:.2f} × |"
               for name, epochs in seconds.items()]
     if allreduce:

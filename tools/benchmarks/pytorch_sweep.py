@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--random", type=int, nargs=4, metavar=("CHANNELS", "HEIGHT", "WIDTH", "CLASSES"),
                         help="random samples instead of the folder's")
     parser.add_argument("--samples", type=int, default=1000, help="how many random ones")
-    parser.add_argument("--limit", type=int, default=0, help="only the first so many of the folder's samples")
+    parser.add_argument("--limit", type=int, default=0, help="only the first N of the folder's samples")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--tf32", action="store_true", help="on a GPU, products that keep 10 of 23 bits: else in full float32")
     parser.add_argument("--compile", action="store_true")

@@ -74,7 +74,7 @@ Json point_json(const SearchPoint& point) {
   return json;
 }
 
-// Of the processor, which what else runs on the machine disturbs less.
+// Measures processor time, which other programs on the machine disturb less.
 class Stopwatch {
  public:
   double milliseconds() const { return 1e3 * static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC; }

@@ -64,8 +64,8 @@ double ackley(const SearchPoint& point) {
   return -20 * std::exp(-0.2 * std::sqrt(squares)) - std::exp(cosines) + 20 + std::numbers::e;
 }
 
-// As the loss of a network may depend on them: lr, momentum, batch size 16, 32, ..., 512, layers, dropout,
-// activation.
+// Depends on its settings like the loss of a network: lr, momentum, batch size 16, 32, ..., 512, layers,
+// dropout, activation.
 double mixed(const SearchPoint& point) {
   constexpr std::array<double, 4> kActivation{0.3, 0, 0.1, 0.5};
   const double lr = *point[0], momentum = *point[1], batch = *point[2] - 2, layers = *point[3],

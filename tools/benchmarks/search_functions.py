@@ -77,7 +77,7 @@ FUNCTIONS = (
 
 
 def hypervolume(values, corner):
-    """The area below `corner` that is not better than all of `values`, pairs of which less is better."""
+    """The area below `corner` that is not better than all of `values`, pairs of numbers; less is better."""
     area, low = 0, corner[1]
     for x, y in sorted(values):
         if x < corner[0] and y < low:

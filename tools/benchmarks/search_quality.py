@@ -112,7 +112,7 @@ def lacking(evaluate, values):
 
 
 def optuna_runs(arguments):
-    """Runs in Optuna's venv. Like the output of search_benchmark, but for the points."""
+    """Runs in Optuna's venv. Like the output of search_benchmark, except for the points."""
     import optuna
     import warnings
 
@@ -130,7 +130,7 @@ def optuna_runs(arguments):
             for trial_number in range(trials):
                 start = time.process_time()
                 trial = study.ask()
-                value = evaluate(OptunaAsk(trial))  # which takes microseconds beside its suggestions
+                value = evaluate(OptunaAsk(trial))  # which takes microseconds, far less than its suggestions
                 if trial_number >= trials // 2:
                     milliseconds += 1e3 * (time.process_time() - start)
                 study.tell(trial, value)
@@ -151,7 +151,7 @@ def optuna_runs(arguments):
 
 
 def smac_runs(arguments):
-    """Runs in Optuna's venv, too."""
+    """Also runs in Optuna's venv."""
     import search_smac
     version = importlib.metadata.version("smac")
 
@@ -307,7 +307,7 @@ def compare(arguments):
     judged = (f"of what the hypervolume of {arguments.trials} trials is below that of the best front" if arguments.goals else
               f"of what the best of {arguments.trials} trials is above the minimum")
     text = "\n".join([
-        f"# Searches beside Optuna's, {machine.now():%Y-%m-%d}", "",
+        f"# Searches compared with Optuna's, {machine.now():%Y-%m-%d}", "",
         f"{machine.sentence(about)}; sweep {arguments.commit}, Optuna {version}: {samplers}. Medians over seeds "
         f"{arguments.seed} to {arguments.seed + arguments.seeds - 1} {judged}; means over the functions of the time of a "
         f"suggestion, in trials {arguments.trials // 2 + 1} to {arguments.trials} and after {AFTER:,} trials. The functions are "
@@ -330,7 +330,7 @@ def main():
     parser.add_argument("--results", type=Path)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--goals", action="store_true", help="functions of two goals")
-    parser.add_argument("--table", type=Path, help="a measured function of two goals, too, or without --goals its first goal")
+    parser.add_argument("--table", type=Path, help="also a measured function of two goals, or without --goals its first goal")
     parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna or SMAC3, in place of those that fit")
     parser.add_argument("--rungs", action="store_true", help="with --sweep: searches that end trials early")
     parser.add_argument("--optuna", choices=SAMPLERS, help=argparse.SUPPRESS)

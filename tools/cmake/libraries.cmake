@@ -26,7 +26,7 @@ function(sweep_public_headers target)
   if(short_headers)
     target_sources(${target} PUBLIC FILE_SET short TYPE HEADERS BASE_DIRS ${short_directory} FILES ${short_headers})
   endif()
-  # Each public header is compiled alone, by a test; the short ones hold nothing of their own.
+  # Each public header is compiled alone, by a test.
   set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
 endfunction()
 

@@ -71,7 +71,7 @@ Command export_command() {
         app.add_option("--tag", options.tags,
                        "only scalars whose tag begins with this, a regular expression; may be given again")
             ->type_name("REGEX")
-            ->allow_extra_args(false);  // Otherwise the log directory behind it would be another tag.
+            ->allow_extra_args(false);  // Otherwise the log directory after it would be another tag.
         app.footer(
             "Exit codes: 0 everything exported, 1 all but what is damaged, 2 no such directory, events file "
             "or tag,\n3 FILE cannot be written.");

@@ -43,7 +43,7 @@ std::string meaning_of_output(const LoadedRun& run) {
   return (is_bce ? "before the sigmoid, " : "") + names;
 }
 
-// What whoever uses the file has to know.
+// What users of the file have to know.
 std::string usage(const LoadedRun& run) {
   const SampleFormat& samples = run.samples;
   std::string input = samples.bytes ? "values 0 to 255 as pictures have them, which the model divides by 255"

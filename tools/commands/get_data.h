@@ -14,7 +14,7 @@ namespace sweep {
 /// throws.
 int get_dataset(const std::string& name, std::ostream& out);
 
-/// Downloads the known data sets of `sweep` that are on none of dataset_places(), and says so on standard
+/// Downloads the known data sets of `sweep` that none of dataset_places() has, and says so on standard
 /// error. Returns and throws as get_dataset().
 int get_missing_datasets(const Sweep& sweep);
 

@@ -31,7 +31,7 @@ constexpr std::string_view kSweepText = R"(// Trains one network per combination
   "dataset": {{"name": "fashion-mnist", "validation": 10000}},
 
   "network": {},
-  "loss": "cross_entropy",  // for classes; mse, l1, smooth_l1 or bce_with_logits where targets are numbers
+  "loss": "cross_entropy",  // for classes; mse, l1, smooth_l1 or bce_with_logits if targets are numbers
   "epochs": 5,
   "seed": 1,
   // "repeats": 3,          // of every combination, each with its own random numbers: mean and deviation

@@ -1,4 +1,4 @@
-// What `sweep run` and `sweep resume` have of launchers: where the runs are trained.
+// The launchers of `sweep run` and `sweep resume`: where the runs are trained.
 #pragma once
 
 #include <filesystem>
@@ -25,9 +25,9 @@ struct LauncherOptions {
 /// Adds --launcher, --slurm and --wait to `app`; `options` has to live as long.
 void add_launcher_options(CLI::App& app, LauncherOptions& options);
 
-/// Trains the runs of `sweep` here or on a cluster, as the options say, and prints what came of it. Returns
-/// the exit code. `session`: as for train_sweep(), which is called where the runs are trained here. Throws
-/// what train_sweep() and launch_sweep() throw.
+/// Trains the runs of `sweep` here or on a cluster, as the options say, and prints the results. Returns the
+/// exit code. `session`: as for train_sweep(), which is called where the runs are trained here. Throws what
+/// train_sweep() and launch_sweep() throw.
 int train_or_launch(const Sweep& sweep, const RunnerOptions& runner, const LauncherOptions& options,
                     MpiSession* session);
 

@@ -42,7 +42,7 @@ const RunConfig& choose_run(const Sweep& sweep) {
       fmt::format("{}: no run can be trained here: {}", sweep.file.string(), reason.value_or("")));
 }
 
-// Of several runs, says which one it is.
+// If there are several runs, tells which one it is.
 std::string run_text(const Sweep& sweep, const RunConfig& run) {
   if (sweep.runs.size() == 1) return "";
   return fmt::format("This is run {} of {}, {}; key=value chooses another.\n", run.index + 1,

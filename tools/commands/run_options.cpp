@@ -172,7 +172,7 @@ void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
       "the same run gives the same bits each time, on CUDA too, which is the default");
   app.add_flag_callback(
       "--no-deterministic", [&load] { load.deterministic = false; },
-      "NVIDIA's libraries may add up in any order where that is faster");
+      "NVIDIA's libraries may add up in any order if that is faster");
   app.footer(keys_help());
 }
 

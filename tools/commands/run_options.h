@@ -32,7 +32,7 @@ void check_is_directory(const SweepArguments& arguments);
 /// The sweep that the arguments ask for. Throws as load_sweep(), and DataError for a directory without a
 /// sweep.
 Sweep load_sweep(const SweepArguments& arguments);
-/// Where the sweep's directory is made: --logdir, or where the directory is that was named, or "runs".
+/// The folder of the sweep's directory: --logdir, or that of the directory that was named, or "runs".
 std::filesystem::path logdir_of(const SweepArguments& arguments);
 
 struct RunOptions {

@@ -211,7 +211,7 @@ std::string device_text(const RunRecord& run) {
   }
 }
 
-// As PyTorch's named_parameters(), without running statistics.
+// Like PyTorch's named_parameters(), without running statistics.
 void print_parameters(const fs::path& directory, TableFormat format) {
   const RecordedRun run = read_run(directory);
   const std::string device = device_text(run.record);

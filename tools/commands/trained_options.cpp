@@ -32,7 +32,7 @@ LoadedRun load_run(const TrainedOptions& options) {
 
 void add_device_option(CLI::App& app, std::string& device) {
   app.add_option("--device", device,
-                 "cpu, cuda, cuda:N or auto; default: what trained the run, or the CPU where that is missing")
+                 "cpu, cuda, cuda:N or auto; default: what trained the run, or the CPU if that is missing")
       ->type_name("DEVICE");
 }
 

@@ -67,7 +67,7 @@ def glibc_needed(files):
 
 
 def cuda_extra(run):
-    """The lines of METADATA for the wheels with the libraries that the program that `run` starts opens where there is a GPU."""
+    """The lines of METADATA for the wheels with the libraries that the program, which `run` starts, opens if there is a GPU."""
     opened = dict(re.findall(r"lib(cublasLt|cudnn|nccl)\.so\.(\d+)", output_of(*run, "devices")))
     needed = [f"Requires-Dist: {OF_NVIDIA[library].format(opened['cublasLt'])} =={major}.*; extra == 'cuda'\n"
               for library, major in opened.items()]

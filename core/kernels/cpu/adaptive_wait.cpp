@@ -19,7 +19,7 @@ constexpr int kPausesPerReading = 20;
 // more).
 constexpr Duration kPreemption = std::chrono::microseconds(200);
 
-// From wake_all() until the sleeper runs. An idle core takes up to 100 µs, in virtual machines, too.
+// From wake_all() until the sleeper runs. An idle core takes up to 100 µs, also in virtual machines.
 constexpr Duration kLateWake = std::chrono::microseconds(500);
 
 // A step has three or four waits, so full spinning is back about 40 steps after the last sign of contention.

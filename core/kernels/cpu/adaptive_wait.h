@@ -7,7 +7,7 @@
 // contention: when it was preempted while it spun, or ran long after it was woken up.
 //
 // Nothing here calls sched_yield(). Linux (EEVDF) pushes the deadline of the calling thread back by a time
-// slice at each call, so a thread that yields in a loop gets hardly any CPU time beside a busy loop.
+// slice at each call, so a thread that yields in a loop gets hardly any CPU time next to a busy loop.
 // std::atomic::wait() is out for the same reason: libstdc++ yields four times before it sleeps.
 #pragma once
 

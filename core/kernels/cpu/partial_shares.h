@@ -2,7 +2,7 @@
 //
 // A batch has a number of partial sums that depends on the batch and the network alone. They are trained in
 // turns (EngineOptions::accumulation_steps), and in each turn shared among the devices: consecutive ranges,
-// nearly equal. Where a range may end at several places, it ends where the fewest subtrees of GradientSum are
+// nearly equal. If a range may end at several places, it ends where the fewest subtrees of GradientSum are
 // cut.
 #pragma once
 

@@ -38,7 +38,7 @@ struct Block {
   std::size_t images = 0;  // 1 … kLanes; the remaining lanes hold copies that do not count
 };
 
-/// Ops in a row, [begin, end): those of one stage, where several devices share a network.
+/// Ops in a row, [begin, end): those of one stage, if several devices share a network.
 struct OpRange {
   std::size_t begin = 0, end = static_cast<std::size_t>(-1);
   bool contains(std::size_t op) const { return op >= begin && op < end; }
@@ -52,7 +52,7 @@ struct BlockSums {
 
 /// The parameters of all ops are one array of parameter_floats() floats, each op's in its own layout and
 /// padded to cache lines. Gradients and optimizer state have the same layout, with zeros in the padding, so
-/// that the optimizer is a loop over floats that knows nothing of layers.
+/// that the optimizer is a loop over floats that does not know the layers.
 ///
 /// Training has phases. Batch normalization needs sums over the whole batch, so each one ends a phase: all
 /// blocks finish a phase before any starts the next. A network with n batch normalizations has n + 1 phases,
@@ -113,8 +113,8 @@ class Program {
   void finish_forward(std::size_t phase, std::size_t blocks, bool keep_running);
   void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
                 float* grad_parameters, double* op_seconds, OpRange ops = {});
-  /// The ops that a phase calls, forward and backward. The last one is also the first of the next phase: it
-  /// is a batch normalization, of which one phase collects and the other computes.
+  /// The ops that a phase calls, forward and backward. The last one is also the first of the next phase: a
+  /// batch normalization, which collects in one phase and computes in the other.
   OpRange phase_ops(std::size_t phase) const {
     return {phase_begin(phase), std::min(phase_end(phase) + 1, ops_.size())};
   }
@@ -141,7 +141,7 @@ class Program {
   void backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
                    float* grad_parameters) const;
   /// Phase p runs the ops from batch normalization p − 1, which can now normalize, up to batch normalization
-  /// p, of which only the moments are collected.
+  /// p, which only collects its moments.
   std::size_t phase_begin(std::size_t phase) const { return phase == 0 ? 0 : batch_norms_[phase - 1]; }
   std::size_t phase_end(std::size_t phase) const {
     return phase < batch_norms_.size() ? batch_norms_[phase] : ops_.size();

@@ -2,7 +2,7 @@
 //
 // A data set that fits stays on the device (resident); a batch then costs one copy of its row numbers. The
 // samples of other batches are copied through two staging buffers: the host fills one while the device still
-// reads the other, and the copies run on a stream of their own beside the training.
+// reads the other, and the copies run on their own stream during the training.
 #pragma once
 
 #include <list>

@@ -172,7 +172,7 @@ class Compiler {
     return value.producer < 0 ? 0 : nodes_[static_cast<std::size_t>(value.producer)].stage;
   }
 
-  // Whether an earlier or a later stage needs the value, too.
+  // Whether an earlier or a later stage also needs the value.
   bool comes_from_elsewhere(const Value& value) const { return stage_of(value) < stage_.index; }
   bool goes_elsewhere(const Value& value) const {
     return std::any_of(value.consumers.begin(), value.consumers.end(),
@@ -203,7 +203,7 @@ class Compiler {
     compiled_.output_gradient = values_[output_].gradient;
   }
 
-  // Moments are those of the whole network, of which a stage sees only some. An activation that another stage
+  // Moments are those of the whole network; a stage sees only some. An activation that another stage
   // copies stays to the end, because it may do so at any moment; a gradient, to the moment of its producer,
   // which is after all of this stage.
   void plan_value(Value& value) {

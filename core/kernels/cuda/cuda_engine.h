@@ -19,10 +19,11 @@ std::unique_ptr<Engine> make_cuda_engine(const Network& network, const EngineOpt
 std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options,
                                                 const std::vector<Stage>& stages);
 
-/// The engine of one rank of `group`, see MakeReplica: on the device `rank` places behind options.device if
-/// the ranks are threads; if they are processes, on one of the devices that the own one sees, by its local
-/// rank. With stages in options.parallel each rank has a set of devices instead, see stages_of_replica().
-/// Throws also CommunicatorError, and DeviceError if the ranks have not GPUs of one model, each its own.
+/// Makes the engine of one rank of `group`, see MakeReplica. If the ranks are threads, it is on the device
+/// `rank` places after options.device; if they are processes, on one of the devices that this one sees, by
+/// its local rank. With stages in options.parallel each rank has a set of devices instead, see
+/// stages_of_replica(). Also throws CommunicatorError, and DeviceError unless each rank has its own GPU and
+/// all are of one model.
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,
                                                  Communicator& group);
 

@@ -28,8 +28,8 @@ using cuda::SampleRange;
 
 static_assert(kMaxCudaReplicas == kBatchShares);
 
-// The same shares in every batch, so that sums over an epoch are the same ranks' too. Ranks behind the last
-// share have none, which no network is trained with.
+// The shares are the same in every batch, so that each rank has the same ones in the sums over an epoch.
+// Ranks after the last share have none; no network is trained with so many.
 int first_share(int rank, int size) { return kBatchShares * rank / size; }
 
 BatchShares shares_of(const EngineOptions& options, const Communicator& group) {
@@ -46,7 +46,7 @@ std::size_t own_samples_of(const EngineOptions& options, const BatchShares& shar
          static_cast<std::size_t>(shares.turns * std::max(1, shares.end - shares.first));
 }
 
-// And of the rank behind the last.
+// The first share of every rank, and the end of the last one's.
 std::vector<int> first_shares(int size) {
   std::vector<int> shares;
   for (int rank = 0; rank <= size; ++rank) shares.push_back(first_share(rank, size));
@@ -139,7 +139,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
     });
   }
 
-  // Of the exchanges of gradients, as far as devices wait for them, and of totals: nothing is computed
+  // Counts the exchanges of gradients, as far as devices wait for them, and of totals: nothing is computed
   // meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
@@ -190,7 +190,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
     return samples;
   }
 
-  // Where ranks are threads, a batch is rank 0's, and lives until its call returns, and they have one driver.
+  // If ranks are threads, they share a driver, and a batch is rank 0's and lives until its call returns.
   void meet() const {
     if (group_.shares_memory()) group_.barrier();
   }

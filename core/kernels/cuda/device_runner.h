@@ -20,7 +20,7 @@ ProgramOptions program_options(const EngineOptions& options, int device, const B
 /// Samples [begin, end) of `batch`.
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);
 
-/// The input of a step over some of the samples of `batch`, but for what the optimizer needs.
+/// The input of a step over some of the samples of `batch`, except what the optimizer needs.
 StepInput step_input(const Batch& batch, const LossOptions& loss);
 /// With it: of the training step number `step`, from 1.
 StepInput training_input(const Batch& batch, const EngineOptions& options, double learning_rate,

@@ -27,7 +27,7 @@ struct Value {
   int producer = -1;         // its node; -1: the network's input
   bool needs_gradient = false;
   bool saved_by_producer = false;                        // whether the producer's backward() reads it
-  std::vector<std::size_t> consumers = {}, savers = {};  // nodes; savers' backward() reads it, too
+  std::vector<std::size_t> consumers = {}, savers = {};  // nodes; savers' backward() also reads it
   Slot slot = {}, gradient = {};
 };
 

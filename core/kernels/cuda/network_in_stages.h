@@ -23,11 +23,11 @@ namespace sweep::cuda {
 /// for is on its stream before it; the devices work at their own pace. Ops, their fusion and all sums are
 /// those of a network on one device, and so are the bits.
 ///
-/// The functions that are named as those of Engine do the same, but check nothing of batches. Other sets of
-/// devices may compute other shares of each batch: join() connects this one with them, whose rank r has the
-/// same shares, devices and order of calls. Then every function except abort() throws CommunicatorError if
-/// another rank is lost, and of those that wait for the devices only wait() gives up at the deadline: it
-/// comes before them. Not thread-safe.
+/// Functions with the names of Engine's do the same, but do not check batches. Other sets of devices may
+/// compute other shares of each batch: join() connects this one with them. All ranks agree on shares and
+/// devices, and make the same calls in the same order. After join(), every function except abort() throws
+/// CommunicatorError if another rank is lost. Only wait() gives up at the deadline: call it before the others
+/// that wait for the devices. Not thread-safe.
 class NetworkInStages {
  public:
   /// `shares`: what is computed here of each batch; join() comes before train() if these are not all.
@@ -53,8 +53,8 @@ class NetworkInStages {
   bool is_prepared(std::size_t samples) const { return rounds_.contains(samples); }
 
   /// Allocates memory, makes the libraries' plans and, if there is room, keeps the batch's set on the
-  /// devices; returns whether they have it. Nothing of it may be done while a device waits for another rank:
-  /// wait() first.
+  /// devices; returns whether they have it. Must not be called while a device waits for another rank: wait()
+  /// first.
   bool prepare(const Batch& batch);
   bool is_resident(const Batch& batch) const;
 

@@ -140,7 +140,7 @@ Event& PipelineStage::mark(std::size_t segment, std::size_t micro_batch, bool ba
 }
 
 // When op `op` is done with the micro-batch of task `of`, or, for a task on the whole batch, with all
-// micro-batches, of which the last comes last.
+// micro-batches: the event of the last one.
 const Event& PipelineStage::mark(const StageSchedule& schedule, std::size_t op, const SegmentTask& of,
                                  bool whole) {
   const std::size_t segment = schedule.segment_of(program_options_.stage.index, op);
@@ -189,7 +189,7 @@ void PipelineStage::copy(const Link& link, const MicroBatch& micro_batch, bool g
                                 link.other->device_, count * link.here.row_bytes);
 }
 
-// Lets the op of the segment have what it needs of all shares, whoever computes them.
+// Gives the op of the segment what it needs of all shares, on whichever rank.
 void PipelineStage::join_sums(const Segment& segment, Phase phase) {
   const CompiledNetwork& network = program().network();
   const Op& op = *network.ops[segment.begin];

@@ -41,7 +41,7 @@ class PipelineStage {
 
   /// Connects this stage with a later one if both have copies of a value, and none between them has.
   static void link(std::vector<std::unique_ptr<PipelineStage>>& stages);
-  /// Stages whose optimizers clip the gradient of all together exchange squares, too.
+  /// Stages whose optimizers clip the gradient of all together also exchange squares.
   static void join_optimizers(std::vector<std::unique_ptr<PipelineStage>>& stages);
   /// Connects this stage with that of the other sets of devices. `devices`: the stage's device and theirs,
   /// which it outlives; other stages on the device may have the same. Set r computes shares [first_shares[r],

@@ -53,7 +53,7 @@ int plane_of(const Shape& input) {
   return static_cast<int>(element_count(input)) / static_cast<int>(input[0]);
 }
 
-// Empty where samples are no images, which no loader augments.
+// Empty if samples are not images: no loader augments them.
 AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) {
   const Shape& shape = network.input();
   if (options.augment.steps.empty() || shape.size() != 3) return {};

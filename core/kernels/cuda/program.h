@@ -93,9 +93,9 @@ class Program {
   /// Leaves what other shares need of this one, before `op` goes on; of a share without samples, zeros.
   void leave_sums(const Op& op, Phase phase, const Pass& pass) const;
   /// Adds up the gradient of a share, in its own place, to which it is added if `add`. Without samples it is
-  /// zero. Nothing where batches are trained whole.
+  /// zero. Nothing if batches are trained whole.
   void sum_gradient(Stream& stream, int share, bool has_samples, bool add) const;
-  /// The gradients of all shares, and bytes of each; empty where batches are trained whole.
+  /// The gradients of all shares, and bytes of each; empty if batches are trained whole.
   std::byte* share_gradients() const { return reinterpret_cast<std::byte*>(share_gradients_.data()); }
   std::size_t gradient_bytes() const { return parameters_.size() * sizeof(float); }
   DeviceTotals* totals_of_share(int share) const;

@@ -10,12 +10,12 @@
 
 namespace sweep::cuda {
 
-/// The stages of `network` on the own rank's devices, of which one has all layers if options.parallel has no
-/// stages. If the ranks are threads, it has the devices of replica number `rank`, see stages_of_replica(); if
-/// they are processes, those of replica number `local rank`, modulo the devices that the process sees, of
-/// which it may have been given its own alone (CUDA_VISIBLE_DEVICES). By all ranks together. Throws
-/// DeviceError if a device cannot be used, if two ranks have the same one, or if they are not all of one
-/// model, naming the ranks.
+/// Returns the stages of `network` on this rank's devices; one device has all layers if options.parallel has
+/// no stages. If the ranks are threads, the rank has the devices of replica number `rank`, see
+/// stages_of_replica(). If they are processes, it has those of replica number `local rank`, modulo the
+/// devices that the process sees, which may be only its own (CUDA_VISIBLE_DEVICES). Called by all ranks
+/// together. Throws DeviceError, naming the ranks, if a device cannot be used, if two ranks have the same
+/// one, or if not all are of one model.
 std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& options, Communicator& group);
 
 }  // namespace sweep::cuda

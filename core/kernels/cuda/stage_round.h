@@ -36,7 +36,7 @@ struct StageRound {
 
   std::vector<Share> shares;              // in their order
   std::vector<MicroBatch> micro_batches;  // of all of them, in their order
-  ShareSizes sizes;                       // of all shares of the turn, whoever computes them
+  ShareSizes sizes;                       // of all shares of the turn, on any rank
   bool adds = false;                      // whether gradients are added to those of earlier turns
 
   bool is_whole(const MicroBatch& micro_batch) const {

@@ -46,7 +46,7 @@ class StageSchedule {
   std::vector<SegmentTask> tasks(std::size_t micro_batches, PipelineSchedule schedule, bool training) const;
 
  private:
-  // Segments [begin, end), but for a leading one that needs the whole batch.
+  // Segments [begin, end), except a leading one that needs the whole batch.
   struct Phase {
     std::size_t begin, end;
   };

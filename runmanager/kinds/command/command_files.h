@@ -1,4 +1,4 @@
-// The files that a worker keeps of a person's program: run.json and events for TensorBoard.
+// The files that a worker keeps for a person's program: run.json and events for TensorBoard.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace sweep {
 
-struct RunTakenOver {};  // Thrown where the run is not this process's any more. No error of the run.
+struct RunTakenOver {};  // Thrown if the run no longer belongs to this process. Not an error of the run.
 
 /// Every call may throw IoError. Not thread-safe.
 class CommandFiles {
@@ -23,8 +23,8 @@ class CommandFiles {
   /// The run's, absolute.
   const std::filesystem::path& directory() const { return directory_; }
 
-  /// Makes the directory, or takes it over: what another run has left there goes, what this one has left
-  /// stays, except the events, which are written anew.
+  /// Makes the directory, or takes it over: removes what another run has left there, and keeps what this one
+  /// has left, except the events, which are written anew.
   void open();
   /// Seconds of the starts before this one.
   double earlier_seconds() const { return earlier_seconds_; }
@@ -54,7 +54,7 @@ class CommandFiles {
   const std::filesystem::path directory_;
   RunRecord record_;
   double earlier_seconds_ = 0;
-  std::optional<FileDescriptor> lock_;  // held by the program's keeper, too, as long as anything of it lives
+  std::optional<FileDescriptor> lock_;  // the program's keeper also holds it until all has ended
   std::unique_ptr<RunLog> events_;
 };
 

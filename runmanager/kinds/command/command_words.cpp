@@ -19,7 +19,7 @@
 namespace sweep {
 namespace {
 
-// What a substitution stands for; nothing: the program has no such parameter.
+// What replaces a substitution; nothing: the program has no such parameter.
 using Values = std::function<std::optional<std::vector<std::string>>(const std::string& name)>;
 
 const std::vector<std::string>& own_names() {
@@ -74,8 +74,8 @@ void for_each_part(const std::string& word, const std::function<void(std::string
   use(std::move(text), "");
 }
 
-// The words that one word of the file stands for: a {flags} alone is several, a word with a parameter that
-// the run does not have none.
+// The words that replace one word of the file: a {flags} alone is several; a word with a parameter that the
+// run lacks is none.
 std::vector<std::string> expanded(const std::string& word, bool shell, const Values& values) {
   for (const std::string name : {"flags", "overrides"})
     if (!shell && word == "{" + name + "}") return *values(name);
@@ -175,7 +175,7 @@ void check_substitutions(const CommandSpec& spec, const std::vector<std::string>
     for_each_part(word, [&](const std::string&, const std::string& name) {
       if (name.empty() || std::ranges::find(names, name) != names.end()) return;
       throw ConfigError(
-          fmt::format("command: {{{}}} is no parameter, want one of: {}; {{{{{}}}}} stands for the text "
+          fmt::format("command: {{{}}} is no parameter, want one of: {}; {{{{{}}}}} means the text "
                       "itself{}",
                       name, fmt::join(names, ", "), name, suggestion(name, names)));
     });

@@ -20,18 +20,19 @@ struct CommandStart {
   int threads = 1;                     // its share of the cores
   std::vector<std::string> gpus = {};  // that it has for itself; see CommandSpec::gpus
   bool continues = false;              // another run, see kStartFolder
-  int until = 0;                       // reports after which it is to end by itself; 0: as it likes
+  int until = 0;                       // reports after which it must end by itself; 0: whenever it likes
 };
 
 inline constexpr const char* kParamsFile = "params.json";
 /// Reports as JSON lines: the program appends to it, and so does the worker, for reports of other sources.
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kCheckpointFolder = "checkpoint";
-/// What a run starts from that continues another: that one's kCheckpointFolder, kMetricsFile and run.json.
+/// A run that continues another starts from this folder: it has that one's kCheckpointFolder, kMetricsFile
+/// and run.json.
 inline constexpr const char* kStartFolder = "start";
 
-/// The program and its arguments, with every substitution made; of a shell, the shell and its text. A word
-/// with a parameter that the run does not have is left out.
+/// The program and its arguments, with every substitution made; with a shell, the shell and its text. Leaves
+/// out words with a parameter that the run does not have.
 std::vector<std::string> command_words(const CommandStart& start);
 
 /// The environment, as NAME=VALUE: this process's, with what the sweep tells its programs.
@@ -40,7 +41,7 @@ std::vector<std::string> command_environment(const CommandStart& start);
 /// The content of kParamsFile.
 std::string params_text(const Params& params);
 
-/// Throws ConfigError if a word has a substitution that is none of those there are: parameters are `keys`.
+/// Throws ConfigError if a word has an unknown substitution. `keys`: the parameters.
 void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys);
 
 }  // namespace sweep

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxLine = 1 << 16;  // of which metrics are found
+constexpr std::size_t kMaxLine = 1 << 16;  // bytes; metrics after them are not found
 constexpr const char* kAttempt = "sweep_attempt";
 constexpr double kStepLimit = 1e15;
 

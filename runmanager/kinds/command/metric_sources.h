@@ -22,11 +22,11 @@ namespace sweep {
 
 using UseReport = std::function<void(const MetricReport&)>;
 
-/// Cuts text into lines, which may come in pieces. Of a line that is too long, the beginning counts.
+/// Cuts text that comes in pieces into lines. Only the beginning of an overlong line counts.
 class LineSplitter {
  public:
   void add(std::string_view text, const std::function<void(std::string_view line)>& use);
-  /// The end of the text, which may be a line, too.
+  /// The end of the text: its last line may have no line break.
   void finish(const std::function<void(std::string_view line)>& use);
   bool is_within_line() const { return !rest_.empty(); }
 
@@ -43,7 +43,7 @@ class OutputMetrics {
   void begin_attempt();
   /// The next piece of the output.
   void add(std::string_view text);
-  /// The end of the output, which may be a line, too.
+  /// The end of the output: its last line may have no line break.
   void finish();
   /// What was found since the last call, as lines for a MetricFile.
   std::string take() { return std::exchange(found_, {}); }
@@ -69,7 +69,7 @@ class MetricFile {
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
   /// Reads what has been added. `attempt` is called with the number of each that begins.
   void poll(const UseReport& use, const std::function<void(int)>& attempt);
-  /// Appends lines, after the end of one that the program has left half. Throws IoError.
+  /// Appends lines; first ends a line that the program has left incomplete. Throws IoError.
   void append(std::string_view lines) const;
   /// Says that what follows is of this attempt. Throws IoError.
   void append_attempt(int attempt) const;
@@ -80,12 +80,12 @@ class MetricFile {
   LineSplitter lines_;
 };
 
-/// Follows the events files of other programs in a directory and below it. What cannot be read is left out.
+/// Follows the events files of other programs in a directory and below it. Leaves out what cannot be read.
 class ProgramEvents {
  public:
   explicit ProgramEvents(std::filesystem::path directory) : directory_(std::move(directory)) {}
   void poll(const UseReport& use);
-  /// Files that are there now are those of earlier attempts.
+  /// The files that exist now are those of earlier attempts.
   void begin_attempt();
   /// Renames the files of earlier attempts, so that TensorBoard shows no point of theirs.
   void set_aside_earlier();

@@ -1,4 +1,4 @@
-// What a person's program prints, in the run's log.txt.
+// The output of a person's program, in the run's log.txt.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace sweep {
 
-/// Appends to a file, of which the beginning and the end are kept: what is between them is left out where it
-/// gets long. Bytes that cannot be written are lost without an error, as in LogFile. Not thread-safe.
+/// Appends to a file and keeps its beginning and its end: if it gets long, the middle is left out. Bytes that
+/// cannot be written are lost without an error, as in LogFile. Not thread-safe.
 class OutputLog {
  public:
   /// Opens the file, or makes it. `kept`: bytes of the beginning, and of the end. Throws IoError.

@@ -21,16 +21,17 @@ struct MetricReport {
   bool in_events = false;  // TensorBoard has them from the program's own events
 };
 
-/// Puts reports of any order together by their steps, over all attempts of a run. An attempt goes on where
-/// the one before it ended, or starts over: from its first step on, it replaces what earlier ones have
-/// reported. Of thousands of steps some are left out of the records; the last one never is. Not thread-safe.
+/// Joins reports in any order by their steps, over all attempts of a run. An attempt goes on where the
+/// previous one ended, or starts over: from its first step on, it replaces what earlier ones have reported.
+/// If there are thousands of steps, some are left out of the records, but never the last one. Not
+/// thread-safe.
 class ReportHistory {
  public:
   /// Called with each step that is complete: a later one has begun, or close() was called.
   using Closed = std::function<void(std::int64_t step, const EpochRecord& values)>;
   explicit ReportHistory(Closed closed) : closed_(std::move(closed)) {}
 
-  /// What comes now is of a new attempt.
+  /// The next reports are those of a new attempt.
   void begin_attempt() {
     starts_ = true;
     unnumbered_ = 0;
@@ -43,7 +44,7 @@ class ReportHistory {
   void close();
   bool has_open() const { return open_; }
 
-  /// As they are recorded: numbered from 1, each with its step where that is another number.
+  /// As they are recorded: numbered from 1, each with its step if that is another number.
   std::vector<EpochRecord> epochs() const;
   /// The last one, without its number. There has to be one.
   const EpochRecord& last() const { return steps_.rbegin()->second; }

@@ -144,10 +144,9 @@ std::span<const Setting> file_settings() {
           .completed_by(complete_device),
       choice("precision", {"fp32"}, "fp32", "kept for files of earlier versions; leave it out")
           .completed_by(complete_precision),
-      boolean(
-          "deterministic", true,
-          "false: on CUDA, libraries may add in any order where that is faster; the last bits then differ "
-          "from run to run. No effect on the CPU"),
+      boolean("deterministic", true,
+              "false: on CUDA, libraries may add in any order if that is faster; the last bits then differ "
+              "from run to run. No effect on the CPU"),
       object("parallel", parallel_settings, "none, or how several devices train one network")
           .of_times()
           .completed_by(complete_parallel),

@@ -44,14 +44,14 @@ Setting image_count(std::string name, std::int64_t value, std::string help);
 /// length. `item` needs no name.
 Setting list(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
 Setting map(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
-/// The list, or in its place a value alone, which becomes a list of one if it `is_wrapped`.
+/// The list, or a value alone in its place, which becomes a list of one if it `is_wrapped`.
 Setting or_alone(Setting list, Setting alone, bool is_wrapped = true);
 /// Keys of another table. Its schema is called `name`.
 Setting object(const std::string& name, std::span<const Setting> (*settings)(), std::string help);
 /// A type by its name, or an object with that name and the type's arguments. Its schema is called `name`.
 Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
               std::string help);
-/// What code of its own reads. `schema` as Setting has it.
+/// A key that its own code reads. `schema` as Setting has it.
 Setting custom(std::string name, nlohmann::ordered_json schema, std::string help);
 
 /// The schema of a list of `items`, at least `minimum` of them.

@@ -47,7 +47,7 @@ std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentTyp
     return result;
   }
   if (node->is_array() && !is_list_kind(type.kind) && sweepable)
-    allowed += "; a list of values to try stands in \"params\"";
+    allowed += "; a list of values to try belongs in \"params\"";
   if (type.kind == ArgumentKind::kBoolean && node->is_string()) {
     const std::string literals[] = {"true", "false"};
     problems.add(node, fmt::format("got {}, want {} without quotes{}", describe(node), allowed,

@@ -31,7 +31,7 @@ struct ReadContext {
   int cuda_device_count = 0;
 };
 
-/// What is given for a key, from which its value is completed.
+/// What is given for a key; its value is completed from it.
 struct Given {
   JsonView value;                        // may be nothing
   JsonView object;                       // that the key is one of; may be nothing
@@ -77,7 +77,7 @@ enum class Changes {
 };
 
 /// One key. Checks, defaults, the schema, help and completion follow from its row; setting_rows.h makes them.
-/// Of a key that is not simple, `kind` only says what the value is closest to.
+/// If a key is not simple, `kind` is only the nearest kind of its value.
 struct Setting : ArgumentType {
   SettingShape shape = SettingShape::kSimple;
   std::string allowed{};            // for messages: "a directory name"; empty: as ArgumentType says
@@ -86,13 +86,13 @@ struct Setting : ArgumentType {
   std::span<const Setting> (*settings)() = nullptr;  // of kObject
   std::string short_key{};  // of kObject and kNamed: a value alone represents an object with this key
   std::span<const NamedType> (*types)() = nullptr;  // of kNamed
-  std::string default_type{};                       // of `types`: what is used where no name is given
+  std::string default_type{};                       // of `types`: the one that is used if no name is given
   std::shared_ptr<Elements> elements{};             // of kList and kMap
   bool has_parts = false;                           // dotted keys such as "log.images" reach into the object
   bool sweepable = true;                            // may be an axis
   Recorded recorded = Recorded::kAlways;
   Changes changes = Changes::kNumbers;
-  /// Of kOwn: adds a problem if the value is bad, and returns whether it is good. nullptr: `complete` does.
+  /// For kOwn: returns whether the value is good; if not, adds a problem. nullptr: `complete` does.
   bool (*check)(const JsonView& node, Problems& problems) = nullptr;
   /// Checks what is given and returns it complete, in its one spelling; null: the key is not recorded.
   /// nullptr: complete_plain(), which does what the rest of the row says.
@@ -184,7 +184,7 @@ bool takes_list(const Setting& setting);
 
 /// Types that the setting's value names, as "optimizer" does; empty for other settings.
 std::span<const NamedType> named_types(const Setting& setting);
-/// The value where nothing is given; null if there is no default.
+/// The value if nothing is given; null if there is no default.
 nlohmann::ordered_json default_of(const ArgumentType& setting);
 
 /// Returns what the value may be, for messages: "an integer >= 1".

@@ -24,7 +24,7 @@ constexpr int kSecondsPerMinute = 60;
 constexpr int kSlackSeconds = 30;
 
 // What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", `complete`, and over them
-// those of its object `key`. GPUs are for runs on CUDA, where it does not say so itself.
+// those of its object `key`. GPUs are for runs on CUDA, unless it says otherwise.
 SlurmTasks tasks_of(const JsonView& slurm, const Json& complete, const std::string& key) {
   Json tasks = Json::object();
   for (const Setting& row : slurm_task_settings()) {

@@ -1,4 +1,4 @@
-// Reads "slurm": what a sweep asks of a cluster.
+// Reads "slurm": what a sweep requests from a cluster.
 #pragma once
 
 #include <span>
@@ -20,8 +20,8 @@ std::span<const Setting> slurm_task_settings();
 /// Reads "slurm" of `root`; the defaults if it is not given. Reports every mistake.
 SlurmSpec read_slurm(const JsonView& root, Problems& problems);
 
-/// What the file of a sweep that was read says of a cluster. Training does not depend on it, so that it is no
-/// part of Sweep.
+/// Returns "slurm" of the file of a sweep that was read. It is not in Sweep, because training does not depend
+/// on it.
 SlurmSpec slurm_spec(const Sweep& sweep);
 
 }  // namespace sweep

@@ -1,5 +1,4 @@
-// A training loop that has nothing of this project but RunManager: a line through four points, by gradient
-// descent.
+// A training loop that uses only RunManager of this project: a line through four points, by gradient descent.
 #include <runmanager/run_builder.h>
 #include <runmanager/run_manager.h>
 

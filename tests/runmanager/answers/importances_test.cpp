@@ -54,7 +54,7 @@ std::map<std::string, Importance> by_key(const Importances& importances) {
   return map;
 }
 
-// Of 3 x + y, where x carries 90 % of the variance. The best tenth is the triangle below 3 x + y = t, of area
+// For 3 x + y: x carries 90 % of the variance. The best tenth is the triangle below 3 x + y = t, of area
 // t²/6, so t = sqrt(0.6). Its density in x is (t - 3 x) / 0.1 and in y (t - y) / 0.3; the integral of the
 // squares, less 1, is t³ / 9 / 0.01 - 1 = 4.164 for x and t³ / 27 / 0.01 - 1 = 0.721 for y.
 constexpr double kOfX = 4.164, kOfY = 0.721;

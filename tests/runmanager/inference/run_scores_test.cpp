@@ -12,7 +12,7 @@ namespace sweep {
 namespace {
 
 TEST(ClassScores, AreThoseOfAnExampleByHand) {
-  // Of 6 cats 4 are right; of 4 dogs 3; the bird is taken for a cat; nobody is a fish.
+  // 4 of 6 cats and 3 of 4 dogs are right; the bird is taken for a cat; there is no fish.
   const std::vector<std::int64_t> counts = {4, 2, 0, 0,  //
                                             1, 3, 0, 0,  //
                                             1, 0, 0, 0,  //

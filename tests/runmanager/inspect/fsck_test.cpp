@@ -87,7 +87,7 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
   EXPECT_EQ(check_directory(world_.options.logdir).damaged(), 0u);
 }
 
-// "loss" is an axis, too, whose column has the same name as that of the epochs' loss.
+// "loss" is also an axis; its column has the same name as that of the epochs' loss.
 TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   for (const char* name : {"results.json", "results.csv"}) fs::remove(sweep() / name);
   RunRecords records;

@@ -1,4 +1,4 @@
-// Watching sweeps of which no process tells the whole progress: joined ones, and those on a cluster.
+// Watching sweeps whose whole progress no single process knows: joined ones, and those on a cluster.
 #include "runmanager/inspect/watch.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
   EXPECT_EQ(live.latest.back().name, "b");
 }
 
-// A sweep of two runs, the second of which has not ended.
+// A sweep of two runs; the second one has not ended.
 class WatchTest : public ::testing::Test {
  protected:
   WatchTest() {

@@ -1,4 +1,4 @@
-// What becomes of the reports of a person's program over the attempts of its run.
+// The reports of a person's program over the attempts of its run.
 #include "runmanager/kinds/command/report_history.h"
 
 #include <gmock/gmock.h>

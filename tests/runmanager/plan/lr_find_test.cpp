@@ -63,7 +63,7 @@ TEST_F(LrFind, WidensARangeThatBeginsTooHigh) {
   Dataset data = small_dataset();
   auto set = std::make_shared<TensorDataset>(*data.train.set);
   std::vector<std::uint8_t> pixels;
-  for (std::size_t i = 0; i < set->size() * 16; ++i) {  // what can be learned, but for a few samples
+  for (std::size_t i = 0; i < set->size() * 16; ++i) {  // learnable, except for a few samples
     const std::size_t label = static_cast<std::size_t>(set->labels()[i / 16]) + (i / 16 % 7 == 0 ? 1 : 0);
     pixels.push_back(i % 16 % 3 == label % 3 ? 200 : 0);
   }

@@ -340,7 +340,7 @@ class Trained(Page):
         self.assertTrue(self.browser.wait("return deep('#pictures table').length === 2 && deep('#files pre').length === 1"))
         self.assertIn("Ankle boot", self.text("#pictures table"))
         self.assertEqual(len(re.findall(r"[0-9a-f]{64}", self.text("#provenance .facts"))), 4, "digests of the data's files")
-        with self.subTest("the same page again, but for the date"):
+        with self.subTest("the same page again, except for the date"):
             pages = []
             for name in ("a.html", "b.html"):
                 report(self.folder / "s", "-o", self.folder / name)

@@ -80,7 +80,7 @@ TEST(BestOfFronts, TakesAFrontBeforeThoseAfterIt) {
 }
 
 TEST(BestOfFronts, TakesFromAFrontWhatAddsMostToTheHypervolume) {
-  // The corner is at (10.9, 10.9): areas of 8.9, 47.6, 8.9 and 25.8, of which 2.7, 2.7 and 5.8 are left.
+  // The corner is at (10.9, 10.9): areas of 8.9, 47.6, 8.9 and 25.8, then 2.7, 2.7 and 5.8 remain.
   EXPECT_THAT(best_of_fronts(std::vector<GoalValues>{{1, 10}, {4, 4}, {10, 1}, {2, 8}}, 4),
               ElementsAre(1, 3, 2, 0));
   // A crowded end does not crowd out the rest.

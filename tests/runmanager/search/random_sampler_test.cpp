@@ -13,7 +13,7 @@ using enum DimensionKind;
 
 constexpr std::size_t kTrials = 2000, kParts = 10;
 
-// Of kTrials points of one dimension, how many are in which tenth, compared with a tenth each.
+// How many of kTrials points of one dimension are in each tenth, compared with a tenth each.
 double chi_square(const Dimension& dimension, const std::function<double(double)>& part_of_range) {
   const auto sampler = make_random_sampler({.dimensions = {dimension}}, 7);
   std::array<double, kParts> counts{};

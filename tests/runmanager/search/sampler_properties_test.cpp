@@ -22,7 +22,7 @@ double value_of(const SearchPoint& point) {
   return sum;
 }
 
-// Trials of which some fail and some have no value yet.
+// Trials; some fail and some have no value yet.
 std::vector<Observation> trials_of(const Sampler& sampler, std::size_t count) {
   return test::trials_of(sampler, count, [count](std::size_t number, const SearchPoint& point) {
     Observation trial{.point = point};

@@ -66,7 +66,7 @@ refuse() { echo "$name: error: $*" >&2; exit 2; }
 case $name in
 sbatch)
   for word; do
-    [ -z "$script" ] || refuse "words behind the script: $word"
+    [ -z "$script" ] || refuse "words after the script: $word"
     case $word in
     --parsable | --requeue | --open-mode=append | --nodes=1 | --ntasks=1 | --exclusive) ;;
     --job-name=?* | --comment=sweep-* | --chdir=/* | --partition=?* | --account=?* | --qos=?* | --reservation=?*) ;;

@@ -10,7 +10,7 @@ from torture_sweep import records_of
 
 
 def measure_short_runs(test, count, most_of_ideal, slots=8):
-    """So many runs of about a second on `slots` tasks beside one of them here."""
+    """Compares `count` runs of about a second on `slots` tasks with one of them here."""
     counter = test.directory / "counted"
     counter.mkdir()
     (counter / "squeue").write_text(f"#!/bin/sh\ndate +%s >>{counter}/calls\nPATH=${{PATH#*:}}\nexec squeue \"$@\"\n")
@@ -36,7 +36,7 @@ def measure_short_runs(test, count, most_of_ideal, slots=8):
         until(lambda: all(task[2] in ENDED for task in test.cluster.tasks()), 60, f"{name}: its tasks end")
         return took, [record["seconds"]["run"] for record in records]
 
-    # Few beside each other, on a machine that may have other things to do: the shortest is what a run takes.
+    # Few at once, on a machine that may have other things to do: the shortest is the time of a run.
     alone = min(take("alone", 3)[1])
     (counter / "calls").write_text("")
     took, _ = take("short", count)

@@ -33,7 +33,7 @@ class SubmissionTest : public ::testing::Test {
     fs::create_directories(options_.directory);
   }
 
-  // So many runs of each shape that are not done: "cpu0", "cpu1", …
+  // The given numbers of unfinished runs of each shape: "cpu0", "cpu1", …
   Submission submit(const std::map<SlurmShape, std::size_t>& runs) {
     std::map<SlurmShape, std::vector<std::string>> names;
     for (const auto& [shape, count] : runs) {

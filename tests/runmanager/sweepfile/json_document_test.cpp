@@ -1,4 +1,4 @@
-// JSON with locations: what is parsed, where it stands, and what is said of text that is not JSON.
+// JSON with locations: what is parsed, where it is, and the messages about text that is not JSON.
 #include "runmanager/text/json_document.h"
 
 #include <gmock/gmock.h>

@@ -71,7 +71,7 @@ TEST(Progress, FollowsAProgramThatReportsWholeEpochsOnly) {
   EXPECT_THAT(screen.lines().at(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
 }
 
-// Epochs of a tenth of a second, of which half is validation: each alone would have another speed.
+// Epochs of a tenth of a second, half of it validation: each alone would have another speed.
 TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
   Screen screen(120);
   Clock clock;

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 
-# Others take the program for one of another machine, where namespaces are permitted.
+# If namespaces are permitted, others take the program for one of another machine.
 APART = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
 
 

@@ -1,6 +1,6 @@
 """A Slurm cluster of virtual nodes on this machine, for tests.
 
-    with SlurmCluster(nodes=4) as cluster:      # raises NoSlurm, with the reason, where there is none
+    with SlurmCluster(nodes=4) as cluster:      # raises NoSlurm, with the reason, if there is none
         subprocess.run(["sbatch", …], env=cluster.environment)
         cluster.lose_node("n1")                 # a power cut: slurmd and the jobs of n1 die
         cluster.cut_off_node("n2")              # slurmd dies, its jobs run on as orphans
@@ -33,8 +33,8 @@ class NoSlurm(Exception):
 
 class SlurmCluster:
     def __init__(self, nodes=4, cpus=2, gpus=0, node_silent_seconds=5, requeue_seconds=5):
-        """Of `cpus` cores and `gpus` stand-ins for GPUs each. A node that is silent for node_silent_seconds is down; a job that is
-        put back starts again after requeue_seconds, 5 at least."""
+        """Nodes with `cpus` cores and `gpus` stand-ins for GPUs each. A node that is silent for node_silent_seconds is down; a job
+        that is put back starts again after requeue_seconds, 5 at least."""
         path = os.environ["PATH"] + ":/usr/sbin:/sbin"
         missing = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
         if missing:

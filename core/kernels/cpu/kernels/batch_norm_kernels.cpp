@@ -23,7 +23,7 @@ Moments channel_moments(const float* in, std::size_t pixels, std::size_t images)
   const Lanes d;
   const std::size_t n = hn::Lanes(d);
   // Shifts the values by one of them: Σx² − (Σx)²/n would lose all digits if the mean
-  // is large beside the deviation.
+  // is large compared with the deviation.
   const float pilot = in[0];
   const Vector origin = hn::Set(d, pilot);
   double sum = 0, squares = 0;

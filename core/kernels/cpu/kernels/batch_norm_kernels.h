@@ -25,7 +25,7 @@ struct ChannelSize {
   std::size_t rows, width, pitch;
 };
 
-/// Moments of one channel of a block: in [pixels][16], of which the first `images` lanes count.
+/// Moments of one channel of a block: in [pixels][16]; only the first `images` lanes count.
 extern const Kernel<Moments(const float* in, std::size_t pixels, std::size_t images)> channel_moments;
 
 /// Moments of the union of both sets.

@@ -182,7 +182,7 @@ HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::siz
   const std::size_t max_tap = HWY_MIN((kernel - 1 - start) / step, (position + pixels - 1) / dilation);
   const std::size_t min_tap = position < extent ? 0 : (position - extent) / dilation + 1;
   if (min_tap > max_tap) return {};
-  // Of the taps that only later pixels need, the first pixel reads the zero border: position − … wraps around
+  // For taps that only later pixels need, the first pixel reads the zero border: position − … wraps around
   // below zero, and adding the border later makes it a valid column.
   return {max_tap - min_tap + 1, position - max_tap * dilation, dilation, kernel - 1 - start - max_tap * step,
           step};

@@ -74,7 +74,7 @@ struct AccumulateWeights {
     };
     std::size_t i = 0;
     if constexpr (kRuns * kVectors <= 4) {
-      // So few sums are a chain of dependent multiply-adds: four copies of each hide the latency.
+      // The few sums are a chain of dependent multiply-adds: four copies of each hide the latency.
       Vector more[3][kRuns][kVectors];
       for (auto& set : more) {
         for (auto& run_sums : set) {

@@ -38,7 +38,7 @@ struct ConvPoolPlan {
   bool needs_grad_in;
   std::size_t pad_y, pad_x, height, width;
   // Images' arrays are [2 positions][y][kx][channel] of one column of windows instead of [y][x][channel].
-  // Taken where runs would be shorter than a vector, and no grad_in is needed: then a patch is one run of
+  // Taken if runs would be shorter than a vector, and no grad_in is needed: then a patch is one run of
   // kernel_height · kernel_width · channels floats.
   bool by_columns;
   std::size_t image_floats;                    // size of an image's array

@@ -15,8 +15,8 @@ namespace sweep::cpu::HWY_NAMESPACE {
 // Accumulators of a tile; each loaded vector of x is used for as many broadcast weights.
 inline constexpr int kLinearTile = kManyRegisters ? 16 : 8;
 
-// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on, of which `count`
-// are stored: the others are the last panel's padding.
+// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on. Stores `count`
+// of them: the others are the last panel's padding.
 template <int kOutputs>
 HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu,
                              std::size_t count, const float* x, float* y) {

@@ -105,7 +105,7 @@ void weighted_cross_entropy(const float* logits, const std::int32_t* labels, std
       product = hn::MulAdd(t, x, product);
     }
     const Vector nll = hn::MulSub(targets, hn::Log(d, total), product);
-    // As in softmax_cross_entropy().
+    // The same as in softmax_cross_entropy().
     hn::Store(hn::IfThenElse(hn::IsNaN(hn::Sub(best.value, best.value)), hn::NaN(d), nll), d, loss + lane);
     hn::Store(best.index, di, predicted + lane);
     if (grad_logits == nullptr) continue;

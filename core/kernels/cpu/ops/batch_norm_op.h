@@ -43,7 +43,7 @@ class BatchNormOp : public Op {
   void import_buffers(std::span<const float> network_buffers);
   void export_buffers(std::span<float> network_buffers) const;
 
-  /// Moments of block number `block`, of which the first `images` lanes count. in [channels][pixels][16].
+  /// Moments of block number `block`; only the first `images` lanes count. in [channels][pixels][16].
   /// Thread-safe for different blocks.
   void collect_moments(std::size_t block, std::size_t images, const float* in);
   /// Computes mean and variance of the batch of `blocks` blocks, and updates the running

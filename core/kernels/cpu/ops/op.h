@@ -62,7 +62,7 @@ class Op {
   virtual std::size_t out_floats() const { return out_elements_ * kLanes; }
   virtual std::size_t grad_out_floats() const { return out_elements_ * kLanes; }
 
-  /// Floats per block that forward() saves for backward(), beside in and out. Zero at first,
+  /// Floats per block that forward() saves for backward(), besides in and out. Zero at first,
   /// and never used by other ops.
   virtual std::size_t saved_floats() const { return 0; }
 

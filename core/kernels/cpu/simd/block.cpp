@@ -44,7 +44,7 @@ AlignedBuffer::AlignedBuffer(std::size_t floats) : size_(round_up_to_cache_line(
     if (memory_ == nullptr) throw std::bad_alloc();
     begin = reinterpret_cast<std::uintptr_t>(memory_.get());
   }
-  // If it is only counted, an address to compute with, where there is nothing.
+  // If memory is only counted: an address to compute with; nothing is there.
   data_ = reinterpret_cast<float*>((begin / alignment + 1) * alignment);
 #ifdef __linux__
   // A hint: without large pages everything works, somewhat slower.

@@ -1,6 +1,6 @@
 // Array layouts of the CPU engine: blocks of 16 images, one image per SIMD lane.
 //
-// A block's value is [channels][rows][columns][16] floats, of which the last axis is the image. All
+// A block's value is [channels][rows][columns][16] floats; the last axis is the image. All
 // arithmetic of a layer is then the same for all lanes, whatever the layer's sizes: vectors are always full
 // and aligned, weights are broadcast, and neither channels nor widths have to be padded.
 #pragma once

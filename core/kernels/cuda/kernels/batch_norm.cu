@@ -1,7 +1,7 @@
 // Statistics and gradients are sums over the images · plane values of a channel. Grid of the run kernels:
 // (channels, runs) blocks of 256 threads; a block reduces one run of values of one channel. Then one thread
-// per channel joins the runs in order. Their number depends on the shapes alone, so the bits do, too. Where
-// devices share a batch, one thread per channel then joins what each share of it has left.
+// per channel joins the runs in order. Their number, and so the bits, depend on the shapes alone. If devices
+// share a batch, one thread per channel then joins the results of the shares.
 #include "core/kernels/cuda/kernels/batch_norm.h"
 
 #include "core/kernels/cuda/kernels/sum_order.h"

@@ -26,7 +26,7 @@ void batch_norm_statistics(Stream& stream, const BatchNormShape& shape, int imag
 /// [channels] sums of squared distances.
 void batch_norm_share_statistics(Stream& stream, const BatchNormShape& shape, int images, const float* in,
                                  float* scratch, double* share);
-/// shares: [sizes.count] of the above, of which those of empty shares are not read.
+/// shares: [sizes.count] of the above; those of empty shares are not read.
 void batch_norm_join_statistics(Stream& stream, const BatchNormShape& shape, const ShareSizes& sizes,
                                 const double* shares, float* mean, float* inverse, float* running_mean,
                                 float* running_var);

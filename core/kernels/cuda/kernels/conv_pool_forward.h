@@ -106,7 +106,7 @@ inline Layout layout_of(const ConvPoolChain& chain) {
   return layout;
 }
 
-// kColumns neighbours in a row, of which the first is at an even column.
+// kColumns neighbours in a row; the first is at an even column.
 template <int kColumns>
 __device__ void read_columns(const float* from, float (&columns)[kColumns]) {
   static_assert(kColumns % 2 == 0);
@@ -215,7 +215,7 @@ struct ForwardImages {
     if (static_cast<int>(blockIdx.x) < images) load_image(shared, static_cast<int>(blockIdx.x));
   }
 
-  /// The block's images, the first of which is loaded. Ends with a barrier.
+  /// Computes the block's images; the first is already loaded. Ends with a barrier.
   __device__ void run(float* shared) const {
     const int first = static_cast<int>(blockIdx.x);
     for (int image = first; image < images; image += static_cast<int>(gridDim.x)) {

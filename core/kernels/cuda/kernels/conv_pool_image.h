@@ -41,7 +41,7 @@ struct PaddedImage {
   int row_stride, plane_stride;
   int plane, elements;  // of a channel and of the image, without padding
   int floats;           // of the array
-  int first;            // where element 0 lies, behind the padding above and left of it
+  int first;            // where element 0 is, after the padding above and left of it
   Divisor by_plane, by_width;
 
   /// The channel of element `i` of [channels][height][width], and where the element lies, in floats from the

@@ -9,7 +9,7 @@
 namespace sweep::cuda {
 namespace {
 
-// Where the stack's memory begins, in floats: behind that of the convolutions.
+// Where the stack's memory begins, in floats: after that of the convolutions.
 int stack_start(const ConvPoolChain& chain) {
   return static_cast<int>(conv_pool::forward_bytes(chain) / sizeof(float));
 }

@@ -1,7 +1,7 @@
-// Fused convolutions and the stack of linear layers behind them, with the loss and the gradients of the
-// stack's activations, in one kernel: for batches of no more images than a GPU has multiprocessors. Kernels
-// that take several images per block leave most of the GPU idle then, and a step is made of what passes
-// between kernels.
+// Fused convolutions and the stack of linear layers after them, with the loss and the gradients of the
+// stack's activations, in one kernel: for batches with at most one image per multiprocessor. Kernels that
+// take several images per block then leave most of the GPU idle, and the gaps between kernels make up most of
+// a step.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace sweep::cuda {
 /// it changes no bits.
 inline constexpr int kMaxJoinedImages = kMultiprocessors;
 
-/// Whether the kernel can do `chain` with `stack` behind it with `shared_bytes` of shared memory per block.
+/// Whether the kernel can do `chain` and then `stack` with `shared_bytes` of shared memory per block.
 /// The stack's input is the output of the chain.
 bool conv_pool_stack_fits(const ConvPoolChain& chain, const LinearStackShape& stack,
                           std::size_t shared_bytes);

@@ -18,7 +18,7 @@
 namespace sweep::cuda {
 
 /// The gradient of a pooled output, and where the input window of its maximum begins: floats from the start
-/// of a channel of the PaddedImage. 0 behind a dead relu.
+/// of a channel of the PaddedImage. 0 after a dead relu.
 struct alignas(8) WindowGradient {
   float value;
   int input;
@@ -32,8 +32,8 @@ inline PaddedImage weight_gradient_image(const ConvPoolShape& s) {
   return {s, row_stride, plane + missing};
 }
 
-/// How the threads divide the kernel rows: [slices][out_channels][channel_threads], of which the first
-/// channel_rows of each channel have one.
+/// How the threads divide the kernel rows: [slices][out_channels][channel_threads]; the first channel_rows of
+/// each channel have one.
 struct WeightGradientThreads {
   WeightGradientThreads() = default;
   explicit WeightGradientThreads(const ConvPoolShape& s)

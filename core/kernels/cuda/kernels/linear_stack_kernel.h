@@ -153,7 +153,7 @@ struct StackTiles {
     return reinterpret_cast<Values*>(shared + offset);
   }
 
-  // Loads samples first … first + tile − 1, zeros behind the end of the batch.
+  // Loads samples first … first + tile − 1, zeros after the end of the batch.
   __device__ void load_inputs(float* shared, int first) const {
     const int inputs = shape.layers[0].inputs;
     Values* values = values_at(shared, layout.values[0]);

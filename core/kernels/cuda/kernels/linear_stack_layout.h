@@ -7,7 +7,7 @@
 namespace sweep::cuda {
 
 inline constexpr int kStackThreads = 512;
-inline constexpr int kQuad = 4;  // floats of a float4, and samples per thread where there are many
+inline constexpr int kQuad = 4;  // floats of a float4, and samples per thread if there are many
 // Slices of each sum: a layer of 10 outputs has too few sums for 512 threads, and a long sum is a chain of
 // dependent adds.
 inline constexpr int kSumSlices = 4;

@@ -64,8 +64,8 @@ struct OptimizerKernels {
     factors.keep = real(rmsprop.momentum);
   }
 
-  // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. Where there are many
-  // slices, groups of the block's threads share them out: one thread would wait for one after the other.
+  // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. If there are many
+  // slices, groups of the block's threads share them: one thread would wait for one after the other.
   static __device__ float sum_of_slices(const GradientSource& source, const Work& work) {
     __shared__ float sums[kThreads];
     const int thread = static_cast<int>(threadIdx.x), width = work.width;
@@ -264,7 +264,7 @@ struct ClippedStepKernel {
     for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
       square += squares[i];
     square = block_sum(square);
-    // As torch.nn.utils.clip_grad_norm_.
+    // Like torch.nn.utils.clip_grad_norm_.
     const double factor = clip_norm / (sqrt(square) + 1e-6);
     const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
     if (owned < 0) return;

@@ -17,7 +17,7 @@ namespace sweep::cuda {
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step);
 
 /// Where one layer leaves the gradients of parameters offset … offset + count − 1: `slices` arrays, to be
-/// added up, each `stride` floats behind the one before it.
+/// added up, each `stride` floats after the previous one.
 struct GradientSource {
   const float* slices_begin;
   int offset, count, slices, stride;
@@ -27,7 +27,7 @@ struct GradientSource {
 struct OptimizerArrays {
   float* parameters;
   float* gradient;
-  float* state[kMaxOptimizerStates];  // in the order of state_names(); nullptr behind the last
+  float* state[kMaxOptimizerStates];  // in the order of state_names(); nullptr after the last
 };
 
 /// What the blocks of a kernel that adds up slices work on. On the device.
@@ -75,11 +75,11 @@ class Optimizer {
   /// do.
   void step(Stream& stream, const StepInput* input) const;
 
-  /// Whether step_with_stack() is possible for a batch of `images`, the sums of whose weight gradients have
+  /// Whether step_with_stack() is possible for a batch of `images` whose weight gradients are summed in
   /// `slices` slices: there is a stack, nothing is clipped, and the batch is small.
   bool takes_stack(int images, int slices) const;
   /// linear_backward_weights() for the stack's layers and step() in one kernel, with the same bits. `layers`
-  /// as there, but for their `gradient`, which stays as it is.
+  /// as there, except that their `gradient` stays unchanged.
   void step_with_stack(Stream& stream, const StepInput* input, std::span<const LinearGradient> layers,
                        int images, int slices) const;
 
@@ -89,7 +89,7 @@ class Optimizer {
   /// The squares of this optimizer's gradients, [square_count()], one per block; without clipping empty.
   int square_count() const { return clips() ? static_cast<int>(table_.blocks()) : 0; }
   double* squares() const { return squares_.data() + first_square_; }
-  /// Those of all optimizers, in the order of the parameters, of which this one's begin at `first`.
+  /// Those of all optimizers, in the order of the parameters; this one's begin at `first`.
   double* all_squares() const { return squares_.data(); }
   void join(int first, int all);
   void sum_squares(Stream& stream) const;

@@ -107,7 +107,7 @@ struct SampleLoss {
       total.ranked += images;
     }
   }
-  /// As sweep::counts_top().
+  /// Like sweep::counts_top().
   __device__ bool counts_top() const { return outputs > 2 * kTopClasses; }
 };
 

@@ -25,7 +25,7 @@ struct StepInput {
   const float* numbers = nullptr;  // as many per sample as the network has outputs
   std::uint32_t step = 0;          // optimizer steps taken before: what dropout draws depends on it
   std::uint32_t epoch = 0;         // from 0: what augmentation draws depends on it
-  // Of the whole batch, of which a pass may have a share only; see MeanScale.
+  // For the whole batch; a pass may have only a share of it. See MeanScale.
   float gradient_scale = 1;
   double loss_scale = 1;
   StepFactors factors = {};

@@ -24,8 +24,8 @@ inline constexpr int kWindowsAtOnce = 4;
 /// all have work.
 inline constexpr int kConvForwardThreads = 192;
 
-/// Most blocks of the kernel for stacks of linear layers: one for each multiprocessor, as a block takes most
-/// of the shared memory. And its totals, of which a block has one for each sample of a group of four.
+/// Max blocks of the kernel for stacks of linear layers: one for each multiprocessor, since a block takes
+/// most of the shared memory. Then its totals: a block has one for each sample of a group of four.
 inline constexpr int kStackBlocks = kMultiprocessors;
 inline constexpr int kStackTotals = 4 * kStackBlocks;
 

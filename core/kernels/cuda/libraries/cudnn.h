@@ -1,5 +1,5 @@
 // cuDNN, opened at run time so that the program starts without it. Uses the functions for single layers,
-// which version 9 still has beside its graph API: they let the caller fix the algorithm.
+// which version 9 still has besides its graph API: they let the caller fix the algorithm.
 #pragma once
 
 #include <cudnn.h>

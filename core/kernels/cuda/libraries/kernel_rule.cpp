@@ -94,7 +94,7 @@ LibraryChoice<Shape> KernelRule::choose(const Shape& shape, const std::vector<Li
     task.deterministic = deterministic_;
     const auto plan = library->plan(shape, task, kMaxWorkspace);
     if (plan == nullptr) continue;
-    task.deterministic = plan->deterministic();  // the plans for smaller batches then have to be, too
+    task.deterministic = plan->deterministic();  // then the plans for smaller batches must also be
     choice.library = library;
     choice.tasks.push_back(task);
     used_.insert(library->name() + (policy_ == KernelPolicy::kLibrary ? " for every layer" : "") +

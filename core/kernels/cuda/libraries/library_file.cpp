@@ -37,7 +37,7 @@ class Directories {
   void add(const fs::path& directory) {
     std::error_code error;
     if (!fs::is_directory(directory, error)) return;
-    // /usr/local/cuda is a link to a directory beside it: list that once
+    // /usr/local/cuda is a link to a directory next to it: list that once
     const bool known = std::any_of(list_.begin(), list_.end(), [&](const fs::path& other) {
       return fs::equivalent(other, directory, error);
     });

@@ -49,7 +49,7 @@ static_assert(sizeof(DeviceGroupId) == NCCL_UNIQUE_ID_BYTES);
 
 namespace {
 
-// The pause between two looks at work that is not done: short beside a training step, after a while longer.
+// The pause between two looks at unfinished work: short compared with a training step, longer after a while.
 class Pause {
  public:
   void take() {
@@ -117,7 +117,7 @@ struct DeviceGroup::Implementation {
     for (std::size_t root = 0; root + 1 < begins.size(); ++root) {
       const std::size_t bytes = begins[root + 1] - begins[root];
       if (bytes == 0) continue;
-      // In place where sendbuff is recvbuff.
+      // In place if sendbuff is recvbuff.
       std::byte* block = data + begins[root];
       const ncclResult_t result =
           nccl().broadcast(block, block, bytes, ncclUint8, static_cast<int>(root), group, stream);
@@ -219,7 +219,7 @@ void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const st
   auto* const native = static_cast<cudaStream_t>(native_stream(stream));
   if (!equal) return self.broadcast(native, data, begins);
   self.has_work = true;
-  // In place where sendbuff is recvbuff + rank · sendcount.
+  // In place if sendbuff is recvbuff + rank · sendcount.
   self.check(nccl().all_gather(data + begins[static_cast<std::size_t>(self.rank)], data, bytes, ncclUint8,
                                self.group, native),
              Implementation::kExchanging);

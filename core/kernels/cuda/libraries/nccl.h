@@ -1,6 +1,6 @@
 // NCCL: what devices that train one network together exchange, on their streams. Opened at run time so that
-// the program starts without it. nccl.cpp has the library, nccl_none.cpp stands in for it in builds without
-// its header, and tests/cudart/nccl.cpp for tests.
+// the program starts without it. nccl.cpp has the library, nccl_none.cpp replaces it in builds without its
+// header, and tests/cudart/nccl.cpp in tests.
 #pragma once
 
 #include <array>
@@ -18,9 +18,8 @@ namespace sweep::cuda {
 using DeviceGroupId = std::array<std::byte, 128>;
 
 /// One device's end of a group of devices, each with a thread of its own. All ranks call the same functions
-/// in the same order. Every function throws CommunicatorError if NCCL reports an error, or if the others are
-/// later than the deadline; the group is of no more use then. Not thread-safe, but for what is said of
-/// abort().
+/// in the same order. Every function throws CommunicatorError if NCCL reports an error, or if the others miss
+/// the deadline; the group cannot be used again then. Not thread-safe; for the exception see abort().
 class DeviceGroup {
  public:
   static DeviceGroupId make_id();
@@ -34,8 +33,8 @@ class DeviceGroup {
   DeviceGroup(const DeviceGroup&) = delete;
   DeviceGroup& operator=(const DeviceGroup&) = delete;
 
-  /// Puts an exchange on `stream`, of an array in the memory of each device, of which rank r has bytes
-  /// [begins[r], begins[r + 1]): each gets the others' parts. `begins`, size + 1 of them, are the same on all
+  /// Puts an exchange on `stream`: each device has the array in its memory, rank r has filled bytes
+  /// [begins[r], begins[r + 1]), and each gets the others' parts. The size + 1 `begins` are the same on all
   /// ranks and do not decrease. Not during a capture.
   void all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins);
 

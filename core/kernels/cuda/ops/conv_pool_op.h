@@ -23,7 +23,7 @@ class ConvPoolOp final : public Op {
   /// the gradient of the convolution's input is ever needed.
   static std::optional<ConvPoolShape> shape_of(const Layer& conv, const Layer& pool, bool input_gradient);
 
-  /// Whether `layers`, each of which can be one op, can be one op together.
+  /// Whether `layers` can be one op together; each can be one by itself.
   static bool fits(const std::vector<ConvPoolLayers>& layers, bool input_gradient);
 
   /// `reads_pixels`: the first convolution is the network's first layer and reads the batch's bytes itself.
@@ -35,7 +35,7 @@ class ConvPoolOp final : public Op {
   void backward_weights(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
 
-  /// Leaves forward() to the op behind it for passes of up to `images` images; see LinearStackOp::join().
+  /// Leaves forward() to the next op for passes of up to `images` images; see LinearStackOp::join().
   void leave_forward(int images) { most_left_ = images; }
   const ConvPoolChain& chain() const { return chain_; }
   ConvPoolInput input(const Pass& pass) const;

@@ -26,7 +26,7 @@ struct Pass {
   Stream& stream;
   int images = 0;         // at most the batch size that the network was compiled for
   bool training = false;  // whether backward() and the optimizer follow
-  int first_image = 0;    // place of the first sample in the batch, of which a pass may have a share only
+  int first_image = 0;    // place of the first sample in the batch; a pass may have only a share of it
   int first_row = 0;      // where the first sample is in the arrays that have a row per sample
   const StepInput* input = nullptr;
   const std::uint32_t* rows = nullptr;  // [images]: row of each sample and its target in `input`
@@ -36,7 +36,7 @@ struct Pass {
   Normalisation normalisation = {};
   const MemoryPlan& plan;
   std::byte* memory = nullptr;  // the block that `plan` lays out
-  // Of a training pass over a share of a batch, next to others; nullptr: it has all that ops look at.
+  // Set if other training passes have other shares of the batch; nullptr: this pass has all that ops look at.
   const JointPass* joint = nullptr;
   int share = 0;
 

@@ -1,4 +1,4 @@
-// Convolutions and linear layers: alike but for the shape and the kernels that belong to it.
+// Convolutions and linear layers: alike except for the shape and its kernels.
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv.h"

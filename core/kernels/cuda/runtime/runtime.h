@@ -23,7 +23,7 @@ namespace sweep::cuda {
 void use_device(int index);
 
 /// Lets the current device copy from the memory of device `index` without a detour through the host's, if the
-/// machine can. Copies work without it, too. Cheap after the first time.
+/// machine can. Copies also work without it. Cheap after the first time.
 void reach_device(int index);
 
 /// Free bytes on the current device.
@@ -149,7 +149,7 @@ class Stream {
   /// Copies within the device. The ranges must not overlap.
   void copy(void* to, const void* from, std::size_t bytes);
   /// Copies to this stream's device `to_device` from memory of device `from_device`, which may be the same.
-  /// Whoever writes `from` on another stream orders this copy with events.
+  /// If another stream writes `from`, its caller orders this copy with events.
   void copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes);
 
   /// Returns when all work on the stream is done.

@@ -43,18 +43,18 @@ extern const Kernel<void(const ConvGeometry& g, const float* weights, bool trans
 /// contents do not matter.
 std::size_t winograd_scratch_floats(const ConvGeometry& g);
 
-/// As conv_forward(), with `transformed` weights.
+/// Like conv_forward(), with `transformed` weights.
 extern const Kernel<void(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
                          bool relu, float* out, float* scratch)>
     winograd_forward;
 
-/// As conv_backward_input(), with transposed `transformed` weights.
+/// Like conv_backward_input(), with transposed `transformed` weights.
 extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in, float* scratch)>
     winograd_backward_input;
 
-/// As conv_backward_weights().
+/// Like conv_backward_weights().
 extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                          float* grad_weights, float* scratch)>
     winograd_backward_weights;

@@ -190,7 +190,7 @@ HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, con
     const Vector bias = hn::Set(d, c.bias == nullptr ? 0.0f : c.bias[channel]);
     float* plane = c.out + channel * c.height * c.width * kLanes;
     for (std::size_t tile = 0; tile < run.count; ++tile) {
-      // A negative row or column becomes a huge number and is outside, too.
+      // A negative row or column becomes a huge number, which is also outside.
       const auto y = static_cast<std::size_t>(c.first_out_row + run.row(tile) * c.out_step);
       const auto x = static_cast<std::size_t>(c.first_out_column + run.column(tile) * c.out_step);
       const float* from = products + (channel * kProductTiles + tile) * kLanes;

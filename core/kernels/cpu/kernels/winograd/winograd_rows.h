@@ -33,7 +33,7 @@ void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights
 /// needs. Its contents do not matter.
 std::size_t winograd_rows_scratch_floats(const ConvGeometry& g);
 
-/// As conv_pool_forward(), with `transformed` weights.
+/// Like conv_pool_forward(), with `transformed` weights.
 extern const Kernel<void(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
                          bool relu, float* out, float* argmax, float* scratch)>
     winograd_rows_pool_forward;
