@@ -45,20 +45,16 @@ Training of_size(const NetworkSpec& network, const Shape& input, std::size_t n,
   return {network, input, options, {n, n / 3 + 1, n}};
 }
 
-std::vector<Way> numbers_of_threads() {
+std::vector<Way> on_threads(std::initializer_list<int> numbers) {
   std::vector<Way> ways;
-  for (int threads = 2; threads <= 8; ++threads) ways.push_back({.threads = threads});
+  for (const int threads : numbers) ways.push_back({.threads = threads});
   return ways;
 }
 
-// Enough channels for Winograd's algorithm in the last two, with strides 1 and 2.
-std::vector<Training> batches_of_any_size() {
+std::vector<Training> of_any_size(const NetworkSpec& network, const Shape& input,
+                                  std::initializer_list<std::size_t> sizes) {
   std::vector<Training> all;
-  for (const std::size_t n : {1, 15, 16, 17, 100, 333, 1100})
-    all.push_back(of_size(deeplizard(), {1, 28, 28}, n));
-  for (const std::size_t n : {2, 16, 17, 100, 333}) all.push_back(of_size(small_residual(), {3, 8, 8}, n));
-  all.push_back(of_size(wide_convolutions(), {1, 12, 15}, 133));
-  all.push_back(of_size(small_residual(16), {3, 16, 16}, 50));
+  for (const std::size_t n : sizes) all.push_back(of_size(network, input, n));
   return all;
 }
 
@@ -133,7 +129,19 @@ std::vector<Way> pipelines(std::initializer_list<int> micro_batches, Way way) {
 
 std::vector<Row> rows_of_threads() {
   if (!on_cpu()) return {};
-  return {{"Threads", batches_of_any_size(), {}, numbers_of_threads()},
+  return {{"Threads",
+           of_any_size(deeplizard(), {1, 28, 28}, {1, 15, 16, 17, 100, 333, 1100}),
+           {},
+           on_threads({2, 3, 4, 5, 6, 7, 8})},
+          {"ThreadsInPhases",
+           of_any_size(small_residual(), {3, 8, 8}, {2, 16, 17, 100, 333}),
+           {},
+           on_threads({2, 3, 5, 8})},
+          // Enough channels for Winograd's algorithm, with stride 1 and 2.
+          {"ThreadsOfWideConvolutions",
+           {of_size(wide_convolutions(), {1, 12, 15}, 133), of_size(small_residual(16), {3, 16, 16}, 50)},
+           {},
+           on_threads({2, 3, 4, 7})},
           {"PartsWithoutBatchNormalization", {shared_trainings()[0]}, {}, {{.threads = 2, .accumulate = 4}}}};
 }
 
