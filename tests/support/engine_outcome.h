@@ -18,6 +18,7 @@ namespace sweep::test {
 struct EngineOutcome {
   std::vector<float> parameters, gradients, buffers, outputs;
   std::vector<std::vector<float>> optimizer;
+  std::int64_t steps = 0;
   Totals trained, evaluated;
 };
 
@@ -48,35 +49,33 @@ inline testing::AssertionResult same_bits(const EngineOutcome& a, const EngineOu
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (const auto result = compare(left[i].first, *left[i].second, *right[i].second); !result) return result;
   }
+  if (a.steps != b.steps) return testing::AssertionFailure() << a.steps << " and " << b.steps << " steps";
   if (const auto result = compare("sums of training", sums(a.trained), sums(b.trained)); !result)
     return result;
   return compare("sums of evaluation", sums(a.evaluated), sums(b.evaluated));
 }
 
-/// Also of an evaluation of `shown`: its outputs, and its totals twice over.
+/// Also of an evaluation of `shown`: its outputs and totals, which have to be the same at once and apart.
 inline EngineOutcome outcome_of(Engine& engine, const Network& network, const Batch& shown) {
   EngineOutcome outcome;
   outcome.trained = engine.take_totals();
-  const std::size_t outputs = shown.size() * element_count(network.output());
-  outcome.outputs.resize(2 * outputs);
-  engine.predict(shown, std::span(outcome.outputs).first(outputs));
-  engine.evaluate_and_predict(shown, std::span(outcome.outputs).last(outputs));
+  outcome.outputs.resize(shown.size() * element_count(network.output()));
+  std::vector<float> together(outcome.outputs.size());
+  engine.predict(shown, outcome.outputs);
   engine.evaluate(shown);
   outcome.evaluated = engine.take_totals();
+  engine.evaluate_and_predict(shown, together);
+  const Totals totals = engine.take_totals();
+  EXPECT_EQ(together, outcome.outputs);
+  EXPECT_EQ(totals.loss, outcome.evaluated.loss);
+  EXPECT_EQ(totals.correct, outcome.evaluated.correct);
+  EXPECT_EQ(totals.samples, outcome.evaluated.samples);
   outcome.parameters = engine.parameters();
   outcome.gradients = engine.gradients();
   outcome.buffers = engine.buffers();
+  outcome.steps = engine.step_count();
   for (OptimizerState& array : engine.optimizer_state()) outcome.optimizer.push_back(std::move(array.values));
   return outcome;
-}
-
-/// A step with the last `size` samples of `batch` for each of `sizes`.
-inline void train_steps(Engine& engine, const Batch& batch, std::span<const std::size_t> sizes) {
-  for (const std::size_t size : sizes) {
-    Batch part = batch;
-    part.indices = batch.indices.last(size);
-    engine.train(part, 0.01);
-  }
 }
 
 /// Makes `to` go on where `from` is, as a run that is resumed.
@@ -87,7 +86,7 @@ inline void hand_over(Engine& from, Engine& to) {
   to.set_optimizer_state(from.optimizer_state(), from.step_count());
 }
 
-/// The length of the difference, as a share of the length.
+/// `tolerance`: of the length of the difference, as a share of the length.
 inline void expect_near(const std::vector<float>& values, const std::vector<float>& expected,
                         double tolerance) {
   ASSERT_EQ(values.size(), expected.size());
@@ -98,6 +97,24 @@ inline void expect_near(const std::vector<float>& values, const std::vector<floa
     differences += difference * difference;
   }
   EXPECT_LE(std::sqrt(differences), tolerance * std::sqrt(squares));
+}
+
+/// The same of all that is left. Gradients and what is computed from few numbers may differ ten times as
+/// much.
+inline void expect_near(const EngineOutcome& outcome, const EngineOutcome& expected, double tolerance) {
+  constexpr double kOfLosses = 1e-4;
+  expect_near(outcome.parameters, expected.parameters, tolerance);
+  expect_near(outcome.buffers, expected.buffers, tolerance);
+  expect_near(outcome.gradients, expected.gradients, 10 * tolerance);
+  expect_near(outcome.outputs, expected.outputs, 10 * tolerance);
+  ASSERT_EQ(outcome.optimizer.size(), expected.optimizer.size());
+  for (std::size_t i = 0; i < expected.optimizer.size(); ++i)
+    expect_near(outcome.optimizer[i], expected.optimizer[i], 10 * tolerance);
+  EXPECT_NEAR(outcome.trained.loss / expected.trained.loss, 1, kOfLosses);
+  EXPECT_NEAR(outcome.evaluated.loss / expected.evaluated.loss, 1, kOfLosses);
+  EXPECT_LE(std::abs(outcome.trained.correct - expected.trained.correct), 1);
+  EXPECT_EQ(outcome.trained.samples, expected.trained.samples);
+  EXPECT_EQ(outcome.evaluated.samples, expected.evaluated.samples);
 }
 
 }  // namespace sweep::test

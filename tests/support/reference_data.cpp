@@ -1,25 +1,19 @@
 #include "tests/support/reference_data.h"
 
-#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
+
+#include "tests/support/spec_json.h"
 
 namespace sweep::test {
 namespace {
 
-ArgumentValue argument_from(const nlohmann::json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number()) return value.get<double>();
-  return value.get<std::array<std::int64_t, 2>>();
-}
-
 std::vector<LayerSpec> layers_from(const nlohmann::json& layers) {
   std::vector<LayerSpec> specs;
   for (const nlohmann::json& layer : layers) {
-    LayerSpec& added = specs.emplace_back(LayerSpec{layer.at("name"), layer.at("type")});
-    for (const auto& [key, value] : layer.at("arguments").items())
-      added.arguments[key] = argument_from(value);
+    LayerSpec& added = specs.emplace_back(
+        LayerSpec{layer.at("name"), layer.at("type"), arguments_from(layer.at("arguments"))});
     if (layer.contains("layers")) added.layers = layers_from(layer.at("layers"));
     if (layer.contains("shortcut")) added.shortcut = layers_from(layer.at("shortcut"));
   }
@@ -44,6 +38,11 @@ std::filesystem::path reference_path(const std::string& name) {
   // Tests may have been moved away from where they were built.
   const char* moved = std::getenv("SWEEP_TEST_DATA");
   return std::filesystem::path(moved != nullptr ? moved : SWEEP_TEST_DATA) / name;
+}
+
+nlohmann::json reference_json(const std::string& name) {
+  std::ifstream in(reference_path(name));
+  return nlohmann::json::parse(in);
 }
 
 NetworkSpec network_from_json(const std::string& name, const nlohmann::json& layers) {

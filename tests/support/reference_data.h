@@ -14,6 +14,7 @@ namespace sweep::test {
 
 /// tests/data/<name>.
 std::filesystem::path reference_path(const std::string& name);
+nlohmann::json reference_json(const std::string& name);
 /// A table or the figures of PyTorch and scikit-learn about tables: "iris.csv".
 inline std::filesystem::path table_path(const std::string& name) { return reference_path("tables/" + name); }
 

@@ -6,6 +6,10 @@
 #include <iostream>
 #include <string_view>
 
+#if defined(SWEEP_CUDA_ON_HOST)
+#include "tests/cudart/machine.h"
+#endif
+
 namespace sweep::test {
 namespace {
 
@@ -32,6 +36,12 @@ class NeedsTheDevice : public testing::Environment {
     std::cout << "[  SKIPPED ] all tests\n";
     GTEST_SKIP() << "no test can run on " << device().name() << ": " << *reason;
   }
+#if defined(SWEEP_CUDA_ON_HOST)
+  // Such as that something is loaded or allocated while a device exchanges.
+  void TearDown() override {
+    EXPECT_TRUE(cuda::cudart::mistakes().empty()) << cuda::cudart::mistakes().front();
+  }
+#endif
 };
 
 const testing::Environment* const environment = testing::AddGlobalTestEnvironment(new NeedsTheDevice);

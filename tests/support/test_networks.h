@@ -91,4 +91,51 @@ inline NetworkSpec wide_convolutions() {
            linear("out", 10)}};
 }
 
+/// A convolution whose activation is not one that the engines compute with it.
+inline NetworkSpec unfused_cnn() {
+  return {"unfused",
+          {conv("conv", 5, 3),
+           {"leaky", "leaky_relu", {}},
+           {"dropout", "dropout", {{"p", 0.2}}},
+           flatten("flatten"),
+           linear("fc1", 40),
+           {"tanh", "tanh", {}},
+           linear("out", 10)}};
+}
+
+/// Batch normalization of the input, without parameters and with gradients for nobody, and twice of a
+/// convolution whose input others read, too.
+inline NetworkSpec norm_first() {
+  LayerSpec residual{"block", "residual"};
+  residual.layers = {{"bn1", "batch_norm2d"}, relu("relu"), conv("conv2", 4, 1)};
+  return {"norm-first",
+          {{"bare", "batch_norm2d", {{"affine", false}}},
+           conv("conv1", 4, 3),
+           residual,
+           {"bn2", "batch_norm2d"},
+           {"dropout", "dropout", {{"p", 0.2}}},
+           flatten("flatten"),
+           linear("out", 10)}};
+}
+
+/// A shortcut past two stages, one that begins at the input, and a first layer without parameters.
+inline NetworkSpec long_shortcuts() {
+  const auto same = [](std::string name) {
+    LayerSpec spec = conv(std::move(name), 3, 3);
+    spec.arguments["padding"] = std::int64_t{1};
+    return spec;
+  };
+  LayerSpec first{"first", "residual"}, second{"second", "residual"};
+  first.layers = {same("a"), {"tanh", "tanh"}, same("b"), {"norm", "batch_norm2d"}};
+  second.layers = {same("c"), {"leaky", "leaky_relu"}, same("d"), relu("relu"), same("e")};
+  return {"shortcuts",
+          {first,
+           second,
+           {"dropout", "dropout", {{"p", 0.2}}},
+           flatten("flatten"),
+           linear("fc", 20),
+           {"sigmoid", "sigmoid"},
+           linear("out", 10)}};
+}
+
 }  // namespace sweep::test

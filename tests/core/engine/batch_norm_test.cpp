@@ -4,10 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/engine/engine.h"
-#include "tests/support/batch.h"
-#include "tests/support/test_device.h"
-#include "tests/support/test_networks.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {
@@ -16,67 +13,7 @@ constexpr std::size_t kPixels = 3 * 8 * 8;
 
 Network residual_network() { return Network(test::small_residual(), {3, 8, 8}); }
 
-std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1) {
-  EngineOptions options{.device = test::device()};
-  options.threads = threads;
-  options.batch_size = batch_size;
-  options.optimizer = AdamOptions{};
-  auto engine = make_engine(network, options);
-  engine->set_parameters(initial_parameters(network, 3));
-  return engine;
-}
-
-struct Outcome {
-  std::vector<float> parameters, gradients, buffers;
-  double loss = 0;
-};
-
-Outcome train_three_steps(std::size_t images, int threads, bool profiled = false,
-                          const Network& network = residual_network()) {
-  const auto engine = engine_for(network, images, threads);
-  const test::OwnedBatch batch = test::random_batch(images, element_count(network.input()), 10, 11);
-  for (int step = 0; step < 3; ++step) {
-    if (profiled) engine->profile(batch.view());
-    engine->train(batch.view(), 0.01);
-  }
-  return {engine->parameters(), engine->gradients(), engine->buffers(), engine->take_totals().loss};
-}
-
-void expect_same_bits(const Outcome& a, const Outcome& b) {
-  EXPECT_EQ(a.parameters, b.parameters);
-  EXPECT_EQ(a.gradients, b.gradients);
-  EXPECT_EQ(a.buffers, b.buffers);
-  EXPECT_EQ(a.loss, b.loss);
-}
-
-class BatchNormThreads : public testing::TestWithParam<std::size_t> {};
-
-TEST_P(BatchNormThreads, GiveTheSameBits) {
-  SKIP_UNLESS_CPU();
-  const Outcome one = train_three_steps(GetParam(), 1);
-  for (const int threads : {2, 3, 5, 8}) {
-    SCOPED_TRACE(threads);
-    expect_same_bits(train_three_steps(GetParam(), threads), one);
-  }
-}
-
-// Enough channels for Winograd's algorithm, with stride 1 and 2.
-TEST(BatchNorm, ThreadsGiveTheSameBitsWithWideConvolutions) {
-  SKIP_UNLESS_CPU();
-  const Network network(test::small_residual(16), {3, 16, 16});
-  const Outcome one = train_three_steps(50, 1, false, network);
-  for (const int threads : {2, 3, 4}) {
-    SCOPED_TRACE(threads);
-    expect_same_bits(train_three_steps(50, threads, false, network), one);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(BatchSizes, BatchNormThreads, testing::Values(2, 16, 17, 100, 333));
-
-TEST(BatchNorm, ProfileChangesNoBitOfTheTraining) {
-  SKIP_UNLESS_CPU();
-  expect_same_bits(train_three_steps(100, 2, true), train_three_steps(100, 2));
-}
+using test::engine_for;
 
 TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther) {
   const Network network = residual_network();
@@ -107,21 +44,6 @@ TEST(BatchNorm, BuffersStartAsPyTorchsAndMoveWithTraining) {
   EXPECT_EQ(engine->buffers(), initial_buffers(network));
   engine->train(test::random_batch(40, kPixels, 10, 5).view(), 0.01);
   EXPECT_NE(engine->buffers(), initial_buffers(network));
-}
-
-TEST(BatchNorm, SavedStateContinuesWithTheSameBits) {
-  const Network network = residual_network();
-  const test::OwnedBatch batch = test::random_batch(60, kPixels, 10, 12);
-  const auto whole = engine_for(network, 60), first = engine_for(network, 60),
-             second = engine_for(network, 60, 2);
-  for (int i = 0; i < 5; ++i) whole->train(batch.view(), 0.01);
-  for (int i = 0; i < 2; ++i) first->train(batch.view(), 0.01);
-  second->set_parameters(first->parameters());
-  second->set_buffers(first->buffers());
-  second->set_optimizer_state(first->optimizer_state(), first->step_count());
-  for (int i = 0; i < 3; ++i) second->train(batch.view(), 0.01);
-  EXPECT_EQ(second->parameters(), whole->parameters());
-  EXPECT_EQ(second->buffers(), whole->buffers());
 }
 
 TEST(BatchNorm, WrongNumberOfBuffersIsAnError) {

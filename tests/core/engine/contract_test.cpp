@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "tests/core/engine/engine_for.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {
@@ -52,29 +52,6 @@ TEST(Engine, TotalsAgreeWithThePredictions) {
   EXPECT_EQ(totals.correct, correct);
 }
 
-TEST(Engine, EvaluatesAndPredictsAtOnceWithTheBitsOfBoth) {
-  for (const NetworkSpec& spec : {test::deeplizard(), test::mlp()}) {
-    const Network network(spec, {1, 28, 28});
-    const auto engine = engine_for(network, 37);
-    for (const std::size_t count : {std::size_t{37}, std::size_t{5}}) {
-      const test::OwnedBatch batch = test::random_batch(count, 784, 10, 6);
-      std::vector<float> alone(count * 10), together(count * 10);
-      engine->predict(batch.view(), alone);
-      engine->evaluate(batch.view());
-      const Totals expected = engine->take_totals();
-      engine->evaluate_and_predict(batch.view(), together);
-      const Totals totals = engine->take_totals();
-      EXPECT_EQ(together, alone);
-      EXPECT_EQ(totals.loss, expected.loss);
-      EXPECT_EQ(totals.correct, expected.correct);
-      EXPECT_EQ(totals.samples, expected.samples);
-    }
-    std::vector<float> too_few(369);
-    EXPECT_THROW(engine->evaluate_and_predict(test::random_batch(37, 784, 10, 1).view(), too_few),
-                 ShapeError);
-  }
-}
-
 TEST(Engine, RowsChooseTheSamples) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 40);
@@ -115,7 +92,11 @@ TEST(Engine, WrongSizesAreErrors) {
   EXPECT_THROW(engine->set_parameters(std::vector<float>(3)), ShapeError);
   std::vector<float> outputs(7);
   EXPECT_THROW(engine->predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
+  EXPECT_THROW(engine->evaluate_and_predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
+  EngineOptions options{.device = test::device()};
+  options.parallel.model = {{"conv*", test::device().name()}};
+  EXPECT_THROW(make_engine(network, options), ConfigError) << "it has no such layer";
 }
 
 TEST(Engine, NormalisedPixelsAreLikePyTorchs) {

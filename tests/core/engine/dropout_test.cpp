@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/core/engine/engine_for.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {

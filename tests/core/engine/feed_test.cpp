@@ -3,107 +3,109 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
-#include "core/engine/engine.h"
-#include "tests/support/batch.h"
 #include "tests/support/environment.h"
-#include "tests/support/test_device.h"
-#include "tests/support/test_networks.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {
 
-std::shared_ptr<const TensorDataset> random_set(std::size_t images, std::uint64_t seed) {
-  const test::OwnedBatch batch = test::random_batch(images, 49, 10, seed);
-  return std::make_shared<TensorDataset>(TensorDataset{{1, 7, 7}, batch.pixels, batch.labels});
+using namespace test;
+
+std::shared_ptr<const TensorDataset> small_set(std::size_t images, std::uint64_t seed) {
+  return random_set(images, {1, 7, 7}, 10, seed);
 }
 
-const Network& network() {
-  static const Network instance(test::mlp(), {1, 7, 7});
-  return instance;
+Training training_with(Placement placement) {
+  Training training{with_dropout(mlp()), {1, 7, 7}, options_with(SgdOptions{.momentum = 0.9}), {7}};
+  training.options.placement = placement;
+  return training;
 }
 
-std::unique_ptr<Engine> new_engine(Placement placement = Placement::kAuto) {
-  auto engine = make_engine(network(), {.device = test::device(),
-                                        .batch_size = 7,
-                                        .optimizer = SgdOptions{.momentum = 0.9},
-                                        .placement = placement});
-  engine->set_parameters(initial_parameters(network(), 1));
-  return engine;
+std::unique_ptr<Engine> new_engine(Placement placement = Placement::kAuto, const Way& way = {}) {
+  return engine_of(training_with(placement), way);
 }
+
+// One device, and several that cut a batch, as far as there are any.
+std::vector<Way> ways() {
+  std::vector<Way> all = {{},
+                          {.accumulate = 3},
+                          {.data = 2},
+                          {.stages = 2, .micro_batches = 2},
+                          {.data = 2, .accumulate = 2, .stages = 2, .micro_batches = 2}};
+  std::erase_if(all, [](const Way& way) { return missing_devices(training_with({}), way).has_value(); });
+  return all;
+}
+
+using Train = std::function<void(Engine& engine, const Batch& batch, int step)>;
 
 // Two epochs of 45 batches, the last of which is short. More than are started together, and no multiple of
 // it.
-std::vector<float> trained(int num_workers, const std::function<void(Engine&, const Batch&)>& train) {
-  const auto engine = new_engine();
-  DataLoader loader({random_set(320, 3), 2, 310},
+std::vector<float> trained(const Way& way, int num_workers, const Train& train) {
+  const auto engine = new_engine(Placement::kAuto, way);
+  DataLoader loader({small_set(320, 3), 2, 310},
                     {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
+  int step = 0;
   for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
     loader.begin_epoch(epoch);
-    while (const Batch* batch = loader.next()) train(*engine, *batch);
+    while (const Batch* batch = loader.next()) train(*engine, *batch, ++step);
   }
   EXPECT_EQ(engine->step_count(), 90);
   EXPECT_EQ(engine->take_totals().samples, 620);
   return engine->parameters();
 }
 
-void plainly(Engine& engine, const Batch& batch) { engine.train(batch, 0.05); }
+void train_plainly(Engine& engine, const Batch& batch, int /*step*/) { engine.train(batch, 0.05); }
 
-TEST(Feed, ABatchOfItsOwnTrainsAsOneOfTheWholeSet) {
-  const std::vector<float> whole = trained(0, plainly);
-  EXPECT_EQ(trained(2, plainly), whole) << "workers make batches of their own";
-  EXPECT_EQ(trained(0,
-                    [](Engine& engine, const Batch& batch) {
-                      Batch anonymous = batch;
-                      anonymous.set = nullptr;
-                      engine.train(anonymous, 0.05);
-                    }),
-            whole)
-      << "rows of a set that is not named";
+void train_on_a_set_without_a_name(Engine& engine, const Batch& batch, int /*step*/) {
+  Batch anonymous = batch;
+  anonymous.set = nullptr;
+  engine.train(anonymous, 0.05);
 }
 
-TEST(Feed, ABatchMayChangeOnceTrainReturns) {
-  const std::vector<float> whole = trained(0, plainly);
-  EXPECT_EQ(trained(0,
-                    [](Engine& engine, const Batch& batch) {
-                      test::OwnedBatch own;
-                      for (const std::uint32_t row : batch.indices) {
-                        const auto sample = batch.set->pixels().subspan(row * 49, 49);
-                        own.pixels.insert(own.pixels.end(), sample.begin(), sample.end());
-                        own.labels.push_back(batch.labels()[row]);
-                        own.indices.push_back(static_cast<std::uint32_t>(own.indices.size()));
-                      }
-                      engine.train(own.view(), 0.05);
-                      std::fill(own.pixels.begin(), own.pixels.end(), std::uint8_t{77});
-                      std::fill(own.labels.begin(), own.labels.end(), 3);
-                      std::fill(own.indices.begin(), own.indices.end(), 0);
-                    }),
-            whole);
-  EXPECT_EQ(trained(0,
-                    [](Engine& engine, const Batch& batch) {
-                      std::vector<std::uint32_t> rows(batch.indices.begin(), batch.indices.end());
-                      engine.train({batch.samples, batch.targets, rows, batch.set}, 0.05);
-                      std::fill(rows.begin(), rows.end(), 0);
-                    }),
-            whole);
+void train_on_a_batch_that_changes(Engine& engine, const Batch& batch, int /*step*/) {
+  OwnedBatch own;
+  for (const std::uint32_t row : batch.indices) {
+    const auto sample = batch.set->pixels().subspan(row * 49, 49);
+    own.pixels.insert(own.pixels.end(), sample.begin(), sample.end());
+    own.labels.push_back(batch.labels()[row]);
+    own.indices.push_back(static_cast<std::uint32_t>(own.indices.size()));
+  }
+  engine.train(own.view(), 0.05);
+  std::fill(own.pixels.begin(), own.pixels.end(), std::uint8_t{77});
+  std::fill(own.labels.begin(), own.labels.end(), 3);
+  std::fill(own.indices.begin(), own.indices.end(), 0);
 }
 
-TEST(Feed, ReadingResultsBetweenStepsChangesNothing) {
-  const std::vector<float> whole = trained(0, plainly);
-  int step = 0;
-  EXPECT_EQ(trained(0,
-                    [&](Engine& engine, const Batch& batch) {
-                      engine.train(batch, 0.05);
-                      if (++step % 5 == 0) engine.parameters();
-                      if (step % 7 == 0) engine.gradients();
-                      if (step % 11 == 0) engine.set_parameters(engine.parameters());
-                      if (step % 13 == 0)
-                        engine.set_optimizer_state(engine.optimizer_state(), engine.step_count());
-                    }),
-            whole);
+void train_on_rows_that_change(Engine& engine, const Batch& batch, int /*step*/) {
+  std::vector<std::uint32_t> rows(batch.indices.begin(), batch.indices.end());
+  engine.train({batch.samples, batch.targets, rows, batch.set}, 0.05);
+  std::fill(rows.begin(), rows.end(), 0);
+}
+
+void train_and_read(Engine& engine, const Batch& batch, int step) {
+  engine.train(batch, 0.05);
+  if (step % 5 == 0) engine.parameters();
+  if (step % 7 == 0) engine.gradients();
+  if (step % 11 == 0) engine.set_parameters(engine.parameters());
+  if (step % 13 == 0) engine.set_optimizer_state(engine.optimizer_state(), engine.step_count());
+}
+
+TEST(Feed, HowBatchesComeChangesNoBit) {
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(testing::Message() << way);
+    const std::vector<float> whole = trained(way, 0, train_plainly);
+    EXPECT_EQ(trained(way, 2, train_plainly), whole) << "workers make batches of their own";
+    EXPECT_EQ(trained(way, 0, train_on_a_set_without_a_name), whole);
+    EXPECT_EQ(trained(way, 0, train_on_a_batch_that_changes), whole);
+  }
+  const std::vector<float> whole = trained({}, 0, train_plainly);
+  EXPECT_EQ(trained({}, 0, train_on_rows_that_change), whole);
+  EXPECT_EQ(trained({}, 0, train_and_read), whole);
 }
 
 // Two epochs with an evaluation after each: what was learned, and the sums.
@@ -113,11 +115,13 @@ struct Trained {
   std::optional<Placement> placement;
 };
 
-Trained trained_in_place(Placement placement, bool prepared, int num_workers) {
-  const auto set = random_set(320, 3), other = random_set(60, 4);
+Trained trained_in_place(Placement placement, bool prepared, int num_workers, const Way& way = {}) {
+  const auto set = small_set(320, 3);
   const Subset training{set, 2, 250};
-  const std::vector<Subset> evaluation = {{set, 252, 68}, {other, 0, 60}};
-  const auto engine = new_engine(placement);
+  std::vector<Subset> evaluation = {{set, 252, 68}};
+  // They may take the place of the trained one on the first device.
+  for (std::uint64_t other = 0; other < 4; ++other) evaluation.push_back({small_set(60, 20 + other), 0, 60});
+  const auto engine = new_engine(placement, way);
   Trained result;
   if (prepared) result.placement = engine->prepare(training, evaluation);
   DataLoader loader(training, {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
@@ -136,19 +140,24 @@ Trained trained_in_place(Placement placement, bool prepared, int num_workers) {
   return result;
 }
 
+void expect_same(const Trained& found, const Trained& expected) {
+  EXPECT_EQ(found.parameters, expected.parameters);
+  ASSERT_EQ(found.totals.size(), expected.totals.size());
+  for (std::size_t i = 0; i < found.totals.size(); ++i) {
+    EXPECT_EQ(found.totals[i].loss, expected.totals[i].loss);
+    EXPECT_EQ(found.totals[i].correct, expected.totals[i].correct);
+    EXPECT_EQ(found.totals[i].samples, expected.totals[i].samples);
+  }
+}
+
 TEST(Feed, WhereTheSamplesAreChangesNoBit) {
   const Trained expected = trained_in_place(Placement::kAuto, false, 0);
   for (const Placement placement : {Placement::kAuto, Placement::kDevice, Placement::kHost}) {
     for (const bool prepared : {false, true}) {
       for (const int num_workers : {0, 2}) {
         const Trained found = trained_in_place(placement, prepared, num_workers);
-        EXPECT_EQ(found.parameters, expected.parameters);
-        ASSERT_EQ(found.totals.size(), expected.totals.size());
-        for (std::size_t i = 0; i < found.totals.size(); ++i) {
-          EXPECT_EQ(found.totals[i].loss, expected.totals[i].loss);
-          EXPECT_EQ(found.totals[i].correct, expected.totals[i].correct);
-        }
-        if (!prepared || test::device().type == DeviceType::kCpu) {
+        expect_same(found, expected);
+        if (!prepared || device().type == DeviceType::kCpu) {
           EXPECT_FALSE(found.placement);
         } else {
           EXPECT_EQ(found.placement, placement == Placement::kHost ? Placement::kHost : Placement::kDevice);
@@ -156,16 +165,22 @@ TEST(Feed, WhereTheSamplesAreChangesNoBit) {
       }
     }
   }
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(testing::Message() << way);
+    const Trained whole = trained_in_place(Placement::kAuto, false, 0, way);
+    expect_same(trained_in_place(Placement::kHost, false, 0, way), whole);
+    expect_same(trained_in_place(Placement::kAuto, true, 2, way), whole);
+  }
 }
 
 TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
   const Trained expected = trained_in_place(Placement::kAuto, true, 0);
   for (const char* steps : {"1", "4", "64"}) {
-    const test::Environment environment("SWEEP_CUDA_STEPS", steps);
+    const Environment environment("SWEEP_CUDA_STEPS", steps);
     EXPECT_EQ(trained_in_place(Placement::kAuto, true, 0).parameters, expected.parameters) << steps;
   }
-  const test::Environment environment("SWEEP_CUDA_STEPS", "3");
-  if (test::device().type == DeviceType::kCuda) {
+  const Environment environment("SWEEP_CUDA_STEPS", "3");
+  if (device().type == DeviceType::kCuda) {
     EXPECT_THROW(new_engine(), ConfigError);
   }
 }
@@ -174,24 +189,23 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
   // Bytes with classes, and floats with numbers, of two channels.
   for (const bool floats : {false, true}) {
     const auto set = std::make_shared<TensorDataset>();
-    const test::OwnedBatch all = test::random_batch(70, 2 * 9 * 7, 10, 7);
+    const OwnedBatch all = random_batch(70, 2 * 9 * 7, 10, 7);
     set->shape = {2, 9, 7};
     std::vector<float> numbers, values;
     for (const std::uint8_t byte : all.pixels) values.push_back(static_cast<float>(byte) / 64);
     for (int i = 0; i < 700; ++i) numbers.push_back(static_cast<float>(i % 17));
     set->samples = floats ? SampleArray(values) : SampleArray(all.pixels);
     set->targets = floats ? TargetArray(numbers) : TargetArray(all.labels);
-    const Network cnn({"cnn",
-                       {test::conv("conv", 3, 3), test::relu("relu"), test::pool("pool", 2),
-                        test::flatten("flatten"), test::linear("out", 10)}},
-                      set->shape);
+    const Network cnn(
+        {"cnn", {conv("conv", 3, 3), relu("relu"), pool("pool", 2), flatten("flatten"), linear("out", 10)}},
+        set->shape);
     LoaderOptions loading{.batch_size = 16, .shuffle = true, .seed = 5, .repeat = 2};
     loading.augment = {{AugmentKind::kRandomCrop, 3},
                        {AugmentKind::kHorizontalFlip, 0},
                        {AugmentKind::kCutout, 4},
                        {AugmentKind::kRandomCrop, 1}};
     const auto trained = [&](Placement placement, int num_workers, int accumulate = 1) {
-      EngineOptions options{.device = test::device(), .batch_size = 16};
+      EngineOptions options{.device = device(), .batch_size = 16};
       options.accumulation_steps = accumulate;
       options.augment = {loading.augment, loading.seed, loading.repeat};
       options.placement = placement;
@@ -200,7 +214,7 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
       engine->set_parameters(initial_parameters(cnn, 1));
       DataLoader loader({set, 5, 61}, loading);
       const std::optional<Placement> where = engine->prepare(loader.samples(), {});
-      EXPECT_EQ(where, test::device().type == DeviceType::kCpu ? std::nullopt : std::optional(placement));
+      EXPECT_EQ(where, device().type == DeviceType::kCpu ? std::nullopt : std::optional(placement));
       loader.set_num_workers(num_workers);
       loader.set_augmented_by_engine(where == Placement::kDevice);
       for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
@@ -223,7 +237,7 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
 }
 
 TEST(Feed, AnEngineRefusesChangesThatItCannotMake) {
-  const auto set = random_set(20, 3);
+  const auto set = small_set(20, 3);
   const std::vector<std::uint32_t> rows = {3, 1};
   const std::vector<AugmentStep> steps = {{AugmentKind::kHorizontalFlip, 0}};
   const auto engine = new_engine();
@@ -234,9 +248,9 @@ TEST(Feed, AnEngineRefusesChangesThatItCannotMake) {
 TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
   const auto engine = new_engine();
   const bool has_clock = engine->take_device_seconds().has_value();
-  EXPECT_EQ(has_clock, test::device().type != DeviceType::kCpu);
+  EXPECT_EQ(has_clock, device().type != DeviceType::kCpu);
   if (!has_clock) return;
-  const auto set = random_set(70, 3);
+  const auto set = small_set(70, 3);
   const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
   EXPECT_EQ(engine->take_device_seconds(), 0.0) << "nothing was asked for";
   const auto begin = std::chrono::steady_clock::now();
@@ -252,7 +266,7 @@ TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
 
 TEST(Feed, SetsOfTheSameSizeAreToldApart) {
   std::vector<std::shared_ptr<const TensorDataset>> sets;
-  for (std::uint64_t i = 0; i < 5; ++i) sets.push_back(random_set(20, 10 + i));
+  for (std::uint64_t i = 0; i < 5; ++i) sets.push_back(small_set(20, 10 + i));
   const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
   const auto outputs_of = [&](Engine& engine, const TensorDataset& set,
                               std::shared_ptr<const TensorDataset> named) {
@@ -274,13 +288,13 @@ TEST(Feed, SetsOfTheSameSizeAreToldApart) {
   EXPECT_EQ(sum_of(true), sum_of(false));
   // A new set may get the memory of one that is gone.
   for (std::uint64_t i = 0; i < 5; ++i) {
-    const auto set = random_set(20, 50 + i);
+    const auto set = small_set(20, 50 + i);
     EXPECT_EQ(outputs_of(*engine, *set, set), outputs_of(*engine, *set, nullptr));
   }
 }
 
 TEST(Feed, TrainingAndEvaluationTakeTurnsInTheOrderOfTheCalls) {
-  const auto set = random_set(30, 4), other = random_set(30, 6);
+  const auto set = small_set(30, 4), other = small_set(30, 6);
   const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6}, few = {5, 8};
   const auto run = [&](bool one_by_one) {
     const auto engine = new_engine();

@@ -1,4 +1,4 @@
-// Every layer, forward and backward, against PyTorch in double precision and against finite differences.
+// Every layer, forward and backward, against PyTorch in double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -99,49 +99,6 @@ TEST_P(LayerReference, ForwardAndBackwardMatchPyTorchOnEveryInstructionSet) {
 
 INSTANTIATE_TEST_SUITE_P(All, LayerReference, testing::ValuesIn(case_names()),
                          [](const auto& instance) { return instance.param; });
-
-class FiniteDifferences : public testing::TestWithParam<std::string> {};
-
-TEST_P(FiniteDifferences, AgreeWithTheGradient) {
-  SKIP_ON_STAND_IN();
-  Case c(GetParam());
-  c.engine->train(c.batch.view(), 1e-12);
-  const std::vector<float> gradients = c.engine->gradients();
-  c.engine->take_totals();
-  // The loss of float logits has errors near 1e-7, so a step of 4e-3 gives differences good to about 3e-5;
-  // curvature adds as much, and a ReLU or maximum that switches within the step more, in which case a shorter
-  // step must agree.
-  const auto difference = [&](std::size_t i, float step) {
-    std::vector<float> moved = c.parameters;
-    const auto loss_at = [&](float value) {
-      moved[i] = value;
-      c.engine->set_parameters(moved);
-      c.engine->train(c.batch.view(), 1e-12);
-      const Totals totals = c.engine->take_totals();
-      return totals.loss / static_cast<double>(totals.samples);
-    };
-    const float high = c.parameters[i] + step, low = c.parameters[i] - step;
-    return (loss_at(high) - loss_at(low)) / (static_cast<double>(high) - static_cast<double>(low));
-  };
-  const std::size_t stride = std::max<std::size_t>(1, c.parameters.size() / 300);
-  for (std::size_t i = 0; i < c.parameters.size(); i += stride) {
-    const double expected = gradients[i];
-    const double tolerance = 2e-4 + 0.01 * std::abs(expected);
-    if (std::abs(difference(i, 4e-3f) - expected) <= tolerance) continue;
-    EXPECT_NEAR(difference(i, 4e-4f), expected, 5 * tolerance) << "parameter " << i;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Layers, FiniteDifferences,
-    testing::Values("conv_k3_s2_p1", "conv_k5_s1_p2", "conv_k2x3_s3_p1", "conv_channels_7_to_13",
-                    "pool_3_stride_2_padding_1", "pool_2_stride_1", "linear_33_to_17", "relu_twice",
-                    "deeplizard_small", "conv_batch_17", "leaky_relu", "tanh", "sigmoid", "gelu",
-                    "avg_pool_2x3_stride_1x2", "adaptive_avg_pool_5x2", "conv_pool_s2_p2",
-                    "batch_norm_batch_17", "batch_norm_of_pixels", "batch_norm_eps_momentum",
-                    "batch_norm_of_one_pixel", "batch_norm_pool", "residual_nested", "residual_network",
-                    "conv_dilation_2x3_padding", "conv_groups_2_dilation_2", "conv_depthwise"),
-    [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace sweep

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -12,6 +11,7 @@
 #include "core/engine/engine.h"
 #include "tests/support/message_of.h"
 #include "tests/support/reference_data.h"
+#include "tests/support/spec_json.h"
 #include "tests/support/test_device.h"
 
 namespace sweep {
@@ -20,35 +20,8 @@ namespace {
 using nlohmann::json;
 
 const json& cases() {
-  static const json all = [] {
-    std::ifstream in(test::reference_path("loss_references.json"));
-    return json::parse(in).at("cases");
-  }();
+  static const json all = test::reference_json("loss_references.json").at("cases");
   return all;
-}
-
-ArgumentValue argument_of(const json& value) {
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number()) return value.get<double>();
-  if (value.is_string()) return value.get<std::string>();
-  return value.get<std::vector<double>>();
-}
-
-Network network_of(const json& reference) {
-  NetworkSpec spec{"net", {}};
-  for (const json& layer : reference.at("network")) {
-    spec.layers.push_back({layer.at("name"), layer.at("type"), {}});
-    for (const auto& [name, value] : layer.at("arguments").items())
-      spec.layers.back().arguments[name] = argument_of(value);
-  }
-  return {spec, reference.at("input").get<Shape>()};
-}
-
-LossOptions loss_of(const json& reference) {
-  LossSpec spec{reference.at("loss").at("name"), {}};
-  for (const auto& [name, value] : reference.at("loss").items())
-    if (name != "name") spec.arguments[name] = argument_of(value);
-  return resolve_loss(spec);
 }
 
 // The arrays of `named`, in the layout of the network's parameters.
@@ -75,12 +48,13 @@ Subset samples_of(const json& reference) {
 
 struct Training {
   explicit Training(const json& reference, int num_workers = 0)
-      : network(network_of(reference)),
+      : network(test::network_from_json("net", reference.at("network")), reference.at("input").get<Shape>()),
         loader(samples_of(reference),
                {.batch_size = reference.at("batch_size"), .num_workers = num_workers}) {
     EngineOptions options{.device = test::device(), .batch_size = reference.at("batch_size")};
     options.optimizer = SgdOptions{};
-    options.loss = loss_of(reference);
+    options.loss =
+        resolve_loss({reference.at("loss").at("name"), test::arguments_from(reference.at("loss"))});
     engine = make_engine(network, options);
     engine->set_parameters(joined(reference.at("weights"), network));
   }

@@ -1,11 +1,11 @@
-// Optimizers through an engine: state that is saved and set back, clipping, and momentum that changes.
+// Optimizers through an engine: clipping, and momentum that changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/base/error.h"
-#include "tests/core/engine/engine_for.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {
@@ -13,30 +13,6 @@ namespace {
 using test::engine_for;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-class SavedState : public testing::TestWithParam<OptimizerOptions> {};
-
-TEST_P(SavedState, ContinuesWithTheSameBits) {
-  const Network network(test::deeplizard(), {1, 28, 28});
-  const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
-  const auto whole = engine_for(network, 60, 1, GetParam());
-  const auto first = engine_for(network, 60, 1, GetParam());
-  for (int i = 0; i < 5; ++i) whole->train(batch.view(), 0.01);
-  for (int i = 0; i < 2; ++i) first->train(batch.view(), 0.01);
-  const auto second = engine_for(network, 60, 2, GetParam());
-  second->set_parameters(first->parameters());
-  second->set_optimizer_state(first->optimizer_state(), first->step_count());
-  for (int i = 0; i < 3; ++i) second->train(batch.view(), 0.01);
-  EXPECT_EQ(second->parameters(), whole->parameters());
-  EXPECT_EQ(second->step_count(), 5);
-}
-
-INSTANTIATE_TEST_SUITE_P(Optimizers, SavedState,
-                         testing::Values(OptimizerOptions(AdamOptions{}), OptimizerOptions(SgdOptions{}),
-                                         OptimizerOptions(SgdOptions{0.9, 0, 1e-4, true}),
-                                         OptimizerOptions(AdamOptions{0.9, 0.99, 1e-8, 0.1, true}),
-                                         OptimizerOptions(RmspropOptions{}),
-                                         OptimizerOptions(RmspropOptions{0.9, 1e-6, 0.01, 0.5, true})));
 
 double length(const std::vector<float>& values) {
   double squares = 0;

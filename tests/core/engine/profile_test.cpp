@@ -1,40 +1,31 @@
-// Engine::profile(): what it measures, and that it changes nothing.
+// What an engine measures of its work, and that it changes nothing.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <utility>
+
 #include "core/base/error.h"
-#include "tests/core/engine/engine_for.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {
 
 using test::engine_for;
-using test::Outcome;
 
-// Three steps with dropout, with or without a profile before and after each.
-Outcome train_three_steps_with_dropout(bool profiled) {
-  NetworkSpec spec = test::deeplizard();
-  spec.layers.insert(spec.layers.end() - 1, LayerSpec{"drop", "dropout", {}});
-  const Network network(spec, {1, 28, 28});
-  const auto engine = engine_for(network, 100, 2);
-  const test::OwnedBatch batch = test::random_batch(100, 784, 10, 11),
-                         other = test::random_batch(37, 784, 10, 12);
-  for (int step = 0; step < 3; ++step) {
-    if (profiled) engine->profile(other.view());
-    engine->train(batch.view(), 0.01);
-    if (profiled) engine->profile(batch.view());
-    EXPECT_EQ(engine->step_count(), step + 1);
-  }
-  return {engine->parameters(), engine->gradients(), engine->take_totals()};
-}
-
+// Also of a network that trains in phases.
 TEST(Profile, ChangesNoBitOfTheTraining) {
-  const Outcome plain = train_three_steps_with_dropout(false),
-                profiled = train_three_steps_with_dropout(true);
-  EXPECT_EQ(profiled.parameters, plain.parameters);
-  EXPECT_EQ(profiled.gradients, plain.gradients);
-  EXPECT_EQ(profiled.totals.loss, plain.totals.loss);
-  EXPECT_EQ(profiled.totals.correct, plain.totals.correct);
-  EXPECT_EQ(profiled.totals.samples, plain.totals.samples);
+  for (const auto& [network, input] : {std::pair{test::with_dropout(test::deeplizard()), Shape{1, 28, 28}},
+                                       {test::small_residual(), {3, 8, 8}}}) {
+    const test::Training training{network, input, test::options_with(AdamOptions{}), {100, 37, 100}};
+    const auto engine = test::engine_of(training, {.threads = 2});
+    for (std::size_t step = 0; step < 3; ++step) {
+      engine->profile(test::batch_of(training, step).view());
+      test::take_steps(*engine, training, step, step + 1);
+      EXPECT_EQ(engine->step_count(), step + 1);
+    }
+    EXPECT_TRUE(
+        test::same_bits(test::outcome_of(*engine, training), test::train(training, test::Way{.threads = 2})));
+  }
 }
 
 TEST(Profile, HasEveryLayerAndCountsFusedOnesUnderTheFirst) {
@@ -79,6 +70,31 @@ TEST(Profile, TakesLongerForMoreSamplesAndRefusesTooMany) {
   EXPECT_GT(seconds(1600), seconds(16));  // a hundred times as much
   EXPECT_THROW(seconds(1601), ShapeError);
   EXPECT_EQ(seconds(0), 0);
+}
+
+// More exchanges than are measured without reading: of gradients, and of the sums of batch normalization,
+// twelve in each step.
+TEST(Communication, TellsHowLongDevicesExchanged) {
+  const test::Training mlp{
+      test::mlp(), {1, 7, 7}, test::options_with(AdamOptions{}), std::vector<std::size_t>(300, 16)},
+      residual{test::small_residual(),
+               {3, 8, 8},
+               test::options_with(AdamOptions{}),
+               std::vector<std::size_t>(22, 16)};
+  EXPECT_EQ(test::engine_of(mlp, {})->take_communication_seconds(), std::nullopt);
+  const test::Way shared{.data = 2}, staged{.data = 2, .stages = 2};
+  for (const auto& [training, way] :
+       {std::pair{mlp, shared}, {residual, test::missing_devices(residual, staged) ? shared : staged}}) {
+    if (const auto reason = test::missing_devices(training, way)) GTEST_SKIP() << *reason;
+    const auto engine = test::engine_of(training, way);
+    EXPECT_EQ(engine->take_communication_seconds(), 0.0) << "nothing was asked for";
+    const auto begin = std::chrono::steady_clock::now();
+    test::take_steps(*engine, training);
+    const double seconds = engine->take_communication_seconds().value_or(-1);
+    EXPECT_GT(seconds, 0);
+    EXPECT_LE(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    EXPECT_EQ(engine->take_communication_seconds(), 0.0);
+  }
 }
 
 }  // namespace

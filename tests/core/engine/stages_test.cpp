@@ -43,12 +43,27 @@ ParallelOptions pipeline(int stages, std::vector<std::string> first_layers = {})
   return options;
 }
 
-TEST(Stages, AreOneWithoutModelAndPipeline) {
-  EXPECT_EQ(stages_text(deeplizard(), {}, {DeviceType::kCuda, 3}), "conv1 cuda:3");
-}
-
-TEST(Stages, FollowThePatternsOfTheModel) {
-  EXPECT_EQ(stages_text(deeplizard(), model({{"conv*", "cpu:0"}, {"fc*", "cpu:1"}})), "conv1 cpu, fc1 cpu:1");
+TEST(Stages, FollowTheOptions) {
+  const Network network = deeplizard(), residual(test::small_residual(), {3, 8, 8});
+  const Device fourth{DeviceType::kCuda, 3}, second{DeviceType::kCuda, 1};
+  EXPECT_EQ(stages_text(network, {}, fourth), "conv1 cuda:3");
+  EXPECT_EQ(stages_text(network, model({{"conv*", "cpu:0"}, {"fc*", "cpu:1"}})), "conv1 cpu, fc1 cpu:1");
+  EXPECT_EQ(stages_text(network, model({{"conv2", "cpu:1"}, {"*", "cpu:0"}})),
+            "conv1 cpu, conv2 cpu:1, relu2 cpu")
+      << "the first pattern that fits";
+  EXPECT_EQ(stages_text(network, model({{"conv1", "cpu:0"}, {"conv2", "cpu:1"}, {"fc1", "cpu:0"}})),
+            "conv1 cpu, conv2 cpu:1, fc1 cpu")
+      << "a device that comes twice";
+  EXPECT_EQ(stages_text(residual, model({{"stem", "cpu:0"}, {"block2", "cpu:1"}})),
+            "stem cpu, block2.conv1 cpu:1")
+      << "layers inside of others by the outer name";
+  EXPECT_EQ(stages_text(network, pipeline(0, {"conv2", "fc1"}), second),
+            "conv1 cuda:1, conv2 cuda:2, fc1 cuda:3");
+  // Forward and backward, a sample takes 345,600 operations in conv1, 691,200 in conv2, 185,040 behind.
+  EXPECT_EQ(stages_text(network, pipeline(2)), "conv1 cpu, conv2 cpu:1");
+  EXPECT_EQ(stages_text(network, pipeline(3)), "conv1 cpu, conv2 cpu:1, fc1 cpu:2");
+  EXPECT_EQ(stages_text(network, pipeline(1)), "conv1 cpu");
+  EXPECT_EQ(split_into_stages(network, pipeline(5), {}).size(), 5u);
 }
 
 TEST(Stages, OfAReplicaAreOnDevicesBehindThoseOfTheOneBefore) {
@@ -67,66 +82,23 @@ TEST(Stages, OfAReplicaAreOnDevicesBehindThoseOfTheOneBefore) {
               ElementsAre(6, 4, 6));
 }
 
-TEST(Stages, OfTheModelTakeTheFirstPatternThatFits) {
-  EXPECT_EQ(stages_text(deeplizard(), model({{"conv2", "cpu:1"}, {"*", "cpu:0"}})),
-            "conv1 cpu, conv2 cpu:1, relu2 cpu");
-}
-
-TEST(Stages, OfTheModelMayComeBackToADevice) {
-  const Network network = deeplizard();
-  const ParallelOptions options = model({{"conv1", "cpu:0"}, {"conv2", "cpu:1"}, {"fc1", "cpu:0"}});
-  EXPECT_EQ(stages_text(network, options), "conv1 cpu, conv2 cpu:1, fc1 cpu");
-  EXPECT_EQ(device_count(split_into_stages(network, options, {})), 2u);
-}
-
-TEST(Stages, OfTheModelTakeLayersInsideOfOthersByTheOuterName) {
-  const Network network(test::small_residual(), {3, 8, 8});
-  EXPECT_EQ(stages_text(network, model({{"stem", "cpu:0"}, {"block2", "cpu:1"}})),
-            "stem cpu, block2.conv1 cpu:1");
-}
-
-TEST(Stages, OfTheModelRefuseAPatternThatNoLayerFits) {
-  const auto split = [&] {
-    split_into_stages(deeplizard(), model({{"conv*", "cpu:0"}, {"fx1", "cpu:1"}}), {});
-  };
-  EXPECT_THAT(test::message_of<ConfigError>(split),
-              AllOf(HasSubstr("parallel.model: no layer fits \"fx1\""), HasSubstr("did you mean \"fc1\"?")));
-}
-
-TEST(Stages, OfTheModelRefuseAPatternThatAnEarlierOneHides) {
-  EXPECT_EQ(test::message_of<ConfigError>([&] {
-              split_into_stages(deeplizard(), model({{"*", "cpu:0"}, {"out", "cpu:1"}}), {});
-            }),
-            "parallel.model: every layer that fits \"out\" also fits an earlier pattern, which counts; want "
-            "\"out\" before it");
-}
-
-TEST(Stages, OfAPipelineAreOnDevicesInARow) {
-  EXPECT_EQ(stages_text(deeplizard(), pipeline(0, {"conv2", "fc1"}), {DeviceType::kCuda, 1}),
-            "conv1 cuda:1, conv2 cuda:2, fc1 cuda:3");
-}
-
-TEST(Stages, OfAPipelineShareTheWork) {
-  // Forward and backward, a sample takes 345,600 operations in conv1, 691,200 in conv2, 185,040 behind.
-  EXPECT_EQ(stages_text(deeplizard(), pipeline(2)), "conv1 cpu, conv2 cpu:1");
-  EXPECT_EQ(stages_text(deeplizard(), pipeline(3)), "conv1 cpu, conv2 cpu:1, fc1 cpu:2");
-  EXPECT_EQ(stages_text(deeplizard(), pipeline(1)), "conv1 cpu");
-}
-
-TEST(Stages, OfAPipelineAreNotMoreThanLayersThatWork) {
-  EXPECT_EQ(split_into_stages(deeplizard(), pipeline(5), {}).size(), 5u);
-  EXPECT_EQ(test::message_of<ConfigError>([] { split_into_stages(deeplizard(), pipeline(6), {}); }),
-            "parallel.pipeline.stages: got 6, want at most 5, the number of layers with multiplications");
-}
-
-TEST(Stages, OfAPipelineHaveNamesInOrder) {
-  const auto message = [](std::vector<std::string> names) {
-    return test::message_of<ConfigError>(
-        [&] { split_into_stages(deeplizard(), pipeline(0, std::move(names)), {}); });
-  };
-  EXPECT_THAT(message({"fc1", "conv2"}), HasSubstr("\"conv2\" is not behind the stage before it"));
-  EXPECT_THAT(message({"conv1"}), HasSubstr("\"conv1\" is the first layer"));
-  EXPECT_THAT(message({"conv9"}), HasSubstr("no layer fits \"conv9\""));
+TEST(Stages, RefuseOptionsThatDoNotFitTheNetwork) {
+  const std::pair<ParallelOptions, const char*> refused[] = {
+      {model({{"conv*", "cpu:0"}, {"fx1", "cpu:1"}}), "parallel.model: no layer fits \"fx1\""},
+      {model({{"conv*", "cpu:0"}, {"fx1", "cpu:1"}}), "did you mean \"fc1\"?"},
+      {model({{"*", "cpu:0"}, {"out", "cpu:1"}}),
+       "parallel.model: every layer that fits \"out\" also fits an earlier pattern, which counts; want "
+       "\"out\" "
+       "before it"},
+      {pipeline(6),
+       "parallel.pipeline.stages: got 6, want at most 5, the number of layers with multiplications"},
+      {pipeline(0, {"fc1", "conv2"}), "\"conv2\" is not behind the stage before it"},
+      {pipeline(0, {"conv1"}), "\"conv1\" is the first layer"},
+      {pipeline(0, {"conv9"}), "no layer fits \"conv9\""}};
+  for (const auto& [options, message] : refused) {
+    const auto split = [&wrong = options] { split_into_stages(deeplizard(), wrong, {}); };
+    EXPECT_THAT(test::message_of<ConfigError>(split), HasSubstr(message));
+  }
 }
 
 TEST(TrainingDevices, AreThoseOfAllStagesAndReplicas) {
@@ -142,6 +114,9 @@ TEST(TrainingDevices, AreThoseOfAllStagesAndReplicas) {
   EXPECT_EQ(devices({}, 3, {DeviceType::kCuda, 1}), "cuda:1 cuda:2 cuda:3");
   EXPECT_EQ(devices(pipeline(2), 2, {}), "cpu cpu:1 cpu:2 cpu:3");
   EXPECT_EQ(devices(model({{"conv*", "cuda:2"}, {"*", "cuda"}}), 1, {DeviceType::kCuda, 0}), "cuda cuda:2");
+  EXPECT_EQ(device_count(split_into_stages(
+                deeplizard(), model({{"conv1", "cpu:0"}, {"conv2", "cpu:1"}, {"fc1", "cpu:0"}}), {})),
+            2u);
   EXPECT_EQ(devices(model({{"conv*", "cuda:2"}, {"*", "cuda"}}), 2, {DeviceType::kCuda, 0}),
             "cuda cuda:2 cuda:3 cuda:5");
 }

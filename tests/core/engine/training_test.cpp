@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/spec/schedule.h"
-#include "tests/core/spec/schedule_from_json.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/reference_data.h"
+#include "tests/support/spec_json.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 
@@ -27,22 +26,7 @@ const Dataset& fashion() {
   return dataset;
 }
 
-nlohmann::json runs_of(const std::string& file) {
-  std::ifstream in(test::reference_path(file));
-  return nlohmann::json::parse(in).at("runs");
-}
-
-OptimizerSpec optimizer_of(const nlohmann::json& run) {
-  OptimizerSpec spec{run.at("optimizer"), {}};
-  for (const auto& [key, value] : run.at("arguments").items()) {
-    if (value.is_boolean()) {
-      spec.arguments[key] = value.get<bool>();
-    } else {
-      spec.arguments[key] = value.get<double>();
-    }
-  }
-  return spec;
-}
+nlohmann::json runs_of(const std::string& file) { return test::reference_json(file).at("runs"); }
 
 struct Training {
   explicit Training(const nlohmann::json& run)
@@ -50,8 +34,9 @@ struct Training {
     const auto batch_size = run.at("batch_size").get<std::size_t>();
     EngineOptions options{.device = test::device()};
     options.batch_size = batch_size;
-    if (run.contains("schedule")) schedule = resolve_schedule(test::schedule_from_json(run.at("schedule")));
-    options.optimizer = scheduled_optimizer(resolve_optimizer(optimizer_of(run)), schedule);
+    if (run.contains("schedule")) schedule = resolve_schedule(test::schedule_from(run.at("schedule")));
+    options.optimizer = scheduled_optimizer(
+        resolve_optimizer({run.at("optimizer"), test::arguments_from(run.at("arguments"))}), schedule);
     engine = make_engine(network, options);
     const TensorFile weights = read_safetensors(test::reference_path(run.at("weights")));
     engine->set_parameters(test::parameters_from(weights, network, ""));

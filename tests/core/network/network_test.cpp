@@ -22,30 +22,23 @@ Shape output_of(LayerSpec layer, Shape input) {
   return network.layers()[0].output;
 }
 
-TEST(Network, InfersTheShapesOfTheDeeplizardNetwork) {
+TEST(Network, IsAsKnownOfTheDeeplizardNetwork) {
   const Network network(test::deeplizard(), {1, 28, 28});
   EXPECT_EQ(network.layers()[0].output, (Shape{6, 24, 24}));
   EXPECT_EQ(network.layers()[2].output, (Shape{6, 12, 12}));
   EXPECT_EQ(network.layers()[3].output, (Shape{12, 8, 8}));
   EXPECT_EQ(network.layers()[6].output, (Shape{192}));
   EXPECT_EQ(network.output(), (Shape{10}));
-}
-
-TEST(Network, CountsParametersAndOperationsAsKnownOfTheDeeplizardNetwork) {
-  const Network network(test::deeplizard(), {1, 28, 28});
+  const std::span<const Parameter> parameters = network.parameters();
+  EXPECT_EQ(parameters[0].name, "conv1.weight");
+  EXPECT_EQ(parameters[0].shape, (Shape{6, 1, 5, 5}));
+  EXPECT_EQ(parameters[1].name, "conv1.bias");
+  EXPECT_EQ(parameters[4].name, "fc1.weight");
+  EXPECT_EQ(parameters[4].shape, (Shape{120, 192}));
+  EXPECT_EQ(parameters[4].offset, 156u + 1812u);
   EXPECT_EQ(network.parameter_count(), 32998u);  // 156 + 1812 + 23160 + 7260 + 610
   EXPECT_EQ(network.forward_flops(), 464880);
   EXPECT_EQ(network.training_flops(), 1221840);
-}
-
-TEST(Network, NamesAndShapesOfParametersArePyTorchs) {
-  const Network network(test::deeplizard(), {1, 28, 28});
-  EXPECT_EQ(network.parameters()[0].name, "conv1.weight");
-  EXPECT_EQ(network.parameters()[0].shape, (Shape{6, 1, 5, 5}));
-  EXPECT_EQ(network.parameters()[1].name, "conv1.bias");
-  EXPECT_EQ(network.parameters()[4].name, "fc1.weight");
-  EXPECT_EQ(network.parameters()[4].shape, (Shape{120, 192}));
-  EXPECT_EQ(network.parameters()[4].offset, 156u + 1812u);
 }
 
 // Values of torch.nn.Conv2d and torch.nn.MaxPool2d.
@@ -119,12 +112,9 @@ TEST(Network, ResidualWithoutShortcutAddsItsInput) {
   EXPECT_EQ(network.layers()[1].inputs, (std::vector<std::size_t>{0, kNetworkInput}));
 }
 
-TEST(Network, PathsOfDifferentShapesAreAnErrorThatNamesBoth) {
+TEST(Network, BlocksThatDoNotFitAreErrors) {
   expect_error<ShapeError>({residual("block", {conv_1x1("conv", 8)}), test::flatten("f")}, {1, 5, 5},
                            {"\"block\"", "[8, 5, 5]", "[1, 5, 5]", "shortcut"});
-}
-
-TEST(Network, ContainersNeedLayers) {
   expect_error<ConfigError>({{"stage", "sequential", {}}, test::flatten("f")}, {1, 5, 5},
                             {"\"stage\"", "\"layers\""});
 }

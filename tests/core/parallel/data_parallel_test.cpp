@@ -1,8 +1,6 @@
-// Data parallel training on threads: the bits are those of one device.
+// Devices that are threads and share each batch: what they refuse, and what they take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
@@ -11,74 +9,14 @@
 #include "core/parallel/replicated_engine.h"
 #include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/core/parallel/parallel_training.h"
 #include "tests/support/message_of.h"
+#include "tests/support/training.h"
 
 namespace sweep {
 namespace {
 
-using test::OwnedBatch;
-using test::TrainedState;
-using test::Training;
 using testing::HasSubstr;
 using testing::Optional;
-
-TrainedState train(const Training& training, int data, int threads) {
-  const Network network(training.network, training.input);
-  const auto engine = make_engine(network, test::options_of(training, data, threads));
-  return test::train(training, *engine, network);
-}
-
-class AnyDevices : public testing::TestWithParam<Training> {};
-
-TEST_P(AnyDevices, GiveTheSameBits) {
-  const TrainedState one = train(GetParam(), 1, 1);
-  ASSERT_FALSE(one.outputs.empty());
-  EXPECT_EQ(one, train(GetParam(), 1, 3));
-  for (const int data : {2, 3, 4}) {
-    for (const int threads : {1, data, 3 * data}) {
-      SCOPED_TRACE(std::to_string(data) + " devices, " + std::to_string(threads) + " threads");
-      EXPECT_EQ(one, train(GetParam(), data, threads));
-    }
-  }
-}
-
-// As a run that is killed, and resumed on another number of devices.
-TEST_P(AnyDevices, GoOnWithEachOthersStates) {
-  const Training& training = GetParam();
-  const Network network(training.network, training.input);
-  const TrainedState one = train(training, 1, 1);
-  for (const int first : {4, 1, 2}) {
-    const auto begun = make_engine(network, test::options_of(training, first));
-    begun->set_parameters(initial_parameters(network, 3));
-    test::train_batches(*begun, training, 0, 1);
-    begun->take_totals();
-    const auto resumed = make_engine(network, test::options_of(training, first == 2 ? 4 : 2));
-    resumed->set_parameters(begun->parameters());
-    resumed->set_buffers(begun->buffers());
-    resumed->set_optimizer_state(begun->optimizer_state(), begun->step_count());
-    test::train_batches(*resumed, training, 1, training.batches.size());
-    EXPECT_EQ(resumed->parameters(), one.parameters);
-    EXPECT_EQ(resumed->buffers(), one.buffers);
-    EXPECT_EQ(resumed->step_count(), static_cast<std::int64_t>(training.batches.size()));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Trainings, AnyDevices, testing::ValuesIn(test::trainings()),
-                         [](const auto& tested) { return tested.param.name; });
-
-TEST(DataParallel, TellsHowLongItWaited) {
-  const Training training = test::trainings()[1];
-  const Network network(training.network, training.input);
-  const auto one = make_engine(network, test::options_of(training, 1));
-  EXPECT_EQ(one->take_communication_seconds(), std::nullopt);
-  const auto two = make_engine(network, test::options_of(training, 2));
-  two->set_parameters(initial_parameters(network, 3));
-  EXPECT_EQ(two->take_communication_seconds(), 0.0);
-  test::train_batches(*two, training, 0, 1);
-  EXPECT_GT(*two->take_communication_seconds(), 0);
-  EXPECT_EQ(two->take_communication_seconds(), 0.0);
-}
 
 TEST(DataParallel, CountsHowLongTotalsAreWaitedFor) {
   const Network network(test::mlp(), {1, 28, 28});
@@ -93,13 +31,12 @@ TEST(DataParallel, CountsHowLongTotalsAreWaitedFor) {
 }
 
 TEST(DataParallel, RefusesWrongBatchesAndGoesOn) {
-  const Training training = test::trainings()[1];
-  const Network network(training.network, training.input);
-  const auto engine = make_engine(network, test::options_of(training, 2));
-  const OwnedBatch large = test::random_batch(101, element_count(training.input), 10, 1);
+  const test::Training training = test::shared_trainings()[1];
+  const auto engine = test::engine_of(training, {.data = 2});
+  const test::OwnedBatch large = test::random_batch(101, element_count(training.input), 10, 1);
   EXPECT_THROW(engine->train(large.view(), 0.1), ShapeError);
   EXPECT_THROW(engine->set_parameters(std::vector<float>(3)), ShapeError);
-  EXPECT_EQ(test::train(training, *engine, network), train(training, 1, 1));
+  EXPECT_TRUE(test::same_bits(test::train(*engine, training), test::train(training, test::Way{})));
 }
 
 TEST(DataParallel, FailsWithTheDeviceThatHasFailed) {
@@ -136,40 +73,6 @@ TEST(DataParallel, WithMoreProcessesThanOneIsForTheCpu) {
   EXPECT_EQ(group_unavailable_reason(network, cpu, 3), std::nullopt);
   EXPECT_THAT(group_unavailable_reason(network, cpu, 4),
               Optional(HasSubstr("with 4 MPI ranks, want 4 or a multiple of it")));
-}
-
-TEST(Accumulation, ChangesNothingWithoutBatchNormalization) {
-  Training training = test::trainings()[0];
-  const TrainedState whole = train(training, 1, 2);
-  training.accumulate = 4;
-  EXPECT_EQ(train(training, 1, 2), whole);
-}
-
-TEST(Accumulation, NormalizesEachPartByItself) {
-  Training training = test::trainings()[4];
-  const TrainedState whole = train(training, 1, 1);
-  training.accumulate = 4;
-  EXPECT_NE(train(training, 1, 1), whole);
-}
-
-// Parts of equal batches whose samples are the same have the statistics of one part.
-TEST(Accumulation, TakesOneStepWithTheMeanOfItsParts) {
-  Training training{"plain", test::small_residual(), {3, 8, 8}};
-  training.batches = {64};
-  const Network network(training.network, training.input);
-  const OwnedBatch part = test::random_batch(64, element_count(training.input), 10, 11);
-  OwnedBatch twice = part;
-  twice.indices.insert(twice.indices.end(), part.indices.begin(), part.indices.end());
-  const auto small = make_engine(network, test::options_of(training, 1));
-  training.batches = {128};
-  training.accumulate = 2;
-  const auto large = make_engine(network, test::options_of(training, 1));
-  for (Engine* engine : {small.get(), large.get()}) engine->set_parameters(initial_parameters(network, 3));
-  small->train(part.view(), 0.1);
-  large->train(twice.view(), 0.1);
-  EXPECT_EQ(large->step_count(), 1);
-  const std::vector<float> a = small->gradients(), b = large->gradients();
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-4 * (1 + std::abs(a[i]))) << i;
 }
 
 TEST(EngineMemory, CountsTheStatisticsOfBatchNormalization) {

@@ -10,20 +10,14 @@
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/communicator_contract.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/core/parallel/parallel_training.h"
+#include "tests/support/training.h"
 
 namespace {
 
 using namespace sweep;
 
-#ifdef SWEEP_CUDA_ON_HOST
-// Stand-in devices, one in each process: the bits are those of two of one process.
-constexpr Device kDevice{DeviceType::kCuda, 0};
-constexpr int kReference = 2;
-#else
-constexpr Device kDevice;
-constexpr int kReference = 1;
-#endif
+// Stand-in devices, one in each process, have the bits of two of one process.
+const int kReference = test::device_is_stand_in() ? 2 : 1;
 
 // A rank that is killed when all have the third batch, its samples and then its labels: the others exchange
 // results without it.
@@ -44,38 +38,33 @@ class DyingCommunicator final : public test::ForwardingCommunicator {
   int batches_ = 0;
 };
 
-EngineOptions device_options(const test::Training& training, int data) {
-  EngineOptions options = test::options_of(training, data, 1);
-  options.device = kDevice;
-  return options;
-}
-
 // Trains until a rank is killed.
 int train_on(Communicator& group) {
   if (group.rank() > 0) return serve_replicas(group);
-  const SgdOptions momentum{.momentum = 0.9};
-  const test::Training training{
-      "mlp", test::mlp(), {1, 8, 8}, momentum, 0, 1, std::vector<std::size_t>(200, 20)};
-  const Network network(training.network, training.input);
-  const auto engine = make_engine_on(group, network, device_options(training, group.size()));
-  engine->set_parameters(initial_parameters(network, 3));
-  test::train_batches(*engine, training, 0, training.batches.size());
+  const test::Training training{test::mlp(),
+                                {1, 8, 8},
+                                test::options_with(SgdOptions{.momentum = 0.9}),
+                                std::vector<std::size_t>(200, 20)};
+  const auto engine =
+      make_engine_on(group, test::network_of(training), test::options_of(training, {.data = group.size()}));
+  test::take_steps(*engine, training);
   engine->take_totals();
   return 0;
 }
 
-// Rank 0: each training on all ranks, and in this process alone.
+// Rank 0: each training on all ranks, and in this process alone; every other one in parts.
 int compare_trainings(Communicator& group) {
-  for (const test::Training& training : test::trainings()) {
-    const Network network(training.network, training.input);
-    const auto together = make_engine_on(group, network, device_options(training, group.size()));
-    const test::TrainedState trained = test::train(training, *together, network);
-    const auto alone = make_engine(network, device_options(training, kReference));
-    if (trained != test::train(training, *alone, network)) {
-      std::cout << training.name << ": other bits\n";
-      return 1;
-    }
-    std::cout << training.name << ": same bits\n";
+  int accumulate = 3;
+  for (const test::Training& training : test::shared_trainings()) {
+    accumulate = 4 - accumulate;
+    const auto together =
+        make_engine_on(group, test::network_of(training),
+                       test::options_of(training, {.data = group.size(), .accumulate = accumulate}));
+    const test::EngineOutcome alone =
+        test::train(training, test::Way{.data = kReference, .accumulate = accumulate});
+    const auto same = test::same_bits(test::train(*together, training), alone);
+    std::cout << training.network.name << ": " << (same ? "same bits" : same.message()) << "\n";
+    if (!same) return 1;
   }
   return 0;
 }

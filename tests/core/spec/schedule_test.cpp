@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "tests/core/spec/schedule_from_json.h"
+#include "tests/support/spec_json.h"
 
 namespace sweep {
 namespace {
@@ -24,7 +24,7 @@ TEST(Schedule, GivesEveryStepPyTorchsLearningRateAndMomentum) {
   int compared = 0;
   for (const nlohmann::json& expected : cases()) {
     SCOPED_TRACE(expected.at("schedule").dump() + " " + expected.at("optimizer").get<std::string>());
-    const ScheduleOptions schedule = resolve_schedule(test::schedule_from_json(expected.at("schedule")));
+    const ScheduleOptions schedule = resolve_schedule(test::schedule_from(expected.at("schedule")));
     const int epochs = expected.at("epochs");
     const std::int64_t steps = expected.at("steps_per_epoch");
     const auto rates = expected.at("learning_rates").get<std::vector<double>>();

@@ -19,10 +19,10 @@
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SWEEP_COUNTS_ALLOCATIONS 1
-
 static std::atomic<long> allocations{0};
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool kCountsAllocations = true;
 
 extern "C" {
 void* __libc_malloc(std::size_t size);
@@ -47,12 +47,13 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
   return __libc_memalign(alignment, size);
 }
 }
+#else
+constexpr bool kCountsAllocations = false;
 #endif
 
 namespace sweep {
 namespace {
 
-#ifdef SWEEP_COUNTS_ALLOCATIONS
 // Sees to it that ranks pass each other everything, as processes do.
 class Apart final : public test::ForwardingCommunicator {
  public:
@@ -62,9 +63,7 @@ class Apart final : public test::ForwardingCommunicator {
 
 // Allocations of the second epoch with this engine: batches of 64, the last of 52.
 long allocations_of_an_epoch(Engine& engine, const Network& network) {
-  const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
-  const Subset samples{
-      std::make_shared<TensorDataset>(TensorDataset{network.input(), all.pixels, all.labels}), 0, 500};
+  const Subset samples{test::random_set(500, network.input(), 10, 1), 0, 500};
   engine.set_parameters(initial_parameters(network, 1));
   DataLoader loader(samples, {.batch_size = 64, .shuffle = true});
   const auto epoch = [&] {
@@ -90,40 +89,38 @@ EngineOptions training_options() {
   options.clip_norm = 1;
   return options;
 }
-#endif
 
-class NoAllocation : public testing::TestWithParam<const char*> {};
+struct Case {
+  const char* name;
+  NetworkSpec network;
+  Shape input;
+};
+
+class NoAllocation : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (!kCountsAllocations) GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";
+    const long before = allocations.load();
+    const std::vector<float> proof(1000);
+    EXPECT_GT(allocations.load(), before) << "none is counted at all";
+  }
+
+  const Network network_{GetParam().network, GetParam().input};
+};
 
 TEST_P(NoAllocation, InTheTrainingLoop) {
-#ifdef SWEEP_COUNTS_ALLOCATIONS
-  const bool plain = std::string(GetParam()) == "deeplizard";
-  const bool wide = std::string(GetParam()) == "wide_residual";  // enough channels for Winograd's algorithm
-  const Network network(plain ? test::deeplizard() : test::small_residual(wide ? 16 : 4),
-                        plain  ? Shape{1, 28, 28}
-                        : wide ? Shape{3, 16, 16}
-                               : Shape{3, 8, 8});
-  const auto engine = make_engine(network, training_options());
-  EXPECT_EQ(allocations_of_an_epoch(*engine, network), 0);
-  const long before = allocations.load();
-  const std::vector<float> proof(1000);  // Allocations are counted at all.
-  EXPECT_GT(allocations.load(), before);
-#else
-  GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";
-#endif
+  const auto engine = make_engine(network_, training_options());
+  EXPECT_EQ(allocations_of_an_epoch(*engine, network_), 0);
 }
 
 // Of no rank: all are threads of this process.
 TEST_P(NoAllocation, WhereRanksShareTheBatches) {
-#ifdef SWEEP_COUNTS_ALLOCATIONS
-  const bool plain = std::string(GetParam()) == "deeplizard";
-  const Network network(plain ? test::deeplizard() : test::small_residual(),
-                        plain ? Shape{1, 28, 28} : Shape{3, 8, 8});
   constexpr int kRanks = 3;
   EngineOptions options = training_options();
   options.parallel.data = kRanks;
   options.accumulation_steps = 2;
-  const auto together = make_engine(network, options);
-  EXPECT_EQ(allocations_of_an_epoch(*together, network), 0) << "threads of one engine";
+  const auto together = make_engine(network_, options);
+  EXPECT_EQ(allocations_of_an_epoch(*together, network_), 0) << "threads of one engine";
 
   const auto ends = make_thread_group(kRanks);
   std::vector<std::unique_ptr<Apart>> ranks;
@@ -132,18 +129,19 @@ TEST_P(NoAllocation, WhereRanksShareTheBatches) {
   for (int rank = 1; rank < kRanks; ++rank)
     others.emplace_back([&ranks, rank] { serve_replicas(*ranks[static_cast<std::size_t>(rank)]); });
   {
-    const auto engine = make_engine_on(*ranks[0], network, options);
-    EXPECT_EQ(allocations_of_an_epoch(*engine, network), 0) << "ranks that send each other the batches";
+    const auto engine = make_engine_on(*ranks[0], network_, options);
+    EXPECT_EQ(allocations_of_an_epoch(*engine, network_), 0) << "ranks that send each other the batches";
   }
   end_replicas(*ranks[0], 0);
   for (std::thread& other : others) other.join();
-#else
-  GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";
-#endif
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation, testing::Values("deeplizard", "residual", "wide_residual"),
-                         [](const auto& instance) { return std::string(instance.param); });
+// The last has enough channels for Winograd's algorithm.
+INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation,
+                         testing::Values(Case{"deeplizard", test::deeplizard(), {1, 28, 28}},
+                                         Case{"residual", test::small_residual(), {3, 8, 8}},
+                                         Case{"wide_residual", test::small_residual(16), {3, 16, 16}}),
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace
 }  // namespace sweep

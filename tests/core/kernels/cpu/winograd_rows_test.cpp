@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/kernels/cpu/kernels/winograd/winograd_rows.h"
+#include "tests/core/kernels/cpu/random_values.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
-#include "tests/support/random_values.h"
 
 namespace sweep::cpu {
 namespace {

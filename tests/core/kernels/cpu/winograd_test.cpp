@@ -5,8 +5,8 @@
 #include <random>
 
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
+#include "tests/core/kernels/cpu/random_values.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
-#include "tests/support/random_values.h"
 
 namespace sweep::cpu {
 namespace {

@@ -130,6 +130,9 @@ class LibrarySearch : public testing::Test {
 
   const test::TemporaryDirectory directory_;
   const fs::path root_ = directory_.path();
+  // Of a virtual environment.
+  const fs::path packages_ = root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib";
+  const test::Environment environment_{"VIRTUAL_ENV", root_.string()};
 };
 
 TEST_F(LibrarySearch, FindsWhatPipHasInstalledInAVirtualEnvironment) {
@@ -144,6 +147,7 @@ TEST_F(LibrarySearch, FindsWhatPipHasInstalledInAVirtualEnvironment) {
 }
 
 TEST_F(LibrarySearch, FindsWhatIsInTheEnvironmentOfTheFirstPython) {
+  const test::Environment no_environment("VIRTUAL_ENV", nullptr);
   const fs::path file = installed(root_ / "lib/python3.11/site-packages/nvidia/cudnn/lib");
   fs::create_directories(root_ / "bin");
   std::ofstream(root_ / "bin/python3") << "";
@@ -159,10 +163,9 @@ TEST_F(LibrarySearch, FindsWhatIsBesideTheProgram) {
 // A wheel puts the program into PREFIX/bin, and NVIDIA's wheels are in PREFIX/lib/python3.*/site-packages.
 TEST_F(LibrarySearch, FindsTheWheelsNextToTheProgramFirst) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  const fs::path python = bin.parent_path() / "lib/python3.99", other = root_ / "lib/python3.12";
+  const fs::path python = bin.parent_path() / "lib/python3.99";
   const fs::path file = installed(python / "site-packages/nvidia/cudnn/lib");
-  installed(other / "site-packages/nvidia/cudnn/lib");
-  const test::Environment variable("VIRTUAL_ENV", root_.string());
+  installed(packages_);
   const LibraryFile library({kName});
   fs::remove_all(python);
   EXPECT_EQ(library.path(), file) << library.problem();
@@ -177,18 +180,15 @@ TEST_F(LibrarySearch, SaysWhichNamesWereLookedForAndWhere) {
 }
 
 TEST_F(LibrarySearch, SaysWhatIsWrongWithAFileThatIsNoLibrary) {
-  const fs::path directory = root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib";
-  fs::create_directories(directory);
-  std::ofstream(directory / kName) << "not a library";
-  const test::Environment variable("VIRTUAL_ENV", root_.string());
+  fs::create_directories(packages_);
+  std::ofstream(packages_ / kName) << "not a library";
   const LibraryFile library({kName});
   EXPECT_FALSE(library);
-  EXPECT_THAT(library.problem(), HasSubstr((directory / kName).string()));
+  EXPECT_THAT(library.problem(), HasSubstr((packages_ / kName).string()));
 }
 
 TEST_F(LibrarySearch, ALibraryWithoutAFunctionIsNotUsed) {
-  installed(root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib");
-  const test::Environment variable("VIRTUAL_ENV", root_.string());
+  installed(packages_);
   LibraryFile library({kName});
   const auto function = library.find<int()>("sweep_test_function");
   ASSERT_NE(function, nullptr) << library.problem();
@@ -199,9 +199,8 @@ TEST_F(LibrarySearch, ALibraryWithoutAFunctionIsNotUsed) {
 }
 
 TEST_F(LibrarySearch, ALibraryWithoutOneOfItsPartsIsNotUsed) {
-  const fs::path file = installed(root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib");
-  const test::Environment variable("VIRTUAL_ENV", root_.string());
-  fs::copy_file(SWEEP_TEST_LIBRARY, file.parent_path() / "libsweep_test_part.so.9");
+  installed(packages_);
+  fs::copy_file(SWEEP_TEST_LIBRARY, packages_ / "libsweep_test_part.so.9");
   LibraryFile library({kName});
   library.require_parts({"libsweep_test_part.so.9"});
   EXPECT_TRUE(library) << library.problem();

@@ -1,4 +1,4 @@
-// Networks on several stand-in devices: memory, and what goes wrong.
+// Networks on several stand-in devices: streams that work late, libraries, memory, and what goes wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,20 +10,71 @@
 #include "core/engine/stages.h"
 #include "core/kernels/cuda/device_runner.h"
 #include "core/parallel/group_engine.h"
-#include "tests/core/kernels/cuda/ways.h"
 #include "tests/cudart/machine.h"
+#include "tests/support/environment.h"
 #include "tests/support/message_of.h"
+#include "tests/support/training.h"
 
 namespace sweep::test {
 namespace {
 
 using testing::HasSubstr;
 
+TEST(SeveralDevices, GiveTheSameBitsWhenStreamsWorkAtRandomTimes) {
+  const Way staged{.stages = 3, .schedule = kEager}, in_micro_batches{.stages = 3, .micro_batches = 3},
+      shared{.data = 3, .accumulate = 2}, all{.data = 2, .accumulate = 2, .stages = 3, .micro_batches = 8};
+  for (const Training& training : {kCnn, kMlp, kResidual, kShortcuts}) {
+    for (const Way& way : {staged, in_micro_batches, shared, all}) {
+      const EngineOutcome late = train(training, way);
+      for (const std::uint64_t seed : {1, 2, 3}) {
+        cuda::cudart::set_stream_seed(seed);
+        EXPECT_TRUE(test::same_bits(train(training, way), late))
+            << training.network.name << ", " << way << ", seed " << seed;
+      }
+      cuda::cudart::set_stream_seed(0);
+    }
+  }
+}
+
+// A stage may be far ahead of the one that copies from it.
+TEST(SeveralDevices, KeepABatchUntilTheNextStageHasIt) {
+  for (const Way& way : {Way{}, Way{.stages = 2, .micro_batches = 2}}) {
+    Training training = kMlp;
+    training.batches = {11};
+    const auto trained = [&] {
+      const auto engine = engine_of(training, way);
+      for (std::uint64_t batch = 0; batch < 40; ++batch) {
+        training.batches = {batch % 9 == 0 ? 3u : 11u};
+        engine->train(batch_of(training, batch).view(), 0.1);
+      }
+      training.batches = {11};
+      for (std::uint64_t batch = 0; batch < 40; ++batch) engine->evaluate(batch_of(training, batch).view());
+      return std::pair(engine->take_totals().loss, engine->parameters());
+    };
+    const auto late = trained();
+    for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+      cuda::cudart::set_stream_seed(seed);
+      EXPECT_EQ(trained(), late) << seed;
+    }
+    cuda::cudart::set_stream_seed(0);
+  }
+}
+
+TEST(SeveralDevices, WorkWithLibraries) {
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "library");
+  for (const auto& [one, several] : {std::pair{Way{}, Way{.stages = 2, .micro_batches = 2}},
+                                     {Way{.data = 2}, Way{.data = 2, .stages = 2}},
+                                     {Way{.accumulate = 2}, Way{.accumulate = 2, .stages = 2}}}) {
+    const std::string kernels = engine_of(kResidual, one)->kernels();
+    EXPECT_NE(kernels, "builtin");
+    EXPECT_EQ(engine_of(kResidual, several)->kernels(), kernels);
+    EXPECT_TRUE(test::same_bits(train(kResidual, one), train(kResidual, several))) << several;
+  }
+}
+
 // So squares are added up in the same order wherever a network is cut.
 TEST(Stages, HaveNoParametersOfTwoLayersInABlockOfSquares) {
-  EngineOptions options = default_options();
-  options.batch_size = 26;
-  options.accumulation_steps = 2;
+  const EngineOptions options = options_of(kMlp, {.accumulate = 2});
   const auto count = [&](const cuda::StageLayers& stage) {
     cuda::ProgramOptions program = cuda::program_options(options, 0, {.turns = 2});
     program.stage = stage;
@@ -36,18 +87,14 @@ TEST(Stages, HaveNoParametersOfTwoLayersInABlockOfSquares) {
 
 // Bytes on all devices that an engine takes. With small samples and few parameters, nearly all memory is that
 // of activations and their gradients.
-std::size_t memory_of(std::uint32_t batch_size, const Way& way, std::vector<LayerPlacement> model = {},
+std::size_t memory_of(std::size_t batch_size, Way way, std::vector<LayerPlacement> model = {},
                       const Network& network = Network(test::small_residual(8), {1, 8, 8})) {
+  way.model = std::move(model);
   const std::size_t before = cuda::cudart::memory_in_use();
-  EngineOptions options{.device = {DeviceType::kCuda, 0}, .batch_size = batch_size};
-  options.accumulation_steps = way.accumulate;
-  options.parallel.data = way.data;
-  options.parallel.model = std::move(model);
-  const auto engine = make_engine(network, options);
-  const test::OwnedBatch batch = test::random_batch(batch_size, element_count(network.input()), 10, 11);
-  engine->train(batch.view(), 0.01);
-  std::vector<float> outputs(std::size_t{10} * batch_size);
-  engine->evaluate_and_predict(batch.view(), outputs);
+  const Training training{network.spec(), network.input(), options_with(AdamOptions{}), {batch_size}};
+  const auto engine = engine_of(training, way);
+  take_steps(*engine, training);
+  outcome_of(*engine, training);
   return cuda::cudart::memory_in_use() - before;
 }
 
@@ -71,6 +118,7 @@ TEST(SeveralDevices, TakeTheMemoryOfWhatTheyHave) {
 TEST(SeveralDevices, LeaveNothingBehindIfThereIsTooLittleMemory) {
   Training training = kCnn;
   training.input = {1, 28, 28};
+  training.batches = {11};
   const std::size_t before = cuda::cudart::memory_in_use();
   const struct {
     std::size_t bytes;
@@ -92,10 +140,10 @@ TEST(SeveralDevices, LeaveNothingBehindIfThereIsTooLittleMemory) {
 
 TEST(SeveralDevices, FailInTheMiddleOfATrainingWithTheReason) {
   for (const Way& way : {Way{.data = 3}, Way{.data = 2, .stages = 2}}) {
-    Training training = small_mlp();
+    Training training = kMlp;
     training.options.placement = Placement::kDevice;
     const auto engine = engine_of(training, way);
-    const test::OwnedBatch owned = batch_of(training, 26);
+    const test::OwnedBatch owned = batch_of(training);
     engine->train(owned.view(), 0.01);
     const auto set =
         std::make_shared<const TensorDataset>(TensorDataset{{1, 7, 7}, owned.pixels, owned.labels});
@@ -113,13 +161,13 @@ TEST(SeveralDevices, FailInTheMiddleOfATrainingWithTheReason) {
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
 TEST(SeveralDevices, LeaveTheirGroupTogether) {
-  auto engine = engine_of(small_mlp(), {.data = 3});
+  auto engine = engine_of(kMlp, {.data = 3});
   const auto begin = std::chrono::steady_clock::now();
   engine.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
-EngineOptions options_of(int devices, int first = 0) {
+EngineOptions on_devices(int devices, int first = 0) {
   EngineOptions options{.device = {DeviceType::kCuda, first}};
   options.parallel.data = devices;
   return options;
@@ -129,9 +177,9 @@ TEST(SeveralDevices, SayWhatIsNotPossible) {
   const auto reason = [](const EngineOptions& options) {
     return test::message_of<DeviceError>([&] { make_engine(Network(test::mlp(), {1, 7, 7}), options); });
   };
-  EXPECT_THAT(reason(options_of(5, 4)), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
-  EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs, or sets of them, can share a batch"));
-  EngineOptions staged = options_of(1, 7);
+  EXPECT_THAT(reason(on_devices(5, 4)), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
+  EXPECT_THAT(reason(on_devices(9)), HasSubstr("at most 8 GPUs, or sets of them, can share a batch"));
+  EngineOptions staged = on_devices(1, 7);
   staged.parallel.pipeline = PipelineOptions{.stages = 0, .first_layers = {"out"}, .micro_batches = 2};
   EXPECT_THAT(reason(staged), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
   staged.device.index = 0;
@@ -139,7 +187,7 @@ TEST(SeveralDevices, SayWhatIsNotPossible) {
   EXPECT_THAT(reason(staged), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices, numbered "
                                         "from 0; \"parallel.data\": 5 wants as many sets of devices as the "
                                         "layers are on, up to cuda:9"));
-  EngineOptions placed = options_of(1);
+  EngineOptions placed = on_devices(1);
   placed.parallel.model = {{"*", "cpu:1"}};
   EXPECT_THAT(reason(placed),
               HasSubstr("\"parallel.model\" has layers on cpu:1, want devices of the kind of cuda"));
@@ -152,12 +200,12 @@ TEST(SeveralDevices, SayWhatIsNotPossibleWithProcesses) {
   const auto reason = [](const EngineOptions& options, int ranks) {
     return group_unavailable_reason(Network(test::mlp(), {3, 8, 8}), options, ranks).value_or("");
   };
-  EXPECT_EQ(reason(options_of(8), 8), "");
-  EXPECT_EQ(reason(options_of(2, 7), 2), "");
-  EXPECT_THAT(reason(options_of(4), 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each"));
-  EXPECT_THAT(reason(options_of(9), 9), HasSubstr("at most 8 GPUs"));
-  EXPECT_THAT(reason(options_of(2, 8), 2), HasSubstr("there is no cuda:8"));
-  EngineOptions stages = options_of(4);
+  EXPECT_EQ(reason(on_devices(8), 8), "");
+  EXPECT_EQ(reason(on_devices(2, 7), 2), "");
+  EXPECT_THAT(reason(on_devices(4), 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each"));
+  EXPECT_THAT(reason(on_devices(9), 9), HasSubstr("at most 8 GPUs"));
+  EXPECT_THAT(reason(on_devices(2, 8), 2), HasSubstr("there is no cuda:8"));
+  EngineOptions stages = on_devices(4);
   stages.parallel.model = {{"flatten", "cuda:6"}, {"out", "cuda:7"}};
   EXPECT_EQ(reason(stages, 4), "");
   EXPECT_THAT(reason(stages, 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each, or one set of them"));

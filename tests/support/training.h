@@ -1,0 +1,192 @@
+// Short trainings, and the ways in which devices may compute them.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/engine/stages.h"
+#include "tests/support/batch.h"
+#include "tests/support/engine_outcome.h"
+#include "tests/support/test_device.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep::test {
+
+inline constexpr PipelineSchedule kGpipe = PipelineSchedule::kGpipe,
+                                  kEager = PipelineSchedule::kOneForwardOneBackward;
+
+inline EngineOptions options_with(OptimizerOptions optimizer, double clip_norm = 0,
+                                  std::vector<float> class_weights = {}) {
+  EngineOptions options;
+  options.optimizer = optimizer;
+  options.clip_norm = clip_norm;
+  options.loss.class_weights = std::move(class_weights);
+  options.seed = 7;
+  return options;
+}
+
+/// Weights of ten classes that differ much, so that parts of a batch have different sums of them.
+inline std::vector<float> some_weights() { return {0.1F, 5, 1, 0.5F, 2, 0, 3, 0.25F, 8, 1}; }
+
+struct Training {
+  NetworkSpec network;
+  Shape input;
+  EngineOptions options = options_with(AdamOptions{}, 0.5, some_weights());  // but for what a Way has
+  /// The samples of each step. Some have fewer than there are parts of a batch.
+  std::vector<std::size_t> batches = {26, 13, 3, 26, 1};
+  std::vector<std::string> cuts = {};  // layers that stages begin with
+  double learning_rate = 0.01;
+};
+
+/// How it is computed. `stages`: that begin with the last ones of Training::cuts, or with the layers that the
+/// engine chooses.
+struct Way {
+  int threads = 1, data = 1, accumulate = 1, stages = 1, micro_batches = 1;
+  PipelineSchedule schedule = kGpipe;
+  std::vector<LayerPlacement> model = {};
+  Device device = test::device();
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Way& way) {
+  out << way.device.name() << ", " << way.data << " sets of " << way.stages << ", " << way.micro_batches
+      << " micro-batches (" << pipeline_schedule_names().of(way.schedule) << "), " << way.accumulate
+      << " parts, " << way.threads << " threads";
+  for (const LayerPlacement& placement : way.model)
+    out << ", " << placement.layers << " on " << placement.device;
+  return out;
+}
+
+inline Network network_of(const Training& training) { return {training.network, training.input}; }
+
+inline EngineOptions options_of(const Training& training, const Way& way) {
+  EngineOptions options = training.options;
+  options.device = way.device;
+  options.threads = way.threads;
+  options.batch_size = std::ranges::max(training.batches);
+  options.accumulation_steps = way.accumulate;
+  options.parallel = {.data = way.data, .model = way.model, .pipeline = {}};
+  if (way.stages == 1 && way.micro_batches == 1) return options;
+  PipelineOptions& pipeline = options.parallel.pipeline.emplace();
+  pipeline.micro_batches = way.micro_batches;
+  pipeline.schedule = way.schedule;
+  if (way.stages > 1 && !training.cuts.empty()) {
+    pipeline.first_layers.assign(training.cuts.end() - (way.stages - 1), training.cuts.end());
+  } else if (way.model.empty()) {
+    pipeline.stages = way.stages;
+  }
+  return options;
+}
+
+/// Why there are too few devices for it.
+inline std::optional<std::string> missing_devices(const Training& training, const Way& way) {
+  return parallel_unavailable_reason(network_of(training), options_of(training, way));
+}
+
+/// An engine with the first parameters.
+inline std::unique_ptr<Engine> engine_of(const Training& training, const Way& way) {
+  const Network network = network_of(training);
+  auto engine = make_engine(network, options_of(training, way));
+  engine->set_parameters(initial_parameters(network, 3));
+  return engine;
+}
+
+/// The same without a Training: on one device.
+inline std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1,
+                                          OptimizerOptions optimizer = AdamOptions{}) {
+  EngineOptions options{.device = device(), .threads = threads, .batch_size = batch_size};
+  options.optimizer = optimizer;
+  auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  return engine;
+}
+
+inline OwnedBatch batch_of(const Training& training, std::uint64_t seed = 11) {
+  const Network network = network_of(training);
+  return random_batch(std::ranges::max(training.batches), element_count(training.input),
+                      static_cast<std::int32_t>(element_count(network.output())), seed);
+}
+
+/// Steps [begin, end): each takes the last samples of batch_of(), with another momentum if there is one.
+inline void take_steps(Engine& engine, const Training& training, std::size_t begin = 0,
+                       std::size_t end = static_cast<std::size_t>(-1)) {
+  const OwnedBatch all = batch_of(training);
+  for (std::size_t step = begin; step < std::min(end, training.batches.size()); ++step) {
+    if (has_momentum(training.options.optimizer))
+      engine.set_momentum(0.8 - 0.1 * static_cast<double>(step % 3));
+    Batch batch = all.view();
+    batch.indices = batch.indices.last(training.batches[step]);
+    engine.train(batch, training.learning_rate);
+  }
+}
+
+inline EngineOutcome outcome_of(Engine& engine, const Training& training) {
+  return outcome_of(engine, network_of(training), batch_of(training, 12).view());
+}
+
+/// All steps on a new engine.
+inline EngineOutcome train(Engine& engine, const Training& training) {
+  engine.set_parameters(initial_parameters(network_of(training), 3));
+  take_steps(engine, training);
+  return outcome_of(engine, training);
+}
+
+/// The first step in one way, the second in the next, by an engine that goes on with what the one before has
+/// trained, and all that are left in the last.
+inline EngineOutcome train(const Training& training, const std::vector<Way>& ways) {
+  auto engine = engine_of(training, ways[0]);
+  for (std::size_t i = 1; i < ways.size(); ++i) {
+    take_steps(*engine, training, i - 1, i);
+    auto next = engine_of(training, ways[i]);
+    hand_over(*engine, *next);
+    engine = std::move(next);
+  }
+  take_steps(*engine, training, ways.size() - 1);
+  return outcome_of(*engine, training);
+}
+
+inline EngineOutcome train(const Training& training, const Way& way) {
+  return train(training, std::vector<Way>{way});
+}
+
+/// A number of samples: fewer for the stand-in, on which a step takes so much longer.
+inline std::size_t sized(std::size_t samples, std::size_t on_stand_in) {
+  return device_is_stand_in() ? on_stand_in : samples;
+}
+
+// Fused convolutions and a head that is cut; momentum and dropout; batch normalization and a shortcut past
+// the cut; shortcuts past stages.
+inline const Training kCnn{.network = deeplizard(), .input = {1, 20, 20}, .cuts = {"conv2", "fc2"}};
+inline const Training kMlp{.network = with_dropout(mlp()),
+                           .input = {1, 7, 7},
+                           .options = options_with(SgdOptions{.momentum = 0.9}, 0.5, some_weights()),
+                           .cuts = {"fc1", "out"}};
+inline const Training kResidual{
+    .network = with_dropout(small_residual()), .input = {3, 8, 8}, .cuts = {"block1.conv2", "block2.bn2"}};
+inline const Training kShortcuts{.network = long_shortcuts(), .input = {3, 5, 6}, .cuts = {"second", "out"}};
+
+/// What devices that share batches train: batches of several sizes, by every optimizer.
+inline std::vector<Training> shared_trainings() {
+  const SgdOptions momentum{.momentum = 0.9, .weight_decay = 1e-3, .nesterov = true};
+  const std::vector<std::size_t> few = {sized(100, 50), sized(100, 50), 37, 5, 1};
+  return {{deeplizard(), {1, 28, 28}, options_with(AdamOptions{}), {sized(300, 50), sized(333, 50), 7}},
+          {deeplizard(), {1, 28, 28}, options_with(momentum, 0.1), few},
+          {mlp(),
+           {1, 28, 28},
+           options_with(RmspropOptions{.momentum = 0.5, .centered = true}, 1),
+           {sized(1000, 50), sized(500, 13), 1}},
+          {with_dropout(mlp()), {1, 7, 7}, options_with(AdamOptions{}, 0, some_weights()), few},
+          {unfused_cnn(), {1, 9, 9}, options_with(AdamOptions{}, 0.1), few},
+          {unfused_cnn(), {1, 9, 9}, options_with(SgdOptions{}, 0, some_weights()), few},
+          {with_dropout(small_residual()),
+           {3, 8, 8},
+           options_with(momentum, 0.5),
+           {sized(400, 50), sized(400, 50), 50, 3}},
+          {norm_first(), {3, 6, 6}, options_with(SgdOptions{}, 0.1, some_weights()), few}};
+}
+
+}  // namespace sweep::test
