@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/mpi_program.h"
 #include "tests/support/tensor_bytes.h"
+#include "tests/tools/mpi_program.h"
 
 namespace sweep::testing {
 namespace {

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "tests/support/array_files.h"
-#include "tests/support/bombs.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
+#include "tests/tools/bombs.h"
 
 namespace sweep::testing {
 namespace {

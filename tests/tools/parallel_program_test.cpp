@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/mpi_program.h"
+#include "tests/tools/mpi_program.h"
 
 namespace sweep::testing {
 namespace {

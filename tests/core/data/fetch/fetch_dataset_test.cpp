@@ -9,10 +9,10 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
+#include "tests/core/data/fetch/tar_files.h"
 #include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
-#include "tests/support/tar_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace sweep {
