@@ -314,11 +314,13 @@ void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<vo
 
 }  // namespace
 
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
+              const void* kernel) {
   require_launchable(grid, block, shared_bytes);
   last = grid;
   Blocks blocks(1, shared_bytes);
-  run_blocks(grid, block, {.grid = ++grid_numbers, .is_early = false}, thread, [&](unsigned) -> BlockState& {
+  const GridPart part{.grid = ++grid_numbers, .is_early = false, .kernel = kernel};
+  run_blocks(grid, block, part, thread, [&](unsigned) -> BlockState& {
     fill_with_nans(blocks[0].shared);
     return blocks[0];
   });
@@ -327,14 +329,17 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 struct StartedGrid::State {
   Index3 grid, block;
   std::uint64_t number;
+  const void* kernel;
   Blocks blocks;
 };
 
 StartedGrid::StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes,
-                         const std::function<void()>& early)
-    : state_(new State{grid, block, ++grid_numbers, {std::size_t{grid.x} * grid.y * grid.z, shared_bytes}}) {
+                         const std::function<void()>& early, const void* kernel)
+    : state_(new State{
+          grid, block, ++grid_numbers, kernel, {std::size_t{grid.x} * grid.y * grid.z, shared_bytes}}) {
   require_launchable(grid, block, shared_bytes);
-  run_blocks(grid, block, {.grid = state_->number, .is_early = true}, early, [&](unsigned b) -> BlockState& {
+  const GridPart part{.grid = state_->number, .is_early = true, .kernel = kernel};
+  run_blocks(grid, block, part, early, [&](unsigned b) -> BlockState& {
     fill_with_nans(state_->blocks[b].shared);
     return state_->blocks[b];
   });
@@ -344,7 +349,8 @@ StartedGrid::~StartedGrid() = default;
 
 void StartedGrid::finish(const std::function<void()>& thread) {
   last = state_->grid;
-  run_blocks(state_->grid, state_->block, {.grid = state_->number, .is_early = false}, thread,
+  const GridPart part{.grid = state_->number, .is_early = false, .kernel = state_->kernel};
+  run_blocks(state_->grid, state_->block, part, thread,
              [&](unsigned b) -> BlockState& { return state_->blocks[b]; });
 }
 

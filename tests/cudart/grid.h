@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,9 @@ extern constinit thread_local std::byte* block_memory;
 /// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
 /// std::logic_error for more threads, blocks or shared memory than a GPU takes, if threads of a block end
 /// while others wait for them at a barrier, and if a kernel ends before its copies have arrived: on a GPU
-/// those are errors or undefined.
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
+/// those are errors or undefined. `kernel`: what a GridObserver is told.
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
+              const void* kernel = nullptr);
 
 /// A grid whose threads do something before they wait for the previous kernel, as functor_kernel() does. That
 /// part runs at once in all blocks, which then keep their shared memory and the copies that have not arrived
@@ -38,7 +40,8 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 /// earliest, so what is loaded too early is old. Throws as run_grid(), both parts.
 class StartedGrid {
  public:
-  StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& early);
+  StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& early,
+              const void* kernel = nullptr);
   ~StartedGrid();
   StartedGrid(const StartedGrid&) = delete;
   StartedGrid& operator=(const StartedGrid&) = delete;
@@ -59,9 +62,12 @@ struct KernelType {
   std::vector<std::size_t> parameter_bytes;
   void (*early)(const void* kernel, void** arguments);
   void (*call)(const void* kernel, void** arguments);
+  const char* name;  // of the kernel's type, as the compiler has it
 };
 /// Before each launch of `kernel`; the first type that it is registered with counts. Thread-safe.
 void register_kernel(const void* kernel, const KernelType& type);
+/// Throws std::logic_error if `kernel` is not registered.
+const KernelType& type_of(const void* kernel);
 
 /// A kernel that was put on a stream, with its own copy of the arguments.
 struct KernelLaunch {
@@ -85,15 +91,17 @@ void call_kernel(const void* kernel, void** arguments) {
 
 template <class... Parameters>
 KernelType kernel_type(void (*)(Parameters...)) {
-  return {{sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>};
+  return {
+      {sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>, typeid(void (*)(Parameters...)).name()};
 }
 
 /// The host's form of functor_kernel<Functor>(), which is not called itself.
 template <class Functor>
 KernelType functor_type() {
-  KernelType type{{sizeof(Functor)}, nullptr, [](const void*, void** arguments) {
-                    (*static_cast<const Functor*>(arguments[0]))();
-                  }};
+  KernelType type{{sizeof(Functor)},
+                  nullptr,
+                  [](const void*, void** arguments) { (*static_cast<const Functor*>(arguments[0]))(); },
+                  typeid(Functor).name()};
   if constexpr (requires(const Functor& functor) { functor.load_early(); }) {
     type.early = [](const void*, void** arguments) {
       static_cast<const Functor*>(arguments[0])->load_early();

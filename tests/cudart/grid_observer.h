@@ -8,10 +8,12 @@
 namespace sweep::cuda::cudart {
 
 /// A part of a grid's work: `grid` is its number, the same in both parts. is_early: what its threads do
-/// before they wait for the previous kernel, which runs between this part and the other.
+/// before they wait for the previous kernel, which runs between this part and the other. `kernel`: the
+/// function, or nullptr where a test runs a grid of something else.
 struct GridPart {
   std::uint64_t grid = 0;  // from 1
   bool is_early = false;
+  const void* kernel = nullptr;
 };
 
 enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };

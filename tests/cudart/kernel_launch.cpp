@@ -18,19 +18,19 @@ Kernels& kernels() {
   return all;
 }
 
+}  // namespace
+
+void register_kernel(const void* kernel, const KernelType& type) {
+  const std::scoped_lock lock(kernels().mutex);
+  kernels().types.try_emplace(kernel, type);
+}
+
 const KernelType& type_of(const void* kernel) {
   const std::scoped_lock lock(kernels().mutex);
   const auto found = kernels().types.find(kernel);
   if (found == kernels().types.end())
     throw std::logic_error("a kernel is launched that launch_kernel() does not know");
   return found->second;  // A map's elements stay where they are.
-}
-
-}  // namespace
-
-void register_kernel(const void* kernel, const KernelType& type) {
-  const std::scoped_lock lock(kernels().mutex);
-  kernels().types.try_emplace(kernel, type);
 }
 
 KernelLaunch launch_of(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
@@ -51,14 +51,17 @@ KernelLaunch launch_of(const void* kernel, Index3 grid, Index3 block, std::size_
   const auto rest = [=] { call->type.call(kernel, call->pointers.data()); };
   KernelLaunch launch;
   launch.run = [=] {
-    run_grid(grid, block, shared_bytes, [=] {
-      if (has_early) early();
-      rest();
-    });
+    run_grid(
+        grid, block, shared_bytes,
+        [=] {
+          if (has_early) early();
+          rest();
+        },
+        kernel);
   };
   launch.start = [=, run = launch.run]() -> std::function<void()> {
     if (!has_early) return run;
-    const auto started = std::make_shared<StartedGrid>(grid, block, shared_bytes, early);
+    const auto started = std::make_shared<StartedGrid>(grid, block, shared_bytes, early, kernel);
     return [started, rest] { started->finish(rest); };
   };
   return launch;

@@ -115,6 +115,16 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return error;
 }
 
+// Only as a node of a graph, which sets the event's time whenever it is launched.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  SWEEP_BEGIN_CALL(s);
+  if (!is_alive(event) || !s.streams.contains(stream) || event->device != stream->device)
+    return failed(cudaErrorInvalidResourceHandle);
+  if (flags != cudaEventRecordExternal || stream->capture == nullptr) return failed(cudaErrorInvalidValue);
+  event->stream = stream;
+  return add_work(stream, {[seconds = event->seconds] { *seconds = now(); }});
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::scoped_lock lock(state().mutex);
   const cudaError_t asked_for = begin_call("cudaEventSynchronize");
@@ -143,6 +153,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   stream->capture = new CUgraph_st;
   stream->capture_is_invalid = false;
   s.graphs.insert(stream->capture);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  SWEEP_BEGIN_CALL(s);
+  if (!s.streams.contains(stream)) return failed(cudaErrorInvalidResourceHandle);
+  *status = stream->capture != nullptr ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 
@@ -225,6 +242,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   s.kernels[{current_device(), function}].ptx_version = s.machine.ptx_version;
   *attributes = {};
   attributes->ptxVersion = s.machine.ptx_version;
+  return cudaSuccess;
+}
+
+// The name of its type, which does not tell kernels apart that are no functors.
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  SWEEP_BEGIN_CALL(s);
+  *name = type_of(function).name;
   return cudaSuccess;
 }
 
