@@ -1,4 +1,4 @@
-// Child processes: how each program that this one starts is started, watched, stopped and reaped.
+// Starts, watches, stops and reaps every program that this one runs.
 #pragma once
 
 #include <sys/types.h>
@@ -40,12 +40,12 @@ struct ChildStart {
   std::vector<int> inherited = {};  // further descriptors that it gets, under the same numbers
 };
 
-/// A process that was started, with an empty standard input and all signals as a new program has them; but
-/// one that is not kept ignores SIGXFSZ if this process does. It is killed when the thread that has started
-/// it ends. Not thread-safe.
+/// A started process. Its standard input is empty and its signals have their defaults, except that one that
+/// is not kept ignores SIGXFSZ if this process does. It is killed when the thread that started it ends. Not
+/// thread-safe.
 class Child {
  public:
-  /// Returns when the program runs, or could not be started, which end() then tells. Throws IoError if there
+  /// Returns when the program runs or could not be started; end() then tells which. Throws IoError if there
   /// is no memory or descriptor for a process.
   explicit Child(const ChildStart& start);
   /// Kills it, and waits until it is gone, up to two seconds: one that waits for a disk ends when that
@@ -56,15 +56,15 @@ class Child {
 
   /// Returns when there is output or it may have ended, or after `limit`.
   void wait(std::chrono::milliseconds limit) const;
-  /// Passes on what it has written by now, some megabytes at most. Does not wait.
+  /// Passes on what it has written by now, up to some megabytes. Does not wait.
   void read(const std::function<void(std::string_view text, bool is_error)>& use);
-  /// How it has ended; nothing as long as it runs. Does not wait.
+  /// Returns how it ended, or nothing while it runs. Does not wait.
   std::optional<ProcessEnd> end();
-  /// The same, and waits for that up to `limit`.
+  /// Like end(), but waits up to `limit`.
   std::optional<ProcessEnd> wait_for_end(std::chrono::milliseconds limit);
 
-  /// Asks it to end at the first call, with SIGTERM to its group, and kills it at one that is `grace` seconds
-  /// later. `now`: seconds of any clock.
+  /// The first call sends SIGTERM to its group; one `grace` seconds later or more kills it. `now`: seconds
+  /// of any clock.
   void stop(double now, double grace);
   /// Sends SIGKILL to its group, or kills all that it has started if it is kept. Returns false if that is not
   /// allowed.

@@ -7,8 +7,7 @@
 namespace sweep {
 
 /// The lines of `text` without their '\n', views into it. What follows the last '\n' is a line if it is not
-/// empty. Unlike std::getline(), whose stream takes a failed allocation for the end of the text, this
-/// loses no line: std::bad_alloc is thrown.
+/// empty. Throws std::bad_alloc if memory runs out; std::getline() would take that for the end of the text.
 inline std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {

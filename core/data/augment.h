@@ -15,7 +15,7 @@ namespace sweep {
 struct AugmentType {
   AugmentKind kind;
   std::string_view name;
-  std::string_view argument;  // of the amount, an integer >= 1; empty: there is none
+  std::string_view argument;  // name of the amount, an integer >= 1; empty: none
 };
 std::span<const AugmentType> augment_types();
 
@@ -27,12 +27,11 @@ struct AugmentOptions {
 };
 
 /// Changes the image `values`, [channels, height, width] as `shape` says, by `steps` one after the other:
-/// - kRandomCrop: `amount` zeros on every side, then a window of the old size at a random place, uniformly,
-/// as
+/// - kRandomCrop: `amount` zeros on every side, then a window of the old size at a uniformly random place, as
 ///   torchvision's RandomCrop(size, padding).
 /// - kHorizontalFlip: left and right are swapped with probability 1/2, as in RandomHorizontalFlip.
-/// - kCutout: zeros in a square of `amount` x `amount` around a random pixel, uniformly, of which the image's
-///   edge may cut off a part (DeVries and Taylor, 2017): rows y - amount / 2 to y - amount / 2 + amount - 1.
+/// - kCutout: zeros in a square of `amount` x `amount` around a uniformly random pixel, clipped at the
+///   image's edge (DeVries and Taylor, 2017): rows y - amount / 2 to y - amount / 2 + amount - 1.
 /// Zero is black, before `normalize`. Step i of a sample uses the block of random numbers (key, i). `shape`
 /// has three extents. Thread-safe for different images.
 void augment_image(std::span<std::uint8_t> values, const Shape& shape, std::span<const AugmentStep> steps,

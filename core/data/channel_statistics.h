@@ -1,4 +1,4 @@
-// Mean and deviation of the channels of samples, and what stands for their missing values.
+// Mean and deviation of the channels of samples, and filling in their missing values.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ChannelStatistics {
 ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows);
 
 /// Replaces each NaN among `values`, samples of `shape`, by the mean of its channel. `means` must come from
-/// the samples that a network is trained on, so that nothing of the others reaches it.
+/// the samples that a network is trained on, so that no other samples leak into it.
 void fill_missing(std::vector<float>& values, const Shape& shape, std::span<const float> means);
 
 }  // namespace sweep

@@ -14,12 +14,12 @@ namespace sweep {
 
 /// Changes of a batch's images that are left to the engine.
 struct BatchAugment {
-  std::span<const AugmentStep> steps;      // none: the images are as they are to be trained on
+  std::span<const AugmentStep> steps;      // empty: the images need no change
   std::span<const std::uint32_t> samples;  // [samples of the batch]: AugmentKey::sample of each
   std::uint32_t epoch = 0;
 };
 
-/// One batch. Its sample i is number indices[i] among `samples`, *shape values each, and among `targets`.
+/// One batch. Its sample i is number indices[i] in `samples` and in `targets`.
 /// Without workers and augmentation, or with augmentation by the engine, the spans are the whole set's and
 /// `indices` select from them; else they are a contiguous copy and indices are 0, 1, 2, … Valid until the
 /// next call of next(), begin_epoch() or set_num_workers() of the loader that made it.
@@ -59,9 +59,9 @@ std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const Loa
 /// for every number of workers. Not thread-safe.
 class DataLoader {
  public:
-  /// Throws ConfigError if batch_size is 0, num_workers is negative, augment is asked of samples that are no
-  /// images or smaller than its padding, `samples` reach beyond their set, the
-  /// set has 2^32 samples or more, or the system cannot start so many threads.
+  /// Throws ConfigError if batch_size is 0, num_workers is negative, augment has more than
+  /// kMaxAugmentSteps changes, samples to augment are not images or are smaller than a change's amount,
+  /// `samples` reach beyond their set, the set has 2^32 samples or more, or the threads cannot be started.
   DataLoader(Subset samples, LoaderOptions options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;

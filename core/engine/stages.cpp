@@ -116,7 +116,7 @@ std::vector<std::size_t> named_stages(const Network& network, const std::vector<
     if (index <= first.back())
       throw ConfigError("parallel.pipeline.stages: \"" + name + "\" is " +
                         (index == 0 ? "the first layer, with which the first stage begins anyway"
-                                    : "not behind the stage before it") +
+                                    : "not after the stage before it") +
                         ", want layers in the order of the network");
     first.push_back(index);
   }

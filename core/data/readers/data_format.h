@@ -22,7 +22,7 @@ struct DataFormat {
   DataArrays (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);
   bool decodes_images = false;  // uses the options for images
   bool has_labels = false;      // a label or targets can be named
-  bool is_table = false;        // uses the other options for tables
+  bool is_table = false;        // uses all options for tables
   /// Samples come class by class, so that the last ones are of one class.
   bool sorted_by_class = false;
 };
@@ -40,7 +40,7 @@ const DataFormat* recognise_format(const std::filesystem::path& path);
 /// glob(7) pattern, sorted by name. Throws DataError if that is nothing.
 std::vector<std::filesystem::path> expand_source(const std::string& source);
 
-/// The format called `name`, or the one that the first of `paths` is recognised as if `name` is empty. Throws
+/// The format called `name`, or if that is empty, the one that recognises the first of `paths`. Throws
 /// DataError, which lists the formats if none fits; ConfigError for an unknown name.
 const DataFormat& choose_format(std::string_view name, std::span<const std::filesystem::path> paths);
 

@@ -92,7 +92,7 @@ TEST(Stages, RefuseOptionsThatDoNotFitTheNetwork) {
        "before it"},
       {pipeline(6),
        "parallel.pipeline.stages: got 6, want at most 5, the number of layers with multiplications"},
-      {pipeline(0, {"fc1", "conv2"}), "\"conv2\" is not behind the stage before it"},
+      {pipeline(0, {"fc1", "conv2"}), "\"conv2\" is not after the stage before it"},
       {pipeline(0, {"conv1"}), "\"conv1\" is the first layer"},
       {pipeline(0, {"conv9"}), "no layer fits \"conv9\""}};
   for (const auto& [options, message] : refused) {

@@ -33,7 +33,7 @@ inline constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 26;
 /// Image files with more bytes are refused.
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;
 
-/// Decodes an image file. Its content says the format, not its name. Conversions:
+/// Decodes an image file. The format follows from the content, not the name. Conversions:
 /// - EXIF's orientation is applied, in JPEG files and in PNG files that have it before the pixels.
 /// - Colour to gray: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down, as in PIL. In JPEG files the
 ///   luminance is used as it is. Gray to colour: three equal channels.
@@ -48,7 +48,7 @@ inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;
 /// without it, or if the image is interlaced, progressive or WebP. Thread-safe.
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name);
 
-/// True if `start`, the first 12 bytes of a file or more, look like an image that decode_image() knows.
+/// Whether `start`, at least the first 12 bytes of a file, looks like an image that decode_image() knows.
 bool starts_image(std::span<const std::uint8_t> start);
 
 /// "JPEG, PNG, WebP": what this build can decode.

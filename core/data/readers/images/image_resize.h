@@ -17,8 +17,8 @@
 
 namespace sweep {
 
-/// Takes the rows of an image from the top and keeps only what is needed of them: with a smaller result three
-/// sums of rows. The vertical direction comes first, because it runs along whole rows, which compilers
+/// Takes the rows of an image from the top and keeps only what it needs: for a smaller result, three sums of
+/// rows. The vertical direction comes first, because it runs along whole rows, which compilers
 /// vectorise, and leaves few rows for the horizontal one.
 class RowResizer {
  public:
@@ -32,8 +32,8 @@ class RowResizer {
   std::vector<std::uint8_t> take_result() { return std::move(result_); }
 
  private:
-  /// For each output pixel of one direction: which input pixels it is made of. The weights of all of them
-  /// stand in one array, those of a pixel add up to 1.
+  /// For each output pixel of one direction: which input pixels it is made of. All weights are in
+  /// one array; those of a pixel add up to 1.
   struct Taps {
     std::size_t first = 0;    // input pixel
     std::size_t count = 0;    // of input pixels
