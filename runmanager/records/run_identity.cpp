@@ -94,7 +94,7 @@ Json without_names(const Json& config, RunIdentity& identity) {
     }
     return settings;
   }
-  Json settings = numbers_of(config, file_settings());
+  Json settings = numbers_of(config, top_level_settings());
   if (settings.contains("dataset") && settings["dataset"].is_object()) {
     if (settings["dataset"].contains("name")) identity.source = settings["dataset"]["name"].dump();
     settings["dataset"] = numbers_of(settings["dataset"], dataset_settings());
@@ -118,7 +118,7 @@ bool is_default(const std::string& key, const std::string& value) {
 
 bool changes_only_times(std::string_view key) {
   const KeyPath path = key_path(key);
-  const Setting* top = find_setting(file_settings(), path[0]);
+  const Setting* top = find_setting(top_level_settings(), path[0]);
   if (top != nullptr && top->changes == Changes::kTimes) return true;
   const std::optional<Setting> setting = setting_at(path);
   return setting && setting->changes == Changes::kTimes;

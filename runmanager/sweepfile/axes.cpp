@@ -274,7 +274,7 @@ SearchSpace read_search_space(const JsonView& root, Problems& problems) {
   space.exclude = read_exclude(root, any_key, problems);
   space.when = read_when(root, space.grids, any_key, problems);
   check_cycles(space.when, problems);
-  const Setting& repeats = *find_setting(file_settings(), "repeats");
+  const Setting& repeats = *find_setting(top_level_settings(), "repeats");
   space.repeats = complete_value(repeats, {root.find("repeats"), root, {}, {}, problems}).get<int>();
   return space;
 }

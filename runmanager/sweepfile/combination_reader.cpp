@@ -48,7 +48,7 @@ JsonDocument CombinationReader::tree_with(const Combination& combination, const 
 // Keys that an axis of the combination changes are completed for each run from now on.
 void CombinationReader::note_keys_of(const Combination& combination) {
   for (const AxisValue& value : combination.values) {
-    const Setting* setting = find_setting(file_settings(), value.axis->path[0]);
+    const Setting* setting = find_setting(top_level_settings(), value.axis->path[0]);
     if (std::ranges::find(swept_, setting) == swept_.end()) swept_.push_back(setting);
   }
 }

@@ -29,7 +29,7 @@ fs::path nearest_file(const fs::path& missing) {
 std::span<const Setting* const> run_settings() {
   static const std::vector<const Setting*> settings = [] {
     std::vector<const Setting*> rows;
-    for (const Setting& setting : file_settings()) {
+    for (const Setting& setting : top_level_settings()) {
       if (setting.sweepable) rows.push_back(&setting);
     }
     return rows;
@@ -38,7 +38,7 @@ std::span<const Setting* const> run_settings() {
 }
 
 RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems) {
-  check_keys(tree, file_settings(), problems);
+  check_keys(tree, top_level_settings(), problems);
   RunConfig config;
   const Json none = Json::object();
   for (const Setting* setting : run_settings()) {

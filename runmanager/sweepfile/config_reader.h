@@ -34,7 +34,7 @@ class NetworkFiles {
 /// Returns the JSON file in the directory of `missing` whose name is nearest to it; empty if none is near.
 std::filesystem::path nearest_file(const std::filesystem::path& missing);
 
-/// The keys that a run may have, each an axis: rows of file_settings(), in its order.
+/// The keys that a run may have, each an axis: rows of top_level_settings(), in its order.
 std::span<const Setting* const> run_settings();
 
 /// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. Reports every

@@ -50,7 +50,7 @@ bool is_layer_argument(const KeyPath& path) {
 // Returns every key that an axis can have, for suggestions.
 std::vector<std::string> sweepable_keys() {
   std::vector<std::string> keys;
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (setting.sweepable) keys.push_back(setting.name);
   }
   for (const NamedType& type : optimizer_types()) {
@@ -88,7 +88,7 @@ std::string missing_element(const Json& list, const std::string& part) {
 bool make_object(JsonDocument& root, Json& value, const KeyPath& path) {
   if (value.is_null()) value = Json::object();
   if (value.is_object()) return true;
-  const Setting* setting = find_setting(file_settings(), path.back());
+  const Setting* setting = find_setting(top_level_settings(), path.back());
   // "then" is the one key below the top that names a type: the schedule after a warmup.
   const bool short_form = path.back() == "then" || (setting != nullptr && !setting->short_key.empty());
   if (!value.is_string() || !short_form) return false;
@@ -123,7 +123,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
   if (path.size() > 1 && path[0] == "params") path.erase(path.begin());
   const bool complete =
       std::none_of(path.begin(), path.end(), [](const std::string& part) { return part.empty(); });
-  const Setting* setting = find_setting(file_settings(), path[0]);
+  const Setting* setting = find_setting(top_level_settings(), path[0]);
   if (complete && setting != nullptr) {
     if (for_axis && !setting->sweepable) {
       const bool repeats = setting->name == "repeats";
@@ -139,7 +139,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
 
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
-  for (const Setting& top : file_settings()) {
+  for (const Setting& top : top_level_settings()) {
     if (part_setting(top, std::span(&key, 1))) hint = fmt::format(", did you mean \"{}.{}\"?", top.name, key);
   }
   if (argument_setting(layer_types(), key))
@@ -155,7 +155,7 @@ KeyPath program_parameter(const std::string& key) { return {"param", key}; }
 
 std::optional<Setting> setting_at(const KeyPath& path) {
   if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
-  const Setting* setting = find_setting(file_settings(), path[0]);
+  const Setting* setting = find_setting(top_level_settings(), path[0]);
   if (setting == nullptr) return std::nullopt;
   if (path.size() == 1) return *setting;
   const bool follows_warmup = path.size() == 3 && path[0] == "schedule" && path[1] == "then";
@@ -197,7 +197,7 @@ Json value_at(const JsonView& root, const KeyPath& path) {
   }
   // "optimizer": "sgd" where "optimizer.name" is asked for.
   if (const JsonView short_form = root.find(path[0]); is_name && short_form->is_string()) return *short_form;
-  const Setting* top = find_setting(file_settings(), path[0]);
+  const Setting* top = find_setting(top_level_settings(), path[0]);
   if ((path.size() == 1 || is_name) && top != nullptr && !top->default_type.empty()) return top->default_type;
   const std::optional<Setting> setting = setting_at(path);
   return setting ? default_of(*setting) : Json();

@@ -6,7 +6,7 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
 #include "runmanager/sweepfile/axes.h"
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
@@ -210,7 +210,7 @@ Json range_schema() {
 
 Json axes_schema() {
   Json properties = Json::object();
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (setting.sweepable) properties[setting.name] = axis_schema(value_schema(setting));
   }
   for (const NamedType& type : optimizer_types()) {
@@ -220,7 +220,7 @@ Json axes_schema() {
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   std::string keys_with_parts;
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (setting.sweepable && setting.has_parts)
       keys_with_parts += (keys_with_parts.empty() ? "" : "|") + setting.name;
   }
@@ -241,11 +241,11 @@ void add_programs(Json& schema) {
   definitions["timeout"] =
       any_of({Json{{"type", "number"}, {"minimum", 0}}, object_with(properties_of(timeout_settings()))});
   Json of_networks = Json::object(), of_programs = Json::object();
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (find_setting(command_settings(), setting.name) == nullptr) of_programs[setting.name] = false;
   }
   for (const Setting& setting : command_settings()) {
-    if (find_setting(file_settings(), setting.name) != nullptr) continue;
+    if (find_setting(top_level_settings(), setting.name) != nullptr) continue;
     properties.update(properties_of(std::span(&setting, 1)));
     if (setting.name != "command") schema["dependentRequired"][setting.name] = {"command"};
   }
@@ -272,7 +272,7 @@ Json sweep_schema() {
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "Sweep file"},
                  {"description", "A grid of hyperparameters: one training for each combination."}};
-  schema.update(object_with(properties_of(file_settings())));
+  schema.update(object_with(properties_of(top_level_settings())));
   // What a sweep adds to the sweep.json that it leaves.
   for (const char* key : {"runs", "excluded", "file"}) {
     schema["properties"][key] = {{"description", "written by the program; ignored"}};
@@ -297,7 +297,7 @@ Json sweep_schema() {
                  {"network", std::move(network)},
                  {"layers", std::move(layers)},
                  {"layer", layer_schema()}};
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     const std::span<const NamedType> types = named_types(setting);
     if (!types.empty()) definitions[setting.name] = named_schema(types, setting.default_type);
   }

@@ -81,7 +81,7 @@ JsonDocument read_root(const fs::path& file) {
 
 // Returns the file without axes, rules and its name: what a single run consists of.
 JsonDocument without_structure(JsonDocument root) {
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (!setting.sweepable) root.json.erase(setting.name);
   }
   return root;
@@ -118,7 +118,7 @@ Json expanded_json(const std::string& name, const JsonView& root, const JsonView
 }
 
 std::string sweep_name(const JsonView& root, const fs::path& file, Problems& problems) {
-  const Setting& setting = *find_setting(file_settings(), "name");
+  const Setting& setting = *find_setting(top_level_settings(), "name");
   if (const JsonView name = root.find("name")) return check_value(name, setting, problems) ? name.text() : "";
   if (file == kStandardInput) {
     problems.add(root, "a sweep that is read from standard input has to have a \"name\"");

@@ -1,5 +1,5 @@
 // Reads a sweep file: from JSON and command line to a checked list of runs. The keys themselves are in
-// settings/file_settings.cpp.
+// settings/top_level_settings.cpp.
 #pragma once
 
 #include <filesystem>

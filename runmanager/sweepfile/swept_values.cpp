@@ -20,7 +20,7 @@ ParamValue param_of(const JsonView& value, const KeyPath& path) {
   if (path == KeyPath{"parallel"}) {
     Problems ignored;  // Those of the file are found when the run is read.
     return parallel_text(parallel_of(
-        complete_value(*find_setting(file_settings(), path[0]), {value, value, {}, {}, ignored})));
+        complete_value(*find_setting(top_level_settings(), path[0]), {value, value, {}, {}, ignored})));
   }
   if (value->is_boolean()) return value->get<bool>();
   if (value->is_string()) return value.text();

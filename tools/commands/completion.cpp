@@ -97,7 +97,7 @@ struct Offers {
 std::vector<Setting> parts_of(const std::string& key) {
   const std::optional<Setting> setting = key.empty() ? std::nullopt : setting_at(key_path(key));
   const bool has_table = setting && setting->settings != nullptr;
-  const std::span<const Setting> table = key.empty() ? file_settings()
+  const std::span<const Setting> table = key.empty() ? top_level_settings()
                                          : has_table ? setting->settings()
                                                      : std::span<const Setting>();
   std::vector<Setting> parts(table.begin(), table.end());

@@ -148,7 +148,7 @@ std::vector<Json> datasets_of(const std::vector<std::string>& words) {
   Json dataset = {{is_name ? "name" : "path", source}};
   for (const std::string& word : std::span(words).subspan(1)) add_key(dataset, word);
   const JsonDocument tree = document_of({{"dataset", std::move(dataset)}}, "data");
-  const Setting& setting = *find_setting(file_settings(), "dataset");
+  const Setting& setting = *find_setting(top_level_settings(), "dataset");
   Problems problems;
   const Json complete = complete_value(setting, {JsonView(tree).find(setting.name), tree, {}, {}, problems});
   problems.throw_if_any();

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 // The keys of a sweep file, from the table that the reader checks them by.
 std::string keys_help() {
   std::string text = "Keys of a sweep file:\n";
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (setting.name[0] == '$') continue;
     text += fmt::format(
         "  {:<12} {}{}\n", setting.name, setting.help,

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "runmanager/config/command_spec.h"
 #include "runmanager/sweepfile/metric_pattern.h"
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -77,7 +77,7 @@ Setting timeout_row() {
 bool is_command_file(const JsonView& root) { return static_cast<bool>(root.find("command")); }
 
 std::span<const Setting> settings_of(const JsonView& root) {
-  return is_command_file(root) ? command_settings() : file_settings();
+  return is_command_file(root) ? command_settings() : top_level_settings();
 }
 
 std::span<const Setting> timeout_settings() {
@@ -136,10 +136,10 @@ std::span<const Setting> command_settings() {
         integer("runs_per_gpu", 1, kMaxGpus, 1, "runs that may share a GPU"),
         timeout_row(),
     };
-    for (const Setting& row : file_settings()) {
+    for (const Setting& row : top_level_settings()) {
       if (!row.sweepable) rows.push_back(row);  // name, repeats, params, search, …
     }
-    rows.push_back(*find_setting(file_settings(), "stop"));
+    rows.push_back(*find_setting(top_level_settings(), "stop"));
     for (Setting& row : rows) {
       row.sweepable = false;
       if (row.name == "search") row.settings = command_search_settings;

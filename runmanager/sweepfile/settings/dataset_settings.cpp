@@ -9,7 +9,7 @@
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
 #include "core/spec/placement.h"
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {

@@ -76,8 +76,8 @@ enum class Changes {
   kApart     // what it names is compared instead: a device, epochs, the content of files
 };
 
-/// One key. Checks, defaults, the schema, help and completion follow from its row; setting_rows.h makes them.
-/// If a key is not simple, `kind` is only the nearest kind of its value.
+/// One key. Checks, defaults, the schema, help and completion follow from its row; setting_kinds.h makes
+/// them. If a key is not simple, `kind` is only the nearest kind of its value.
 struct Setting : ArgumentType {
   SettingShape shape = SettingShape::kSimple;
   std::string allowed{};            // for messages: "a directory name"; empty: as ArgumentType says
@@ -136,7 +136,7 @@ struct Elements {
 };
 
 /// Keys of the sweep file itself, in the order in which people write them.
-std::span<const Setting> file_settings();
+std::span<const Setting> top_level_settings();
 /// Keys of a sweep file with a "command", whose parameters are the program's.
 std::span<const Setting> command_settings();
 /// Keys of its "search" and "stop", whose metrics are the program's.

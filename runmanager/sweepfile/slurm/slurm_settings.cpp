@@ -6,7 +6,7 @@
 #include <regex>
 #include <string_view>
 
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {

@@ -181,7 +181,7 @@ TEST(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {
           .load(SweepFolder::with(
               R"("init": "w.safetensors", "clip_norm": 1, "stop": {"metric": "Loss/train"})"))
           .runs.at(0);
-  for (const Setting& setting : file_settings()) {
+  for (const Setting& setting : top_level_settings()) {
     if (!setting.sweepable || setting.name == "precision") continue;  // which changes nothing
     EXPECT_TRUE(run.resolved.contains(setting.name)) << setting.name;
   }

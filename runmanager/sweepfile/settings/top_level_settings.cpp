@@ -11,7 +11,7 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
@@ -109,7 +109,7 @@ Json complete_stop(const Setting& row, const Given& given) {
 
 }  // namespace
 
-std::span<const Setting> file_settings() {
+std::span<const Setting> top_level_settings() {
   static const std::vector<Setting> settings = {
       directory_name("name", "directory of the sweep below the log directory; default: the file's name")
           .not_swept(),

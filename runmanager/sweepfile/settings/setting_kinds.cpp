@@ -1,4 +1,4 @@
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 
 #include <fmt/format.h>
 

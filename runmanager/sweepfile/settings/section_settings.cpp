@@ -10,7 +10,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/search_reader.h"
-#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
