@@ -199,10 +199,10 @@ TEST_F(Fsck, FindsEventsThatLackTheirLastRecords) {
 TEST_F(Fsck, ComparesACheckpointWithTheNetworkAndTheRun) {
   const fs::path path = file("checkpoint.safetensors");
   const std::string layers =
-      R"("config": {"network": {"layers": [{"name": "flatten", "type": "flatten"},
+      R"("network": {"layers": [{"name": "flatten", "type": "flatten"},
         {"name": "out", "type": "linear", "out_features": 4, "bias": true},
-        {"name": "fc2", "type": "linear", "out_features": 4, "bias": false}]}, )";
-  edit(file("run.json"), "\"config\": {", layers);
+        {"name": "fc2", "type": "linear", "out_features": 4, "bias": false}]})";
+  edit(file("run.json"), R"("network": "small-net")", layers);
   EXPECT_EQ(only_damage(path),
             "out.weight is [3, 16], but the layer has 4 outputs\n"
             "out.bias is [3], but the layer has 4 outputs\n"
