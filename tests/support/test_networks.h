@@ -104,7 +104,7 @@ inline NetworkSpec unfused_cnn() {
 }
 
 /// Batch normalization of the input, without parameters and with gradients for nobody, and twice of a
-/// convolution whose input others read, too.
+/// convolution whose input others also read.
 inline NetworkSpec norm_first() {
   LayerSpec residual{"block", "residual"};
   residual.layers = {{"bn1", "batch_norm2d"}, relu("relu"), conv("conv2", 4, 1)};

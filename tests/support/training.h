@@ -36,7 +36,7 @@ inline std::vector<float> some_weights() { return {0.1F, 5, 1, 0.5F, 2, 0, 3, 0.
 struct Training {
   NetworkSpec network;
   Shape input;
-  EngineOptions options = options_with(AdamOptions{}, 0.5, some_weights());  // but for what a Way has
+  EngineOptions options = options_with(AdamOptions{}, 0.5, some_weights());  // except for what a Way has
   /// The samples of each step. Some have fewer than there are parts of a batch.
   std::vector<std::size_t> batches = {26, 13, 3, 26, 1};
   std::vector<std::string> cuts = {};  // layers that stages begin with

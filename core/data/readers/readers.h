@@ -68,7 +68,7 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file);
 
 /// Tables in text files with a header, plain or gzip-compressed, separated by commas, semicolons or,
 /// is_tsv(), tabs. Several files, or those of a folder called .csv or .tsv, must have the same header and are
-/// put one behind the other; files called train*, validation* (val*, valid*) and test* are these parts.
+/// concatenated; files called train*, validation* (val*, valid*) and test* are these parts.
 ///
 /// Targets: options.label names a column of classes, options.targets columns of numbers; by default a column
 /// called "label" or "class", or else "target". A column called "split", if there is one, says of each row

@@ -84,7 +84,7 @@ std::vector<Training> cut_before_every_layer() {
     training.batches = {11, 4, 1, 11};
     const Network network = network_of(training);
     for (const Layer& layer : network.layers().subspan(1)) {
-      // A residual layer has the name of the layers in it, too.
+      // A residual layer also has the name of the layers in it.
       if (layer.type != "residual") all.push_back(cut_before(training, {layer.name}));
     }
   }
@@ -205,7 +205,7 @@ std::vector<Row> rows_of_stages() {
   return rows;
 }
 
-// Of layers that a test chooses.
+// Layers that a test chooses.
 std::vector<Row> rows_of_cuts() {
   const std::vector<Training> cut = {kCnn, kMlp, kResidual}, all = {kCnn, kMlp, kResidual, kShortcuts};
   return {{"CutsBeforeAnyLayer",

@@ -1,5 +1,5 @@
 // Whole trainings on a device, on several that share batches, and in parts, against those of one CPU: equal
-// but for rounding.
+// except for rounding.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -59,7 +59,7 @@ TEST(Stages, FollowTheOptions) {
       << "layers inside of others by the outer name";
   EXPECT_EQ(stages_text(network, pipeline(0, {"conv2", "fc1"}), second),
             "conv1 cuda:1, conv2 cuda:2, fc1 cuda:3");
-  // Forward and backward, a sample takes 345,600 operations in conv1, 691,200 in conv2, 185,040 behind.
+  // Forward and backward, a sample takes 345,600 operations in conv1, 691,200 in conv2, 185,040 after them.
   EXPECT_EQ(stages_text(network, pipeline(2)), "conv1 cpu, conv2 cpu:1");
   EXPECT_EQ(stages_text(network, pipeline(3)), "conv1 cpu, conv2 cpu:1, fc1 cpu:2");
   EXPECT_EQ(stages_text(network, pipeline(1)), "conv1 cpu");

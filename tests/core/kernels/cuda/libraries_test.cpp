@@ -130,7 +130,7 @@ class LibrarySearch : public testing::Test {
 
   const test::TemporaryDirectory directory_;
   const fs::path root_ = directory_.path();
-  // Of a virtual environment.
+  // In a virtual environment.
   const fs::path packages_ = root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib";
   const test::Environment environment_{"VIRTUAL_ENV", root_.string()};
 };

@@ -84,7 +84,7 @@ std::vector<float> random_values(std::size_t count, unsigned seed) {
   return values;
 }
 
-// At the limits of the buckets and beside them, and at the ends of floats.
+// At the limits of the buckets and next to them, and at the ends of floats.
 std::vector<float> values_at_limits() {
   std::vector<float> values;
   for (const double limit : tbwriter::histogram_limits(0)) {
