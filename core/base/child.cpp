@@ -42,6 +42,10 @@ struct Failure {
 
 constexpr int kFirstOther = 3;  // the first descriptor after the standard streams
 
+// Tells a keeper to kill all. Nobody sends it to a process group, as terminals send SIGHUP and schedulers of
+// clusters SIGUSR1.
+int end_signal() { return SIGRTMIN; }
+
 [[noreturn]] void fail(const Image& image, bool cwd) {
   const Failure failure{errno, cwd};
   // A parent that is gone reads nothing.
@@ -102,7 +106,7 @@ int await_end(pid_t program, const sigset_t& awaited) {
     const int signal = ::sigwaitinfo(&awaited, &info);
     if (signal == SIGTERM) ::kill(-program, SIGTERM);
     if (signal == SIGTERM) ::kill(-program, SIGCONT);
-    if (signal == SIGHUP || signal == SIGUSR1) {
+    if (signal == end_signal()) {
       ::kill(program, SIGKILL);
       ::waitpid(program, &status, 0);
       return status;
@@ -131,12 +135,12 @@ int await_end(pid_t program, const sigset_t& awaited) {
 [[noreturn]] void keep(const Image& image, pid_t parent) {
   sigset_t awaited;
   ::sigemptyset(&awaited);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (const int signal : {SIGCHLD, SIGTERM, end_signal()}) {
     ::sigaddset(&awaited, signal);
     ::signal(signal, SIG_DFL);  // An ignored signal would not be waited for.
   }
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+  ::prctl(PR_SET_PDEATHSIG, end_signal());
   if (::getppid() != parent) ::_exit(1);
   const pid_t keeper = ::getpid(), program = ::fork();
   if (program == 0) become_program(image, keeper);
@@ -283,7 +287,7 @@ void Child::stop(double now, double grace) {
 }
 
 bool Child::kill() const {
-  return end_ || ::kill(target(), group_ == ChildGroup::kKept ? SIGUSR1 : SIGKILL) == 0;
+  return end_ || ::kill(target(), group_ == ChildGroup::kKept ? end_signal() : SIGKILL) == 0;
 }
 
 }  // namespace sweep

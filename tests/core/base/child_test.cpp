@@ -140,6 +140,17 @@ TEST(Child, LeavesNothingOfAKeptProgram) {
   EXPECT_FALSE(is_alive(daemon));
 }
 
+TEST(Child, SignalsToAProcessGroupDoNotKillAKeptProgram) {
+  const test::TemporaryDirectory folder;
+  ChildStart start =
+      shell_start("echo $PPID > keeper; while ! test -e end; do sleep 0.01; done; exit 3", ChildGroup::kKept);
+  start.directory = folder.path();
+  Child child(start);
+  for (const int signal : {SIGHUP, SIGINT, SIGUSR1, SIGUSR2}) ::kill(number_in(folder / "keeper"), signal);
+  std::ofstream(folder / "end").close();
+  EXPECT_EQ(child.wait_for_end(kLong)->value, 3);
+}
+
 TEST(Child, EndsWithItsParent) {
   const test::TemporaryDirectory folder;
   for (const ChildGroup group : kGroups) {
