@@ -71,6 +71,9 @@ class RunKind {
   virtual bool needs_workers() const { return false; }
   /// Seconds in which a run must stop when it is asked to.
   virtual double stop_seconds(const RunConfig& config) const = 0;
+  /// Seconds in which a worker itself ends a run whose time is over, see TrainerOptions::timeout; 0: it does
+  /// not look at the clock, and is killed.
+  virtual double timeout_seconds(const RunConfig&) const { return 0; }
 
   /// The record that belongs to the state in the directory of a paused run; nothing if there is none, or if
   /// it is damaged. Throws ReadError if it cannot be read.

@@ -78,22 +78,23 @@ void SweepRunner::skip(const ScheduledRun& run) {
 }
 
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
-  return {.slots = slots,
-          .one_run_per_device = options_.jobs == 0,
-          .gpus = gpus_,
-          .threads = options_.threads,
-          .cores = available_cores(),
-          .retry = options_.retry,
-          // What other trials do depends on it, and a process that was killed is no result.
-          .retry_lost = sweep_.search ? kRetriesOfLostTrials : 0,
-          .fail_fast = options_.fail_fast,
-          .timeout = options_.timeout,
-          .stall_seconds = environment_.stall_seconds,
-          .stop_seconds = kind_->stop_seconds(sweep_.runs.front()),
-          .clock = environment_.clock,
-          .stop_requested = environment_.stop_requested,
-          .others_here = [this] { return options_.join ? directory_->others_here() : 0; },
-          .check_directory = [this] { check_directory(); }};
+  return {
+      .slots = slots,
+      .one_run_per_device = options_.jobs == 0,
+      .gpus = gpus_,
+      .threads = options_.threads,
+      .cores = available_cores(),
+      .retry = options_.retry,
+      // What other trials do depends on it, and a process that was killed is no result.
+      .retry_lost = sweep_.search ? kRetriesOfLostTrials : 0,
+      .fail_fast = options_.fail_fast,
+      .timeout = options_.timeout == 0 ? 0 : options_.timeout + kind_->timeout_seconds(sweep_.runs.front()),
+      .stall_seconds = environment_.stall_seconds,
+      .stop_seconds = kind_->stop_seconds(sweep_.runs.front()),
+      .clock = environment_.clock,
+      .stop_requested = environment_.stop_requested,
+      .others_here = [this] { return options_.join ? directory_->others_here() : 0; },
+      .check_directory = [this] { check_directory(); }};
 }
 
 void SweepRunner::train(RunSource& source) {
@@ -263,7 +264,7 @@ void SweepRunner::train_in_workers(RunSource& source) {
   const std::size_t slots = this->slots();
   // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
   WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
-                      slots);
+                      slots, options_.timeout);
   schedule_runs(source, executor, scheduler_options(slots), *recorder_);
 }
 

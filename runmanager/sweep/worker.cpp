@@ -217,6 +217,7 @@ class Worker {
  private:
   void set_up(const proto::Setup& setup) {
     directory_ = setup.directory();
+    timeout_ = setup.timeout();
     for (const proto::SharedMemory& memory : setup.datasets()) {
       datasets_.push_back(std::make_shared<const Dataset>(
           open_shared_dataset(memory.fd(), FileDescriptor(memory.file() > 0 ? memory.file() : -1),
@@ -245,6 +246,7 @@ class Worker {
                                            .clock = steady_seconds,
                                            .stop_requested = [this] { return inbox_.stop_signal(); },
                                            .threads = [this] { return inbox_.threads(); },
+                                           .timeout = timeout_,
                                            .owner = std::move(owner)});
     lock.reset();
     report(trained);
@@ -255,6 +257,7 @@ class Worker {
   Inbox& inbox_;
   const WorkerEnvironment& environment_;
   std::filesystem::path directory_;  // of the sweep
+  double timeout_ = 0;               // TrainerOptions::timeout
   std::vector<std::shared_ptr<const Dataset>> datasets_;
   std::unique_ptr<KindWorker> kind_;  // of the first run: all are of one kind
 };

@@ -42,8 +42,12 @@ ChildStart start_of(const WorkerCommand& command, int socket) {
 }  // namespace
 
 WorkerPool::WorkerPool(WorkerCommand command, std::filesystem::path directory,
-                       const std::vector<SharedDataset>& datasets, std::size_t slots)
-    : command_(std::move(command)), directory_(std::move(directory)), datasets_(datasets), slots_(slots) {
+                       const std::vector<SharedDataset>& datasets, std::size_t slots, double timeout)
+    : command_(std::move(command)),
+      directory_(std::move(directory)),
+      datasets_(datasets),
+      timeout_(timeout),
+      slots_(slots) {
   for (const SharedDataset& dataset : datasets_) {
     command_.inherited.push_back(dataset.fd());
     if (dataset.file_fd() >= 0) command_.inherited.push_back(dataset.file_fd());
@@ -54,6 +58,7 @@ proto::ToWorker WorkerPool::setup_message() const {
   proto::ToWorker message;
   proto::Setup& setup = *message.mutable_setup();
   setup.set_directory(directory_.string());
+  setup.set_timeout(timeout_);
   for (const SharedDataset& dataset : datasets_) {
     proto::SharedMemory& memory = *setup.add_datasets();
     memory.set_fd(dataset.fd());

@@ -51,9 +51,10 @@ class WorkerProcess {
 /// replaced with the next run. All workers end with the pool.
 class WorkerPool final : public RunExecutor {
  public:
-  /// `directory`: the sweep's. `datasets` must outlive the pool; the workers inherit their memory.
+  /// `directory`: the sweep's. `datasets` must outlive the pool; the workers inherit their memory. `timeout`:
+  /// see TrainerOptions.
   WorkerPool(WorkerCommand command, std::filesystem::path directory,
-             const std::vector<SharedDataset>& datasets, std::size_t slots);
+             const std::vector<SharedDataset>& datasets, std::size_t slots, double timeout = 0);
 
   void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override;
   void set_threads(std::size_t slot, int threads) override;
@@ -76,6 +77,7 @@ class WorkerPool final : public RunExecutor {
   WorkerCommand command_;
   std::filesystem::path directory_;
   const std::vector<SharedDataset>& datasets_;
+  const double timeout_;
   std::vector<Slot> slots_;
 };
 

@@ -22,6 +22,8 @@ struct TrainerOptions {
   std::function<int()> stop_requested;    // the signal that asks to stop, or 0; asked after each batch
   std::function<int()> threads;           // EngineOptions::threads; asked before each epoch
   ImageGridCache* image_grids = nullptr;  // shared by the runs of this process; not null
+  /// Seconds after which a run is ended as failed; 0: none. Only programs: another run ends with its process.
+  double timeout = 0;
   /// If several processes share the sweep: this process's entry in the run's lock. Once it no longer owns()
   /// the run, training ends without writing another file.
   std::optional<RunOwner> owner = {};
