@@ -25,9 +25,12 @@ bool same(const std::optional<double>& a, const std::optional<double>& b) {
 }
 
 bool same_numbers(const EpochRecord& a, const EpochRecord& b) {
-  return std::ranges::all_of(epoch_metrics(), [&](const Metric* metric) {
-    return !is_quality(*metric) || same(a[*metric], b[*metric]);
-  });
+  const auto are_in = [](const EpochRecord& other) {
+    return [&other](const auto& value) {
+      return !is_quality(*value.first) || same(value.second, other[*value.first]);
+    };
+  };
+  return std::ranges::all_of(a.values, are_in(b)) && std::ranges::all_of(b.values, are_in(a));
 }
 
 double loss_difference(double a, double b) {
@@ -42,9 +45,10 @@ CurveParity compare_curves(const RunRecord& base, const RunRecord& other) {
   for (std::size_t i = 0; i < parity.epochs; ++i) {
     const EpochRecord &a = base.epochs[i], &b = other.epochs[i];
     parity.same_bits &= same_numbers(a, b);
-    const double difference = loss_difference(a["loss"].value_or(0), b["loss"].value_or(0));
+    if (!a["loss"] || !b["loss"]) continue;
+    const double difference = loss_difference(*a["loss"], *b["loss"]);
     // A NaN stays: nothing is larger than it.
-    if (parity.epoch == 0 || std::isnan(difference) || difference > parity.largest_loss_difference) {
+    if (parity.epoch == 0 || std::isnan(difference) || difference > *parity.largest_loss_difference) {
       parity.largest_loss_difference = difference;
       parity.epoch = a.epoch;
     }

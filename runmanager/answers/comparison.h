@@ -14,9 +14,10 @@ namespace sweep {
 /// How far apart the learning curves of two runs are, over the epochs that both have.
 struct CurveParity {
   std::size_t epochs = 0;
-  bool same_bits = false;              // losses and accuracies, training and validation, of every epoch
-  double largest_loss_difference = 0;  // of the training losses; NaN if one is not finite in one run alone
-  int epoch = 0;                       // of that difference, from 1; 0 if there is no epoch
+  bool same_bits = false;  // of all metrics except times, in every epoch
+  /// Of the training losses; NaN if one is not finite in one run alone. None if no epoch has one in both.
+  std::optional<double> largest_loss_difference = {};
+  int epoch = 0;  // of that difference, from 1
 };
 
 struct ComparedPair {

@@ -33,7 +33,8 @@ std::string both(const OptionalNumber& base, const OptionalNumber& other) {
 std::string curves_text(const CurveParity& curves) {
   if (curves.epochs == 0) return "-";
   if (curves.same_bits) return "same bits";
-  return fmt::format("{:.2g} in epoch {}", shown(curves.largest_loss_difference), curves.epoch);
+  if (!curves.largest_loss_difference) return "-";
+  return fmt::format("{:.2g} in epoch {}", shown(*curves.largest_loss_difference), curves.epoch);
 }
 
 std::string difference_text(double difference, const std::string& metric) {

@@ -80,11 +80,21 @@ void add_epoch(RunRecord& run, EpochRecord epoch) {
     run.epochs.push_back(std::move(epoch));
 }
 
-std::optional<double> value_at(const Metric& metric, const RunRecord& run, const EpochRecord& epoch) {
-  if (metric.part != MetricPart::kTest) return epoch[metric];
+namespace {
+
+// What was measured of the whole run, not of its epochs.
+std::optional<double> value_of_run(const Metric& metric, const RunRecord& run) {
   const auto found = run.metrics.find(std::string(metric.key));
+  const bool is_of_run = metric.part == MetricPart::kTest && found != run.metrics.end();
+  return is_of_run ? std::optional(found->second) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> value_at(const Metric& metric, const RunRecord& run, const EpochRecord& epoch) {
   const bool is_last = !run.epochs.empty() && run.epochs.back().epoch == epoch.epoch;
-  return is_last && found != run.metrics.end() ? std::optional(found->second) : std::nullopt;
+  const std::optional<double> value = epoch[metric];
+  return value || !is_last ? value : value_of_run(metric, run);
 }
 
 std::string csv_cell(const Metric& metric, const std::optional<double>& value) {
@@ -173,12 +183,8 @@ std::vector<Combination> repeated_combinations(const std::vector<RunRecord>& run
 std::optional<Spread> spread_at(const Metric& metric, const CompletedRepeats& repeats, std::size_t number) {
   std::vector<double> values;
   for (const RunRecord* run : repeats.runs) {
-    const bool of_run = metric.part == MetricPart::kTest;
-    const EpochRecord& epoch = number == 0                          ? *run->untrained
-                               : of_run && number == repeats.epochs ? run->epochs.back()
-                                                                    : run->epochs[number - 1];
-    if (of_run && number != repeats.epochs) return std::nullopt;
-    const std::optional<double> value = value_at(metric, *run, epoch);
+    std::optional<double> value = (number == 0 ? *run->untrained : run->epochs[number - 1])[metric];
+    if (!value && number == repeats.epochs) value = value_of_run(metric, *run);
     if (!value) return std::nullopt;
     values.push_back(*value);
   }

@@ -75,28 +75,35 @@ ResultColumn metric_column(const Metric& metric, bool is_plain) {
       text};
 }
 
+// A person's own that any run has.
+std::vector<const Metric*> own_metrics(const std::vector<RunRecord>& runs) {
+  std::vector<const Metric*> list;
+  const auto add = [&list](const Metric& metric) {
+    if (find_metric(metric.key) == nullptr && std::ranges::find(list, &metric) == list.end())
+      list.push_back(&metric);
+  };
+  for (const RunRecord& run : runs) {
+    for (const auto& [name, value] : run.metrics) add(metric_named(name));
+    const auto result = result_values(run);
+    if (!result) continue;
+    for (const auto& [metric, value] : result->values) add(*metric);
+  }
+  return list;
+}
+
 // Those that tables show, of the program's own and of a person's: how good the runs are, then their times.
 std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs, const Goals& goals) {
   std::vector<const Metric*> list;
-  const auto add = [&list](const Metric& metric) {
-    if (std::ranges::find(list, &metric) == list.end()) list.push_back(&metric);
-  };
-  const auto add_own = [&add](const Metric& metric) {
-    if (find_metric(metric.key) == nullptr) add(metric);
-  };
   for (const bool times : {false, true}) {
     for (const Metric& metric : metrics()) {
       if (metric.importance > 0 && (metric.part == MetricPart::kTime) == times) list.push_back(&metric);
     }
-    if (times) break;
-    for (const RunRecord& run : runs) {
-      for (const auto& [name, value] : run.metrics) add_own(metric_named(name));
-      if (run.epochs.empty()) continue;
-      for (const auto& [metric, value] : run.epochs.back().values) add_own(*metric);
-    }
+    if (!times) std::ranges::copy(own_metrics(runs), std::back_inserter(list));
   }
   if (goals.size() > 1)
-    for (const Goal& goal : goals) add(*goal.metric);
+    for (const Goal& goal : goals) {
+      if (std::ranges::find(list, goal.metric) == list.end()) list.push_back(goal.metric);
+    }
   return list;
 }
 
@@ -271,12 +278,11 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
   std::erase(shown_keys, kRepeatKey);
   TextTable table(shown_keys, shown_keys.size());
   table.columns.push_back({.title = "repeats", .importance = 15});
-  std::vector<const Metric*> shown;
-  for (const Metric& metric : metrics()) {
-    if (metric.mean_importance == 0) continue;
-    shown.push_back(&metric);
-    table.columns.push_back({.title = std::string(metric.title), .importance = metric.mean_importance});
-  }
+  std::vector<const Metric*> shown = own_metrics(runs);
+  for (const Metric& metric : metrics()) shown.push_back(&metric);
+  std::erase_if(shown, [](const Metric* metric) { return metric->mean_importance == 0; });
+  for (const Metric* metric : shown)
+    table.columns.push_back({.title = std::string(metric->title), .importance = metric->mean_importance});
   std::vector<Params> params;
   params.reserve(runs.size());
   for (const RunRecord& run : runs) params.push_back(run.params);

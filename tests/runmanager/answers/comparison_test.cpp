@@ -106,8 +106,19 @@ TEST(Comparison, NaNInBothCurvesIsTheSameAndInOneIsNot) {
   runs[1].record.epochs[1].set("loss", 5);
   const CurveParity curves = first_pair(runs).curves;
   EXPECT_FALSE(curves.same_bits);
-  EXPECT_TRUE(std::isnan(curves.largest_loss_difference));
+  EXPECT_TRUE(std::isnan(curves.largest_loss_difference.value()));
   EXPECT_EQ(curves.epoch, 2);
+}
+
+TEST(Comparison, APersonsOwnMetricsCountAsCurvesAndALossIsNotNeeded) {
+  std::vector<SourceRun> runs = {made_run({}, "cpu", 1), made_run({}, "cuda:0", 1)};
+  for (SourceRun& run : runs) run.record.epochs = {{1, {{"score", 3}, {"epoch_seconds", 1}}}};
+  EXPECT_TRUE(first_pair(runs).curves.same_bits);
+  runs[1].record.epochs[0].set("score", 5);
+  EXPECT_FALSE(first_pair(runs).curves.same_bits);
+  EXPECT_EQ(first_pair(runs).curves.largest_loss_difference, std::nullopt);
+  runs[0].record.epochs[0].set("score", std::nullopt);
+  EXPECT_FALSE(first_pair(runs).curves.same_bits);
 }
 
 TEST(Comparison, WhatElseDiffersIsSaid) {

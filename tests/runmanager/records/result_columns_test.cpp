@@ -1,12 +1,18 @@
 #include "runmanager/records/results.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "runmanager/records/run_record_json.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
 namespace {
+
+using ::testing::ElementsAre;
 
 RunRecord trained(std::optional<double> communication_seconds) {
   RunRecord run;
@@ -37,6 +43,27 @@ TEST(ResultColumns, OfOneDeviceAreThoseOfEveryTable) {
   const auto rows = parse_csv(results_csv({trained({})}, {"lr"}));
   EXPECT_EQ(rows[0][12], "images_per_second");
   EXPECT_EQ(rows[0][13], "lr");
+}
+
+TEST(ResultColumns, HaveAPersonsOwnMetricsInTheirEpochsAndInTheMeans) {
+  std::vector<RunRecord> runs = {trained({}), trained({})};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].name = fmt::format("run,repeat={}", i);
+    runs[i].params.emplace_back("repeat", static_cast<std::int64_t>(i));
+    runs[i].epochs[0].set("score", 3.0 + 2.0 * static_cast<double>(i));
+    runs[i].epochs.push_back({2, {{"loss", 1}, {"score", 4.0}}});
+  }
+  const auto rows = parse_csv(results_csv(runs, {"lr", "repeat"}));
+  const auto column = [&](std::string_view title) {
+    std::vector<std::string> cells;
+    const auto at = std::ranges::find(rows[0], title) - rows[0].begin();
+    for (std::size_t i = 1; i < rows.size(); ++i) cells.push_back(rows[i][static_cast<std::size_t>(at)]);
+    return cells;
+  };
+  EXPECT_THAT(column("score"), ElementsAre("3", "4", "5", "4", "4", "1.4142135623730951", "4", "0"));
+  const auto means = results_json(runs, "s")["repeats"][0];
+  EXPECT_EQ(means["mean"][0]["score"], 4);
+  EXPECT_EQ(means["std"][1]["score"], 0);
 }
 
 }  // namespace
