@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -88,10 +89,12 @@ const Metric& metric_named(std::string_view key) {
     found = own.emplace(key, Metric{}).first;
     Metric& metric = found->second;
     metric.key = metric.tag = metric.title = metric.brief = metric.name = found->first;
-    metric.importance = 550;
+    metric.importance = metric.mean_importance = 550;
     metric.line_importance = 2;
     // As far as a name tells.
-    metric.larger_is_better = key.ends_with("accuracy") || key.ends_with("r2");
+    constexpr std::array kLargerEndings = {"accuracy", "acc", "auc", "f1", "r2"};
+    metric.larger_is_better =
+        std::ranges::any_of(kLargerEndings, [key](const char* ending) { return key.ends_with(ending); });
     if (key.ends_with("accuracy")) metric.unit = kShare;
     if (key == kParameters) metric.unit = kRate;  // "101k"
   }

@@ -4,17 +4,16 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/text.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/import/foreign_params.h"
 #include "runmanager/inspect/event_export.h"
+#include "runmanager/kinds/command/event_names.h"
 #include "tbwriter/event_files.h"
 
 namespace sweep {
@@ -22,54 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Part { kRun, kTraining, kValidation, kSession };
-
-// A time with a fraction, as add_hparams() calls its directories.
-bool is_time(const std::string& name) {
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  return std::ranges::count(name, '.') == 1 && name.find('.') >= 9 &&
-         std::ranges::all_of(name, [&](char c) { return c == '.' || is_digit(c); });
-}
-
-Part part_of(const fs::path& run) {
-  const std::string name = run.filename().string();
-  if (name == "train") return Part::kTraining;
-  if (name == "validation" || name == "val") return Part::kValidation;
-  return is_time(name) ? Part::kSession : Part::kRun;
-}
-
 std::string parent_of(const fs::path& run) {
   return run.has_parent_path() ? run.parent_path().string() : std::string(".");
-}
-
-// A key of metrics() that other programs' names mean: "Loss", "val_acc", "epoch_loss" below validation.
-// Otherwise the tag itself.
-std::string metric_of(const std::string& tag, Part part) {
-  if (metric_tagged(tag) != nullptr) return tag;
-  std::string name = lower_case(tag);
-  for (char& c : name)
-    if (c == ' ' || c == '/') c = '_';
-  const auto take = [&name](std::string_view prefix) {
-    if (!name.starts_with(prefix)) return false;
-    name.erase(0, prefix.size());
-    return true;
-  };
-  take("epoch_");
-  bool is_validation = part == Part::kValidation;
-  if (take("val_") || take("valid_") || take("validation_"))
-    is_validation = true;
-  else if (!take("train_"))
-    take("training_");
-  if (name == "acc") name = "accuracy";
-  const std::string key = (is_validation ? "validation_" : "") + name;
-  if (find_metric(key) != nullptr) return key;
-  return part == Part::kValidation ? "validation_" + tag : tag;
-}
-
-// Keras counts batches in these, and epochs in all others.
-bool counts_batches(const std::string& tag, Part part) {
-  return (part == Part::kTraining || part == Part::kValidation) &&
-         (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"));
 }
 
 // Puts the directories of one run together.
@@ -77,7 +30,7 @@ class RunMaker {
  public:
   explicit RunMaker(fs::path top) : top_(std::move(top)) {}
 
-  void add(const ExportedRun& exported, Part part) {
+  void add(const ExportedRun& exported, EventsPart part) {
     for (const std::string& file : tbwriter::list_event_files(top_ / exported.name))
       run_.files.push_back((fs::path(exported.name) / file).lexically_normal());
     for (const auto& [name, value] : exported.session.hparams) {
@@ -114,19 +67,19 @@ class RunMaker {
     return value;
   }
 
-  void add(const ExportedScalar& scalar, Part part) {
+  void add(const ExportedScalar& scalar, EventsPart part) {
     if (counts_batches(scalar.tag, part)) return;
     std::string name = metric_of(scalar.tag, part);
     // Two tags may mean the same metric: the first one counts.
-    if (part != Part::kSession && !names_.insert(name).second) names_.insert(name = scalar.tag);
-    if (part == Part::kSession) {
+    if (part != EventsPart::kSession && !names_.insert(name).second) names_.insert(name = scalar.tag);
+    if (part == EventsPart::kSession) {
       run_.metrics.emplace_back(name, scalar.points.back().value);
       return;
     }
     for (const ExportedPoint& point : scalar.points) {
-      Step& step = steps_[{point.step, part == Part::kRun}];
+      Step& step = steps_[{point.step, part == EventsPart::kRun}];
       step.values.step = point.step;
-      step.values.in_events = part == Part::kRun;
+      step.values.in_events = part == EventsPart::kRun;
       step.values.values.emplace_back(&metric_called(name), point.value);
       step.time = std::max(step.time, point.wall_time);
     }
@@ -200,14 +153,14 @@ ForeignRuns read_foreign_runs(const fs::path& directory) {
   ForeignRuns found{.runs = {}, .remarks = std::move(logdir.damage)};
   std::map<std::string, int> sessions;  // below each directory
   for (const ExportedRun& run : logdir.runs) {
-    if (part_of(run.name) == Part::kSession) ++sessions[parent_of(run.name)];
+    if (part_of(run.name) == EventsPart::kSession) ++sessions[parent_of(run.name)];
   }
   std::map<std::string, RunMaker> makers;
   for (const ExportedRun& run : logdir.runs) {
-    Part part = part_of(run.name);
+    EventsPart part = part_of(run.name);
     // Several sessions below a directory are as many runs.
-    if (part == Part::kSession && sessions.at(parent_of(run.name)) > 1) part = Part::kRun;
-    const std::string name = part == Part::kRun ? run.name : parent_of(run.name);
+    if (part == EventsPart::kSession && sessions.at(parent_of(run.name)) > 1) part = EventsPart::kRun;
+    const std::string name = part == EventsPart::kRun ? run.name : parent_of(run.name);
     makers.try_emplace(name, directory).first->second.add(run, part);
   }
   for (auto& [name, maker] : makers) found.runs.push_back(maker.finish(name, found.remarks));

@@ -48,13 +48,6 @@ RunRecord record_of(const ForeignRun& run, std::string name, const Json& program
   record.epochs = history.epochs();
   for (const auto& [metric, value] : run.metrics)
     record.metrics[std::string(metric_called(metric).key)] = value;
-  // A value that is not measured at every step is still the run's.
-  for (const EpochRecord& epoch : record.epochs) {
-    for (const auto& [metric, value] : epoch.values) {
-      if (metric->part != MetricPart::kTime && metric->key != "step" && !record.epochs.back()[*metric])
-        record.metrics[std::string(metric->key)] = value;
-    }
-  }
   if (!run.times.empty()) {
     record.started = utc_text(run.times.front());
     record.ended = utc_text(run.times.back());

@@ -81,7 +81,7 @@ std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Go
     if (runs[i].status != RunStatus::kCompleted) continue;
     const std::optional<double> value = run_metric(runs[i], *goal.metric);
     const double loss = run_metric(runs[i], loss_key).value_or(0);
-    if (!value || std::isnan(*value) || std::isnan(loss)) continue;
+    if (!value || !std::isfinite(*value) || std::isnan(loss)) continue;
     if (best && !goal.is_better(*value, best_value) && !(*value == best_value && loss < best_loss)) continue;
     best = i;
     best_value = *value;

@@ -1,6 +1,7 @@
 #include "runmanager/records/run_metric.h"
 
 #include <algorithm>
+#include <span>
 
 namespace sweep {
 namespace {
@@ -13,19 +14,36 @@ std::optional<double> steady_median(const RunRecord& run, const Metric& metric) 
   return median_of(std::move(values));
 }
 
+// The epochs of the run, the last of which is the one that counts.
+std::span<const EpochRecord> up_to_result(const RunRecord& run) {
+  const auto best = std::ranges::find(run.epochs, run.best_epoch.value_or(0), &EpochRecord::epoch);
+  return {run.epochs.begin(), best == run.epochs.end() ? best : best + 1};
+}
+
 }  // namespace
 
-const EpochRecord* result_epoch(const RunRecord& run) {
-  const auto best = std::ranges::find(run.epochs, run.best_epoch.value_or(0), &EpochRecord::epoch);
-  return best == run.epochs.end() ? last_epoch(run) : &*best;
+std::optional<EpochRecord> result_values(const RunRecord& run) {
+  const std::span<const EpochRecord> epochs = up_to_result(run);
+  if (epochs.empty()) return std::nullopt;
+  EpochRecord result = epochs.back();
+  for (std::size_t i = epochs.size() - 1; i-- > 0;) {
+    for (std::size_t at = 0; at < epochs[i].values.size(); ++at) {
+      const auto& [metric, value] = epochs[i].values[at];
+      // Epochs mostly have the same metrics in the same order.
+      const bool is_known = at < result.values.size() && result.values[at].first == metric;
+      if (!is_known && !result[*metric]) result.set(*metric, value);
+    }
+  }
+  return result;
 }
 
 std::optional<double> run_metric(const RunRecord& run, const Metric& metric) {
   if (metric.key == "setup_seconds") return run.setup_seconds;
   if (metric.key == "run_seconds") return run.run_seconds;
   if (metric.part == MetricPart::kTime) return steady_median(run, metric);
-  if (const EpochRecord* epoch = result_epoch(run)) {
-    if (const auto value = (*epoch)[metric]) return value;
+  const std::span<const EpochRecord> epochs = up_to_result(run);
+  for (std::size_t i = epochs.size(); i-- > 0;) {
+    if (const auto value = epochs[i][metric]) return value;
   }
   const auto found = run.metrics.find(std::string(metric.key));
   if (found != run.metrics.end()) return found->second;
@@ -53,7 +71,7 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
     }
   }
   for (const RunRecord* run : runs) {
-    if (const EpochRecord* epoch = result_epoch(*run)) {
+    if (const auto epoch = result_values(*run)) {
       for (const auto& [metric, value] : epoch->values) {
         if (metric->column == 0) add(*metric);
       }

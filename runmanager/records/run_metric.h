@@ -13,13 +13,14 @@ namespace sweep {
 
 inline constexpr std::string_view kEpochSeconds = "epoch_seconds";
 
-/// The epoch whose values are the run's: the one whose weights are kept as the best, or else the last. Null
-/// before the first has finished.
-const EpochRecord* result_epoch(const RunRecord& run);
+/// The values that are the run's: those of the epoch whose weights are kept as the best, or else of the last
+/// one; of metrics that it does not have, those of the latest epoch before it that has. None before the first
+/// has finished.
+std::optional<EpochRecord> result_values(const RunRecord& run);
 
 /// The metric of `run`. Times and rates of epochs are medians over those after the first, which also fills
 /// caches, or of the only one. "run_seconds" and "setup_seconds" are of the whole run.
-/// Those of training and validation are of result_epoch(); everything else is an entry of
+/// Those of training and validation are of result_values(); everything else is an entry of
 /// RunRecord::metrics, such as "test_accuracy", or kParameters of its provenance. None where the run has no
 /// such value.
 std::optional<double> run_metric(const RunRecord& run, const Metric& metric);

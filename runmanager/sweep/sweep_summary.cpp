@@ -51,19 +51,24 @@ std::string search_text(const SweepSummary& summary, const std::vector<RunRecord
 }
 
 // What a person should know who waits for a metric that never came; "" if it did.
-std::string missing_metric_text(const std::vector<RunRecord>& runs, const Goals& goals) {
-  std::vector<const RunRecord*> completed;
+std::string missing_metric_text(const std::vector<RunRecord>& runs, const Sweep& sweep) {
+  std::vector<const RunRecord*> ended;
   for (const RunRecord& run : runs) {
-    if (run.status == RunStatus::kCompleted) completed.push_back(&run);
+    if (run.status == RunStatus::kCompleted || run.status == RunStatus::kPruned) ended.push_back(&run);
   }
-  for (const Goal& goal : goals) {
+  const auto text = [&ended](const Metric& metric, const char* use) {
     const bool has_value = std::ranges::any_of(
-        completed, [&goal](const RunRecord* run) { return run_metric(*run, *goal.metric).has_value(); });
-    if (!completed.empty() && !has_value)
-      return fmt::format("No run has reported {}, by which runs are judged; there are: {}", goal.metric->key,
-                         fmt::join(metric_names(completed), ", "));
+        ended, [&metric](const RunRecord* run) { return run_metric(*run, metric).has_value(); });
+    return ended.empty() || has_value ? ""
+                                      : fmt::format("No run has reported {}, {}; there are: {}", metric.key,
+                                                    use, fmt::join(metric_names(ended), ", "));
+  };
+  for (const Goal& goal : goals_of(sweep)) {
+    if (std::string missing = text(*goal.metric, "by which runs are judged"); !missing.empty())
+      return missing;
   }
-  return "";
+  const bool stops = !sweep.runs.empty() && sweep.runs.front().stop;
+  return stops ? text(*sweep.runs.front().stop->goal.metric, "which \"stop\" watches") : "";
 }
 
 }  // namespace
@@ -90,7 +95,8 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     environment.terminal.write(json_message(text));
   };
   if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
-  if (const std::string text = missing_metric_text(runs, goals); !text.empty()) say("\n" + text + "\n");
+  if (const std::string text = missing_metric_text(runs, summary.sweep); !text.empty())
+    say("\n" + text + "\n");
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
   if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
   if (summary.signal != 0 && !options.command.empty()) {

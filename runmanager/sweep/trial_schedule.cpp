@@ -26,9 +26,10 @@ bool has_epoch(const TrialResult& trial, int epoch) {
 
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts) {
   TrialResult trial;
-  std::optional<double> best;
+  std::optional<double> best, value;
   for (const EpochRecord& epoch : run.epochs) {
-    std::optional<double> value = value_of(epoch, search.goals[0]);
+    // Until it is measured again, the last value counts.
+    if (epoch[*search.goals[0].metric]) value = value_of(epoch, search.goals[0]);
     if (value && (!best || *value < *best)) best = value;
     trial.values.push_back(best_counts ? best : value);
   }

@@ -41,7 +41,7 @@ TextTable pieces_of(const RunRecord& run) {
     pieces.columns.push_back({.title = "", .right_aligned = false, .importance = importance});
     pieces.rows[0].push_back(std::move(text));
   };
-  if (const EpochRecord* epoch = result_epoch(run))
+  if (const auto epoch = result_values(run))
     for_each_piece(*epoch,
                    [&](const Metric& metric, std::string text) { add(text, metric.line_importance); });
   for (const Metric& metric : metrics()) {

@@ -102,10 +102,10 @@ RunRecord summary_of(const RunRecord& run) {
   summary.params = run.params;
   summary.device = run.device;
   summary.jobs = run.jobs;
-  if (const EpochRecord* result = result_epoch(run)) {
+  if (const auto result = result_values(run)) {
     summary.best_epoch = run.best_epoch;
     summary.epochs = {*result};
-    if (result != &run.epochs.back()) summary.epochs.push_back(run.epochs.back());
+    if (result->epoch != run.epochs.back().epoch) summary.epochs.push_back(run.epochs.back());
   }
   summary.started = run.started;
   summary.ended = run.ended;

@@ -90,7 +90,7 @@ struct LiveKeys {
 LiveKeys keys_of(const LiveSweep& sweep);
 
 /// The record without its large parts: its configuration, its provenance, and all epochs except the last and
-/// result_epoch().
+/// result_values().
 RunRecord summary_of(const RunRecord& run);
 
 }  // namespace sweep

@@ -11,9 +11,9 @@ namespace sweep {
 
 bool EpochWatch::add(const EpochRecord& epoch) {
   const std::optional<double> value = epoch[*stop_.goal.metric];
-  const bool measured = value && !std::isnan(*value);
-  const double gain = measured && best_ ? stop_.goal.cost(*best_) - stop_.goal.cost(*value) : 0;
-  if (!measured || (best_ && !(gain > stop_.min_delta))) {
+  if (!value) return false;
+  const double gain = best_ ? stop_.goal.cost(*best_) - stop_.goal.cost(*value) : 0;
+  if (std::isnan(*value) || (best_ && !(gain > stop_.min_delta))) {
     ++without_improvement_;
     return false;
   }

@@ -19,8 +19,8 @@ class EpochWatch {
   /// `patience` 0: never ends a run. Epochs are better by more than stop.min_delta.
   explicit EpochWatch(StopSpec stop) : stop_(std::move(stop)) {}
 
-  /// The next epoch, from 1 on. Returns whether it is the best so far. One without the metric, or with NaN,
-  /// is not.
+  /// The next epoch, from 1 on. Returns whether it is the best so far. One with NaN is not; one without the
+  /// metric does not count.
   bool add(const EpochRecord& epoch);
   /// The same for all epochs of earlier starts.
   void resume(std::span<const EpochRecord> epochs) {

@@ -109,7 +109,7 @@ class CommandRun {
 
   // A signal to all processes of a job may end the program before this worker is asked to stop.
   void await_stop(const ProcessEnd& end) {
-    constexpr std::array kStops = {SIGTERM, SIGINT, SIGHUP};
+    constexpr std::array kStops = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
     constexpr int kOfShells = 128;  // plus the signal: exit code of a shell whose command it ended
     const int signal = end.kind == ProcessEnd::Kind::kSignal ? end.value : end.value - kOfShells;
     if (end.kind == ProcessEnd::Kind::kNotStarted || std::ranges::find(kStops, signal) == kStops.end())
@@ -122,11 +122,14 @@ class CommandRun {
   // What earlier starts have reported.
   void read_earlier() {
     history_.know_times(files_.epochs());
-    const UseReport add = [this](const MetricReport& report) { history_.add(report, std::nullopt); };
+    const UseReport add = [this](const MetricReport& report) {
+      if (history_.add(report, std::nullopt)) start_over();
+    };
     metrics_.poll(add, [this](int attempt) {
       attempt_ = attempt;
       history_.begin_attempt();
     });
+    metrics_.take_problem();  // Told by the start that has seen it first.
     events_.poll(add);
     history_.close();
     if (const Lineage lineage = lineage_of(task_.config.resolved);
@@ -185,8 +188,11 @@ class CommandRun {
       if (!end) check_deadlines(program);
     }
     printed_.finish();
+    metrics_.end_line();
     look(true);
     history_.close();
+    if (const std::string problem = metrics_.take_problem(); !problem.empty())
+      log_->warn("a line of {} does not count: {}", kMetricsFile, problem);
     output_->end_line();
     return *end;
   }
@@ -226,12 +232,17 @@ class CommandRun {
     if (!history_.add(report, when - begin_ + files_.earlier_seconds())) return;
     log_->info("starts over at step {}", report.step.value_or(1));
     events_.set_aside_earlier();
+    start_over();
+    begin_live();
+  }
+
+  // Shows again the steps that stay, to all that follows them.
+  void start_over() {
     watch_ = make_epoch_watch(task_.config, true);
     files_.open_events();
     closed_ = 0;
     is_live_ = false;
     history_.repeat();
-    begin_live();
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {
@@ -264,8 +275,10 @@ class CommandRun {
       return waits();
     if (watch_ && watch_->has_ended())
       return Reason{.status = RunStatus::kCompleted, .text = watch_->reason(), .stops_early = true};
-    if (spec_.timeout > 0 && now - begin_ > spec_.timeout)
-      return Reason{.text = fmt::format("timeout: it took longer than {:g} s and was ended", spec_.timeout)};
+    for (const double timeout : {spec_.timeout, options_.timeout}) {
+      if (timeout > 0 && now - begin_ > timeout)
+        return Reason{.text = fmt::format("timeout: it took longer than {:g} s and was ended", timeout)};
+    }
     if (spec_.silence > 0 && now - last_sign_ > spec_.silence)
       return Reason{
           .text = fmt::format("silence: no output and no metric for {:g} s; it was ended", spec_.silence)};

@@ -15,7 +15,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/printable.h"
 #include "runmanager/config/metrics.h"
+#include "runmanager/kinds/command/event_names.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
@@ -26,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxLine = 1 << 16;  // bytes; metrics after them are not found
 constexpr const char* kAttempt = "sweep_attempt";
 constexpr double kStepLimit = 1e15;
 
@@ -68,42 +69,56 @@ Json parse_line(std::string_view line) {
   return json;
 }
 
-// Nothing: the line is no report, or was cut.
-std::optional<MetricReport> parse_report(std::string_view line) {
+// Those that say where a report belongs.
+bool is_position(std::string_view name) { return name == "step" || name == "epoch"; }
+
+// The step of a report; nothing if the number is none. Throws DataError.
+std::optional<std::int64_t> step_of(const Json& json) {
+  const bool is_step = json.contains("step");
+  const std::optional<double> number = number_of(json.value(is_step ? "step" : "epoch", Json()));
+  if (!number) return std::nullopt;
+  if (*number >= 0 && *number < kStepLimit && std::floor(*number) == *number)
+    return static_cast<std::int64_t>(*number);
+  if (is_step) throw DataError(fmt::format("its step, {}, is no whole number from 0 to 1e15", *number));
+  return std::nullopt;  // Fractions of epochs are no steps.
+}
+
+// Throws DataError if the line is no report, or was cut.
+MetricReport parse_report(std::string_view line) {
   const Json json = parse_line(line);
-  if (!json.is_object()) return std::nullopt;
-  MetricReport report;
-  const char* const step_key = json.contains("step") ? "step" : "epoch";
+  if (!json.is_object()) throw DataError("it is no object of JSON");
+  MetricReport report{.step = step_of(json), .values = {}};
   for (const auto& [key, value] : json.items()) {
     const std::optional<double> number = number_of(value);
-    if (!number) continue;
-    if (key != step_key)
-      report.values.emplace_back(&metric_called(key), *number);
-    else if (*number >= 0 && *number < kStepLimit)
-      report.step = static_cast<std::int64_t>(*number);
+    if (number && !is_position(key)) report.values.emplace_back(&metric_called(key), *number);
   }
-  return report.values.empty() ? std::nullopt : std::optional(std::move(report));
+  if (report.values.empty()) throw DataError("it has no number that is a metric");
+  return report;
 }
 
 }  // namespace
 
-void LineSplitter::add(std::string_view text, const std::function<void(std::string_view)>& use) {
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    const std::string_view line = text.substr(0, end);
+void LineSplitter::add(std::string_view text, const Use& use) {
+  for (std::size_t end = text.find_first_of(ends_); end != std::string_view::npos;
+       end = text.find_first_of(ends_)) {
     if (rest_.empty()) {
-      use(line.substr(0, kMaxLine));
+      use(text.substr(0, std::min(end, limit_)), text[end]);
     } else {
-      rest_ += line.substr(0, kMaxLine - std::min(kMaxLine, rest_.size()));
-      use(rest_);
+      keep(text.substr(0, end));
+      use(rest_, text[end]);
       rest_.clear();
     }
     text.remove_prefix(end + 1);
   }
-  rest_ += text.substr(0, kMaxLine - std::min(kMaxLine, rest_.size()));
+  keep(text);
 }
 
-void LineSplitter::finish(const std::function<void(std::string_view)>& use) {
-  if (!rest_.empty()) use(std::exchange(rest_, {}));
+void LineSplitter::keep(std::string_view text) {
+  rest_ += text.substr(0, limit_ - std::min(limit_, rest_.size()));
+}
+
+void LineSplitter::finish(const Use& use) {
+  if (!rest_.empty()) use(std::exchange(rest_, {}), '\n');
 }
 
 OutputMetrics::OutputMetrics(const CommandSpec& spec) {
@@ -116,41 +131,53 @@ void OutputMetrics::begin_attempt() {
 }
 
 void OutputMetrics::add(std::string_view text) {
-  if (!entries_.empty()) splitter_.add(text, [this](std::string_view line) { read(line); });
+  if (!entries_.empty()) splitter_.add(text, [this](std::string_view line, char end) { read(line, end); });
 }
 
 void OutputMetrics::finish() {
-  splitter_.finish([this](std::string_view line) { read(line); });
+  splitter_.finish([this](std::string_view line, char end) { read(line, end); });
+  read("", '\n');
 }
 
-void OutputMetrics::read(std::string_view line) {
+void OutputMetrics::read(std::string_view line, char end) {
   for (Entry& entry : entries_) {
-    const std::optional<MetricPattern::Match> match = entry.pattern.find(line);
-    if (!match) continue;
-    const std::int64_t step = match->step.value_or(++entry.count);
+    if (auto found = entry.pattern.find(line)) entry.match = found;
+    if (end == '\r' || !entry.match) continue;
+    const MetricPattern::Match match = *std::exchange(entry.match, {});
+    const std::int64_t step = match.step.value_or(++entry.count);
     // There may be millions, for which an object of JSON takes too long.
     const std::string value =
-        std::isfinite(match->value) ? fmt::format("{}", match->value) : json_number(match->value).dump();
+        std::isfinite(match.value) ? fmt::format("{}", match.value) : json_number(match.value).dump();
     fmt::format_to(std::back_inserter(found_), "{{\"step\":{},{}:{}}}\n", step, entry.name, value);
   }
 }
 
 void MetricFile::poll(const UseReport& use, const std::function<void(int)>& attempt) {
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
-  const auto read_line = [&](std::string_view line) {
-    if (line.starts_with(mark))
-      attempt(std::atoi(std::string(line.substr(mark.size())).c_str()));
-    else if (const auto report = parse_report(line))
-      use(*report);
-  };
   std::array<char, 1 << 16> part;
   while (file.get() >= 0) {
     const ssize_t size = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
     if (size <= 0) return;
     offset_ += static_cast<std::uint64_t>(size);
-    lines_.add({part.data(), static_cast<std::size_t>(size)}, read_line);
+    lines_.add({part.data(), static_cast<std::size_t>(size)},
+               [&](std::string_view line, char) { read_line(line, use, attempt); });
   }
+}
+
+void MetricFile::read_line(std::string_view line, const UseReport& use,
+                           const std::function<void(int)>& attempt) {
+  static const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
+  if (line.starts_with(mark)) return attempt(std::atoi(std::string(line.substr(mark.size())).c_str()));
+  std::optional<MetricReport> report;
+  try {
+    report = parse_report(line);
+  } catch (const DataError& error) {
+    constexpr std::size_t kShown = 60;
+    if (problem_.empty() && !line.empty())
+      problem_ = fmt::format("{}: {}{}", error.what(), printable(line.substr(0, kShown)),
+                             line.size() > kShown ? "…" : "");
+  }
+  if (report) use(*report);
 }
 
 void MetricFile::append(std::string_view lines) const {
@@ -160,6 +187,10 @@ void MetricFile::append(std::string_view lines) const {
 
 void MetricFile::append_attempt(int attempt) const {
   append(fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt));
+}
+
+void MetricFile::end_line() const {
+  if (lines_.is_within_line()) append("");
 }
 
 void ProgramEvents::poll(const UseReport& use) {
@@ -182,10 +213,12 @@ void ProgramEvents::poll(const UseReport& use) {
 void ProgramEvents::read(const fs::path& file, tbwriter::EventReader& reader, const UseReport& use) {
   while (const auto payload = reader.next()) {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
-    MetricReport report{.step = event.step, .values = {}, .in_events = file.parent_path() == directory_};
+    const fs::path folder = file.parent_path();
+    MetricReport report{.step = event.step, .values = {}, .in_events = folder == directory_};
     for (const tbwriter::DecodedValue& value : event.values) {
-      if (value.scalar && (value.plugin.empty() || value.plugin == "scalars"))
-        report.values.emplace_back(&metric_called(value.tag), *value.scalar);
+      const bool is_scalar = value.scalar && (value.plugin.empty() || value.plugin == "scalars");
+      const std::string tag(value.tag), name = report.in_events ? tag : metric_in(folder, tag);
+      if (is_scalar && !name.empty()) report.values.emplace_back(&metric_called(name), *value.scalar);
     }
     if (!report.values.empty() && event.step >= 0) use(report);
   }

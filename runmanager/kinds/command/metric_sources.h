@@ -2,11 +2,13 @@
 // that it writes for TensorBoard.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,18 +27,26 @@ using UseReport = std::function<void(const MetricReport&)>;
 /// Cuts text that comes in pieces into lines. Only the beginning of an overlong line counts.
 class LineSplitter {
  public:
-  void add(std::string_view text, const std::function<void(std::string_view line)>& use);
+  using Use = std::function<void(std::string_view line, char end)>;
+  /// `ends`: the characters that end a line. `limit`: the bytes of a line that count.
+  LineSplitter(std::string_view ends, std::size_t limit) : ends_(ends), limit_(limit) {}
+  void add(std::string_view text, const Use& use);
   /// The end of the text: its last line may have no line break.
-  void finish(const std::function<void(std::string_view line)>& use);
+  void finish(const Use& use);
   bool is_within_line() const { return !rest_.empty(); }
 
  private:
+  void keep(std::string_view text);
+
+  std::string_view ends_;
+  std::size_t limit_;
   std::string rest_;
 };
 
 /// Finds values in a program's output by the regular expressions of "metrics". A value's step is that of the
 /// expression, or counts how often the metric was found in this attempt: without steps of their own, it is
-/// not known whether the values of an attempt go on or start over.
+/// not known whether the values of an attempt go on or start over. Of a line that is overwritten by carriage
+/// returns, as progress bars do, the last value counts.
 class OutputMetrics {
  public:
   explicit OutputMetrics(const CommandSpec& spec);
@@ -53,17 +63,18 @@ class OutputMetrics {
     std::string name;  // in JSON
     MetricPattern pattern;
     std::int64_t count = 0;
+    std::optional<MetricPattern::Match> match = {};  // in the line so far
   };
-  void read(std::string_view line);
+  void read(std::string_view line, char end);
 
   std::vector<Entry> entries_;
-  LineSplitter splitter_;
+  LineSplitter splitter_{"\r\n", std::size_t{1} << 16};
   std::string found_;
 };
 
 /// Follows a file of JSON lines while it grows. Numbers of a line are values, "step", or "epoch", is their
 /// step. NaN and Infinity are allowed as Python writes them. Other lines, and those that were cut, do not
-/// count.
+/// count, see take_problem().
 class MetricFile {
  public:
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -73,11 +84,18 @@ class MetricFile {
   void append(std::string_view lines) const;
   /// Says that what follows is of this attempt. Throws IoError.
   void append_attempt(int attempt) const;
+  /// Ends a line that the program has left incomplete, after which it counts. Throws IoError.
+  void end_line() const;
+  /// What is wrong with the first line since the last call that does not count; "" if all do.
+  std::string take_problem() { return std::exchange(problem_, {}); }
 
  private:
+  void read_line(std::string_view line, const UseReport& use, const std::function<void(int)>& attempt);
+
   std::filesystem::path path_;
   std::uint64_t offset_ = 0;
-  LineSplitter lines_;
+  LineSplitter lines_{"\n", std::size_t{1} << 24};
+  std::string problem_;
 };
 
 /// Follows the events files of other programs in a directory and below it. Leaves out what cannot be read.

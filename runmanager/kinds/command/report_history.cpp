@@ -1,5 +1,6 @@
 #include "runmanager/kinds/command/report_history.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace sweep {
@@ -16,13 +17,18 @@ void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
 }
 
 bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
-  if (report.values.empty()) return false;
+  // Where a report belongs is no metric; programs repeat it as one.
+  const auto is_position = [](const auto& value) {
+    return value.first->key == "epoch" || value.first->key == "step";
+  };
+  if (std::ranges::all_of(report.values, is_position)) return false;
   const std::int64_t last = steps_.empty() ? 0 : steps_.rbegin()->first;
   const std::int64_t step = report.step ? *report.step : ++unnumbered_;
   const bool replaces = std::exchange(starts_, false) && !steps_.empty() && step <= last;
   if (replaces) {
     open_ = false;
     steps_.erase(steps_.lower_bound(step), steps_.end());
+    std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
   }
   if (steps_.empty() || step > steps_.rbegin()->first) {
     close();
@@ -33,7 +39,9 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   }
   EpochRecord& at = steps_[step];
   for (const auto& [metric, value] : report.values) {
+    if (is_position(std::pair(metric, value))) continue;
     at.set(*metric, value);
+    if (auto& latest = latest_[metric]; step >= latest.first) latest = {step, value};
     if (report.in_events) in_events_.insert(metric);
   }
   static const Metric &run_seconds = metric_named("run_seconds"),
@@ -77,10 +85,14 @@ void ReportHistory::thin_out() {
 }
 
 std::vector<EpochRecord> ReportHistory::epochs() const {
+  std::map<std::int64_t, EpochRecord> steps = steps_;
+  for (const auto& [metric, value] : latest_) {
+    EpochRecord& kept = steps.lower_bound(value.first)->second;
+    if (!kept[*metric]) kept.set(*metric, value.second);
+  }
   std::vector<EpochRecord> epochs;
-  epochs.reserve(steps_.size());
-  for (const auto& [step, values] : steps_) {
-    EpochRecord epoch = values;
+  epochs.reserve(steps.size());
+  for (auto& [step, epoch] : steps) {
     epoch.epoch = static_cast<int>(epochs.size()) + 1;
     if (step != epoch.epoch) epoch.set("step", static_cast<double>(step));
     epochs.push_back(std::move(epoch));

@@ -23,8 +23,8 @@ struct MetricReport {
 
 /// Joins reports in any order by their steps, over all attempts of a run. An attempt goes on where the
 /// previous one ended, or starts over: from its first step on, it replaces what earlier ones have reported.
-/// If there are thousands of steps, some are left out of the records, but never the last one. Not
-/// thread-safe.
+/// If there are thousands of steps, some are left out of the records, but never the last one. The latest
+/// value of a metric whose step was left out is in the step kept after it. Not thread-safe.
 class ReportHistory {
  public:
   /// Called with each step that is complete: a later one has begun, or close() was called.
@@ -63,9 +63,10 @@ class ReportHistory {
 
   const Closed closed_;
   std::map<std::int64_t, EpochRecord> steps_;
-  std::map<std::int64_t, EpochRecord> recorded_;  // by earlier starts
-  std::set<const Metric*> in_events_;             // of the program
-  bool open_ = false;                             // the last step is not complete
+  std::map<std::int64_t, EpochRecord> recorded_;                     // by earlier starts
+  std::map<const Metric*, std::pair<std::int64_t, double>> latest_;  // of each metric: its step and value
+  std::set<const Metric*> in_events_;                                // of the program
+  bool open_ = false;                                                // the last step is not complete
   bool starts_ = true;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept

@@ -106,6 +106,40 @@ TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
     EXPECT_EQ(recorded[i].first - recorded[i - 1].first, stride) << "after step " << recorded[i - 1].first;
 }
 
+TEST(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
+  History history;
+  constexpr int kSteps = 4000, kEvery = 90;
+  for (int step = 1; step <= kSteps; ++step) {
+    history.add(step, step);
+    if (step % kEvery == 0) history.reports.add({.step = step, .values = {{&accuracy(), step}}}, {});
+  }
+  constexpr int kLast = kSteps / kEvery * kEvery;
+  int step = 0;
+  double value = 0;
+  for (const EpochRecord& epoch : history.reports.epochs()) {
+    if (!epoch[accuracy()]) continue;
+    step = static_cast<int>(*epoch["step"]);
+    value = *epoch[accuracy()];
+  }
+  EXPECT_EQ(value, kLast);
+  EXPECT_GE(step, kLast);
+  EXPECT_LT(step, kLast + 8) << "where the next step is kept";
+  history.reports.begin_attempt();
+  history.add(kLast, 1);
+  for (const EpochRecord& epoch : history.reports.epochs()) EXPECT_NE(epoch[accuracy()], kLast);
+}
+
+// Lightning writes them as scalars, next to others or alone.
+TEST(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
+  History history;
+  const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
+  history.reports.add({.step = 5, .values = {{&epoch, 0.5}}}, {});
+  EXPECT_EQ(history.reports.size(), 0u);
+  history.reports.add({.step = 5, .values = {{&step, 7}, {&loss(), 1}, {&epoch, 0.5}}}, {});
+  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(5, 1.0)));
+  EXPECT_EQ(history.reports.last().values.size(), 1u);
+}
+
 TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
   History history;
   history.reports.add({.step = 1, .values = {{&loss(), 1}}, .in_events = true}, {});

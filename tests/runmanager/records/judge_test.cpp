@@ -52,6 +52,7 @@ TEST(BestRun, FallsBackOnTheTrainingAccuracyAndIgnoresNan) {
   EXPECT_EQ(best_by_default({completed({{"loss", 0.1}, {"validation_accuracy", std::nan("")}}),
                              completed({{"loss", 0.1}, {"validation_accuracy", 0.2}})}),
             1u);
+  EXPECT_EQ(best_by_default({completed({{"loss", -INFINITY}}), completed({{"loss", 0.1}})}), 1u);
   EXPECT_EQ(best_by_default({run(RunStatus::kFailed, {{"loss", 0.5}, {"accuracy", 0.5}})}), std::nullopt);
   EXPECT_EQ(best_by_default({}), std::nullopt);
 }
@@ -180,6 +181,21 @@ TEST(MetricNames, HaveAPersonsOwn) {
   EXPECT_THAT(metric_names({&own}), ElementsAre("epoch_seconds", "loss", "perplexity", "bleu"));
   EXPECT_EQ(run_metric(own, "perplexity"), 7);
   EXPECT_EQ(metric_named("bleu").title, "bleu");
+}
+
+TEST(RunMetric, IsTheLatestValueUpToTheEpochThatCounts) {
+  RunRecord own = completed({{"loss", 3}, {"val_acc", 0.2}});
+  own.epochs.push_back({2, {{"loss", 2}, {"val_acc", 0.3}, {"bleu", 7}}});
+  own.epochs.push_back({3, {{"loss", 1}}});
+  EXPECT_EQ(run_metric(own, "loss"), 1);
+  EXPECT_EQ(run_metric(own, "val_acc"), 0.3);
+  EXPECT_EQ(run_metric(own, "f1"), std::nullopt);
+  EXPECT_THAT(metric_names({&own}), ElementsAre("loss", "val_acc", "bleu"));
+  own.best_epoch = 1;
+  EXPECT_EQ(run_metric(own, "val_acc"), 0.2);
+  EXPECT_EQ(run_metric(own, "bleu"), std::nullopt) << "it came later";
+  EXPECT_EQ(result_values(own)->epoch, 1);
+  EXPECT_EQ(result_values(RunRecord()), std::nullopt);
 }
 
 TEST(MetricText, HasNoSignAtANan) {

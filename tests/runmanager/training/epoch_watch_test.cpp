@@ -49,6 +49,18 @@ TEST(EpochWatch, EndsAfterPatienceEpochsWithoutImprovement) {
   EXPECT_EQ(watch({.patience = 0}, {1, 2, 3, 4, 5, 6}), (Ended{1, 0})) << "only looks for the best";
 }
 
+// A program may validate after some of its reports only.
+TEST(EpochWatch, DoesNotCountEpochsWithoutTheMetric) {
+  EpochWatch watch({.patience = 2});
+  for (int epoch = 1; epoch <= 20; ++epoch) {
+    EpochRecord record(epoch, {{"loss", 1}});
+    if (epoch % 5 == 0) record.set("validation_loss", 1);
+    watch.add(record);
+    EXPECT_EQ(watch.has_ended(), epoch >= 15) << epoch;
+  }
+  EXPECT_EQ(watch.best_epoch(), 5);
+}
+
 TEST(EpochWatch, SaysWhyARunEnded) {
   EpochWatch watch({.patience = 1, .min_delta = 0.25});
   watch.add({1, {{"validation_loss", 2}}});
@@ -57,7 +69,7 @@ TEST(EpochWatch, SaysWhyARunEnded) {
             "Loss/validation has not improved by more than 0.25 for 1 epoch; it was best in epoch "
             "1: 2.0000");
   EpochWatch never({.goal = asked_goal("R2/validation", true), .patience = 1});
-  never.add({1, {}});
+  never.add({1, {{"validation_r2", kNan}}});
   EXPECT_EQ(never.reason(), "R2/validation has not improved for 1 epoch");
 }
 

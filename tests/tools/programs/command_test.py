@@ -153,6 +153,48 @@ with open("spans", "a") as file:
             points = [line.split(",") for line in out.splitlines() if "Loss/train" in line]
             self.assertEqual(len(points), 3, out)
 
+    def test_each_start_over_leaves_every_point_once(self):
+        # Without a checkpoint the second start begins again; the third goes on.
+        (self.folder / "over.py").write_text(
+            "import os, sys\n"
+            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
+            "for step in range(*{1: (1, 4), 2: (1, 6), 3: (6, 10)}[attempt]):\n"
+            "    print(f'step {step} loss={attempt + step / 100}')\n"
+            "sys.exit(0 if attempt == 3 else 1)\n")
+        (self.folder / "s.json").write_text(json.dumps({"command": ["python3", "over.py"],
+                                                        "metrics": {"loss": "step (?<step>\\d+) loss=([0-9.]+)"}}))
+        for code in (1, 1, 0):
+            done = self.sweep("s.json", code=code)
+        self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
+        lines = self.sweep("export", "runs/s").stdout.splitlines()
+        points = [line.split(",")[2:5:2] for line in lines if ",Loss/train," in line]
+        self.assertEqual([(int(step), round(float(value), 2)) for step, value in points],
+                         [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
+
+    def test_what_is_not_reported_at_each_step_still_decides(self):
+        (self.folder / "sparse.py").write_text(
+            "import json, os, sys\n"
+            "with open(os.environ['SWEEP_METRICS'], 'a') as file:\n"
+            "    for step in range(1, 25):\n"
+            "        values = {'step': step, 'epoch': step / 10, 'loss': 1 / step}\n"
+            "        if step % 10 == 0: values['val_acc'] = step / 100 * float(sys.argv[1])\n"
+            "        file.write(json.dumps(values) + '\\n')\n")
+        (self.folder / "s.json").write_text(json.dumps({
+            "command": ["python3", "sparse.py", "{x}"], "params": {"x": [0.5, 1, 0.25]}, "objective": "val_acc"}))
+        out = self.sweep("s.json", "--jobs", "2").stdout
+        self.assertIn("★ highest val_acc: 0.2000, x=1", out)
+        self.assertNotIn("No run has reported", out)
+
+    def test_the_time_limit_of_the_command_line_also_asks_the_program_to_end(self):
+        (self.folder / "s.json").write_text(json.dumps({
+            "command": "trap 'echo told; exit 0' TERM; echo loss=1; sleep 100 & wait", "shell": True,
+            "metrics": {"loss": "loss=([0-9.]+)"}}))
+        self.sweep("s.json", "--timeout", "1", code=1)
+        record = self.runs("s")["run"]
+        self.assertIn("timeout: it took longer than 1 s", record["error"])
+        self.assertEqual(record["epochs"][0]["loss"], 1)
+        self.assertIn("told", (self.folder / "runs/s/run/log.txt").read_text())
+
     def test_thousands_of_metrics_and_steps(self):
         program = """import os, json
 with open(os.environ["SWEEP_METRICS"], "a") as f:

@@ -1,0 +1,66 @@
+#include "runmanager/kinds/command/event_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "core/base/text.h"
+#include "runmanager/config/metrics.h"
+
+namespace sweep {
+namespace {
+
+// A time with a fraction, as add_hparams() calls its directories.
+bool is_time(const std::string& name) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return std::ranges::count(name, '.') == 1 && name.find('.') >= 9 &&
+         std::ranges::all_of(name, [&](char c) { return c == '.' || is_digit(c); });
+}
+
+}  // namespace
+
+EventsPart part_of(const std::filesystem::path& directory) {
+  const std::string name = directory.filename().string();
+  if (name == "train") return EventsPart::kTraining;
+  if (name == "validation" || name == "val") return EventsPart::kValidation;
+  return is_time(name) ? EventsPart::kSession : EventsPart::kRun;
+}
+
+std::string metric_of(const std::string& tag, EventsPart part) {
+  if (metric_tagged(tag) != nullptr) return tag;
+  std::string name = lower_case(tag);
+  for (char& c : name)
+    if (c == ' ' || c == '/') c = '_';
+  const auto take = [&name](std::string_view prefix) {
+    if (!name.starts_with(prefix)) return false;
+    name.erase(0, prefix.size());
+    return true;
+  };
+  take("epoch_");
+  bool is_validation = part == EventsPart::kValidation;
+  if (take("val_") || take("valid_") || take("validation_"))
+    is_validation = true;
+  else if (!take("train_"))
+    take("training_");
+  if (name == "acc") name = "accuracy";
+  const std::string key = (is_validation ? "validation_" : "") + name;
+  if (find_metric(key) != nullptr) return key;
+  return part == EventsPart::kValidation ? "validation_" + tag : tag;
+}
+
+bool counts_batches(const std::string& tag, EventsPart part) {
+  return (part == EventsPart::kTraining || part == EventsPart::kValidation) &&
+         (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"));
+}
+
+std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag) {
+  const EventsPart part = part_of(subdirectory);
+  if (counts_batches(tag, part)) return "";
+  if (part == EventsPart::kTraining || part == EventsPart::kValidation) return metric_of(tag, part);
+  std::string folder = tag;
+  std::ranges::replace(folder, '/', '_');
+  const std::string name = subdirectory.filename().string();
+  return name.starts_with(folder + "_") ? tag + name.substr(folder.size()) : tag;
+}
+
+}  // namespace sweep

@@ -1,0 +1,26 @@
+// What other programs call directories and tags of their events.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace sweep {
+
+/// What the events of a directory are of: kSession is one of torch's add_hparams().
+enum class EventsPart { kRun, kTraining, kValidation, kSession };
+
+/// By the name of the directory: Keras writes to "train" and "validation".
+EventsPart part_of(const std::filesystem::path& directory);
+
+/// A key of metrics() that a tag of other programs means: "Loss", "val_acc", "epoch_loss" of the validation.
+/// Otherwise the tag, after "validation_" if it is of that part.
+std::string metric_of(const std::string& tag, EventsPart part);
+
+/// Whether the steps of a tag are batches: those of Keras mostly are epochs.
+bool counts_batches(const std::string& tag, EventsPart part);
+
+/// The metric of a tag in the directory `subdirectory` of a run; "" if it has none. torch's
+/// add_scalars("loss", {"val": …}) writes the tag "loss" to "loss_val", which becomes "loss_val".
+std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag);
+
+}  // namespace sweep
