@@ -69,7 +69,8 @@ std::string cell_name(const std::vector<Factor>& factors, const std::vector<std:
   return name;
 }
 
-// Tells whether runs gave the same numbers, to the bit: then they are one training that was done twice.
+// Tells whether runs gave the same numbers, to the bit: then they are one training that was done twice,
+// unless they are repeats, which coarse numbers may not tell apart.
 class SameNumbers {
  public:
   SameNumbers(const Runs& runs, const Metric& metric) : names_(metric_names(runs)) {
@@ -111,8 +112,11 @@ std::vector<Cell> cells_of(const std::vector<Factor>& factors, const Runs& runs,
   std::map<std::vector<std::size_t>, Runs> found;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     Runs& there = found[place_of(factors, run)];
-    if (std::ranges::none_of(there, [&](const RunRecord* other) { return same(*other, *runs[run]); }))
-      there.push_back(runs[run]);
+    const std::string repeat = param_text(runs[run]->params, kRepeatKey);
+    const auto is_again = [&](const RunRecord* other) {
+      return param_text(other->params, kRepeatKey) == repeat && same(*other, *runs[run]);
+    };
+    if (std::ranges::none_of(there, is_again)) there.push_back(runs[run]);
   }
   std::vector<Cell> cells;
   cells.reserve(found.size());

@@ -80,7 +80,7 @@ void add_events(const fs::path& directory, const ForeignRun& run) {
   tbwriter::SummaryWriter writer(directory, options);
   writer.add_hparams_start(to_hparams(run.params));
   ReportHistory history([&](std::int64_t step, const EpochRecord& record) {
-    const auto points = epoch_points(history.not_in_events(record));
+    const auto points = epoch_points(history.not_in_events(step, record));
     if (!points.empty()) writer.add_scalar_batch(points, step);
   });
   for (const MetricReport& report : run.reports) history.add(report, std::nullopt);

@@ -75,6 +75,8 @@ class RunKind {
   /// not look at the clock, and is killed.
   virtual double timeout_seconds(const RunConfig&) const { return 0; }
 
+  /// Whether a run may get some epochs further than the one after which it pauses.
+  virtual bool may_pause_late() const { return false; }
   /// The record that belongs to the state in the directory of a paused run; nothing if there is none, or if
   /// it is damaged. Throws ReadError if it cannot be read.
   virtual std::optional<RunRecord> state_of(const std::filesystem::path& run) const = 0;

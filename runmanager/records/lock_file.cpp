@@ -120,11 +120,9 @@ std::string LockFile::text() const {
 
 void LockFile::write_owner(std::string_view more) {
   const std::string text = fmt::format("{}{} on {}\n{}", kOwner, ::getpid(), host_name(), more);
-  if (retry_interrupted([this] { return ::ftruncate(fd(), 0); }) != 0)
+  if (retry_interrupted([this] { return ::ftruncate(fd(), 0); }) != 0 || ::lseek(fd(), 0, SEEK_SET) != 0)
     throw_locking(path_, "cannot write", errno);
-  const ssize_t written = retry_interrupted([&] { return ::pwrite(fd(), text.data(), text.size(), 0); });
-  if (written != static_cast<ssize_t>(text.size()))
-    throw_locking(path_, "cannot write", written < 0 ? errno : ENOSPC);
+  write_all(fd(), text, path_);
 }
 
 void LockFile::clear() { [[maybe_unused]] const int emptied = ::ftruncate(fd(), 0); }

@@ -67,6 +67,20 @@ std::vector<std::string> param_keys(const std::vector<RunRecord>& runs) {
   return keys;
 }
 
+std::optional<EpochRecord> latest_values(std::span<const EpochRecord> epochs) {
+  if (epochs.empty()) return std::nullopt;
+  EpochRecord latest = epochs.back();
+  for (std::size_t i = epochs.size() - 1; i-- > 0;) {
+    for (std::size_t at = 0; at < epochs[i].values.size(); ++at) {
+      const auto& [metric, value] = epochs[i].values[at];
+      // Epochs mostly have the same metrics in the same order.
+      const bool is_known = at < latest.values.size() && latest.values[at].first == metric;
+      if (!is_known && !latest[*metric]) latest.set(*metric, value);
+    }
+  }
+  return latest;
+}
+
 std::vector<EpochRecord> all_epochs(const RunRecord& run) {
   std::vector<EpochRecord> epochs;
   for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch); });

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,6 +85,9 @@ void for_each_epoch(const RunRecord& run, const Visit& visit) {
 inline const EpochRecord* last_epoch(const RunRecord& run) {
   return run.epochs.empty() ? nullptr : &run.epochs.back();
 }
+/// The last of the epochs, with the latest values of metrics that it does not have. None for no epochs.
+std::optional<EpochRecord> latest_values(std::span<const EpochRecord> epochs);
+
 /// The swept keys of the runs, in the order they first appear.
 std::vector<std::string> param_keys(const std::vector<RunRecord>& runs);
 

@@ -22,20 +22,7 @@ std::span<const EpochRecord> up_to_result(const RunRecord& run) {
 
 }  // namespace
 
-std::optional<EpochRecord> result_values(const RunRecord& run) {
-  const std::span<const EpochRecord> epochs = up_to_result(run);
-  if (epochs.empty()) return std::nullopt;
-  EpochRecord result = epochs.back();
-  for (std::size_t i = epochs.size() - 1; i-- > 0;) {
-    for (std::size_t at = 0; at < epochs[i].values.size(); ++at) {
-      const auto& [metric, value] = epochs[i].values[at];
-      // Epochs mostly have the same metrics in the same order.
-      const bool is_known = at < result.values.size() && result.values[at].first == metric;
-      if (!is_known && !result[*metric]) result.set(*metric, value);
-    }
-  }
-  return result;
-}
+std::optional<EpochRecord> result_values(const RunRecord& run) { return latest_values(up_to_result(run)); }
 
 std::optional<double> run_metric(const RunRecord& run, const Metric& metric) {
   if (metric.key == "setup_seconds") return run.setup_seconds;

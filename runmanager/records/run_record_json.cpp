@@ -80,13 +80,16 @@ ParamValue param_from_json(const Json& json) {
 
 enum class RecordParts { kAll, kBrief };
 
-// "metrics" of run.json: how good the last epoch is, then the metrics of the whole run.
+// "metrics" of run.json: how good the run is after its last epoch, then the metrics of the whole run.
 Json metrics_json(const RunRecord& run) {
   Json metrics = Json::object();
-  if (!run.epochs.empty()) {
+  if (const auto latest = latest_values(run.epochs)) {
     for (const Metric* metric : epoch_metrics()) {
-      const std::optional<double> value = run.epochs.back()[*metric];
+      const std::optional<double> value = (*latest)[*metric];
       if (value && is_quality(*metric)) metrics[std::string(metric->key)] = json_number(*value);
+    }
+    for (const auto& [metric, value] : latest->values) {
+      if (metric->column == 0 && is_quality(*metric)) metrics[std::string(metric->key)] = json_number(value);
     }
   }
   for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
@@ -246,10 +249,10 @@ bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
     if (from_zero) ++epoch.epoch;
     add_epoch(run, std::move(epoch));
   }
-  if (!run.epochs.empty()) {
-    // metrics_json() has added the last epoch's values; the others are the run's own.
-    std::erase_if(run.metrics, [&last = run.epochs.back()](const auto& metric) {
-      const std::optional<double> value = last[metric.first];
+  if (const auto latest = latest_values(run.epochs)) {
+    // metrics_json() has added these values; the others are the run's own.
+    std::erase_if(run.metrics, [&latest](const auto& metric) {
+      const std::optional<double> value = (*latest)[metric.first];
       return value && (*value == metric.second || (std::isnan(*value) && std::isnan(metric.second)));
     });
   }

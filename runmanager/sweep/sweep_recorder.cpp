@@ -113,7 +113,13 @@ void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<Epoch
 
 void SweepRecorder::take(std::size_t run, const RunEvent& event) {
   if (const auto* plan = std::get_if<RunPlan>(&event)) set_finished_epochs(run, plan->finished_epochs);
-  if (const auto* epoch = std::get_if<EpochRecord>(&event)) add_epoch(records_.at(run), *epoch);
+  if (const auto* epoch = std::get_if<EpochRecord>(&event)) {
+    RunRecord& record = records_.at(run);
+    // A program may report more of its last step.
+    if (epoch->epoch > 0 && !record.epochs.empty() && record.epochs.back().epoch == epoch->epoch)
+      record.epochs.pop_back();
+    add_epoch(record, *epoch);
+  }
   progress_->report(run + 1, event);
 }
 

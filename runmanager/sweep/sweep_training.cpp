@@ -220,9 +220,12 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   const RunFate fate = make_room_for(copy).fate;
   if (fate == RunFate::kKept || (fate == RunFate::kContinued && kind_->state_of(to))) return true;
   const RunIdentity identity = kind_->request(sweep_.runs[parent]).identity;
+  // If it was trained to the next decision, it is another state.
+  const int latest = kind_->may_pause_late() ? epoch + std::max(1, sweep_.search->interval - 1) : epoch;
+  const auto is_state = [&](int epochs) { return epochs >= epoch && epochs <= latest; };
   const auto is_kept = [&] {
     const std::optional<RunRecord> start = kind_->start_of(to);
-    return start && static_cast<int>(start->epochs.size()) == epoch &&
+    return start && is_state(static_cast<int>(start->epochs.size())) &&
            differences(identity_of(start->config, start->device, start->provenance), identity).empty();
   };
   const std::optional<RunLock> lock = wait_for_lock(sweep_.runs[parent].name, is_kept);
@@ -230,12 +233,12 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   if (options_.join && !lock) return false;
   const std::optional<RunRecord> state = kind_->state_of(from);
   const int epochs = state ? static_cast<int>(state->epochs.size()) : 0;
-  if (epochs > epoch)
+  if (epochs > latest)
     throw DataError(fmt::format(
         "{}: continues {} after epoch {}, whose state is gone: it was trained on, to epoch {}. --fresh "
         "starts the search anew, in another directory",
         to.string(), sweep_.runs[parent].name, epoch, epochs));
-  if (epochs == epoch) {
+  if (is_state(epochs)) {
     kind_->keep_start(from, to);
     return true;
   }

@@ -27,7 +27,10 @@ bool has_epoch(const TrialResult& trial, int epoch) {
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts) {
   TrialResult trial;
   std::optional<double> best, value;
-  for (const EpochRecord& epoch : run.epochs) {
+  std::span<const EpochRecord> epochs = run.epochs;
+  // While it runs, more may come of the last one.
+  if (run.status == RunStatus::kRunning && !epochs.empty()) epochs = epochs.first(epochs.size() - 1);
+  for (const EpochRecord& epoch : epochs) {
     // Until it is measured again, the last value counts.
     if (epoch[*search.goals[0].metric]) value = value_of(epoch, search.goals[0]);
     if (value && (!best || *value < *best)) best = value;

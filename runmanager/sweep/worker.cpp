@@ -123,10 +123,7 @@ class EventSender {
   }
 
  private:
-  void take(const RunPlan& plan) {
-    epochs_ = plan.finished_epochs.size();
-    send_now(plan);
-  }
+  void take(const RunPlan& plan) { send_now(plan); }
 
   void take(const TrainedBatches& batches) {
     if (batches.epoch != batches_.epoch) {
@@ -147,15 +144,14 @@ class EventSender {
   void take(const EpochRecord& epoch) {
     // The next epoch may have begun already; its batches then wait for their own message.
     if (epoch.epoch == batches_.epoch) send_batches();
-    ++epochs_;
     send_now(epoch);
   }
 
-  // The epochs were sent already, unless a program has reported many steps, of which some are joined.
+  // The epochs of most runs were sent already.
   void take(const TrainedRun& trained) {
     TrainedRun sent = trained;
     RunRecord& record = sent.record;
-    sent.lacks_epochs = record.epochs.size() + (record.untrained ? 1 : 0) == epochs_;
+    sent.lacks_epochs = !trained.changes_epochs;
     if (sent.lacks_epochs) {
       record.epochs.clear();
       record.untrained.reset();
@@ -183,7 +179,6 @@ class EventSender {
 
   MessageSocket& socket_;
   double next_ = 0;                     // when the next message is due
-  std::size_t epochs_ = 0;              // that were sent, with epoch 0
   TrainedBatches batches_{.epoch = 0};  // not sent yet
   std::string phase_;
 };

@@ -28,6 +28,7 @@ class CommandKind final : public RunKind {
   double work_per_epoch(const RunConfig&) override { return 1; }
   double stop_seconds(const RunConfig& config) const override;
   double timeout_seconds(const RunConfig& config) const override { return stop_seconds(config); }
+  bool may_pause_late() const override { return true; }  // It is seen once it has reported the next one.
   std::optional<RunRecord> state_of(const std::filesystem::path& run) const override;
   std::optional<RunRecord> start_of(const std::filesystem::path& run) const override;
   void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const override;

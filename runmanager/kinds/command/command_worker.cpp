@@ -31,7 +31,7 @@ namespace {
 constexpr int kRunAgain = 75;   // EX_TEMPFAIL, as this program's own
 constexpr int kMaxStarts = 50;  // of a program that asks for it
 constexpr double kSecondsBetweenLooks = 0.2, kSecondsBetweenSaves = 1;
-// In which a step is complete though no later one has begun.
+// After which a step is shown though no later one has begun. More may come: its validation takes a while.
 constexpr double kSecondsOfStep = 1;
 constexpr double kSecondsToStop = 1;  // from the end of a program by a signal until the sweep also has it
 
@@ -143,7 +143,6 @@ class CommandRun {
   void begin_live() {
     is_live_ = true;
     report_(plan());
-    closed_ = history_.size();
   }
 
   RunPlan plan() const {
@@ -191,6 +190,9 @@ class CommandRun {
     metrics_.end_line();
     look(true);
     history_.close();
+    if (const auto step = history_.take_repeated())
+      log_->warn("step {} was reported again, which does not count; does each epoch count its own steps?",
+                 *step);
     if (const std::string problem = metrics_.take_problem(); !problem.empty())
       log_->warn("a line of {} does not count: {}", kMetricsFile, problem);
     output_->end_line();
@@ -232,6 +234,7 @@ class CommandRun {
     if (!history_.add(report, when - begin_ + files_.earlier_seconds())) return;
     log_->info("starts over at step {}", report.step.value_or(1));
     events_.set_aside_earlier();
+    for (const auto& [step, values] : history_.take_orphans()) metrics_.append(report_line(step, values));
     start_over();
     begin_live();
   }
@@ -240,19 +243,14 @@ class CommandRun {
   void start_over() {
     watch_ = make_epoch_watch(task_.config, true);
     files_.open_events();
-    closed_ = 0;
     is_live_ = false;
     history_.repeat();
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {
-    EpochRecord epoch = values;
-    epoch.epoch = static_cast<int>(++closed_);
-    files_.write_events(step, history_.not_in_events(epoch));
-    if (watch_) watch_->add(epoch);
-    if (!is_live_ || !history_.keeps_last()) return;
-    epoch.epoch = static_cast<int>(history_.size());
-    report_(epoch);
+    files_.write_events(step, history_.not_in_events(step, values));
+    if (watch_) watch_->add(values);
+    if (is_live_ && step == history_.last_step() && history_.keeps_last()) report_(history_.last());
   }
 
   void check_deadlines(Child& program) {
@@ -305,7 +303,8 @@ class CommandRun {
     status == RunStatus::kFailed ? log_->error("failed: {}", text.substr(0, text.find('\n')))
                                  : log_->info("{}{}", to_string(status), text.empty() ? "" : ": " + text);
     return {.record = files_.end(history_.epochs(), status, text, stop, options_.clock() - begin_),
-            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone};
+            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone,
+            .changes_epochs = true};
   }
 
   const WorkerTask& task_;
@@ -321,7 +320,6 @@ class CommandRun {
   std::optional<LogFile> log_;
   std::optional<OutputLog> output_;
   std::optional<Reason> reason_;  // why the program was ended
-  std::size_t closed_ = 0;        // steps so far
   int attempt_ = 0;               // of all starts
   bool is_live_ = false;
   double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;

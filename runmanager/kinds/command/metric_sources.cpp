@@ -193,6 +193,12 @@ void MetricFile::end_line() const {
   if (lines_.is_within_line()) append("");
 }
 
+std::string report_line(std::int64_t step, const EpochRecord& values) {
+  Json line = {{"step", step}};
+  for (const auto& [metric, value] : values.values) line[std::string(metric->key)] = json_number(value);
+  return compact_json_text(line) + "\n";
+}
+
 void ProgramEvents::poll(const UseReport& use) {
   std::error_code error;
   fs::recursive_directory_iterator entries(directory_, error), end;

@@ -98,6 +98,9 @@ class MetricFile {
   std::string problem_;
 };
 
+/// A report as a line of a MetricFile.
+std::string report_line(std::int64_t step, const EpochRecord& values);
+
 /// Follows the events files of other programs in a directory and below it. Leaves out what cannot be read.
 class ProgramEvents {
  public:

@@ -1,6 +1,7 @@
 #include "runmanager/kinds/command/report_history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace sweep {
@@ -8,6 +9,19 @@ namespace {
 
 // More would make records that take long to write after each of many steps.
 constexpr std::size_t kMaxSteps = 1000;
+
+// Where a report belongs is no metric; programs repeat it as one.
+bool is_position(const std::pair<const Metric*, double>& value) {
+  static const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
+  return value.first == &epoch || value.first == &step;
+}
+
+// A person's own metrics may be of any part.
+bool is_of_test(const std::pair<const Metric*, double>& value) {
+  return value.first->part == MetricPart::kTest && value.first->column > 0;
+}
+
+bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 }  // namespace
 
@@ -17,62 +31,132 @@ void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
 }
 
 bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
-  // Where a report belongs is no metric; programs repeat it as one.
-  const auto is_position = [](const auto& value) {
-    return value.first->key == "epoch" || value.first->key == "step";
-  };
-  if (std::ranges::all_of(report.values, is_position)) return false;
-  const std::int64_t last = steps_.empty() ? 0 : steps_.rbegin()->first;
-  const std::int64_t step = report.step ? *report.step : ++unnumbered_;
-  const bool replaces = std::exchange(starts_, false) && !steps_.empty() && step <= last;
-  if (replaces) {
-    open_ = false;
-    steps_.erase(steps_.lower_bound(step), steps_.end());
-    std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
+  if (std::ranges::any_of(report.values, is_position)) {
+    MetricReport others = report;
+    std::erase_if(others.values, is_position);
+    return add(others, seconds);
   }
-  if (steps_.empty() || step > steps_.rbegin()->first) {
-    close();
-    if (!steps_.empty() && !keeps_last()) steps_.erase(std::prev(steps_.end()));
-    ++count_;
-    if (steps_.size() > kMaxSteps) thin_out();
-    open_ = true;
+  if (report.values.empty()) return false;
+  std::int64_t step = report.step ? *report.step : ++unnumbered_;
+  const bool replaces = std::exchange(starts_, false) && !steps_.empty() && step <= last_step();
+  if (replaces) start_over(step);
+  if (!steps_.empty() && std::ranges::all_of(report.values, is_of_test)) step = std::max(step, last_step());
+  if (report.in_events) {
+    for (const auto& [metric, value] : report.values) {
+      const auto [first, is_new] = in_events_.emplace(metric, step);
+      first->second = std::min(first->second, step);
+    }
+  }
+  if (steps_.empty() || step > last_step()) begin_step(step);
+  if (step < last_step()) {
+    add_late(step, report);
+    return replaces;
   }
   EpochRecord& at = steps_[step];
   for (const auto& [metric, value] : report.values) {
-    if (is_position(std::pair(metric, value))) continue;
     at.set(*metric, value);
-    if (auto& latest = latest_[metric]; step >= latest.first) latest = {step, value};
-    if (report.in_events) in_events_.insert(metric);
+    latest_[metric] = {step, value};
   }
+  set_times(step, at, seconds);
+  open_ = true;
+  return replaces;
+}
+
+void ReportHistory::start_over(std::int64_t step) {
+  open_ = false;
+  passed_ = {};
+  steps_.erase(steps_.lower_bound(step), steps_.end());
+  std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
+  orphans_.clear();
+  for (const auto& [before, values] : steps_) {
+    EpochRecord orphan = values;
+    std::erase_if(orphan.values, [&, before = before](const auto& value) {
+      const auto first = in_events_.find(value.first);
+      return first == in_events_.end() || before < first->second;
+    });
+    if (!orphan.values.empty()) orphans_.emplace_back(before, std::move(orphan));
+  }
+  in_events_.clear();
+}
+
+void ReportHistory::begin_step(std::int64_t step) {
+  close();
+  if (!steps_.empty() && !keeps_last()) steps_.erase(std::prev(steps_.end()));
+  ++count_;
+  if (steps_.size() > kMaxSteps) thin_out();
+  passed_ = {};
+  steps_[step];
+}
+
+// Of a step before the last one. What was left out of the records is passed on all the same.
+void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
+  EpochRecord fresh;
+  auto at = steps_.find(step);
+  if (at == steps_.end() && stride_ == 1) at = steps_.emplace(step, EpochRecord()).first;
+  for (const auto& [metric, value] : report.values) {
+    if (auto& latest = latest_[metric]; step >= latest.first) latest = {step, value};
+    if (at == steps_.end()) {
+      fresh.set(*metric, value);
+    } else if (const std::optional<double> known = at->second[*metric]) {
+      if (!is_same(*known, value) && !report.in_events && !repeated_) repeated_ = step;
+    } else {
+      at->second.set(*metric, value);
+      fresh.set(*metric, value);
+    }
+  }
+  if (fresh.values.empty()) return;
+  fresh.epoch = static_cast<int>(std::distance(steps_.begin(), steps_.lower_bound(step))) + 1;
+  closed_(step, fresh);
+}
+
+void ReportHistory::set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds) {
   static const Metric &run_seconds = metric_named("run_seconds"),
                       &epoch_seconds = metric_named("epoch_seconds");
   const auto recorded = seconds ? recorded_.end() : recorded_.find(step);
   if (recorded != recorded_.end() && recorded->second[run_seconds]) {
     last_seconds_ = *recorded->second[run_seconds];
-    at.set(run_seconds, last_seconds_);
-    at.set(epoch_seconds, recorded->second[epoch_seconds].value_or(0));
+    values.set(run_seconds, last_seconds_);
+    values.set(epoch_seconds, recorded->second[epoch_seconds].value_or(0));
   }
-  if (seconds && !at[run_seconds]) {
-    at.set(run_seconds, *seconds);
-    at.set(epoch_seconds, *seconds - last_seconds_);
+  if (seconds && !values[run_seconds]) {
+    values.set(run_seconds, *seconds);
+    values.set(epoch_seconds, *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
-  return replaces;
 }
 
 void ReportHistory::close() {
   if (!std::exchange(open_, false)) return;
-  closed_(steps_.rbegin()->first, last());
+  EpochRecord fresh = steps_.rbegin()->second;
+  std::erase_if(fresh.values, [this](const auto& value) {
+    const std::optional<double> passed = passed_[*value.first];
+    return passed && is_same(*passed, value.second);
+  });
+  passed_ = steps_.rbegin()->second;
+  fresh.epoch = static_cast<int>(count_);
+  if (!fresh.values.empty()) closed_(last_step(), fresh);
 }
 
 void ReportHistory::repeat() const {
+  int number = 0;
   for (const auto& [step, values] : steps_) {
-    if (!open_ || step != steps_.rbegin()->first) closed_(step, values);
+    EpochRecord again = step == last_step() ? passed_ : values;
+    again.epoch = ++number;
+    if (!again.values.empty()) closed_(step, again);
   }
 }
 
-EpochRecord ReportHistory::not_in_events(EpochRecord values) const {
-  std::erase_if(values.values, [this](const auto& value) { return in_events_.contains(value.first); });
+EpochRecord ReportHistory::not_in_events(std::int64_t step, EpochRecord values) const {
+  std::erase_if(values.values, [this, step](const auto& value) {
+    const auto first = in_events_.find(value.first);
+    return first != in_events_.end() && step >= first->second;
+  });
+  return values;
+}
+
+EpochRecord ReportHistory::numbered(std::int64_t step, EpochRecord values, std::size_t number) {
+  values.epoch = static_cast<int>(number);
+  if (step != values.epoch) values.set("step", static_cast<double>(step));
   return values;
 }
 
@@ -92,11 +176,7 @@ std::vector<EpochRecord> ReportHistory::epochs() const {
   }
   std::vector<EpochRecord> epochs;
   epochs.reserve(steps.size());
-  for (auto& [step, epoch] : steps) {
-    epoch.epoch = static_cast<int>(epochs.size()) + 1;
-    if (step != epoch.epoch) epoch.set("step", static_cast<double>(step));
-    epochs.push_back(std::move(epoch));
-  }
+  for (auto& [step, values] : steps) epochs.push_back(numbered(step, std::move(values), epochs.size() + 1));
   return epochs;
 }
 

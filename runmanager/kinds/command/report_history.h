@@ -21,13 +21,16 @@ struct MetricReport {
   bool in_events = false;  // TensorBoard has them from the program's own events
 };
 
-/// Joins reports in any order by their steps, over all attempts of a run. An attempt goes on where the
-/// previous one ended, or starts over: from its first step on, it replaces what earlier ones have reported.
-/// If there are thousands of steps, some are left out of the records, but never the last one. The latest
-/// value of a metric whose step was left out is in the step kept after it. Not thread-safe.
+/// Joins reports by their steps, over all attempts of a run. An attempt goes on where the previous one ended,
+/// or starts over: from its first step on, it replaces what earlier ones have reported. Within an attempt,
+/// only the last step may change; earlier ones can still get metrics that they do not have. Metrics of a test
+/// without a later step belong to the last one. If there are thousands of steps, some are left out of the
+/// records, but never the last one. The latest value of a metric whose step was left out is in the step kept
+/// after it. Not thread-safe.
 class ReportHistory {
  public:
-  /// Called with each step that is complete: a later one has begun, or close() was called.
+  /// Called with the values of a step once a later one has begun or close() was called, and again with those
+  /// that come later. `values` has the number of the step among all as its epoch.
   using Closed = std::function<void(std::int64_t step, const EpochRecord& values)>;
   explicit ReportHistory(Closed closed) : closed_(std::move(closed)) {}
 
@@ -40,33 +43,47 @@ class ReportHistory {
   void know_times(const std::vector<EpochRecord>& recorded);
   /// `seconds`: of the run so far; none: not known. Returns whether it replaces steps of an earlier attempt.
   bool add(const MetricReport& report, std::optional<double> seconds);
-  /// Completes the last step.
+  /// Passes on what the last step has.
   void close();
   bool has_open() const { return open_; }
 
   /// As they are recorded: numbered from 1, each with its step if that is another number.
   std::vector<EpochRecord> epochs() const;
-  /// The last one, without its number. There has to be one.
-  const EpochRecord& last() const { return steps_.rbegin()->second; }
+  /// The last one of these. There has to be one.
+  EpochRecord last() const { return numbered(last_step(), steps_.rbegin()->second, steps_.size()); }
+  std::int64_t last_step() const { return steps_.rbegin()->first; }
   std::size_t size() const { return steps_.size(); }
   /// Whether the last one stays when a later one begins.
   bool keeps_last() const { return (count_ - 1) % stride_ == 0; }
-  /// Steps that are complete.
-  std::size_t complete() const { return steps_.size() - (open_ ? 1 : 0); }
-  /// Passes on every complete step again.
+  /// Steps after which a later one has begun.
+  std::size_t complete() const { return steps_.size() - (steps_.empty() ? 0 : 1); }
+  /// Passes on again what was passed on.
   void repeat() const;
-  /// Those of the values that are not in the program's own events.
-  EpochRecord not_in_events(EpochRecord values) const;
+  /// Those of a step's values that are not in the program's own events.
+  EpochRecord not_in_events(std::int64_t step, EpochRecord values) const;
+  /// The values of steps before the one from which the last attempt has started over, that were in the events
+  /// of earlier ones.
+  std::vector<std::pair<std::int64_t, EpochRecord>> take_orphans() { return std::exchange(orphans_, {}); }
+  /// The first step since the last call, before the last one, whose metrics were reported again.
+  std::optional<std::int64_t> take_repeated() { return std::exchange(repeated_, std::nullopt); }
 
  private:
+  static EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number);
+  void start_over(std::int64_t step);
+  void begin_step(std::int64_t step);
+  void add_late(std::int64_t step, const MetricReport& report);
+  void set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds);
   void thin_out();
 
   const Closed closed_;
   std::map<std::int64_t, EpochRecord> steps_;
   std::map<std::int64_t, EpochRecord> recorded_;                     // by earlier starts
   std::map<const Metric*, std::pair<std::int64_t, double>> latest_;  // of each metric: its step and value
-  std::set<const Metric*> in_events_;                                // of the program
-  bool open_ = false;                                                // the last step is not complete
+  std::map<const Metric*, std::int64_t> in_events_;  // of the program: the first step that is in them
+  std::vector<std::pair<std::int64_t, EpochRecord>> orphans_;
+  std::optional<std::int64_t> repeated_;
+  EpochRecord passed_;  // what the last step had when it was passed on
+  bool open_ = false;   // the last step has more
   bool starts_ = true;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept

@@ -204,6 +204,20 @@ TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
               HasSubstr("no setting has two values"));
 }
 
+// Accuracies of a small test set are often the same.
+TEST(Effects, RepeatsWithTheSameNumbersAllCount) {
+  std::vector<RunRecord> runs;
+  for (const auto& [x, repeat, loss] :
+       {std::tuple(1, 0, 0.1), std::tuple(1, 1, 0.9), std::tuple(2, 0, 0.3), std::tuple(2, 1, 0.3)})
+    runs.push_back(
+        testing::made_run({{"x", std::int64_t{x}}, {"repeat", std::int64_t{repeat}}}, "cpu", 1, {loss})
+            .record);
+  const Effects effects = effects_of(runs, "loss");
+  EXPECT_EQ(effects.repeats, 2u);
+  EXPECT_DOUBLE_EQ(effects.mean, 0.4);
+  EXPECT_THAT(effects.left_out, IsEmpty());
+}
+
 TEST(Effects, LeaveOutRepeatsThatOtherCombinationsDoNotHave) {
   std::vector<RunRecord> runs = grid(2);
   runs[3].status = RunStatus::kFailed;

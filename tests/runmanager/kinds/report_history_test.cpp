@@ -1,6 +1,7 @@
 // The reports of a person's program over the attempts of its run.
 #include "runmanager/kinds/command/report_history.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,16 +138,77 @@ TEST(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
   EXPECT_EQ(history.reports.size(), 0u);
   history.reports.add({.step = 5, .values = {{&step, 7}, {&loss(), 1}, {&epoch, 0.5}}}, {});
   EXPECT_THAT(history.recorded(), ElementsAre(std::pair(5, 1.0)));
-  EXPECT_EQ(history.reports.last().values.size(), 1u);
+  EXPECT_EQ(history.reports.last().values.size(), 2u) << "the loss, and the number of the step";
 }
 
 TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
   History history;
   history.reports.add({.step = 1, .values = {{&loss(), 1}}, .in_events = true}, {});
   history.reports.add({.step = 1, .values = {{&accuracy(), 0.5}}}, {});
-  const EpochRecord rest = history.reports.not_in_events(history.reports.last());
+  const EpochRecord rest = history.reports.not_in_events(1, history.reports.last());
   EXPECT_FALSE(rest[loss()]);
   EXPECT_EQ(rest[accuracy()], 0.5);
+}
+
+TEST(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
+  History history;
+  history.add(1, 9);
+  for (const int step : {1, 2, 3})
+    history.reports.add({.step = step, .values = {{&accuracy(), step}}, .in_events = true}, {});
+  EXPECT_THAT(history.reports.take_orphans(), IsEmpty());
+  history.reports.begin_attempt();
+  history.reports.add({.step = 3, .values = {{&accuracy(), 30}}, .in_events = true}, {});
+  const auto orphans = history.reports.take_orphans();
+  ASSERT_EQ(orphans.size(), 2u);
+  EXPECT_EQ(orphans[1].first, 2);
+  EXPECT_EQ(orphans[0].second[accuracy()], 1);
+  EXPECT_EQ(orphans[0].second[loss()], std::nullopt) << "it was in no events";
+  EXPECT_TRUE(history.reports.not_in_events(2, orphans[1].second)[accuracy()]);
+  EXPECT_FALSE(history.reports.not_in_events(3, history.reports.last())[accuracy()]);
+}
+
+// Training is reported first, and the validation, which takes a while, after it.
+TEST(ReportHistory, PassesOnWhatComesAfterAStepWasClosed) {
+  std::vector<std::string> passed;
+  ReportHistory history([&](std::int64_t step, const EpochRecord& values) {
+    std::string text = fmt::format("{} ({}):", step, values.epoch);
+    for (const auto& [metric, value] : values.values) text += fmt::format(" {}={:g}", metric->key, value);
+    passed.push_back(text);
+  });
+  const auto add = [&](std::int64_t step, const Metric& metric, double value) {
+    history.add({.step = step, .values = {{&metric, value}}}, {});
+  };
+  add(10, loss(), 3);
+  history.close();
+  EXPECT_EQ(history.complete(), 0u) << "more may come";
+  add(10, accuracy(), 0.5);
+  add(20, loss(), 2);
+  EXPECT_EQ(history.complete(), 1u);
+  history.close();
+  add(20, loss(), 2);
+  history.close();
+  add(10, metric_named("f1"), 0.25);
+  add(5, loss(), 7);
+  EXPECT_THAT(passed, ElementsAre("10 (1): train_loss=3", "10 (1): train_accuracy=0.5",
+                                  "20 (2): train_loss=2", "10 (1): f1=0.25", "5 (1): train_loss=7"));
+  EXPECT_EQ(history.epochs().at(1)["f1"], 0.25);
+}
+
+TEST(ReportHistory, KeepsTheFirstValueOfAnEarlierStepAndTellsThatItCameAgain) {
+  History history;
+  double value = 0;
+  for (const int step : {2000, 4000, 2000, 4000}) history.add(step, ++value);
+  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(2000, 1.0), std::pair(4000, 4.0)))
+      << "the last one may change";
+  EXPECT_EQ(history.reports.take_repeated(), 2000);
+  EXPECT_EQ(history.reports.take_repeated(), std::nullopt);
+}
+
+TEST(ReportHistory, PutsATestWithoutALaterStepAtTheLastOne) {
+  History history;
+  for (const int step : {1, 2, 3}) history.add(step, step);
+  history.reports.add({.step = 1, .values = {{&metric_named("test_accuracy"), 0.9}}}, {});
+  EXPECT_EQ(history.reports.epochs().at(2)["test_accuracy"], 0.9);
 }
 
 TEST(ReportHistory, RepeatsTheStepsThatAreComplete) {

@@ -236,11 +236,25 @@ TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
   const TrialResult trial = trial_result(run, search, false);
   EXPECT_THAT(trial.values, ElementsAre(Optional(-0.7)));
   EXPECT_THAT(trial.others, ElementsAre(7.5)) << "the median after the first epoch";
-  run.epochs[2].set("validation_accuracy", std::nullopt);
+  run.epochs[2].set("validation_accuracy", std::numeric_limits<double>::quiet_NaN());
   EXPECT_EQ(final_value(trial_result(run, search, false)), std::nullopt) << "without a value it has failed";
   run.epochs[2].set("validation_accuracy", 0.7);
   run.status = RunStatus::kFailed;
   EXPECT_THAT(trial_result(run, search, false).values, ElementsAre(Eq(std::nullopt)));
+}
+
+// A program may validate after some of its steps only, and report the validation of the last one later.
+TEST(TrialResult, HasTheLatestValueOfEachEpochThatIsComplete) {
+  RunRecord run;
+  run.status = RunStatus::kRunning;
+  for (int epoch = 1; epoch <= 4; ++epoch) run.epochs.push_back({epoch, {{"loss", 1}}});
+  run.epochs[1].set("validation_loss", 0.5);
+  const auto nothing = Eq(std::nullopt);
+  EXPECT_THAT(trial_result(run, {}, false).values, ElementsAre(nothing, Optional(0.5), Optional(0.5)));
+  run.status = RunStatus::kInterrupted;
+  run.epochs[3].set("validation_loss", std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(trial_result(run, {}, false).values,
+              ElementsAre(nothing, Optional(0.5), Optional(0.5), nothing));
 }
 
 // A program that does not say how often it reports has one epoch for the search.

@@ -73,6 +73,28 @@ class CommandSearchTest(ProgramRuns):
         return self.file(name, **{"command": ["python3", "walk.py", "{rate}"], "search": search, "reports": 9,
                                   "params": {"rate": {"log_uniform": [0.01, 1]}}, **keys})
 
+    def test_a_population_of_programs_that_do_not_follow_sweep_until_comes_to_its_end(self):
+        (self.folder / "late.py").write_text(
+            "import json, os, sys, time\n"
+            "kept, parent = (os.path.join(os.environ.get(name, '/none'), 'state')\n"
+            "                for name in ('SWEEP_CHECKPOINT_DIR', 'SWEEP_RESUME_FROM'))\n"
+            "source = kept if os.path.exists(kept) else parent\n"
+            "step = int(open(source).read()) if os.path.exists(source) else 0\n"
+            "while step < 6:\n"
+            "    step += 1\n"
+            "    with open(os.environ['SWEEP_METRICS'], 'a') as file:\n"
+            "        file.write(json.dumps({'step': step, 'loss': float(sys.argv[1]) / step}) + '\\n')\n"
+            "    with open(kept + '.new', 'w') as file: file.write(str(step))\n"
+            "    os.replace(kept + '.new', kept)\n"
+            "    time.sleep(0.3)\n")
+        self.sweep(self.population("late", command=["python3", "late.py", "{rate}"], reports=6, search={
+            "method": "population", "trials": 4, "interval": 2, "reduction": 4, "metric": "loss", "seed": 2}))
+        records = self.runs("late").values()
+        self.assertEqual(len(records), 6)  # Two members were replaced.
+        for record in records:
+            if record["status"] == "completed":
+                self.assertEqual([epoch["epoch"] for epoch in record["epochs"]], [1, 2, 3, 4, 5, 6])
+
     def members(self, name):
         """What must be the same of each run: its end, its losses, and the state of the program."""
         return {run: (record["status"], [epoch["loss"] for epoch in record["epochs"]], record["config"]["lineage"],

@@ -6,6 +6,7 @@
 PROGRAM is the sweep program. SWEEP_TORTURE_ROUNDS is how often a sweep is killed at a random moment.
 """
 
+import csv
 import json
 import os
 import signal
@@ -184,6 +185,46 @@ with open("spans", "a") as file:
         out = self.sweep("s.json", "--jobs", "2").stdout
         self.assertIn("★ highest val_acc: 0.2000, x=1", out)
         self.assertNotIn("No run has reported", out)
+
+    def test_what_is_reported_long_after_its_step_began_counts_everywhere(self):
+        (self.folder / "late.py").write_text(
+            "import json, os, time\n"
+            "def report(**values):\n"
+            "    with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(json.dumps(values) + '\\n')\n"
+            "for step in (10, 20):\n"
+            "    report(step=step, loss=1 / step)\n"
+            "    time.sleep(1.6)\n"
+            "    report(step=step, validation_loss=2 / step)\n")
+        (self.folder / "s.json").write_text(json.dumps({
+            "command": ["python3", "late.py"], "stop": {"metric": "validation_loss", "patience": 1}}))
+        self.sweep("s.json")
+        lines = self.sweep("export", "runs/s").stdout.splitlines()
+        self.assertEqual([line.split(",")[2] for line in lines if ",Loss/validation," in line], ["10", "20"])
+        self.assertEqual([line.split(",")[2] for line in lines if ",Loss/train," in line], ["10", "20"])
+        rows = list(csv.DictReader((self.folder / "runs/s/results.csv").read_text().splitlines()))
+        self.assertEqual([(row["validation_loss"], row["step"]) for row in rows], [("0.2", "10"), ("0.1", "20")])
+        self.sweep("fsck", "runs/s")
+
+    def test_the_beginning_of_a_curve_stays_when_an_attempt_goes_on_a_few_steps_back(self):
+        (self.folder / "back.py").write_text(
+            "import os, sys\n"
+            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+            "import program_runs as p\n"
+            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
+            "file = open(f\"{os.environ['SWEEP_RUN_DIR']}/events.out.tfevents.170000000{attempt}.theirs\", 'wb')\n"
+            "file.write(p.event_record(b'\\x1a\\x0dbrain.Event:2'))\n"
+            "for step in ([1, 2, 3] if attempt == 1 else [3, 4]):\n"
+            "    file.write(p.scalar_record('Loss/train', step, attempt + step / 8))\n"
+            "file.close()\n"
+            "sys.exit(75 if attempt == 1 else 0)\n")
+        expected = [("1", 1.125), ("2", 1.25), ("3", 2.375), ("4", 2.5)]
+        for words in ((), ("--replace",)):
+            self.sweep("x=1", "--name", "s", *words, "--", "python3", "back.py")
+            lines = self.sweep("export", "runs/s").stdout.splitlines()
+            points = sorted((line.split(",")[2], float(line.split(",")[4])) for line in lines if ",Loss/train," in line)
+            self.assertEqual(points, expected)
+            rows = list(csv.DictReader((self.folder / "runs/s/results.csv").read_text().splitlines()))
+            self.assertEqual([(row["epoch"], float(row["loss"])) for row in rows], expected)
 
     def test_the_time_limit_of_the_command_line_also_asks_the_program_to_end(self):
         (self.folder / "s.json").write_text(json.dumps({
