@@ -64,6 +64,7 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Sweep&
                                                     use, fmt::join(metric_names(ended), ", "));
   };
   for (const Goal& goal : goals_of(sweep)) {
+    if (goal.metric == nullptr) continue;
     if (std::string missing = text(*goal.metric, "by which runs are judged"); !missing.empty())
       return missing;
   }
