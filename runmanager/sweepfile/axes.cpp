@@ -25,6 +25,9 @@ std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& prob
   }
   for (const JsonView& member : object.children()) {
     AxisContent content = read_axis(member, problems);
+    for (const JsonView& value : JsonView(content.values).children())
+      if (any_key && value.text().find('\0') != std::string::npos)
+        problems.add(value, "has the character NUL, which no word of a command line can have");
     std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
     if (!path || (content.values.json.empty() && !content.range)) continue;
     const auto duplicate =
