@@ -1,5 +1,7 @@
 // The `sweep` program: runs the command line, and turns errors into messages and exit codes.
 #include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -63,6 +65,12 @@ int run_as_told(const std::vector<std::string>& arguments, sweep::MpiSession* se
   return code;
 }
 
+// Whether standard output is a pipe that nobody reads any more, as that to `head` soon is.
+bool reader_is_gone() {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,6 +90,10 @@ int main(int argc, char** argv) {
         run_as_told({argv + 1, argv + argc}, session.get(), typed_program(argc > 0 ? argv[0] : "sweep"));
     std::cout.flush();
     if (std::cout) return code;
+    if (reader_is_gone()) {
+      std::signal(SIGPIPE, SIG_DFL);
+      std::raise(SIGPIPE);
+    }
     std::cerr
         << "sweep: standard output cannot be written (is the disk full, or was it closed?): what was to be "
            "shown there is lost\n";

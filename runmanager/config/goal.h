@@ -10,7 +10,7 @@ namespace sweep {
 
 /// A metric by which runs are judged, and which end of it is the best.
 struct Goal {
-  const Metric* metric = nullptr;  // never null
+  const Metric* metric = nullptr;  // null: that of default_goals()
   bool largest_is_best = false;
   std::string asked = {};  // how the sweep file names the metric, by tag or key; "" if it asks for none
 

@@ -99,10 +99,7 @@ std::vector<std::string> runs_no_longer_listed(const fs::path& directory, const 
   return others;
 }
 
-Goals goals_of(const RecordedSweep& sweep) {
-  Goals goals = recorded_goals(sweep.file);
-  return goals.empty() ? default_goals(sweep.runs) : goals;
-}
+Goals goals_of(const RecordedSweep& sweep) { return default_goals(sweep.runs, recorded_goals(sweep.file)); }
 
 bool is_search(const Json& file) {
   const Json search = file.is_object() ? file.value("search", Json()) : Json();

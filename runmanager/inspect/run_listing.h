@@ -32,7 +32,7 @@ std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
 std::vector<std::string> runs_no_longer_listed(const std::filesystem::path& directory,
                                                const nlohmann::ordered_json& file);
 
-/// The goals of its runs: recorded_goals(), or default_goals().
+/// The goals of its runs: recorded_goals(), completed by default_goals().
 Goals goals_of(const RecordedSweep& sweep);
 
 /// Whether a sweep.json is that of a search, which draws points or ends trials early, so that its results are

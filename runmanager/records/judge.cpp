@@ -32,6 +32,7 @@ Goals recorded_goals(const nlohmann::ordered_json& sweep) {
   std::vector<std::string> names = texts(has_search ? "metric" : "objective");
   if (has_search && names.empty()) names = {sweep.contains("command") ? "loss" : "Loss/validation"};
   const std::vector<std::string> modes = texts("mode");
+  if (names.empty() && !modes.empty()) return {Goal{.largest_is_best = modes[0] == "max"}};
   Goals goals;
   for (std::size_t i = 0; i < names.size(); ++i)
     goals.push_back(asked_goal(
@@ -58,14 +59,16 @@ std::string default_metric(const std::vector<const RunRecord*>& runs) {
 
 }  // namespace
 
-Goals default_goals(const std::vector<RunRecord>& runs) {
+Goals default_goals(const std::vector<RunRecord>& runs, const Goals& asked) {
+  if (!asked.empty() && asked[0].metric != nullptr) return asked;
   std::vector<const RunRecord*> completed, all;
   for (const RunRecord& run : runs) {
     all.push_back(&run);
     if (run.status == RunStatus::kCompleted) completed.push_back(&run);
   }
-  const Metric& metric = metric_named(default_metric(completed.empty() ? all : completed));
-  return {goal_for(metric, {})};
+  Goal goal = goal_for(metric_named(default_metric(completed.empty() ? all : completed)), {});
+  if (!asked.empty()) goal.largest_is_best = asked[0].largest_is_best;
+  return {goal};
 }
 
 std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Goals& goals) {

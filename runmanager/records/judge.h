@@ -13,13 +13,14 @@
 
 namespace sweep {
 
-/// The goals of the sweep's search, or its "objective"; empty if it has neither.
+/// The goals of the sweep's search, or its "objective"; with neither, one without a metric for its "mode", or
+/// none.
 Goals goals_of(const Sweep& sweep);
-/// The goals that a sweep.json, or a sweep file, has; empty if it has neither "search" nor "objective".
+/// The same of a sweep.json, or a sweep file.
 Goals recorded_goals(const nlohmann::ordered_json& sweep);
-/// The goal of a sweep that has none: the first of the metrics, from the validation accuracy to the training
-/// loss, that a completed run has, or if there are no completed runs, any run.
-Goals default_goals(const std::vector<RunRecord>& runs);
+/// `asked`, or the goal of a sweep that names no metric: the first of the metrics, from the validation
+/// accuracy to the training loss, that a completed run has, or if there are no completed runs, any run.
+Goals default_goals(const std::vector<RunRecord>& runs, const Goals& asked = {});
 
 /// The index of the best of the completed runs by `goals`; among equals the one with the lower loss on the
 /// same samples, then the first. With several goals it is the first of front_runs(). Nullopt if none has the

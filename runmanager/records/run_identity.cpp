@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <span>
 #include <string_view>
@@ -64,17 +65,35 @@ void take_names(Json& layers, const std::string& prefix, std::vector<std::string
   }
 }
 
-std::optional<std::string> data_digests(const Json& provenance) {
+decltype(RunIdentity::data) data_files(const Json& provenance) {
   if (!provenance.is_object()) return std::nullopt;
   const Json dataset = provenance.contains("inputs") ? Json{{"files", provenance["inputs"]}}
                                                      : provenance.value("dataset", Json());
   if (!dataset.is_object() || !dataset.contains("files") || !dataset["files"].is_array()) return std::nullopt;
-  std::string digests;
+  std::vector<std::pair<std::string, std::string>> files;
   for (const Json& file : dataset["files"]) {
     if (!file.is_object() || !file.contains("sha256")) return std::nullopt;
-    digests += (digests.empty() ? "" : " ") + file["sha256"].dump();
+    const Json path = file.value("path", Json(""));
+    const std::filesystem::path name = path.is_string() ? path.get<std::string>() : "";
+    files.emplace_back(name.filename().string(), file["sha256"].dump());
   }
-  return digests.empty() ? std::nullopt : std::optional(digests);
+  return files.empty() ? std::nullopt : std::optional(std::move(files));
+}
+
+// "b.txt 4355a46b…": those of `files` that `others` has not.
+std::string changed_files(const std::vector<std::pair<std::string, std::string>>& files,
+                          const std::vector<std::pair<std::string, std::string>>& others) {
+  constexpr std::size_t kMaxFiles = 3, kShownDigits = 8;
+  const std::set<std::pair<std::string, std::string>> known(others.begin(), others.end());
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& file : files) {
+    if (known.contains(file) || ++count > kMaxFiles) continue;
+    text += fmt::format("{}{} {}…", text.empty() ? "" : ", ", file.first,
+                        file.second.substr(1, kShownDigits));  // after its quote
+  }
+  if (count > kMaxFiles) text += fmt::format(" and {} more", count - kMaxFiles);
+  return text.empty() ? "nothing else" : text;
 }
 
 // one_cycle, and a cosine without a length of its own, also behind a warmup; "" of others.
@@ -136,7 +155,7 @@ RunIdentity identity_of(const Json& config, const std::string& device, const Jso
   }
   flatten(settings, "", identity.settings);
   std::sort(identity.settings.begin(), identity.settings.end());
-  identity.data = data_digests(provenance);
+  identity.data = data_files(provenance);
   const Json epochs = config.value("epochs", Json(0));
   identity.epochs = epochs.is_number_integer() ? epochs.get<int>() : 0;
   identity.spanning_schedule = spanning_schedule(config.value("schedule", Json()));
@@ -145,6 +164,7 @@ RunIdentity identity_of(const Json& config, const std::string& device, const Jso
 
 std::vector<SettingDifference> differences(const RunIdentity& before, const RunIdentity& now) {
   constexpr const char* kNothing = "nothing";
+  using File = std::pair<std::string, std::string>;
   std::vector<SettingDifference> found;
   auto a = before.settings.begin(), b = now.settings.begin();
   while (a != before.settings.end() || b != now.settings.end()) {
@@ -161,7 +181,10 @@ std::vector<SettingDifference> differences(const RunIdentity& before, const RunI
   }
   // Where the content of one is not known, names have to do.
   if (before.data && now.data) {
-    if (*before.data != *now.data) found.push_back({"data", *before.data, *now.data});
+    if (!std::ranges::equal(*before.data, *now.data, {}, &File::second, &File::second)) {
+      found.push_back(
+          {"data", changed_files(*before.data, *now.data), changed_files(*now.data, *before.data)});
+    }
   } else if (before.source != now.source) {
     found.push_back({"dataset", before.source, now.source});
   }

@@ -16,7 +16,9 @@ namespace sweep {
 /// "dataset.placement". "epochs" is handled separately, because a longer training can continue a shorter one.
 struct RunIdentity {
   std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
-  std::optional<std::string> data;  // digests of the data set's files; none: not known, then `source` counts
+  /// Names and digests of the data set's files, of which the digests count; none: not known, then `source`
+  /// does.
+  std::optional<std::vector<std::pair<std::string, std::string>>> data;
   std::string source;               // name of the data set
   std::vector<std::string> layers;  // layer names, which a checkpoint uses to name its weights
   int epochs = 0;
@@ -36,7 +38,7 @@ RunIdentity identity_of(const nlohmann::ordered_json& config, const std::string&
 
 /// A setting whose values differ between two runs.
 struct SettingDifference {
-  std::string key;          // "optimizer.name"; "data" for the content of the data set's files
+  std::string key;          // "optimizer.name"; "data" for files whose content differs
   std::string before, now;  // as JSON; "nothing" where a run has no such setting
   std::string why = "";     // it matters, where the key does not say it
   friend bool operator==(const SettingDifference&, const SettingDifference&) = default;

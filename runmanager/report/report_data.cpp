@@ -115,14 +115,14 @@ std::string short_number(const std::string& text) {
 
 }  // namespace
 
-ReportData report_data_of(std::vector<SourceRun> runs, Goals goals, bool is_search) {
+ReportData report_data_of(std::vector<SourceRun> runs, const Goals& goals, bool is_search) {
   ReportData data;
   data.is_search = is_search;
   data.runs = std::move(runs);
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
   data.title = title_of(data.runs);
   data.keys = differing_keys(data.runs);
-  data.goals = goals.empty() ? default_goals(data.records) : std::move(goals);
+  data.goals = default_goals(data.records, goals);
   data.metric = data.goals[0].metric->key;
   data.best = best_run(data.records, data.goals);
   answer(data);
@@ -143,7 +143,7 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
     if (recorded_goals(file) != goals) goals.clear();
   }
   const bool is_one_search = files.size() == 1 && is_search(files.front());
-  ReportData data = report_data_of(std::move(runs), std::move(goals), is_one_search);
+  ReportData data = report_data_of(std::move(runs), goals, is_one_search);
   if (is_one_search) data.by_logarithm = ranges_of(files.front());
   data.directories = directories;
   data.files = std::move(files);

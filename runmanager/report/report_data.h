@@ -39,9 +39,9 @@ struct ReportData {
 /// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.
 ReportData read_report_data(const std::vector<std::filesystem::path>& directories);
 
-/// The same for runs that have been read. `goals`: of their search; empty: default_goals(). `is_search`: of
-/// one sweep.
-ReportData report_data_of(std::vector<SourceRun> runs, Goals goals = {}, bool is_search = false);
+/// The same for runs that have been read. `goals`: as asked for, completed by default_goals(). `is_search`:
+/// of one sweep.
+ReportData report_data_of(std::vector<SourceRun> runs, const Goals& goals = {}, bool is_search = false);
 
 /// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
 std::string metric_title(std::string_view metric);

@@ -122,7 +122,8 @@ class RunScheduler {
     if (std::exchange(has_news_, false) || source_.may_have_more()) {
       for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
     }
-    for (std::size_t free = slots_.size() - active_runs(); free > 0; --free) {
+    for (std::size_t free = slots_.size() - active_runs(); free > 0 && !waiting_.empty(); --free) {
+      if (!source_.may_begin()) give_back_waiting();
       const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
         const RunNeeds& run = attempt.run->needs;
         return run.takes_gpus ? gpus_.has_free() : devices_are_free(run);
@@ -135,6 +136,14 @@ class RunScheduler {
       start(slot, attempt);
     }
     hand_out_idle_cores();
+  }
+
+  // Another attempt at a run that has begun is part of it.
+  void give_back_waiting() {
+    std::erase_if(waiting_, [this](const Attempt& attempt) {
+      if (attempt.retries == 0) source_.end(attempt.run->run);
+      return attempt.retries == 0;
+    });
   }
 
   // A run on GPUs goes where the last one on the same was, if it can, so that few workers make contexts.

@@ -24,6 +24,9 @@ class RunSource {
   /// No further attempt to train the run follows. If it has paused, it may be handed out again.
   virtual void end(std::size_t run) = 0;
 
+  /// Whether runs that were handed out and wait for a free slot may still begin. Once false, it stays so, and
+  /// end() follows for each of them.
+  virtual bool may_begin() const { return true; }
   /// Whether take_ready() is to be called again though no run has ended, as others than the caller decide
   /// what can begin.
   virtual bool may_have_more() const { return false; }

@@ -42,7 +42,7 @@ struct SweepRecorderOptions {
   bool quiet = false, json = false;  // no progress; progress as JSON
   std::size_t total_runs = 0;        // if more are to be added; 0: those that are there
   double work = 0;                   // see Progress
-  Goals goals = {};                  // of a search; empty: default_goals()
+  Goals goals = {};                  // see goals_of()
   /// If several processes share the sweep: called before results are written, to read what the others have
   /// done. Means are then written by write_means() only, and no progress file is written.
   std::function<void()> refresh = {};

@@ -1,11 +1,16 @@
 #include "runmanager/sweep/sweep_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/json/json_path.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/attempts.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
@@ -121,10 +126,36 @@ void SweepRunner::find_existing() {
   for (const RunConfig& config : sweep_.runs) requests.push_back(kind_->request(config));
   existing_ = find_existing_runs(directory_->path(), requests, options_.retry_failed);
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), requests, existing_);
+  refuse_other_population();
   for (std::size_t i = 0; i < existing_.size(); ++i) {
     kept_[i] = existing_[i].fate == RunFate::kKept;
     if (auto record = known_record(existing_[i], sweep_.runs[i])) records_[i] = *std::move(record);
   }
+}
+
+// Copies that other members made would be in the way only once new ones are to be made.
+void SweepRunner::refuse_other_population() const {
+  if (!sweep_.search || sweep_.search->method != SearchMethod::kPopulation || options_.replace) return;
+  const auto is_there = [](const ExistingRun& run) { return run.record.has_value(); };
+  const std::filesystem::path file = directory_->path() / kSweepFile;
+  if (std::ranges::none_of(existing_, is_there) || !std::filesystem::exists(file)) return;
+  const nlohmann::ordered_json recorded = read_json_file(file);
+  const auto* const method = find_at(recorded, "search.method");
+  if (method == nullptr || *method != "population") return;
+  const SearchSpec &now = *sweep_.search, none;
+  const auto check = [&](const char* key, auto number, auto by_default) {
+    const auto* const before = find_at(recorded, std::string("search.") + key);
+    const std::string was = before != nullptr ? before->dump() : std::to_string(by_default);
+    if (was == std::to_string(number)) return;
+    throw ConfigError(
+        fmt::format("{}: the population there has other members: search.{}: {} -> {}\nNothing was changed. "
+                    "--fresh starts "
+                    "the search anew, in another directory",
+                    directory_->path().string(), key, was, number));
+  };
+  check("trials", now.trials, none.trials);
+  check("interval", now.interval, none.interval);
+  check("reduction", now.reduction, none.reduction);
 }
 
 RunRecord SweepRunner::new_record(const RunConfig& config) {

@@ -50,6 +50,7 @@ class SweepRunner {
   void make_records();
   // What earlier starts have left of the runs. Throws if some of it is in the way.
   void find_existing();
+  void refuse_other_population() const;
   static RunRecord new_record(const RunConfig& config);
   // The record of a run that earlier starts have finished; with a search, also of one that they have begun:
   // what is known of it counts.

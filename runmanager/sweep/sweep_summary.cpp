@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "core/base/text.h"
+#include "core/json/json_path.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_metric.h"
@@ -14,6 +15,7 @@
 #include "runmanager/tensorboard/view_hint.h"
 #include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/results_table.h"
+#include "runmanager/text/json_document.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/stop_signals.h"
 
@@ -64,11 +66,32 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Sweep&
                                                     use, fmt::join(metric_names(ended), ", "));
   };
   for (const Goal& goal : goals_of(sweep)) {
+    if (goal.metric == nullptr) continue;
     if (std::string missing = text(*goal.metric, "by which runs are judged"); !missing.empty())
       return missing;
   }
   const bool stops = !sweep.runs.empty() && sweep.runs.front().stop;
   return stops ? text(*sweep.runs.front().stop->goal.metric, "which \"stop\" watches") : "";
+}
+
+// Which expressions of "metrics" have found nothing in any run; "" if there are none.
+std::string unmatched_text(const std::vector<RunRecord>& runs, const Sweep& sweep) {
+  if (sweep.runs.empty() || !sweep.runs.front().command) return "";
+  std::string text;
+  for (const auto& [name, expression] : sweep.runs.front().command->metrics) {
+    bool was_tried = false, has_value = false;
+    for (const RunRecord& run : runs) {
+      if (run.status != RunStatus::kCompleted) continue;
+      const auto* const expressions = find_at(run.config, "metrics");
+      was_tried = was_tried || (expressions != nullptr &&
+                                expressions->value(name, nlohmann::ordered_json()) == expression);
+      has_value = has_value || run_metric(run, metric_called(name));
+    }
+    if (was_tried && !has_value)
+      text += fmt::format("\nmetrics.{}: no line of the output of any run matches {}\n", name,
+                          in_quotes(expression));
+  }
+  return text;
 }
 
 }  // namespace
@@ -97,6 +120,7 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
   if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
   if (const std::string text = missing_metric_text(runs, summary.sweep); !text.empty())
     say("\n" + text + "\n");
+  if (const std::string text = unmatched_text(runs, summary.sweep); !text.empty()) say(text);
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
   if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
   if (summary.signal != 0 && !options.command.empty()) {

@@ -46,6 +46,7 @@ class TrialRuns final : public RunSource {
 
   std::vector<const ScheduledRun*> take_ready() override;
   void end(std::size_t run) override { active_.erase(run); }
+  bool may_begin() const override { return has_time(); }
 
   SearchEnd outcome();
 

@@ -25,6 +25,9 @@ std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& prob
   }
   for (const JsonView& member : object.children()) {
     AxisContent content = read_axis(member, problems);
+    for (const JsonView& value : JsonView(content.values).children())
+      if (any_key && value.text().find('\0') != std::string::npos)
+        problems.add(value, "has the character NUL, which no word of a command line can have");
     std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
     if (!path || (content.values.json.empty() && !content.range)) continue;
     const auto duplicate =
@@ -163,14 +166,18 @@ std::vector<JsonView> read_wanted_values(const JsonView& node, const std::option
   return is_value && !has_lists ? std::vector<JsonView>{node} : node.children();
 }
 
-std::vector<Condition> read_conditions(const JsonView& object, bool any_key, Problems& problems) {
+// A condition on a key of a program that is no axis would never hold.
+std::vector<Condition> read_conditions(const JsonView& object, const std::vector<Grid>& grids, bool any_key,
+                                       Problems& problems) {
   std::vector<Condition> conditions;
   if (!object->is_object() || object->empty()) {
     problems.add_value(object, "an object: keys, each with a value or a list of values");
     return conditions;
   }
   for (const JsonView& member : object.children()) {
-    std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
+    std::optional<KeyPath> path =
+        any_key ? resolve_axis(member.key(), member.key_place(), grids, any_key, problems)
+                : path_of(member.key(), member.key_place(), any_key, problems);
     if (!path) continue;
     const std::optional<Setting> setting = setting_at(*path);
     Condition condition{member.key(), std::move(*path), {}};
@@ -184,7 +191,8 @@ std::vector<Condition> read_conditions(const JsonView& object, bool any_key, Pro
   return conditions;
 }
 
-std::vector<ExcludeRule> read_exclude(const JsonView& root, bool any_key, Problems& problems) {
+std::vector<ExcludeRule> read_exclude(const JsonView& root, const std::vector<Grid>& grids, bool any_key,
+                                      Problems& problems) {
   std::vector<ExcludeRule> rules;
   const JsonView list = root.find("exclude");
   if (!list) return rules;
@@ -193,7 +201,7 @@ std::vector<ExcludeRule> read_exclude(const JsonView& root, bool any_key, Proble
     return rules;
   }
   for (const JsonView& element : list.children()) {
-    rules.push_back({element.place(), read_conditions(element, any_key, problems)});
+    rules.push_back({element.place(), read_conditions(element, grids, any_key, problems)});
     if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
   }
   return rules;
@@ -209,7 +217,7 @@ std::vector<WhenRule> read_when(const JsonView& root, const std::vector<Grid>& g
     return rules;
   }
   for (const JsonView& member : object.children()) {
-    std::vector<Condition> conditions = read_conditions(member, any_key, problems);
+    std::vector<Condition> conditions = read_conditions(member, grids, any_key, problems);
     std::optional<KeyPath> path = resolve_axis(member.key(), member.key_place(), grids, any_key, problems);
     if (path) rules.push_back({std::move(*path), member.key_place(), std::move(conditions)});
   }
@@ -271,7 +279,7 @@ SearchSpace read_search_space(const JsonView& root, Problems& problems) {
   const bool any_key = is_command_file(root);
   space.grids = read_grids(root, any_key, problems);
   read_zip(root, space.grids, any_key, problems);
-  space.exclude = read_exclude(root, any_key, problems);
+  space.exclude = read_exclude(root, space.grids, any_key, problems);
   space.when = read_when(root, space.grids, any_key, problems);
   check_cycles(space.when, problems);
   const Setting& repeats = *find_setting(top_level_settings(), "repeats");

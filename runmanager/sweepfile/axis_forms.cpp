@@ -8,6 +8,7 @@
 #include <map>
 
 #include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/settings/setting_kinds.h"
 
 namespace sweep {
 namespace {
@@ -125,7 +126,8 @@ std::optional<Dimension> drawn_range(const JsonView& list, const AxisForm& form,
 void check_different(const JsonDocument& values, Problems& problems) {
   std::map<std::string, JsonPlace> seen;
   for (const JsonView& value : JsonView(values).children()) {
-    const std::string text = value->is_number() ? number_text(value.number()) : value->dump();
+    const bool is_exact = !value->is_number_integer() || std::abs(value.number()) < rows::kMaxExactInteger;
+    const std::string text = value->is_number() && is_exact ? number_text(value.number()) : value->dump();
     const auto [found, is_new] = seen.emplace(text, value.place());
     if (is_new) continue;
     const JsonPlace& first = found->second;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace sweep {
@@ -49,11 +49,9 @@ class SeenCombinations {
  public:
   /// Whether it is the first of its kind.
   bool insert(const Combination& combination) {
-    std::string identity;
-    for (const AxisValue& value : combination.values) {
-      const std::uint32_t number = number_of(value);
-      identity.append(reinterpret_cast<const char*>(&number), sizeof number);
-    }
+    std::vector<std::uint32_t> identity;
+    for (const AxisValue& value : combination.values) identity.push_back(number_of(value));
+    std::ranges::sort(identity);  // Grids may have their keys in another order.
     return seen_.insert(std::move(identity)).second;
   }
 
@@ -77,7 +75,7 @@ class SeenCombinations {
 
   std::unordered_map<std::string, std::uint32_t> by_text_;
   std::unordered_map<const Axis*, std::vector<std::uint32_t>> numbers_;  // of its values
-  std::unordered_set<std::string> seen_;
+  std::set<std::vector<std::uint32_t>> seen_;
 };
 
 // Calls `use` with the chosen index of every group, the last varying fastest: counts like an odometer.

@@ -183,13 +183,20 @@ int epochs_of(const JsonView& base) {
 }
 
 // Trials that are ended early have to have epochs left.
-void check_epochs(const SearchSpec& search, const JsonView& base, Problems& problems) {
-  if (search.method == SearchMethod::kPopulation && search.interval >= epochs_of(base))
-    problems.add_message(fmt::format("{}: interval is {}, want less than {}, the epochs of a whole training",
-                                     search.origin, search.interval, epochs_of(base)));
-  if (!has_rungs(search.method) || search.min_epochs <= epochs_of(base)) return;
-  problems.add_message(fmt::format("{}: min_epochs is {}, want at most {}, the epochs of a whole training",
-                                   search.origin, search.min_epochs, epochs_of(base)));
+void check_epochs(const SearchSpec& search, const JsonView& root, const JsonView& base, Problems& problems) {
+  if (!compares_on_the_way(search.method)) return;
+  const JsonView node = root.find("search");
+  if (is_command_file(base) && !base.find("reports"))
+    return problems.add(node, fmt::format("\"{}\" has to know how many steps a whole run reports, want "
+                                          "\"reports\"",
+                                          search_method_names().of(search.method)));
+  const bool has_members = search.method == SearchMethod::kPopulation;
+  const int epochs = epochs_of(base), wanted = has_members ? search.interval : search.min_epochs;
+  if (has_members ? wanted < epochs : wanted <= epochs) return;
+  const char* const key = has_members ? "interval" : "min_epochs";
+  problems.add(node.find(key) ? node.find(key) : node,
+               fmt::format("{} is {}, want {} {}, the {}", key, wanted, has_members ? "less than" : "at most",
+                           epochs, is_command_file(base) ? "\"reports\"" : "epochs of a whole training"));
 }
 
 Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std::string> overrides,
@@ -219,7 +226,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
     rule_base.set(rule_base.json[member.key()], {member.key()}, member);
   sweep.search = read_search(root, space, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
-  if (sweep.search) check_epochs(*sweep.search, base, problems);
+  if (sweep.search) check_epochs(*sweep.search, root, base, problems);
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();
     const auto reader = std::make_shared<TrialReader>(space, rule_base, run_tree, std::move(plain),

@@ -29,7 +29,7 @@ void for_each_piece(const EpochRecord& epoch, const Visit& visit) {
   }
   for (const auto& [metric, value] : epoch.values) {
     if (find_metric(metric->key) == nullptr)
-      visit(*metric, fmt::format("{} {}", metric->brief, metric_text(*metric, value)));
+      visit(*metric, printable_line(fmt::format("{} {}", metric->brief, metric_text(*metric, value))));
   }
 }
 

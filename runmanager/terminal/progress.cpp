@@ -186,8 +186,7 @@ void Progress::consider(const RunRecord& run) {
   if (state_.best && state_.best->name != run.name) runs.push_back(std::move(*state_.best));
   runs.push_back(summary_of(run));
   state_.best.reset();
-  if (const auto best = best_run(runs, goals_.empty() ? default_goals(runs) : goals_))
-    state_.best = std::move(runs[*best]);
+  if (const auto best = best_run(runs, default_goals(runs, goals_))) state_.best = std::move(runs[*best]);
 }
 
 void Progress::keep_runs(std::size_t count) {

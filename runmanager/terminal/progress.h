@@ -39,7 +39,7 @@ class Progress {
   void pause_run(std::size_t number);
   /// Counts `count` runs of an earlier start as finished.
   void keep_runs(std::size_t count);
-  /// How the best run is chosen from now on; empty, as before it is called: by default_goals().
+  /// How the best run is chosen from now on; empty before it is called. Completed by default_goals().
   void judge_by(const Goals& goals) { goals_ = goals; }
   /// Includes a run of an earlier start in the choice of the best one.
   void consider(const RunRecord& run);

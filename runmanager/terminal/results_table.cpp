@@ -307,7 +307,7 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
 
 std::string results_table(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
                           const TableOptions& options) {
-  const Goals goals = options.goals.empty() ? default_goals(all) : options.goals;
+  const Goals goals = default_goals(all, options.goals);
   const std::optional<std::size_t> best = best_run(all, goals);
   const std::vector<std::size_t> front = front_runs(all, goals);
   std::vector<RunRecord> first;

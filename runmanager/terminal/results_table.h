@@ -18,7 +18,7 @@ struct TableOptions {
   int width = 0;  // of the terminal in columns; less important columns are left out to fit; 0: no limit
   bool skipped = false;                   // also a line for each skipped run
   std::vector<std::string> columns = {};  // only these, by Column::key; empty: all that have values
-  Goals goals = {};                       // by which the best run is chosen; empty: default_goals()
+  Goals goals = {};                       // by which the best run is chosen; completed by default_goals()
   std::size_t top = 0;                    // max number of runs; the best is that of all. 0: all
 };
 

@@ -181,7 +181,10 @@ void complete(const CLI::App& app, const Words& words) {
     offers.add_files();
   } else {
     const auto positionals = command.get_options([](const CLI::Option* o) { return o->get_positional(); });
-    if (!positionals.empty()) add_values(*positionals[std::min(position, positionals.size() - 1)], offers);
+    if (command.get_name() == "data" && position == 1 && words[1] == "get")
+      for (const std::string& name : dataset_names()) offers.add(name);
+    else if (!positionals.empty())
+      add_values(*positionals[std::min(position, positionals.size() - 1)], offers);
   }
 }
 

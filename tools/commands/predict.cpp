@@ -179,7 +179,7 @@ Command predict_command() {
         app.add_option("--limit", options.limit,
                        "the first samples of that part only; default: all, or 20 in a table")
             ->type_name("N")
-            ->check(CLI::PositiveNumber)
+            ->check(CLI::Range(1, 1'000'000'000))
             ->needs(dataset);
         add_device_option(app, options.device);
         add_format_option(app, options.format);

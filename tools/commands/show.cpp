@@ -286,7 +286,7 @@ Command show_command() {
             ->excludes("--json");
         app.add_option("--top", options.top, "only the first N runs of that order")
             ->type_name("N")
-            ->check(CLI::PositiveNumber)
+            ->check(CLI::Range(1, 1'000'000'000))
             ->excludes(effects);
         app.add_option(
                "--metric", options.metric,

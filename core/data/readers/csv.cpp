@@ -90,7 +90,8 @@ void check_header(const std::vector<std::string>& header, const std::string& fil
   bool all_numbers = true;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!is_utf8(header[i]))
-      throw DataError(file + ": the name of column " + std::to_string(i + 1) + " is not UTF-8");
+      throw DataError(file + ": the name of column " + std::to_string(i + 1) +
+                      " is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"");
     if (header[i].empty() && i > 0)
       throw DataError(file + ": column " + std::to_string(i + 1) + " has no name");
     if (!seen.insert(header[i]).second)
@@ -110,7 +111,7 @@ void Table::check_columns_exist(const std::string& file) const {
     if (has(header_, name)) continue;
     const std::string nearest = nearest_name(name, header_);
     throw ConfigError(file + ": has no column " + quoted_name(name) +
-                      (nearest.empty() ? "" : "; did you mean " + quoted_name(nearest) + "?") +
+                      (nearest.empty() ? "." : "; did you mean " + quoted_name(nearest) + "?") +
                       " Columns: " + listed_names(header_, 20));
   }
 }

@@ -174,7 +174,7 @@ bool TableColumn::add_category(std::string_view field, const std::string& file, 
   }
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories.size());
   if (is_new) {
-    if (!is_utf8(field)) fail("is not UTF-8", file, line);
+    if (!is_utf8(field)) fail("is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"", file, line);
     const bool is_feature = use_ == ColumnUse::kFeature;
     const std::size_t most =
         !is_feature ? kMaxClasses

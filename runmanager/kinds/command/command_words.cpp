@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/config/problems.h"
@@ -47,21 +48,30 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, good);
 }
 
+// The name that begins there and that a brace ends: one of `keys`, whatever its characters, or like one of a
+// variable; "" if there is none.
+std::string name_at(const std::string& word, std::size_t begin, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys)
+    if (word.compare(begin, key.size() + 1, key + "}") == 0) return key;
+  std::string name = word.substr(begin, word.find('}', begin) - begin);
+  return begin + name.size() < word.size() && is_name(name) ? name : "";
+}
+
 // Calls use(text, name) for each part of the word: text, and then the name of a substitution, or "" at the
 // end. {{name}} is the text {name}; braces around anything else are text, and so is ${name}, a shell's own.
-void for_each_part(const std::string& word, const std::function<void(std::string, std::string)>& use) {
+void for_each_part(const std::string& word, const std::vector<std::string>& keys,
+                   const std::function<void(std::string, std::string)>& use) {
   std::string text;
   for (std::size_t i = 0; i < word.size(); ++i) {
-    const bool is_brace = word[i] == '{' && (i == 0 || word[i - 1] != '$');
-    const std::size_t end = is_brace ? word.find('}', i) : std::string::npos;
     const bool is_doubled = word.compare(i, 2, "{{") == 0;
     const std::size_t begin = i + (is_doubled ? 2 : 1);
-    if (end == std::string::npos || end <= begin || !is_name(word.substr(begin, end - begin)) ||
-        (is_doubled && word.compare(end, 2, "}}") != 0)) {
+    const bool is_brace = word[i] == '{' && (i == 0 || word[i - 1] != '$');
+    const std::string name = is_brace ? name_at(word, begin, keys) : "";
+    const std::size_t end = begin + name.size();
+    if (name.empty() || (is_doubled && word.compare(end, 2, "}}") != 0)) {
       text += word[i];
       continue;
     }
-    const std::string name = word.substr(begin, end - begin);
     i = end;
     if (is_doubled) {
       text += "{" + name + "}";
@@ -74,21 +84,72 @@ void for_each_part(const std::string& word, const std::function<void(std::string
   use(std::move(text), "");
 }
 
+// A text for /bin/sh that grows. Its words are what the shell would take for one before it replaces anything.
+class ShellText {
+ public:
+  void add(const std::string& text) {
+    for (const char c : text) {
+      const bool ends_word = quote_ == 0 && !is_escaped_ && kBetweenWords.find(c) != std::string_view::npos;
+      if (ends_word) end_word();
+      text_ += c;
+      if (ends_word) word_ = text_.size();
+      if (std::exchange(is_escaped_, false)) continue;
+      if (c == '\\' && quote_ != '\'')
+        is_escaped_ = true;
+      else if (c == quote_ || (quote_ == 0 && (c == '\'' || c == '"')))
+        quote_ = quote_ == 0 ? c : 0;
+    }
+  }
+  /// What is quoted already.
+  void add_value(const std::string& value) { text_ += value; }
+  /// The word is to be left out.
+  void drop_word() { drops_word_ = true; }
+  std::string take() {
+    end_word();
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr std::string_view kBetweenWords = " \t\n;&|()<>";
+
+  void end_word() {
+    if (std::exchange(drops_word_, false)) text_.resize(word_);
+  }
+
+  std::string text_;
+  std::size_t word_ = 0;  // where its last word begins
+  char quote_ = 0;        // that is open; 0: none
+  bool is_escaped_ = false, drops_word_ = false;
+};
+
+std::string expanded_for_shell(const std::string& text, const std::vector<std::string>& keys,
+                               const Values& values) {
+  ShellText shell;
+  for_each_part(text, keys, [&](const std::string& before, const std::string& name) {
+    shell.add(before);
+    if (name.empty()) return;
+    const auto value = values(name);
+    value ? shell.add_value(joined(*value, true)) : shell.drop_word();
+  });
+  return shell.take();
+}
+
 // The words that replace one word of the file: a {flags} alone is several; a word with a parameter that the
 // run lacks is none.
-std::vector<std::string> expanded(const std::string& word, bool shell, const Values& values) {
+std::vector<std::string> expanded(const std::string& word, const std::vector<std::string>& keys,
+                                  const Values& values) {
   for (const std::string name : {"flags", "overrides"})
-    if (!shell && word == "{" + name + "}") return *values(name);
+    if (word == "{" + name + "}") return *values(name);
   std::string text;
   bool missing = false;
-  for_each_part(word, [&](const std::string& before, const std::string& name) {
+  for_each_part(word, keys, [&](const std::string& before, const std::string& name) {
     text += before;
     if (name.empty()) return;
     const auto value = values(name);
     missing = missing || !value;
-    if (value) text += joined(*value, shell);
+    if (value) text += joined(*value, false);
   });
-  return missing && !shell ? std::vector<std::string>() : std::vector{text};
+  return missing ? std::vector<std::string>() : std::vector{text};
 }
 
 std::uint64_t seed_of(const CommandStart& start) {
@@ -121,10 +182,12 @@ std::optional<std::vector<std::string>> value_of(const CommandStart& start, cons
 
 std::vector<std::string> command_words(const CommandStart& start) {
   const Values values = [&start](const std::string& name) { return value_of(start, name); };
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : start.params) keys.push_back(key);
+  if (start.spec.shell) return {"/bin/sh", "-c", expanded_for_shell(start.spec.words[0], keys, values)};
   std::vector<std::string> words;
-  if (start.spec.shell) words = {"/bin/sh", "-c"};
   for (const std::string& word : start.spec.words) {
-    for (std::string& part : expanded(word, start.spec.shell, values)) words.push_back(std::move(part));
+    for (std::string& part : expanded(word, keys, values)) words.push_back(std::move(part));
   }
   return words;
 }
@@ -172,7 +235,7 @@ void check_substitutions(const CommandSpec& spec, const std::vector<std::string>
   std::vector<std::string> names = keys;
   names.insert(names.end(), own_names().begin(), own_names().end());
   for (const std::string& word : spec.words) {
-    for_each_part(word, [&](const std::string&, const std::string& name) {
+    for_each_part(word, keys, [&](const std::string&, const std::string& name) {
       if (name.empty() || std::ranges::find(names, name) != names.end()) return;
       throw ConfigError(
           fmt::format("command: {{{}}} is no parameter, want one of: {}; {{{{{}}}}} means the text "

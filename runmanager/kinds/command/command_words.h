@@ -32,7 +32,7 @@ inline constexpr const char* kCheckpointFolder = "checkpoint";
 inline constexpr const char* kStartFolder = "start";
 
 /// The program and its arguments, with every substitution made; with a shell, the shell and its text. Leaves
-/// out words with a parameter that the run does not have.
+/// out words with a parameter that the run does not have, also those of the shell's text.
 std::vector<std::string> command_words(const CommandStart& start);
 
 /// The environment, as NAME=VALUE: this process's, with what the sweep tells its programs.

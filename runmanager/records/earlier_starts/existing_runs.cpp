@@ -98,6 +98,23 @@ bool has_swept_values(const RunRecord& record, const RunConfig& config) {
          swept_differences(record, config, config.params).empty();
 }
 
+// What a finished run of a program was made with that is not asked for now, though it makes no other run.
+std::string stale_settings(const nlohmann::ordered_json& before, const RunConfig& config) {
+  if (!config.command) return "";
+  const nlohmann::ordered_json now = config.resolved;
+  const auto text_of = [](const nlohmann::ordered_json& json, const char* key) {
+    const auto* const value = find_at(json, key);
+    return value != nullptr ? value->dump() : "";
+  };
+  std::vector<std::string> texts;
+  if (const std::string cwd = text_of(before, "cwd"); cwd != text_of(now, "cwd"))
+    texts.push_back("was run in " + cwd);
+  if (text_of(before, "metrics") != text_of(now, "metrics"))
+    texts.push_back("has the metrics that other expressions found");
+  if (texts.empty()) return "";
+  return fmt::format("{}; it stays as it is, --fresh runs the program anew", fmt::join(texts, " and "));
+}
+
 // Decides about a run whose directory is `directory`, below the sweep's.
 ExistingRun decide(const fs::path& sweep_directory, const std::string& directory, const RequestedRun& run,
                    bool retry_failed) {
@@ -126,6 +143,8 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
       existing.note = "has no epoch 0, which evaluate_first asks for; it stays as it is";
     else if (keeps_best(*run.config) && !record->best_epoch)
       existing.note = fmt::format("has no {}, which checkpoint asks for; it stays as it is", kBestFile);
+    else
+      existing.note = stale_settings(record->config, *run.config);
   } else if (record->status == RunStatus::kFailed && !retry_failed) {
     existing.fate = RunFate::kKept;
   } else {

@@ -124,7 +124,8 @@ std::span<const Setting> command_settings() {
             "metric and regular expression, whose first group is a value of it in a line of the output; a "
             "group (?<step>...) is its step"),
         metric_name("objective", "the metric that runs are judged by"),
-        choice("mode", {"min", "max"}, std::nullopt, "of objective: which of its values is the best"),
+        choice("mode", {"min", "max"}, std::nullopt,
+               "which value of the objective is the best, or of the metric that is taken without one"),
         choice("flags", {"dashes", "underscores"}, "dashes",
                "how {flags} writes batch_size: --batch-size or "
                "--batch_size"),

@@ -111,7 +111,7 @@ Json complete_normalize(const Setting&, const Given& given) {
   // Samples are floats, and so is what they are normalized with.
   for (Json& list : json) list = list.get<std::vector<float>>();
   const std::size_t means = json.value("mean", Json()).size(), deviations = json.value("std", Json()).size();
-  if (means != deviations)
+  if (means != deviations && means > 0 && deviations > 0)  // Lists that were refused are empty.
     problems.add(node, fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
                                    means, deviations));
   return json;

@@ -103,6 +103,14 @@ TEST(FrontRuns, AreThoseThatNoOtherBeatsInAllGoals) {
   EXPECT_EQ(order, "2013456");
 }
 
+TEST(Goals, AModeAloneIsThatOfTheMetricTakenByDefault) {
+  const std::vector<RunRecord> runs = {completed({{"score", 1}}), completed({{"score", 3}})};
+  const Goals asked = recorded_goals({{"command", {"true"}}, {"mode", "max"}});
+  EXPECT_EQ(best_run(runs, default_goals(runs, asked)), 1u);
+  EXPECT_EQ(goal_text(default_goals(runs, asked)), "highest score");
+  EXPECT_EQ(best_run(runs, default_goals(runs)), 0u);
+}
+
 TEST(Goals, OfAMetricAreThoseOfTheSweepOrElseTheMetricsOwn) {
   const Goals goals = recorded_goals({{"objective", {"own", "loss"}}, {"mode", {"max", "min"}}});
   EXPECT_EQ(goals, (Goals{asked_goal("own", true), asked_goal("Loss/train", false)}));

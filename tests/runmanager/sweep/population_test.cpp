@@ -294,6 +294,19 @@ TEST_F(PopulationSearch, OtherCopiesAreRefused) {
   EXPECT_THROW(run("runs"), Error);
 }
 
+TEST_F(PopulationSearch, OtherMembersAreRefusedBeforeAnythingIsTrained) {
+  write_population();
+  const SweepOutcome sweep = run("runs");
+  const std::string results = read_file(sweep.directory / "results.csv");
+  for (const auto& [key, number] : {std::pair("trials", 5), {"interval", 3}, {"reduction", 2}}) {
+    write_population({{key, number}});
+    EXPECT_THAT(test::message_of<ConfigError>([this] { run("runs"); }),
+                AllOf(HasSubstr(fmt::format(" -> {}\nNothing was changed. --fresh", number)),
+                      HasSubstr(fmt::format("search.{}: ", key))));
+  }
+  EXPECT_EQ(read_file(sweep.directory / "results.csv"), results);
+}
+
 TEST_F(PopulationSearch, MoreEpochsContinueIt) {
   write_population();
   const Outcome expected = outcome_of(run("whole"));

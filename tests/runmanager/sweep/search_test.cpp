@@ -220,6 +220,19 @@ TEST_F(Search, NoTrialBeginsWhenTheTimeIsSpent) {
   EXPECT_THAT(told_, HasSubstr("No more trials: trials have taken the"));
 }
 
+// Trials that are all known from the start begin one by one as well.
+TEST_F(Search, NoKnownTrialBeginsWhenTheTimeIsSpent) {
+  for (const char* method : {"grid", "random", "halving"}) {
+    Json search = {{"method", method}, {"seconds", 1e-9}};
+    if (method != std::string("grid")) search["trials"] = 6;
+    write(search, method == std::string("grid") ? Json{{"lr", {0.1, 0.2, 0.3, 0.4}}} : Json(kRates));
+    const SweepOutcome sweep = run(method);
+    EXPECT_EQ(sweep.exit_code, 0);
+    EXPECT_EQ(count(sweep, RunStatus::kPending), sweep.runs.size() - 1) << method;
+    EXPECT_THAT(told_, HasSubstr("No more trials: trials have taken the")) << method;
+  }
+}
+
 // Points that make no run are not the end of the search.
 TEST_F(Search, ATrialThatCannotBeTrainedCountsAsFailed) {
   write({{"method", "tpe"}, {"trials", 12}, {"seed", 1}}, {{"batch_size", {{"int_uniform", {1, 160}}}}},

@@ -265,6 +265,13 @@ TEST(Axes, GridsAreAUnionWithoutDuplicates) {
   EXPECT_THAT(sweep.keys, ElementsAre("seed", "lr", "epochs"));
 }
 
+TEST(Axes, GridsWithKeysInAnotherOrderHaveTheSameCombinations) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(
+      SweepFolder::with(R"("grids": [{"lr": [0.1, 0.2], "epochs": [1]}, {"epochs": [1, 2], "lr": [0.1]}])"));
+  EXPECT_THAT(names_of(sweep), ElementsAre("lr=0.1,epochs=1", "lr=0.2,epochs=1", "epochs=2,lr=0.1"));
+}
+
 TEST(Axes, RepeatsAreTheLastAxisAndKeepTheSeed) {
   const SweepFolder folder;
   const Sweep sweep =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runmanager/terminal/ended_line.h"
 #include "tests/support/screen.h"
 
 namespace sweep {
@@ -289,6 +290,10 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
   }
   EXPECT_TRUE(
       std::all_of(sent.begin(), sent.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+}
+
+TEST(MetricsText, EscapesNamesThatWouldColourTheTerminal) {
+  EXPECT_EQ(metrics_text({1, {{"\x1b[31mred\nx", 1.0}}}), "\\u001b[31mred\\nx 1.0000");
 }
 
 }  // namespace

@@ -357,6 +357,18 @@ time.sleep(100)
         self.assertIn("command", self.sweep(self.file(command=[*command, "more"], **keys), code=2).stderr)
         self.assertEqual((self.folder / "count").read_text(), "once\n" * 4)
 
+    def test_kept_runs_of_another_directory_or_with_other_expressions_are_told(self):
+        for folder in ("a", "b"):
+            (self.folder / folder).mkdir()
+        keys = {"command": ["echo", "Loss: {x}"], "params": {"x": [1, 2]}}
+        first = self.sweep(self.file(cwd="a", metrics={"loss": "loss: ([0-9])"}, **keys))
+        self.assertIn('metrics.loss: no line of the output of any run matches "loss: ([0-9])"', first.stderr)
+        self.assertNotIn("it stays", self.sweep("s.json").stderr)
+        again = self.sweep(self.file(cwd="a", metrics={"loss": "Loss: ([0-9])"}, **keys))
+        self.assertIn("x=1; x=2: has the metrics that other expressions found; it stays as it is, --fresh runs", again.stderr)
+        self.assertIn(f'was run in "{self.folder}/a"; it', self.sweep(self.file(cwd="b", metrics={"loss": "loss: ([0-9])"}, **keys)).stderr)
+        self.assertNotIn("no line of", self.sweep(self.file("t", metrics={"loss": "Loss: ([0-9])"}, **keys)).stderr)
+
     def test_mistakes_of_the_file_are_told_together_with_their_places(self):
         (self.folder / "bad.json").write_text("""{"command": "echo", "metrics": {"a": "x("},
   "timeout": {"slience": 3}, "network": "net.json", "params": {"x": [1]}}""")

@@ -75,8 +75,11 @@ TEST(MalformedCsv, RefusesWrongQuotes) {
 TEST(MalformedCsv, RefusesWhatIsNoText) {
   EXPECT_THAT(error_of(std::string("x,label\n1,\0\n", 12)),
               HasSubstr("line 2: holds a NUL: this is not a text file"));
-  EXPECT_THAT(error_of("x,label\n1,\xe9\n"), HasSubstr("line 2, column \"label\": is not UTF-8"));
-  EXPECT_THAT(error_of("\xe9,label\n1,a\n"), HasSubstr("the name of column 1 is not UTF-8"));
+  EXPECT_THAT(
+      error_of("x,label\n1,\xe9\n"),
+      HasSubstr("line 2, column \"label\": is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\""));
+  EXPECT_THAT(error_of("\xe9,label\n1,a\n"),
+              HasSubstr("the name of column 1 is not UTF-8; if it is Latin-1, set \"encoding\""));
 }
 
 TEST(MalformedCsv, RefusesWrongHeaders) {
@@ -96,7 +99,8 @@ TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
   };
   EXPECT_EQ(config_error({.label = "specis"}),
             "FILE: has no column \"specis\"; did you mean \"species\"? Columns: \"width\", \"species\"");
-  EXPECT_THAT(config_error({.label = "species", .ignore = {"id"}}), HasSubstr("has no column \"id\""));
+  EXPECT_THAT(config_error({.label = "species", .ignore = {"id"}}),
+              HasSubstr("has no column \"id\". Columns: "));
   EXPECT_EQ(config_error({.targets = {"width"}, .ignore = {"width"}}),
             "FILE: column \"width\" is to be predicted, and is listed under \"ignore\" as well");
   EXPECT_THAT(config_error({.label = "species", .ignore = {"species"}}), HasSubstr("under \"ignore\""));

@@ -1,0 +1,42 @@
+#include "runmanager/kinds/command/command_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> words_of(std::vector<std::string> words, const Params& params) {
+  CommandSpec spec;
+  spec.words = std::move(words);
+  return command_words({.spec = spec, .params = params, .run_directory = "/run"});
+}
+
+std::string shell_text_of(const std::string& text, const Params& params) {
+  CommandSpec spec;
+  spec.words = {text};
+  spec.shell = true;
+  return command_words({.spec = spec, .params = params, .run_directory = "/run"}).back();
+}
+
+TEST(CommandWords, ParametersMayHaveAnyName) {
+  const Params params = {{"+opt.lr", 0.1}, {"a b", std::int64_t{2}}, {"\u00fc}", std::string("x")}};
+  EXPECT_THAT(
+      words_of({"{+opt.lr}", "--n={a b}", "{\u00fc}}", "{{a b}}", "${a b}", "{a  b}", "{print $1}", "{"},
+               params),
+      ElementsAre("0.1", "--n=2", "x", "{a b}", "${a b}", "{a  b}", "{print $1}", "{"));
+  EXPECT_EQ(shell_text_of("echo {a b} '{print $1}'", params), "echo '2' '{print $1}'");
+}
+
+TEST(CommandWords, AWordWhoseParameterTheRunLacksIsLeftOutAlsoForAShell) {
+  const Params params = {{"lr", 0.5}};
+  EXPECT_THAT(words_of({"echo", "--m={m}", "{lr}"}, params), ElementsAre("echo", "0.5"));
+  EXPECT_EQ(shell_text_of("echo --m={m} --lr={lr}", params), "echo  --lr='0.5'");
+  EXPECT_EQ(shell_text_of("a --m={m}; b {lr}>'x y'{m} && c \"d {m}\"|e \\ {m}", params),
+            "a ; b '0.5'> && c |e ");
+}
+
+}  // namespace
+}  // namespace sweep
