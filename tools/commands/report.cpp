@@ -17,7 +17,7 @@
 #include "runmanager/report/embedded_file.h"
 #include "runmanager/report/page.h"
 #include "runmanager/report/report.h"
-#include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
