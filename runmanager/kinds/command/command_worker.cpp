@@ -17,7 +17,6 @@
 #include "runmanager/kinds/command/command_kind.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/metric_sources.h"
-#include "runmanager/kinds/command/output_log.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
@@ -70,7 +69,6 @@ class CommandRun {
     begin_ = options_.clock();
     files_.open();
     log_.emplace(files_.directory() / kLogFile, false);
-    output_.emplace(files_.directory() / kLogFile);
     read_earlier();
     std::optional<ProcessEnd> end;
     for (int starts = 1; !reason_ && (!end || wants_again(*end)); ++starts) {
@@ -187,13 +185,13 @@ class CommandRun {
     printed_.finish();
     look(true);
     history_.close();
-    output_->end_line();
+    log_->end_line();
     return *end;
   }
 
   void take_output(std::string_view text, bool is_error) {
     last_sign_ = options_.clock();
-    output_->write(text);
+    log_->write_output(text);
     if (!is_error) printed_.add(text);
   }
 
@@ -306,7 +304,6 @@ class CommandRun {
   MetricFile metrics_;
   ProgramEvents events_;
   std::optional<LogFile> log_;
-  std::optional<OutputLog> output_;
   std::optional<Reason> reason_;  // why the program was ended
   std::size_t closed_ = 0;        // steps so far
   int attempt_ = 0;               // of all starts
