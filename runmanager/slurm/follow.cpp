@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_jobs.h"

@@ -12,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/json/json_text.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"

@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/slurm_jobs.h"

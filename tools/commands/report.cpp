@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "core/base/file.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/watch.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"

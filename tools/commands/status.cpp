@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/watch.h"
