@@ -21,9 +21,9 @@
 
 namespace sweep {
 
-/// Writes one checkpoint at a time. The trainer hands a copy of the state to a thread with start() and collects
-/// the result with finish(). Between the two, the thread owns the state; otherwise the caller does. Methods
-/// are called by one thread.
+/// Writes one checkpoint at a time. The trainer hands a copy of the state to a thread with start() and
+/// collects the result with finish(). Between the two, the thread owns the state; otherwise the caller does.
+/// Methods are called by one thread.
 class CheckpointWriter {
  public:
   /// What a power cut may cost, in seconds, or one epoch if that takes longer.
