@@ -152,16 +152,14 @@ class CommandRun {
   }
 
   ProcessEnd run_once() {
-    const CommandStart start{.spec = spec_,
-                             .params = task_.config.params,
+    const CommandStart start{.config = task_.config,
                              .run_directory = files_.directory(),
-                             .repeat = task_.config.repeat,
                              .attempt = ++attempt_,
                              .threads = options_.threads(),
                              .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>()),
-                             .continues = continues(task_.config),
                              .until = until_in_population()};
-    write_file_atomically(files_.directory() / kParamsFile, params_text(start.params), Survives::kKill);
+    write_file_atomically(files_.directory() / kParamsFile, params_text(task_.config.params),
+                          Survives::kKill);
     metrics_.append_attempt(start.attempt);
     history_.begin_attempt();
     printed_.begin_attempt();
