@@ -89,8 +89,9 @@ std::vector<TargetScores> target_scores(std::span<const float> predictions, std:
 RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Subset& samples,
                         std::string_view part) {
   std::vector<float> outputs(samples.count * element_count(run.network->output()));
-  const Totals totals = evaluate_samples(predictor.engine(), samples, run.config.batch_size,
-                                         resolve_loss(run.config.loss).class_weights, [] {}, &outputs);
+  const Totals totals = evaluate_samples(
+      predictor.engine(), samples, run.config.batch_size, resolve_loss(run.config.loss).class_weights, [] {},
+      &outputs);
   RunScores scores;
   scores.part = part;
   scores.samples = totals.samples;

@@ -25,8 +25,8 @@ void for_each_batch(const Subset& samples, std::size_t batch_size, const std::fu
 
 }  // namespace
 
-// With weights of classes, an engine's loss is the mean of each batch weighted by itself: here they become the
-// mean weighted over all samples, whatever the size of the batches.
+// With weights of classes, an engine's loss is the mean of each batch weighted by itself: here they become
+// the mean weighted over all samples, whatever the size of the batches.
 Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch_size,
                         std::span<const float> class_weights, const std::function<void()>& after_batch,
                         std::vector<float>* outputs) {
@@ -37,7 +37,8 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
     if (outputs == nullptr)
       engine.evaluate(batch);
     else
-      engine.evaluate_and_predict(batch, std::span(*outputs).subspan(place * columns, batch.size() * columns));
+      engine.evaluate_and_predict(batch,
+                                  std::span(*outputs).subspan(place * columns, batch.size() * columns));
     if (class_weights.empty()) return;
     double weight = 0;
     for (const std::uint32_t row : batch.indices)

@@ -17,8 +17,8 @@ namespace sweep {
 
 /// Loss and correct predictions, summed over `samples`. With `class_weights`, which may be empty, the losses
 /// are weighted over all of them, and their sum is that of the weighted mean. `after_batch` is called after
-/// each batch and ends the pass by throwing. `outputs`, if not null, gets those of the network before softmax,
-/// [samples.count, columns] row-major; it has this size already.
+/// each batch and ends the pass by throwing. `outputs`, if not null, gets those of the network before
+/// softmax, [samples.count, columns] row-major; it has this size already.
 Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch_size,
                         std::span<const float> class_weights, const std::function<void()>& after_batch,
                         std::vector<float>* outputs = nullptr);

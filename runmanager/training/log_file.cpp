@@ -49,7 +49,9 @@ std::string test_text(const std::map<std::string, double>& metrics) {
 }  // namespace
 
 LogFile::LogFile(const std::filesystem::path& path, bool is_new, std::uint64_t kept)
-    : path_(path), file_(open_output_file(path, is_new ? OutputMode::kNew : OutputMode::kAppend)), kept_(kept) {}
+    : path_(path),
+      file_(open_output_file(path, is_new ? OutputMode::kNew : OutputMode::kAppend)),
+      kept_(kept) {}
 
 void LogFile::append(std::string_view text) try {
   write_all(file_.get(), text, path_);
@@ -84,7 +86,8 @@ void LogFile::leave_out_middle(std::uint64_t size) try {
   const ssize_t read = ::pread(reader.get(), last.data(), last.size(), static_cast<off_t>(size - kept_));
   if (read != static_cast<ssize_t>(last.size())) return;
   left_out_ += size - 2 * kept_;
-  if (::ftruncate(file_.get(), static_cast<off_t>(kept_)) != 0 || ::lseek(file_.get(), 0, SEEK_END) < 0) return;
+  if (::ftruncate(file_.get(), static_cast<off_t>(kept_)) != 0 || ::lseek(file_.get(), 0, SEEK_END) < 0)
+    return;
   append(fmt::format("\n[... about {} bytes are left out here ...]\n", left_out_) + last);
 } catch (const DataError&) {
   // It stays long.

@@ -16,8 +16,8 @@
 
 namespace sweep {
 
-/// Appends lines such as "2026-01-31T12:00:00.123 info completed", and the output of a program as it is, each at
-/// once. If output makes the file long, its middle is left out. What cannot be written is lost without an
+/// Appends lines such as "2026-01-31T12:00:00.123 info completed", and the output of a program as it is, each
+/// at once. If output makes the file long, its middle is left out. What cannot be written is lost without an
 /// error: a full disk is reported by the files that matter. Not thread-safe.
 class LogFile {
  public:

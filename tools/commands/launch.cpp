@@ -116,14 +116,7 @@ int follow(const Sweep& sweep, const RunnerOptions& runner, const fs::path& dire
   }
   SweepEnvironment environment;
   environment.out = &std::cout;
-  print_summary({.sweep = sweep,
-                 .directory = directory,
-                 .runs = followed.runs,
-                 .cost = {},
-                 .means = {},
-                 .search = std::nullopt,
-                 .signal = 0},
-                runner, environment);
+  print_summary({.sweep = sweep, .directory = directory, .runs = followed.runs}, runner, environment);
   if (followed.unfinished == 0) return exit_code_of(followed.runs, 0);
   std::cerr << fmt::format("{} {} not done, and no task is left for {}. To go on: {}\n",
                            counted(followed.unfinished, "run"), followed.unfinished == 1 ? "is" : "are",

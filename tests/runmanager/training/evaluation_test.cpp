@@ -21,8 +21,8 @@ TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
     engine->set_parameters(initial_parameters(network, 1));
     const Totals totals = evaluate_samples(*engine, data.train, batch_size, loss.class_weights, [] {});
     std::vector<float> outputs(data.train.count * element_count(network.output()));
-    const Totals other =
-        evaluate_samples(*engine, data.train, batch_size, loss.class_weights, [] {}, &outputs);
+    const Totals other = evaluate_samples(
+        *engine, data.train, batch_size, loss.class_weights, [] {}, &outputs);
     EXPECT_EQ(totals.loss, other.loss);
     EXPECT_EQ(outputs,
               predict_samples(*engine, data.train, element_count(network.output()), batch_size, [] {}));

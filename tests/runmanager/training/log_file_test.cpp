@@ -31,8 +31,9 @@ TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
     log.write_output("end");
     log.end_line();
     log.end_line();
-    EXPECT_THAT(slurp(directory / "log.txt"),
-                testing::MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
+    EXPECT_THAT(
+        slurp(directory / "log.txt"),
+        testing::MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
     EXPECT_LT(slurp(directory / "log.txt").size(), 100u);
   }
 }
