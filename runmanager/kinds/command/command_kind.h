@@ -25,7 +25,6 @@ class CommandKind final : public RunKind {
   nlohmann::ordered_json input_files(const RunConfig& config) override;
   GpuPool gpus(const Sweep& sweep) const override;
   bool needs_workers() const override { return true; }
-  double work_per_epoch(const RunConfig&) override { return 1; }
   double stop_seconds(const RunConfig& config) const override;
   std::optional<RunRecord> state_of(const std::filesystem::path& run) const override;
   std::optional<RunRecord> start_of(const std::filesystem::path& run) const override;
