@@ -16,7 +16,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/run_records.h"
+#include "runmanager/records/saved_results.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/tensorboard/run_log.h"
@@ -119,7 +119,7 @@ void write_sweep(const fs::path& directory, const ImportOptions& options, const 
   sweep.name = directory.filename().string();
   sweep.file = fs::absolute(options.source).lexically_normal();
   sweep.resolved = {{"name", sweep.name}, {"imported", sweep.file.string()}};
-  RunRecords records;
+  std::vector<RunRecord> records;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const ForeignRun& run = found.runs[i];
     RunRecord record = record_of(run, names[i], program, options.source);
@@ -129,11 +129,11 @@ void write_sweep(const fs::path& directory, const ImportOptions& options, const 
     record.event_files = event_file_sizes(directory / record.name);
     write_file_atomically(directory / record.name / kRunRecordFile, run_record_text(record));
     sweep.runs.emplace_back().name = record.name;
-    records.put(std::move(record));
+    records.push_back(std::move(record));
   }
-  sweep.keys = param_keys(records.all());
+  sweep.keys = param_keys(records);
   write_file_atomically(directory / kSweepFile, sweep_file_text(sweep, program));
-  records.save(directory / kResults, sweep.name, sweep.keys, Survives::kPowerCut);
+  save_results(directory / kResults, records, sweep.name, sweep.keys, Survives::kPowerCut);
 }
 
 }  // namespace

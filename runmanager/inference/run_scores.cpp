@@ -88,17 +88,17 @@ std::vector<TargetScores> target_scores(std::span<const float> predictions, std:
 
 RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Subset& samples,
                         std::string_view part) {
-  const std::size_t outputs = element_count(run.network->output());
-  Evaluation evaluation = evaluate_with_outputs(predictor.engine(), samples, outputs, run.config.batch_size,
-                                                resolve_loss(run.config.loss).class_weights, [] {});
-  const Totals& totals = evaluation.totals;
+  std::vector<float> outputs(samples.count * element_count(run.network->output()));
+  const Totals totals = evaluate_samples(
+      predictor.engine(), samples, run.config.batch_size, resolve_loss(run.config.loss).class_weights, [] {},
+      &outputs);
   RunScores scores;
   scores.part = part;
   scores.samples = totals.samples;
   scores.metrics = measured_metrics(totals, target_variation(samples), MetricPart::kTraining);
   scores.names = predictor.names();
   const std::size_t columns = scores.names.size();
-  const std::vector<float> values = predictor.from_outputs(std::move(evaluation.outputs));
+  const std::vector<float> values = predictor.from_outputs(std::move(outputs));
   if (predictor.kind() == PredictionKind::kNumbers) {
     scores.targets = target_scores(values, samples.numbers(), columns);
     return scores;

@@ -71,37 +71,38 @@ void count_non_finite(const TensorFile& file, FileFinding& finding) {
 }
 
 // Checks that the checkpoint of a completed run was written after its last epoch.
-void check_epoch(const TensorFile& file, const RunRecord& record, FileFinding& finding) {
-  const std::optional<int> epoch = last_epoch_of(file);
+void check_epoch(std::optional<int> epoch, const RunRecord& record, FileFinding& finding) {
   if (!epoch || record.status != RunStatus::kCompleted || record.epochs.empty()) return;
   const int last = record.epochs.back().epoch;
-  if (*epoch != last) {
-    finding.problems.push_back(
-        fmt::format("is of epoch {}, but the run was completed with epoch {}", *epoch, last));
-  }
+  if (*epoch == last) return;
+  finding.problems.push_back(
+      fmt::format("is of epoch {}, but the run was completed with epoch {}", *epoch, last));
 }
 
 }  // namespace
 
-void check_checkpoint(const std::filesystem::path& path, const RunRecord* record, FileFinding& finding) {
+std::optional<int> check_checkpoint(const std::filesystem::path& path, const RunRecord* record,
+                                    FileFinding& finding) {
   TensorFile file;
   try {
     file = read_safetensors(path);
     verify_checksums(file);
   } catch (const DataError& error) {
     finding.problems.push_back(without_path(error.what(), path) + "; the weights are lost");
-    return;
+    return std::nullopt;
   }
   if (file.tensors.empty()) finding.problems.emplace_back("holds no weights");
   const TensorIndex index(file);
+  const std::optional<int> epoch = last_epoch_of(file);
   if (record != nullptr && record->config.is_object()) {
     const auto network = record->config.find("network");
     if (network != record->config.end() && network->is_object() && network->contains("layers"))
       check_layers(index, (*network)["layers"], finding);
-    check_epoch(file, *record, finding);
+    check_epoch(epoch, *record, finding);
   }
   check_optimizer(file, index, finding);
   count_non_finite(file, finding);
+  return epoch;
 }
 
 }  // namespace sweep

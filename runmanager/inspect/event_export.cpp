@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <regex>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/error.h"
@@ -80,11 +81,6 @@ class RunReader {
   }
 
  private:
-  struct Tag {
-    std::string plugin;                // of its first value
-    std::optional<std::size_t> index;  // in run_.scalars; empty for tags that are not exported
-  };
-
   // Returns false if `payload` is not an event.
   bool add(std::string_view payload) try {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(payload);
@@ -92,8 +88,8 @@ class RunReader {
     for (const tbwriter::DecodedValue& value : event.values) {
       if (value.plugin == "hparams") {
         tbwriter::decode_session(value.plugin_content, run_.session);
-      } else if (Tag& tag = find(value); value.scalar && tag.index) {
-        run_.scalars[*tag.index].points.push_back({event.step, event.wall_time, *value.scalar});
+      } else if (const auto index = index_of(value); value.scalar && index) {
+        run_.scalars[*index].points.push_back({event.step, event.wall_time, *value.scalar});
       }
     }
     return true;
@@ -101,19 +97,17 @@ class RunReader {
     return false;
   }
 
-  // Looks the tag of `value` up, or adds it. Only a tag's first value names its plugin. A value with a single
-  // number need not be a scalar: it may belong to a text or a curve.
-  Tag& find(const tbwriter::DecodedValue& value) {
+  // Where the scalar of the value's tag is, which is added if the tag is new; none for tags that are not
+  // exported. Only a tag's first value names its plugin. A value with a single number need not be a scalar:
+  // it may belong to a text or a curve.
+  std::optional<std::size_t> index_of(const tbwriter::DecodedValue& value) {
     const auto [at, is_new] = tags_.try_emplace(std::string(value.tag));
-    Tag& tag = at->second;
-    if (!is_new) return tag;
-    tag.plugin = value.plugin;
-    const bool scalar = value.scalar && (tag.plugin.empty() || tag.plugin == "scalars");
-    if (scalar && filter_.accepts(at->first)) {
-      tag.index = run_.scalars.size();
+    const bool scalar = value.scalar && (value.plugin.empty() || value.plugin == "scalars");
+    if (is_new && scalar && filter_.accepts(at->first)) {
+      at->second = run_.scalars.size();
       run_.scalars.push_back({at->first, {}});
     }
-    return tag;
+    return at->second;
   }
 
   // A resumed run starts its new file at `step`. TensorBoard then drops what older files have from there on,
@@ -125,47 +119,38 @@ class RunReader {
 
   const TagFilter& filter_;
   ExportedRun run_;
-  std::unordered_map<std::string, Tag> tags_;
+  std::unordered_map<std::string, std::optional<std::size_t>> tags_;  // places in run_.scalars
 };
 
-// Reads the runs of a log directory: every directory with events files is one.
-class LogdirReader {
- public:
-  LogdirReader(const fs::path& top, const TagFilter& filter) : filter_(filter) { logdir_.directory = top; }
-
-  ExportedLogdir read() {
-    read(logdir_.directory);
-    std::sort(logdir_.runs.begin(), logdir_.runs.end(),
-              [](const ExportedRun& a, const ExportedRun& b) { return a.name < b.name; });
-    return std::move(logdir_);
+// Adds the runs in `directory` and below it: every directory with events files is one.
+void add_runs(const fs::path& directory, const TagFilter& filter, ExportedLogdir& logdir) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory() && !it->is_symlink()) add_runs(it->path(), filter, logdir);
   }
-
- private:
-  void read(const fs::path& directory) {
-    std::error_code error;
-    for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-      if (it->is_directory() && !it->is_symlink()) read(it->path());
-    }
-    if (error) {
-      logdir_.damage.push_back(fmt::format("{}: cannot be read: {}", directory.string(), error.message()));
-      return;
-    }
-    const std::vector<std::string> files = tbwriter::list_event_files(directory);
-    if (files.empty()) return;
-    RunReader run(directory.lexically_relative(logdir_.directory).string(), filter_);
-    for (const std::string& file : files) {
-      try {
-        run.read(directory / file, logdir_.damage);
-      } catch (const DataError& unreadable) {
-        logdir_.damage.emplace_back(unreadable.what());
-      }
-    }
-    logdir_.runs.push_back(run.finish());
+  if (error) {
+    logdir.damage.push_back(fmt::format("{}: cannot be read: {}", directory.string(), error.message()));
+    return;
   }
+  const std::vector<std::string> files = tbwriter::list_event_files(directory);
+  if (files.empty()) return;
+  RunReader run(directory.lexically_relative(logdir.directory).string(), filter);
+  for (const std::string& file : files) {
+    try {
+      run.read(directory / file, logdir.damage);
+    } catch (const DataError& unreadable) {
+      logdir.damage.emplace_back(unreadable.what());
+    }
+  }
+  logdir.runs.push_back(run.finish());
+}
 
-  const TagFilter& filter_;
-  ExportedLogdir logdir_;
-};
+ExportedLogdir read_filtered(const fs::path& directory, const TagFilter& filter) {
+  ExportedLogdir logdir{.directory = directory, .runs = {}, .damage = {}};
+  add_runs(directory, filter, logdir);
+  std::ranges::sort(logdir.runs, {}, &ExportedRun::name);
+  return logdir;
+}
 
 bool has_points(const ExportedLogdir& logdir) {
   return std::any_of(logdir.runs.begin(), logdir.runs.end(),
@@ -177,10 +162,10 @@ bool has_points(const ExportedLogdir& logdir) {
 template <typename NamesOf>
 std::vector<std::string> all_names(const ExportedLogdir& logdir, NamesOf names_of) {
   std::vector<std::string> names;
-  std::map<std::string, bool, std::less<>> seen;
+  std::set<std::string> seen;
   for (const ExportedRun& run : logdir.runs) {
     names_of(run, [&](const std::string& name) {
-      if (seen.emplace(name, true).second) names.push_back(name);
+      if (seen.insert(name).second) names.push_back(name);
     });
   }
   return names;
@@ -251,14 +236,13 @@ ExportedLogdir read_logdir(const fs::path& directory, const std::vector<std::str
                                 directory.string(),
                                 fs::exists(directory, error) ? "is no directory" : "is not there"));
   }
-  ExportedLogdir logdir = LogdirReader(directory, filter).read();
+  ExportedLogdir logdir = read_filtered(directory, filter);
   if (logdir.runs.empty())
     throw DataError(directory.string() + ": no events files (*tfevents*) in it or below");
   if (!tags.empty() && !has_points(logdir)) {
-    const TagFilter all({});
     throw DataError(fmt::format("{}: no scalar's tag begins with {}; there are: {}", directory.string(),
                                 fmt::join(tags, " or "),
-                                fmt::join(tag_names(LogdirReader(directory, all).read()), ", ")));
+                                fmt::join(tag_names(read_filtered(directory, TagFilter({}))), ", ")));
   }
   return logdir;
 }

@@ -30,8 +30,9 @@ inline std::string without_path(std::string message, const std::filesystem::path
 }
 
 /// Checks the checkpoint at `path` and adds problems and notes to `finding`. `record` is the run's, or null
-/// if it cannot be read; then the network is not checked.
-void check_checkpoint(const std::filesystem::path& path, const RunRecord* record, FileFinding& finding);
+/// if it cannot be read; then the network is not checked. Returns its last epoch, if it can be read and says.
+std::optional<int> check_checkpoint(const std::filesystem::path& path, const RunRecord* record,
+                                    FileFinding& finding);
 
 /// Records by the run's name, relative to the checked directory; "." is that directory itself. nullopt for a
 /// run.json that cannot be read.

@@ -9,7 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "runmanager/records/checkpoint.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
@@ -23,6 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using tbwriter::ReadEnd;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
 
 // 0 for what has no size, such as a pipe.
 std::uint64_t size_of(const fs::path& path) {
@@ -62,9 +66,8 @@ void check_events(const fs::path& path, bool completed, FileFinding& finding) {
         fmt::format("record {} at byte {} is damaged; its data is lost", record, reader.position()));
     reader.skip_record();
   }
-  finding.bytes = size_of(path);
   finding.records = readable;
-  const std::uint64_t rest = finding.bytes - std::min<std::uint64_t>(finding.bytes, reader.position());
+  const std::uint64_t bytes = size_of(path), rest = bytes - std::min<std::uint64_t>(bytes, reader.position());
   if (reader.end() == ReadEnd::kBadLength) {
     finding.problems.push_back(
         fmt::format("record {} at byte {} has a damaged length; the {} bytes from there on are lost", record,
@@ -157,7 +160,7 @@ class DirectoryChecker {
       add(directory / "events.out.tfevents.*",
           {.problems = {"is missing: the run is completed, and TensorBoard has nothing of it"}});
     if (completed && !events.empty()) check_event_sizes(directory, *record);
-    check_run_checkpoint(directory, record);
+    check_checkpoints(directory, record);
   }
 
   // Adds to the files' findings that they are shorter than at the end of the run.
@@ -177,8 +180,7 @@ class DirectoryChecker {
 
   std::optional<RunRecord> check_run_record(const fs::path& directory, RecordsByName& records) {
     const fs::path path = directory / kRunRecordFile;
-    std::error_code error;
-    if (!fs::exists(path, error)) return std::nullopt;
+    if (!is_there(path)) return std::nullopt;
     FileFinding finding;
     std::optional<RunRecord> record;
     try {
@@ -187,61 +189,48 @@ class DirectoryChecker {
     } catch (const DataError& wrong) {
       finding.problems.push_back(without_path(wrong.what(), path) + "; the run's record is lost");
     }
-    finding.bytes = size_of(path);
     records.emplace(".", record);
     add(path, std::move(finding));
     return record;
   }
 
-  void check_run_checkpoint(const fs::path& directory, const std::optional<RunRecord>& record) {
-    const fs::path path = directory / kCheckpointFile;
-    check_other(directory / kPreviousCheckpointFile, [](int) { return ""; });
-    check_other(directory / kStartFile, [&](int epoch) -> std::string {
+  void check_checkpoints(const fs::path& directory, const std::optional<RunRecord>& record) {
+    const fs::path last = directory / kCheckpointFile, best = directory / kBestFile;
+    // Before the run's end, run.json may be older than the file of the best epoch.
+    const bool is_final = record && record->status == RunStatus::kCompleted;
+    check_file(last, record ? &*record : nullptr);
+    check_file(directory / kPreviousCheckpointFile, nullptr);
+    check_file(directory / kStartFile, nullptr, [&](int epoch) -> std::string {
       const Lineage lineage = record ? lineage_of(record->config) : Lineage();
       if (lineage.empty() || epoch == lineage.back().until) return "";
       return fmt::format("is of epoch {}, but the run continues {} after epoch {}", epoch, lineage.back().run,
                          lineage.back().until);
     });
-    check_best(directory, record);
-    std::error_code error;
-    if (fs::exists(path, error)) {
-      FileFinding finding;
-      finding.bytes = size_of(path);
-      check_checkpoint(path, record ? &*record : nullptr, finding);
-      add(path, std::move(finding));
-    } else if (record && record->status == RunStatus::kCompleted && !record->epochs.empty() &&
-               record->config.is_object() && !record->config.empty() && !record->config.contains("command")) {
-      // A program keeps its own weights. A run of the user's own training loop has no configuration in its
-      // record, and may keep no weights.
-      add(path, {.problems = {"is missing: the weights are lost"}});
-    }
-  }
-
-  void check_best(const fs::path& directory, const std::optional<RunRecord>& record) {
-    const fs::path path = directory / kBestFile;
-    // Before the run's end, run.json may be older than the file.
-    const bool is_final = record && record->status == RunStatus::kCompleted;
-    std::error_code error;
-    if (is_final && record->best_epoch && !fs::exists(path, error))
-      add(path, {.problems = {fmt::format("is missing: the weights of epoch {}, the best, are lost",
-                                          *record->best_epoch)}});
-    check_other(path, [&](int epoch) -> std::string {
+    check_file(best, nullptr, [&](int epoch) -> std::string {
       if (!is_final || epoch == record->best_epoch) return "";
       return fmt::format("is of epoch {}, but run.json calls {} the best", epoch,
                          record->best_epoch ? std::to_string(*record->best_epoch) : "none");
     });
+    if (!is_final) return;
+    if (record->best_epoch && !is_there(best))
+      add(best, {.problems = {fmt::format("is missing: the weights of epoch {}, the best, are lost",
+                                          *record->best_epoch)}});
+    // A program keeps its own weights. A run of the user's own training loop has no configuration in its
+    // record, and may keep no weights.
+    if (!is_there(last) && !record->epochs.empty() && record->config.is_object() && !record->config.empty() &&
+        !record->config.contains("command"))
+      add(last, {.problems = {"is missing: the weights are lost"}});
   }
 
-  // Checks a checkpoint next to that of the last epoch, if it is there. `problem_of` returns what is wrong
-  // with its epoch, or "".
-  void check_other(const fs::path& path, const std::function<std::string(int epoch)>& problem_of) {
-    std::error_code error;
-    if (!fs::exists(path, error)) return;
+  // Checks a checkpoint, if it is there. `record`: as of check_checkpoint(). `problem_of` returns what is
+  // wrong with its epoch, or "".
+  void check_file(
+      const fs::path& path, const RunRecord* record,
+      const std::function<std::string(int epoch)>& problem_of = [](int) { return ""; }) {
+    if (!is_there(path)) return;
     FileFinding finding;
-    finding.bytes = size_of(path);
-    check_checkpoint(path, nullptr, finding);
-    const std::optional<int> epoch = finding.damaged() ? std::nullopt : whole_checkpoint_epoch(path);
-    const std::string problem = epoch ? problem_of(*epoch) : "";
+    const std::optional<int> epoch = check_checkpoint(path, record, finding);
+    const std::string problem = epoch && !finding.damaged() ? problem_of(*epoch) : "";
     if (!problem.empty()) finding.problems.push_back(problem);
     add(path, std::move(finding));
   }
@@ -257,6 +246,7 @@ class DirectoryChecker {
 
   void add(const fs::path& path, FileFinding finding) {
     finding.path = path.lexically_relative(top_).string();
+    finding.bytes = size_of(path);
     files_.push_back(std::move(finding));
   }
 

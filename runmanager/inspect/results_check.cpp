@@ -26,7 +26,8 @@ constexpr std::string_view kIsMended = ": the sweep goes on or was killed; its n
 struct ResultsRun {
   std::string name;
   RunStatus status = RunStatus::kPending;
-  Json epochs;
+  std::size_t epochs = 0;
+  Json json;  // all that is there of it
 };
 
 // Whether the run may still change. Results are also written before a run ends, so for such a run other files
@@ -92,21 +93,16 @@ class ResultsChecker {
     std::vector<ResultsRun> runs;
     for (const Json& run : json.at("runs")) {
       runs.push_back({run.at("name").get<std::string>(),
-                      parse_run_status(run.at("status").get_ref<const std::string&>()), run.at("epochs")});
+                      parse_run_status(run.at("status").get_ref<const std::string&>()),
+                      run.at("epochs").size(), run});
     }
     results_ = std::move(runs);
     compare_with_sweep(finding);
     for (const ResultsRun& run : *results_) compare_with_record(run, finding);
     const std::optional<std::vector<RunRecord>> records = final_records();
-    if (!records || finding.damaged()) return;
-    const Json wanted = results_json(*records, json.at("sweep").get<std::string>());
-    for (std::size_t i = 0; i < records->size() && json != wanted; ++i) {
-      if (json.at("runs")[i] == wanted.at("runs")[i]) continue;
-      finding.problems.push_back(
-          fmt::format("what it has of {} is not what its run.json says", (*records)[i].name));
-      return;
-    }
-    if (json_text(wanted) != text) finding.problems.emplace_back("is not what the runs' records give");
+    if (records && !finding.damaged() &&
+        json_text(results_json(*records, json.at("sweep").get<std::string>())) != text)
+      finding.problems.emplace_back("is not what the runs' records give");
   }
 
   // In the order of results.json. Nothing while a run may still change, or if a record is lost.
@@ -142,24 +138,24 @@ class ResultsChecker {
         finding.problems.push_back(fmt::format("has the run {}, which is not in sweep.json", name));
   }
 
+  // With what the run's record gives.
   void compare_with_record(const ResultsRun& run, FileFinding& finding) const {
     const auto at = records_.find(run.name);
     if (at == records_.end() || !at->second) return;  // Reported with that file.
     const RunRecord& record = *at->second;
+    const Json wanted = results_json({record}, "").at("runs")[0];
+    const std::size_t recorded = wanted.at("epochs").size();
     std::string difference;
-    if (record.status != run.status) {
+    if (record.status != run.status)
       difference = fmt::format("says {} is {}, its run.json {}", run.name, to_string(run.status),
                                to_string(record.status));
-    } else if (const std::size_t epochs = record.epochs.size() + (record.untrained ? 1 : 0);
-               epochs != run.epochs.size()) {
-      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs.size(), run.name, epochs);
-    }
+    else if (run.epochs != recorded)
+      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs, run.name, recorded);
+    else if (run.json != wanted && !is_open(run.status))
+      difference = fmt::format("what it has of {} is not what its run.json says", run.name);
     if (difference.empty()) return;
-    if (is_open(run.status)) {
-      finding.notes.push_back(fmt::format("{}{}", difference, kIsMended));
-    } else {
-      finding.problems.push_back(std::move(difference));
-    }
+    is_open(run.status) ? finding.notes.push_back(difference + std::string(kIsMended))
+                        : finding.problems.push_back(std::move(difference));
   }
 
   // The results are made again from the runs' records. While a run may still change, only whether they can be

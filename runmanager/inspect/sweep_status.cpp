@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
@@ -83,19 +84,8 @@ SweepState state_of(const SweepStatus& status) {
 }  // namespace
 
 std::string_view to_string(SweepState state) {
-  switch (state) {
-    case SweepState::kStarting:
-      return "starting";
-    case SweepState::kRunning:
-      return "running";
-    case SweepState::kEnded:
-      return "ended";
-    case SweepState::kInterrupted:
-      return "interrupted";
-    case SweepState::kDied:
-      break;
-  }
-  return "died";
+  static const EnumNames<SweepState> names("state", {"starting", "running", "ended", "interrupted", "died"});
+  return names.of(state);
 }
 
 fs::path find_sweep(const fs::path& directory) {

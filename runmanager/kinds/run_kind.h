@@ -31,6 +31,8 @@ struct RunNeeds {
   bool takes_gpus = false;                 // of RunKind::gpus(), any that are free
   std::optional<std::string> unavailable;  // why the device cannot be used here
   nlohmann::ordered_json provenance;       // of program, machine and data
+  std::size_t dataset = 0;                 // position of its data in RunKind::datasets()
+  double work_per_epoch = 1;  // in a unit that is the same for all runs, to estimate the time left
 };
 
 /// Loads and checks what the runs of a sweep need before they start. All runs of a sweep are of one kind. Not
@@ -62,9 +64,6 @@ class RunKind {
 
   /// Every file that the run reads: [{"path", "sha256"}]. Throws DataError if one cannot be read.
   virtual nlohmann::ordered_json input_files(const RunConfig& config) = 0;
-  /// The work of one epoch, in a unit that is the same for all runs: the display estimates the time left by
-  /// it.
-  virtual double work_per_epoch(const RunConfig& config) = 0;
   /// The GPUs of this machine that its runs get for themselves, see RunNeeds::takes_gpus.
   virtual GpuPool gpus(const Sweep&) const { return {}; }
   /// Whether its runs need worker processes.
@@ -91,8 +90,6 @@ class RunKind {
   /// The same as what all workers map into their memory, which this object drops. Throws IoError if there is
   /// not enough memory.
   virtual std::vector<SharedDataset> share_datasets() { return {}; }
-  /// Position of the run's data among these.
-  virtual std::size_t dataset_position(const RunConfig&) { return 0; }
 };
 
 /// One run as a worker gets it.

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/data/readers/safetensors/mapped_tensors.h"
+#include "core/data/sample_format.h"
 
 namespace sweep {
 namespace {
@@ -76,16 +77,9 @@ Json write_dataset(const Dataset& dataset, int fd) {
   writer.finish({});
   for (const DataFile& file : dataset.files)
     files.push_back({{"path", file.path.string()}, {"sha256", file.sha256}});
-  Json json = {{"name", dataset.name},
-               {"shape", dataset.shape},
-               {"class_names", dataset.class_names},
-               {"target_names", dataset.target_names},
-               {"feature_names", dataset.feature_names},
-               {"mean", dataset.transform.mean},
-               {"std", dataset.transform.std},
-               {"files", std::move(files)},
-               {"sets", std::move(described)},
-               {"orders", orders.size()}};
+  Json json = {
+      {"name", dataset.name},      {"format", to_json(dataset)},   {"feature_names", dataset.feature_names},
+      {"files", std::move(files)}, {"sets", std::move(described)}, {"orders", orders.size()}};
   for (const auto& [name, part] :
        {std::pair("train", &dataset.train), std::pair("validation", &dataset.validation),
         std::pair("test", &dataset.test)}) {
@@ -148,16 +142,12 @@ Dataset dataset_of(const MappedTensors& memory, const std::shared_ptr<const Mapp
     return samples;
   };
   Dataset dataset;
+  static_cast<SampleFormat&>(dataset) = sample_format_from_json(description.at("format"), kName);
   dataset.name = description.at("name").get<std::string>();
-  dataset.shape = description.at("shape").get<Shape>();
-  dataset.class_names = description.at("class_names").get<std::vector<std::string>>();
-  dataset.target_names = description.at("target_names").get<std::vector<std::string>>();
   dataset.feature_names = description.at("feature_names").get<std::vector<std::string>>();
   dataset.train = part("train");
   dataset.validation = part("validation");
   dataset.test = part("test");
-  dataset.transform.mean = description.at("mean").get<std::vector<float>>();
-  dataset.transform.std = description.at("std").get<std::vector<float>>();
   for (const Json& json : description.at("files")) {
     dataset.files.push_back({json.at("path").get<std::string>(), json.at("sha256").get<std::string>()});
   }

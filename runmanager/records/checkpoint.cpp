@@ -93,7 +93,6 @@ std::string header_checksum(const File& file, std::uint32_t epochs, std::uint32_
 }
 
 void append(MetadataText& text, const std::string& more) {
-  text.text += more;
   text.escaped += escaped_text(more);
   text.crc = tbwriter::crc32c(more, text.crc);
 }
@@ -276,7 +275,7 @@ void restore_state(Engine& engine, const TrainingState& state) {
 }
 
 void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosition& position) {
-  if (metadata.config.text.empty()) {
+  if (metadata.config.escaped.empty()) {
     append(metadata.config, compact_json_text(record.config));
     append(metadata.provenance, compact_json_text(record.provenance));
     if (record.untrained) append(metadata.epochs, to_json(*record.untrained).dump() + "\n");

@@ -42,11 +42,10 @@ struct Checkpoint {
   RunProgress progress;
 };
 
-/// A metadata value in the forms that the file needs.
+/// A metadata value as the file needs it.
 struct MetadataText {
-  std::string text;
-  std::string escaped;    // `text` inside a JSON string, without the quotes
-  std::uint32_t crc = 0;  // CRC-32C of `text`
+  std::string escaped;    // inside a JSON string, without the quotes
+  std::uint32_t crc = 0;  // CRC-32C of the text itself
 };
 
 /// The metadata of a run's checkpoints. It is kept from one checkpoint to the next, because most of it stays:

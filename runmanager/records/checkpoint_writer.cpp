@@ -4,7 +4,6 @@
 
 #include "core/base/block_signals.h"
 #include "core/base/start_thread.h"
-#include "core/base/wait_until.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
@@ -17,11 +16,6 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path path, const Network& ne
       between_syncs_(seconds_between_syncs) {}
 
 CheckpointWriter::~CheckpointWriter() {
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  wake_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -29,47 +23,21 @@ void CheckpointWriter::start(TrainingState state, const RunRecord& record, const
                              bool is_best, bool is_only) {
   state_ = std::move(state);
   update(metadata_, record, position);
-  const Survives survives = next_survives(is_best, is_only);
   is_best_ = is_best;
-  if (is_only) {
-    write(survives);
-    return;
-  }
-  if (!thread_.joinable()) {
-    const BlockSignals block;
-    thread_ = start_thread("writes checkpoints", [this] { loop(); });
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    busy_ = true;
-    survives_ = survives;
-  }
-  wake_.notify_one();
+  std::packaged_task<void()> task([this, survives = next_survives(is_best, is_only)] { write(survives); });
+  written_ = task.get_future();
+  if (is_only) return task();
+  const BlockSignals block;
+  thread_ = start_thread("writes checkpoints", std::move(task));
 }
 
 bool CheckpointWriter::is_ready() const {
-  const std::lock_guard lock(mutex_);
-  return !busy_;
+  return !written_.valid() || written_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 void CheckpointWriter::finish() {
-  std::unique_lock lock(mutex_);
-  wait_until(done_, lock, [this] { return !busy_; });
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-}
-
-void CheckpointWriter::loop() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wait_until(wake_, lock, [this] { return busy_ || closing_; });
-    if (!busy_) return;
-    const Survives survives = survives_;
-    lock.unlock();
-    write(survives);
-    lock.lock();
-    busy_ = false;
-    done_.notify_one();
-  }
+  if (thread_.joinable()) thread_.join();
+  if (written_.valid()) written_.get();
 }
 
 // Syncs this checkpoint if the next would come too late: the time between the last two tells when it comes.
@@ -83,20 +51,16 @@ Survives CheckpointWriter::next_survives(bool is_best, bool is_only) {
 }
 
 void CheckpointWriter::write(Survives survives) {
-  try {
-    // The events come first, because the checkpoint says how far they reach.
-    flush_events_(survives);
-    if (std::exchange(has_existing_, false)) {
-      sync_files({&path_, 1});
-      keep_as_previous();
-    }
-    write_checkpoint(path_, network_, state_, metadata_, survives);
-    if (survives == Survives::kPowerCut) keep_as_previous();
-    // After the checkpoint, so that a process that ends in between goes on from that one, and can tell.
-    if (is_best_) keep_as_best(survives);
-  } catch (...) {
-    error_ = std::current_exception();
+  // The events come first, because the checkpoint says how far they reach.
+  flush_events_(survives);
+  if (std::exchange(has_existing_, false)) {
+    sync_files({&path_, 1});
+    keep_as_previous();
   }
+  write_checkpoint(path_, network_, state_, metadata_, survives);
+  if (survives == Survives::kPowerCut) keep_as_previous();
+  // After the checkpoint, so that a process that ends in between goes on from that one, and can tell.
+  if (is_best_) keep_as_best(survives);
 }
 
 // Makes the checkpoint at path_, which is synced, the previous one. The directory is synced afterwards: else

@@ -9,11 +9,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <exception>
 #include <filesystem>
 #include <functional>
-#include <mutex>
+#include <future>
 #include <thread>
 
 #include "core/base/file.h"
@@ -23,7 +21,7 @@
 
 namespace sweep {
 
-/// Writes one checkpoint at a time. The trainer hands a copy of the state to the thread with start() and
+/// Writes one checkpoint at a time. The trainer hands a copy of the state to a thread with start() and
 /// collects the result with finish(). Between the two, the thread owns the state; otherwise the caller does.
 /// Methods are called by one thread.
 class CheckpointWriter {
@@ -64,7 +62,6 @@ class CheckpointWriter {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void loop();
   void write(Survives survives);
   void keep_as_previous() const;
   void keep_as_best(Survives survives) const;
@@ -76,19 +73,13 @@ class CheckpointWriter {
   const std::chrono::duration<double> between_syncs_;
   Clock::time_point last_start_ = Clock::now(), last_sync_ = last_start_;
 
-  // Used by the thread while busy_, else by the caller. busy_ changes under mutex_, which orders the
-  // accesses.
+  // Used by the thread between start() and finish(), else by the caller.
   TrainingState state_;
   CheckpointMetadata metadata_;
-  std::exception_ptr error_;
-  bool has_existing_ = false;
-  bool is_best_ = false;                 // likewise
-  Survives survives_ = Survives::kKill;  // of the checkpoint that is being written
+  bool has_existing_ = false, is_best_ = false;
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  bool busy_ = false, closing_ = false;
-  std::thread thread_;
+  std::future<void> written_;  // of the last start(), until finish()
+  std::thread thread_;         // that writes it
 };
 
 }  // namespace sweep

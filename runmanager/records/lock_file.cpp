@@ -1,6 +1,7 @@
 #include "runmanager/records/lock_file.h"
 
 #include <fmt/format.h>
+#include <mntent.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -46,45 +47,28 @@ bool may_be_lock_text(std::string_view text) {
   return text.starts_with(kOwner) || kOwner.starts_with(text);
 }
 
-// A name of mountinfo, where blanks and the like are octal: "\040".
-std::string unescaped(std::string_view name) {
-  std::string text;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    unsigned code = 0;
-    if (name[i] == '\\' && i + 3 < name.size() &&
-        std::sscanf(std::string(name.substr(i + 1, 3)).c_str(), "%3o", &code) == 1) {
-      text += static_cast<char>(code);
-      i += 3;
-    } else {
-      text += name[i];
-    }
-  }
-  return text;
-}
-
 bool is_below(const fs::path& path, const fs::path& directory) {
   return std::ranges::mismatch(directory, path).in1 == directory.end();
 }
 
 struct Mount {
-  std::string point, type, options;  // options: of the file system, after the type and the source
+  std::string point, type, options;
 };
 
 // The mount that holds `path`: of those with the longest name the last one, which covers the others.
-Mount mount_of(std::string_view mountinfo, const fs::path& path) {
+Mount mount_of(std::string mounts, const fs::path& path) {
   Mount found;
-  for (const std::string_view line : lines_of(mountinfo)) {
-    const std::size_t separator = line.find(" - ");
-    if (separator == std::string_view::npos) continue;
-    const auto before = split(line.substr(0, separator), ' '), after = split(line.substr(separator + 3), ' ');
-    constexpr std::size_t kPoint = 4, kOptions = 2;
-    if (before.size() <= kPoint || after.size() <= kOptions) continue;
-    const std::string point = unescaped(before[kPoint]);
+  std::FILE* const file = ::fmemopen(mounts.data(), mounts.size(), "r");
+  if (file == nullptr) return found;
+  std::array<char, 1 << 16> buffer{};
+  mntent entry{};
+  while (::getmntent_r(file, &entry, buffer.data(), static_cast<int>(buffer.size())) != nullptr) {
+    const std::string point = entry.mnt_dir;
     // The root's name ends in a slash, which has an empty element after it.
     const bool holds = point == "/" || is_below(path, point);
-    if (holds && point.size() >= found.point.size())
-      found = {point, std::string(after[0]), std::string(after[kOptions])};
+    if (holds && point.size() >= found.point.size()) found = {point, entry.mnt_type, entry.mnt_opts};
   }
+  ::endmntent(file);
   return found;
 }
 
@@ -167,12 +151,12 @@ int locks_here(std::string_view locks, const LockFile& file) {
   }));
 }
 
-std::string why_locks_are_local(std::string_view mountinfo, const fs::path& path) {
+std::string why_locks_are_local(const std::string& mounts, const fs::path& path) {
   // FUSE answers flock(2) itself unless the file system's program does; these do.
   static constexpr std::string_view kPassOn[] = {"glusterfs", "ceph-fuse", "juicefs", "mfs",
                                                  "fuse-overlayfs"};
   constexpr std::string_view kFuse = "fuse.";
-  const Mount mount = mount_of(mountinfo, path);
+  const Mount mount = mount_of(mounts, path);
   const std::string_view type = mount.type;
   if (type.starts_with(kFuse) && std::ranges::find(kPassOn, type.substr(kFuse.size())) == std::end(kPassOn))
     return fmt::format("{} is not known to pass locks on to other machines", type);

@@ -56,8 +56,8 @@ int locks_here(std::string_view locks, const LockFile& file);
 
 /// Returns why a lock on a file below `path` does not hold on other machines that share the directory:
 /// "nfs4 is mounted with local_lock=all"; "" if it does, or if no other machine has the directory.
-/// `mountinfo`: the content of /proc/self/mountinfo.
-std::string why_locks_are_local(std::string_view mountinfo, const std::filesystem::path& path);
+/// `mounts`: the content of /proc/self/mounts.
+std::string why_locks_are_local(const std::string& mounts, const std::filesystem::path& path);
 
 /// What a process says in the lock file of a run that it trains.
 struct RunOwner {

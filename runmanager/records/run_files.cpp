@@ -81,10 +81,15 @@ bool has_events(const std::filesystem::path& directory) {
   return false;
 }
 
+std::vector<std::string> own_event_files(const std::filesystem::path& run_directory) {
+  std::vector<std::string> files = tbwriter::list_event_files(run_directory);
+  std::erase_if(files, [](const std::string& file) { return !tbwriter::is_event_file_name(file); });
+  return files;
+}
+
 std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::path& run_directory) {
   std::map<std::string, std::uint64_t> sizes;
-  for (const std::string& name : tbwriter::list_event_files(run_directory)) {
-    if (!tbwriter::is_event_file_name(name)) continue;  // of another program
+  for (const std::string& name : own_event_files(run_directory)) {
     std::error_code error;
     sizes[name] = std::filesystem::file_size(run_directory / name, error);
     if (error) throw IoError((run_directory / name).string() + ": cannot read its size: " + error.message());

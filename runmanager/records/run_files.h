@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "runmanager/records/results.h"
 
@@ -56,7 +57,10 @@ void remove_temporaries(const std::filesystem::path& directory);
 /// Whether the directory holds an events file.
 bool has_events(const std::filesystem::path& directory);
 
-/// Bytes of every events file in `run_directory`, by name. A start after a power cut finds out by them
+/// The names of the events files in `run_directory` that this program has written, sorted. Throws IoError.
+std::vector<std::string> own_event_files(const std::filesystem::path& run_directory);
+
+/// Bytes of each of them, by name. A start after a power cut finds out by them
 /// whether the events are complete: a file whose last records never reached the disk also consists of whole
 /// records. Throws IoError.
 std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::path& run_directory);

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/inspect/recorded_progress.h"
+#include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/report/answer_tables.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/printable.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/slurm/job_file.h"
+#include "runmanager/slurm/slurm_jobs.h"
 
 namespace sweep {
 namespace {

@@ -6,12 +6,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
-#include "runmanager/inspect/watch.h"
 #include "runmanager/slurm/shapes.h"
-#include "runmanager/slurm/slurm_status.h"
-#include "runmanager/slurm/submission.h"
+#include "runmanager/slurm/slurm_jobs.h"
 
 namespace sweep {
 namespace {
@@ -29,7 +26,7 @@ class Follower {
 
   WatchedElsewhere look() {
     SlurmStatus status = slurm_status(directory_, client_);
-    if (status.known && status.held_after_failed_launch() > 0) release(status);
+    if (status.known && !status.held_after_failed_launch().empty()) release(status);
     const bool dead = status.known && !status.any_live();
     if (!dead)
       dead_since_.reset();
@@ -54,11 +51,9 @@ class Follower {
     if (released_ && now - *released_ < std::chrono::duration<double>(kQueueSeconds)) return;
     released_ = now;
     try {
-      const SlurmJobsLock lock(directory_);
-      const std::vector<SubmittedJob> jobs = read_slurm_jobs(directory_);
-      TaskQueue queue = fresh_queue(jobs, client_);
-      release_failed_launches(jobs, queue, client_);
-      status = slurm_status(jobs, queue);
+      LockedSlurmJobs jobs(directory_, client_);
+      jobs.release_failed_launches();
+      status = jobs.status();
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a minute later again
     }
   }
@@ -73,17 +68,12 @@ class Follower {
 }  // namespace
 
 FollowedSweep follow_sweep(const Sweep& sweep, const fs::path& directory, SlurmClient& client,
-                           const FollowOptions& options) {
+                           WatchOptions options) {
   Follower follower(sweep, directory, client);
-  watch_sweep(
-      directory,
-      {.terminal = options.terminal,
-       .quiet = options.quiet,
-       .tells_end = false,
-       .stop_requested = options.stop_requested,
-       .wait = options.wait,
-       .elsewhere = [&] { return follower.look(); },
-       .is_done = [&](const std::vector<RunRecord>& runs) { return follower.unfinished(runs) == 0; }});
+  options.tells_end = false;
+  options.elsewhere = [&] { return follower.look(); };
+  options.is_done = [&](const std::vector<RunRecord>& runs) { return follower.unfinished(runs) == 0; };
+  watch_sweep(directory, options);
   FollowedSweep followed{.runs = list_runs(directory)};
   followed.unfinished = follower.unfinished(followed.runs);
   return followed;

@@ -16,7 +16,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/slurm/shapes.h"
-#include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
@@ -39,11 +39,8 @@ std::vector<std::string> task_options(const RunnerOptions& options) {
 
 std::size_t live_workers(const fs::path& directory, SlurmClient& client) {
   if (!has_slurm_jobs(directory)) return 0;
-  const SlurmJobsLock lock(directory);
-  std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
-  settle_unanswered(directory, jobs, client);
-  const SlurmStatus status = slurm_status(jobs, fresh_queue(jobs, client));
-  return status.running() + status.waiting();
+  const LockedSlurmJobs jobs(directory, client);
+  return jobs.status().running() + jobs.status().waiting();
 }
 
 // The keys of a sweep file whose values are not those of the sweep.json in `directory`; "" if there are none.
@@ -82,12 +79,8 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
                     "these first: {}",
                     directory.string(), changed, shell_command({"sweep", "cancel", directory.string()})));
   std::vector<bool> done;
-  for (const RunRecord& record : records) {
-    const bool unfinished = record.status == RunStatus::kPending || record.status == RunStatus::kRunning ||
-                            record.status == RunStatus::kInterrupted ||
-                            (record.status == RunStatus::kFailed && tries_failed);
-    done.push_back(!unfinished);
-  }
+  for (const RunRecord& record : records)
+    done.push_back(has_ended(record.status) && !(record.status == RunStatus::kFailed && tries_failed));
   return done;
 }
 

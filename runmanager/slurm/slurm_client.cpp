@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <span>
+
+#include "core/base/text.h"
 
 namespace sweep {
 namespace {
@@ -234,10 +235,8 @@ std::size_t SlurmClient::max_array_size() {
   for (const std::string_view line : split(result.out, '\n')) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "MaxArraySize") continue;
-    const std::string_view number = trimmed(line.substr(equals + 1));
-    std::size_t size = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
-    if (error == std::errc() && size >= 1) return size;
+    const auto size = number_in<std::size_t>(trimmed(line.substr(equals + 1)));
+    if (size && *size >= 1) return *size;
   }
   return kFallbackArraySize;
 }

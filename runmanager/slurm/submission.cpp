@@ -13,7 +13,6 @@
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/batch_script.h"
-#include "runmanager/slurm/slurm_status.h"
 
 namespace sweep {
 namespace {
@@ -28,36 +27,47 @@ int this_round() {
   return round == nullptr ? 0 : std::atoi(round);
 }
 
+// The runs of each task of an array. They are dealt out one by one, because long runs are neighbours in
+// `runs`. There are four lists for each task that may run at once, or as many as runs_per_task asks for, but
+// no more than `largest`.
+TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs, std::size_t largest) {
+  constexpr std::size_t kListsPerTask = 4;
+  std::size_t count = kListsPerTask * static_cast<std::size_t>(spec.tasks);
+  if (spec.runs_per_task > 0) {
+    const auto each = static_cast<std::size_t>(spec.runs_per_task);
+    count = (runs.size() + each - 1) / each;
+  }
+  TaskLists lists(std::min({count, runs.size(), largest}));
+  for (std::size_t i = 0; i < runs.size(); ++i) lists[i % lists.size()].push_back(runs[i]);
+  return lists;
+}
+
 class Submitter {
  public:
   Submitter(const SubmissionOptions& options, SlurmClient& client)
       : options_(options),
         directory_(fs::canonical(options.directory)),
         client_(client),
+        jobs_(directory_, client),
         script_{.directory = directory_,
                 .program = options.spec.program.empty() ? options.program : options.spec.program,
                 .setup = {},
                 .max_restarts = options.spec.max_restarts} {}
 
   Submission run(const std::map<SlurmShape, std::vector<std::string>>& runs) {
-    const SlurmJobsLock lock(directory_);
-    jobs_ = read_slurm_jobs(directory_);
-    settle_unanswered(directory_, jobs_, client_);
-    TaskQueue queue = fresh_queue(jobs_, client_);
-    submission_.released = release_failed_launches(jobs_, queue, client_);
-    std::ranges::copy_if(queue.tasks, std::back_inserter(submission_.held), is_held_by_others);
-    earlier_ = slurm_status(jobs_, queue).jobs;
+    submission_.released = jobs_.release_failed_launches();
     std::map<std::string, std::size_t> live;  // tasks, by the name of their shape
-    for (const SlurmJobStatus& job : earlier_) {
-      if (!job.job.cancelled) live[job.job.shape] += job.live();
-      if (!job.job.cancelled && !job.job.is_report()) submission_.live_tasks += job.live();
-      if (job.job.cancelled && job.live() > 0) ending_ += ":" + job.job.id;
+    for (const SlurmJob& job : jobs_.jobs()) {
+      std::ranges::copy_if(job.known, std::back_inserter(submission_.held), is_held_by_others);
+      if (!job.cancelled) live[job.shape] += job.live();
+      if (!job.cancelled && !job.is_report()) submission_.live_tasks += job.live();
+      if (job.cancelled && job.live() > 0) ending_ += ":" + job.id;
     }
     for (const auto& [shape, names] : runs) {
       const std::size_t alive = live[shape_name(shape)];
       if (options_.shared_tasks > 0)
         submit_shape(shape, std::max(alive, options_.shared_tasks) - alive, {}, alive);
-      else if (const auto open = without_tasks(shape, names, queue); !open.empty())
+      else if (const auto open = without_tasks(shape, names); !open.empty())
         submit_lists(shape, open, alive);
     }
     if (options_.spec.report && !submission_.jobs.empty()) submit_report();
@@ -67,20 +77,17 @@ class Submitter {
  private:
   // Those of `runs` that are in the list of no task that runs or waits. A task that was cancelled trains no
   // more.
-  std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs,
-                                         const TaskQueue& queue) const {
-    std::map<std::string, std::optional<TaskLists>> lists;  // by job
+  std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs) {
     std::set<std::string> in_lists;
-    for (const SlurmTask& task : queue.tasks) {
-      const auto job = std::ranges::find(jobs_, task.job, &SubmittedJob::id);
-      if (!is_alive(task.state) || job == jobs_.end() || job->cancelled || job->shape != shape_name(shape))
-        continue;
-      const auto [found, is_new] = lists.try_emplace(job->id);
-      if (is_new) found->second = read_task_lists(directory_, job->comment);
-      if (!found->second) return {};  // of an earlier version: it trains whatever there is
-      const auto index = static_cast<std::size_t>(std::strtoul(task.index.c_str(), nullptr, 10));
-      if (index < found->second->size())
-        in_lists.insert((*found->second)[index].begin(), (*found->second)[index].end());
+    for (const SlurmJob& job : jobs_.jobs()) {
+      if (job.cancelled || job.shape != shape_name(shape) || job.live() == 0) continue;
+      const std::optional<TaskLists> lists = read_task_lists(directory_, job.comment);
+      if (!lists) return {};  // of an earlier version: it trains whatever there is
+      for (const SlurmTask& task : job.known) {
+        const auto index = static_cast<std::size_t>(std::strtoul(task.index.c_str(), nullptr, 10));
+        if (is_alive(task.state) && index < lists->size())
+          in_lists.insert((*lists)[index].begin(), (*lists)[index].end());
+      }
     }
     std::erase_if(runs, [&](const std::string& run) { return in_lists.contains(run); });
     return runs;
@@ -98,11 +105,10 @@ class Submitter {
     if (tasks == 0) return;
     const std::string name = shape_name(shape);
     const SlurmTasks asked = tasks_of(shape, options_.spec);
-    const SubmittedJob job{.id = "",
-                           .shape = name,
-                           .tasks = tasks,
-                           .comment = lists.empty() ? new_comment() : lists,
-                           .submitted = utc_time()};
+    const SlurmJob job{.shape = name,
+                       .tasks = tasks,
+                       .comment = lists.empty() ? new_comment() : lists,
+                       .submitted = utc_time()};
     script_.setup = asked.setup;
     const fs::path script = directory_ / kSlurmFolder / (name + ".sh");
     write_file_atomically(
@@ -119,10 +125,10 @@ class Submitter {
   // After the new arrays and those of earlier submissions that are not over.
   void submit_report() {
     std::string dependency = "--dependency=afterany";
-    for (const SlurmJobStatus& job : earlier_) {
-      if (!job.job.is_report() && job.live() > 0) dependency += ":" + job.job.id;
+    for (const SlurmJob& job : jobs_.jobs()) {
+      if (!job.is_report() && job.live() > 0) dependency += ":" + job.id;
     }
-    for (const SubmittedJob& job : submission_.jobs) dependency += ":" + job.id;
+    for (const SlurmJob& job : submission_.jobs) dependency += ":" + job.id;
     SlurmTasks asked = options_.spec.cpu;
     asked.cpus = 1;
     asked.gres.clear();
@@ -130,21 +136,22 @@ class Submitter {
     script_.setup = asked.setup;
     const fs::path script = directory_ / kSlurmFolder / "report.sh";
     write_file_atomically(script, report_script(script_, options_.options, round_));
-    submit({.id = "", .shape = "", .tasks = 1, .comment = new_comment(), .submitted = utc_time()}, asked,
+    submit({.comment = new_comment(), .submitted = utc_time()}, asked,
            {output_option(directory_, "report-%j"), "--open-mode=append", "--requeue", dependency}, script);
   }
 
   // The job is in the file before Slurm hears of it: if this process dies in between, it is found by its
   // comment.
-  void submit(SubmittedJob job, const SlurmTasks& asked, const std::vector<std::string>& more,
+  void submit(const SlurmJob& job, const SlurmTasks& asked, const std::vector<std::string>& more,
               const fs::path& script) {
-    jobs_.push_back(job);
-    write_slurm_jobs(directory_, jobs_);
+    std::vector<SlurmJob>& jobs = jobs_.jobs();
+    jobs.push_back(job);
+    jobs_.write();
     const std::string name = job.is_report() ? options_.name + " report" : options_.name;
     std::vector<std::string> options = job_options(directory_, name, job.comment, asked);
     options.insert(options.end(), more.begin(), more.end());
     try {
-      jobs_.back().id = client_.submit(options, script.string());
+      jobs.back().id = client_.submit(options, script.string());
     } catch (const SlurmUnreachable& error) {
       // Slurm may have taken it all the same.
       std::vector<std::string> found;
@@ -158,21 +165,20 @@ class Submitter {
         forget_last();
         throw SlurmUnreachable(fmt::format("{}\n{}", error.what(), what_next("the job was not taken")));
       }
-      jobs_.back().id = found.front();
+      jobs.back().id = found.front();
     } catch (const ConfigError& error) {
       forget_last();
       throw ConfigError(submission_.jobs.empty()
                             ? error.what()
                             : fmt::format("{}\n{}", error.what(), what_next("not all was submitted")));
     }
-    job = jobs_.back();
-    write_slurm_jobs(directory_, jobs_);
-    submission_.jobs.push_back(job);
+    jobs_.write();
+    submission_.jobs.push_back(jobs.back());
   }
 
   void forget_last() {
-    jobs_.pop_back();
-    write_slurm_jobs(directory_, jobs_);
+    jobs_.jobs().pop_back();
+    jobs_.write();
   }
 
   std::string what_next(const std::string& what) const {
@@ -183,78 +189,18 @@ class Submitter {
   const SubmissionOptions& options_;
   const fs::path directory_;
   SlurmClient& client_;
+  LockedSlurmJobs jobs_;
   BatchScript script_;
-  std::vector<SubmittedJob> jobs_;
-  std::vector<SlurmJobStatus> earlier_;  // of jobs_, those of earlier submissions
-  std::string ending_;                   // ":101:103", those that were cancelled and have not ended
+  std::string ending_;  // ":101:103", those that were cancelled and have not ended
   const int round_ = this_round();
   Submission submission_;
 };
 
 }  // namespace
 
-TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs, std::size_t largest) {
-  constexpr std::size_t kListsPerTask = 4;
-  std::size_t count = kListsPerTask * static_cast<std::size_t>(spec.tasks);
-  if (spec.runs_per_task > 0) {
-    const auto each = static_cast<std::size_t>(spec.runs_per_task);
-    count = (runs.size() + each - 1) / each;
-  }
-  TaskLists lists(std::min({count, runs.size(), largest}));
-  for (std::size_t i = 0; i < runs.size(); ++i) lists[i % lists.size()].push_back(runs[i]);
-  return lists;
-}
-
-TaskQueue fresh_queue(const std::vector<SubmittedJob>& jobs, SlurmClient& client) {
-  TaskQueue queue;
-  queue.tasks = client.tasks(known_ids(jobs));
-  queue.known = true;
-  return queue;
-}
-
-std::size_t release_failed_launches(const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
-                                    SlurmClient& client) {
-  std::vector<SlurmTask> held;
-  std::ranges::copy_if(queue.tasks, std::back_inserter(held), is_held_after_failed_launch);
-  if (held.empty()) return 0;
-  client.release(held);
-  queue = fresh_queue(jobs, client);
-  return held.size();
-}
-
 Submission submit_runs(const SubmissionOptions& options,
                        const std::map<SlurmShape, std::vector<std::string>>& runs, SlurmClient& client) {
   return Submitter(options, client).run(runs);
-}
-
-void settle_unanswered(const fs::path& directory, std::vector<SubmittedJob>& jobs, SlurmClient& client) {
-  bool changed = false;
-  for (SubmittedJob& job : jobs) {
-    if (!job.id.empty()) continue;
-    const std::vector<std::string> found = client.find_by_comment(job.comment);
-    if (!found.empty()) job.id = found.front();
-    changed = true;
-  }
-  if (!changed) return;
-  std::erase_if(jobs, [](const SubmittedJob& job) { return job.id.empty(); });
-  write_slurm_jobs(directory, jobs);
-}
-
-std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
-  const SlurmJobsLock lock(directory);
-  std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
-  settle_unanswered(directory, jobs, client);
-  const SlurmStatus before = slurm_status(jobs, fresh_queue(jobs, client));
-  std::vector<std::string> ids;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (before.jobs[i].live() == 0) continue;
-    ids.push_back(jobs[i].id);
-    jobs[i].cancelled = true;
-  }
-  if (ids.empty()) return 0;
-  client.cancel(ids);
-  write_slurm_jobs(directory, jobs);
-  return before.running() + before.waiting();
 }
 
 }  // namespace sweep

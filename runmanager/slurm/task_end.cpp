@@ -8,8 +8,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/slurm/batch_script.h"
-#include "runmanager/slurm/job_file.h"
-#include "runmanager/slurm/submission.h"
+#include "runmanager/slurm/slurm_jobs.h"
 
 namespace sweep {
 namespace {

@@ -15,7 +15,7 @@ InProcessExecutor::InProcessExecutor(std::unique_ptr<KindWorker> worker, Trainer
 
 void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRecord& record, int threads) {
   task_ = WorkerTask{
-      .config = *run.config, .record = record, .dataset = run.dataset, .until_epoch = run.until_epoch};
+      .config = *run.config, .record = record, .dataset = run.needs.dataset, .until_epoch = run.until_epoch};
   options_.owner.reset();
   if (run.lock) options_.owner.emplace(run.lock->owner());
   threads_ = threads;

@@ -99,7 +99,7 @@ void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options) {
 void check_locks_reach(const fs::path& directory) {
   std::string mounts;
   try {
-    mounts = read_file("/proc/self/mountinfo");
+    mounts = read_file("/proc/self/mounts");
   } catch (const DataError&) {
     return;
   }

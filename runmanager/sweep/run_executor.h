@@ -18,7 +18,6 @@ struct ScheduledRun {
   std::size_t run = 0;                // position in the sweep, from 0
   const RunConfig* config = nullptr;  // owned by the caller
   RunNeeds needs;
-  std::size_t dataset = 0;                  // position in the data sets of its kind
   int until_epoch = 0;                      // it pauses after this epoch, from 1; 0: it does not
   std::shared_ptr<RunLock> lock = nullptr;  // of a run of a sweep that several processes share
 };

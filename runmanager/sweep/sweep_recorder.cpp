@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/saved_results.h"
 #include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/live_json.h"
 #include "runmanager/terminal/table.h"
@@ -75,7 +76,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
   for (RunRecord& record : records) {
     if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
     progress_->consider(record);
-    records_.put(std::move(record));
+    records_.push_back(std::move(record));
   }
   if (options_.refresh) return;
   save();
@@ -165,7 +166,7 @@ void SweepRecorder::keep_run(std::size_t run, RunRecord record) {
 
 void SweepRecorder::add_run(RunRecord record) {
   if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
-  records_.put(std::move(record));
+  records_.push_back(std::move(record));
 }
 
 void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,
@@ -206,7 +207,7 @@ void SweepRecorder::count_cost(std::size_t run) {
 void SweepRecorder::save() {
   const double begin = options_.clock();
   if (options_.refresh) options_.refresh();
-  records_.save(options_.directory / kResults, options_.name, options_.keys, Survives::kKill);
+  save_results(options_.directory / kResults, records_, options_.name, options_.keys, Survives::kKill);
   const double end = options_.clock();
   next_save_ = end + (end - begin) / kTimeForResults;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runmanager/records/disk_sync.h"
-#include "runmanager/records/run_records.h"
+#include "runmanager/records/results.h"
 #include "runmanager/tensorboard/aggregate.h"
 #include "runmanager/terminal/progress.h"
 #include "runmanager/terminal/terminal.h"
@@ -62,7 +62,7 @@ class SweepRecorder {
 
   const std::filesystem::path& directory() const { return options_.directory; }
   Progress& progress() { return *progress_; }
-  const std::vector<RunRecord>& records() const { return records_.all(); }
+  const std::vector<RunRecord>& records() const { return records_; }
   const RunRecord& record(std::size_t run) const { return records()[run]; }
   /// The runs that this start trained from their beginning to their end.
   const SweepCost& cost() const { return cost_; }
@@ -110,7 +110,7 @@ class SweepRecorder {
   RecorderOptions recorder_options(std::size_t run) const;
 
   SweepRecorderOptions options_;
-  RunRecords records_;
+  std::vector<RunRecord> records_;
   AggregateRuns aggregates_;
   std::unique_ptr<Progress> progress_;
   DiskSync disk_;

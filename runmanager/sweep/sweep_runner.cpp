@@ -195,10 +195,7 @@ void SweepRunner::prepare(std::size_t i) {
 }
 
 ScheduledRun SweepRunner::scheduled(const RunConfig& config) const {
-  return {.run = config.index,
-          .config = &config,
-          .needs = kind_->needs(config),
-          .dataset = kind_->dataset_position(config)};
+  return {.run = config.index, .config = &config, .needs = kind_->needs(config)};
 }
 
 void SweepRunner::write_sweep_file() {

@@ -18,10 +18,10 @@ struct SweepSummary {
   const Sweep& sweep;
   std::filesystem::path directory;
   std::span<const RunRecord> runs;  // in the order of the sweep
-  SweepCost cost;
-  std::vector<std::string> means;   // names of the runs that show means of repeats
-  std::optional<SearchEnd> search;  // if it was one
-  int signal = 0;                   // that stopped it; 0: none
+  SweepCost cost = {};
+  std::vector<std::string> means = {};   // names of the runs that show means of repeats
+  std::optional<SearchEnd> search = {};  // if it was one
+  int signal = 0;                        // that stopped it; 0: none
 };
 
 /// Writes the table of results, or JSON, to environment.out; and to the terminal where the time went, how to

@@ -31,7 +31,7 @@ double SweepRunner::fraction_trained() const {
 void SweepRunner::train_runs() {
   double total_work = 0;
   // Training samples times epochs: what the progress display measures the time left by.
-  for (const ScheduledRun& run : runs_) total_work += kind_->work_per_epoch(*run.config) * run.config->epochs;
+  for (const ScheduledRun& run : runs_) total_work += run.needs.work_per_epoch * run.config->epochs;
   if (sweep_.search) total_work *= fraction_trained();
   recorder_.emplace(
       SweepRecorderOptions{

@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -21,6 +19,7 @@
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
 #include "core/base/start_thread.h"
+#include "core/base/text.h"
 #include "core/base/wait_until.h"
 #include "core/json/json_text.h"
 #include "proto/worker.pb.h"
@@ -265,11 +264,6 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, kMaxKept / 8);  // mallopt(3) allows at most 32 MiB.
 }
 
-bool read_number(const char* text, int& number) {
-  const char* end = text + std::strlen(text);
-  return std::from_chars(text, end, number).ptr == end && end != text;
-}
-
 }  // namespace
 
 int run_worker(int fd, const WorkerEnvironment& environment) {
@@ -288,15 +282,15 @@ int run_worker(int fd, const WorkerEnvironment& environment) {
 }
 
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment) {
-  int fd = -1;
-  if (argc != 3 || !read_number(argv[2], fd)) {
+  const std::optional<int> fd = argc == 3 ? number_in<int>(argv[2]) : std::nullopt;
+  if (!fd) {
     fmt::print(stderr, "sweep worker: only the sweep itself starts workers\n");
     return 2;
   }
   constexpr const char* kOutOfMemory = "sweep worker: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kWorkerOutOfMemory);
   try {
-    return run_worker(fd, environment);
+    return run_worker(*fd, environment);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, kOutOfMemory);
     return kWorkerOutOfMemory;

@@ -80,7 +80,7 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   proto::ToWorker message;
   proto::Train& train = *message.mutable_train();
   train.set_index(run.run);
-  train.set_dataset(run.dataset);
+  train.set_dataset(run.needs.dataset);
   train.set_threads(threads);
   train.set_until_epoch(run.until_epoch);
   train.set_record(run_record_text(record));

@@ -9,67 +9,48 @@
 namespace sweep {
 namespace {
 
-// Evaluates batch after batch. With weights of classes, an engine's loss is the mean of each batch weighted
-// by itself: here they become the mean weighted over all samples, whatever the size of the batches.
-class Evaluator {
- public:
-  Evaluator(Engine& engine, std::span<const float> class_weights)
-      : engine_(engine), class_weights_(class_weights) {}
-
-  // After the engine has evaluated `batch`.
-  void add(const Batch& batch) {
-    if (class_weights_.empty()) return;
-    double weight = 0;
-    for (const std::uint32_t row : batch.indices)
-      weight += static_cast<double>(class_weights_[static_cast<std::size_t>(batch.labels()[row])]);
-    Totals totals = engine_.take_totals();
-    totals.loss *= weight / static_cast<double>(batch.size());
-    totals_ += totals;
-    weight_ += weight;
-  }
-
-  Totals take_totals() {
-    if (class_weights_.empty() || weight_ == 0) return engine_.take_totals();
-    totals_.loss *= static_cast<double>(totals_.samples) / weight_;
-    return totals_;
-  }
-
- private:
-  Engine& engine_;
-  const std::span<const float> class_weights_;
-  Totals totals_;
-  double weight_ = 0;
-};
-
-// Calls predict(batch, rows) for every batch, with the rows of outputs that are the batch's.
-template <typename Predict>
-std::vector<float> outputs_of(const Subset& samples, std::size_t classes, std::size_t batch_size,
-                              const std::function<void()>& after_batch, const Predict& predict) {
-  std::vector<float> outputs(samples.count * classes);
-  std::size_t done = 0;
+// Calls pass(batch, place) for every batch; the place is that of its first sample.
+template <typename Pass>
+void for_each_batch(const Subset& samples, std::size_t batch_size, const std::function<void()>& after_batch,
+                    const Pass& pass) {
+  std::size_t place = 0;
   DataLoader loader(samples, {.batch_size = batch_size});
   loader.begin_epoch(0);
   while (const Batch* batch = loader.next()) {
-    predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
-    done += batch->size();
+    pass(*batch, place);
+    place += batch->size();
     after_batch();
   }
-  return outputs;
 }
 
 }  // namespace
 
+// With weights of classes, an engine's loss is the mean of each batch weighted by itself: here they become
+// the mean weighted over all samples, whatever the size of the batches.
 Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch_size,
-                        std::span<const float> class_weights, const std::function<void()>& after_batch) {
-  Evaluator evaluator(engine, class_weights);
-  DataLoader loader(samples, {.batch_size = batch_size});
-  loader.begin_epoch(0);
-  while (const Batch* batch = loader.next()) {
-    engine.evaluate(*batch);
-    evaluator.add(*batch);
-    after_batch();
-  }
-  return evaluator.take_totals();
+                        std::span<const float> class_weights, const std::function<void()>& after_batch,
+                        std::vector<float>* outputs) {
+  const std::size_t columns = outputs == nullptr || samples.count == 0 ? 0 : outputs->size() / samples.count;
+  Totals weighted;
+  double all_weights = 0;
+  for_each_batch(samples, batch_size, after_batch, [&](const Batch& batch, std::size_t place) {
+    if (outputs == nullptr)
+      engine.evaluate(batch);
+    else
+      engine.evaluate_and_predict(batch,
+                                  std::span(*outputs).subspan(place * columns, batch.size() * columns));
+    if (class_weights.empty()) return;
+    double weight = 0;
+    for (const std::uint32_t row : batch.indices)
+      weight += static_cast<double>(class_weights[static_cast<std::size_t>(batch.labels()[row])]);
+    Totals totals = engine.take_totals();
+    totals.loss *= weight / static_cast<double>(batch.size());
+    weighted += totals;
+    all_weights += weight;
+  });
+  if (all_weights == 0) return engine.take_totals();
+  weighted.loss *= static_cast<double>(weighted.samples) / all_weights;
+  return weighted;
 }
 
 Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_t batch_size, int count,
@@ -82,22 +63,13 @@ Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_
   return totals;
 }
 
-Evaluation evaluate_with_outputs(Engine& engine, const Subset& samples, std::size_t classes,
-                                 std::size_t batch_size, std::span<const float> class_weights,
-                                 const std::function<void()>& after_batch) {
-  Evaluator evaluator(engine, class_weights);
-  std::vector<float> outputs =
-      outputs_of(samples, classes, batch_size, after_batch, [&](const Batch& batch, std::span<float> rows) {
-        engine.evaluate_and_predict(batch, rows);
-        evaluator.add(batch);
-      });
-  return {evaluator.take_totals(), std::move(outputs)};
-}
-
-std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t classes,
+std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t columns,
                                    std::size_t batch_size, const std::function<void()>& after_batch) {
-  return outputs_of(samples, classes, batch_size, after_batch,
-                    [&engine](const Batch& batch, std::span<float> rows) { engine.predict(batch, rows); });
+  std::vector<float> outputs(samples.count * columns);
+  for_each_batch(samples, batch_size, after_batch, [&](const Batch& batch, std::size_t place) {
+    engine.predict(batch, std::span(outputs).subspan(place * columns, batch.size() * columns));
+  });
+  return outputs;
 }
 
 std::pair<Subset, std::string_view> shown_samples(const Dataset& data) {

@@ -17,27 +17,18 @@ namespace sweep {
 
 /// Loss and correct predictions, summed over `samples`. With `class_weights`, which may be empty, the losses
 /// are weighted over all of them, and their sum is that of the weighted mean. `after_batch` is called after
-/// each batch and ends the pass by throwing.
+/// each batch and ends the pass by throwing. `outputs`, if not null, gets those of the network before
+/// softmax, [samples.count, columns] row-major; it has this size already.
 Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch_size,
-                        std::span<const float> class_weights, const std::function<void()>& after_batch);
+                        std::span<const float> class_weights, const std::function<void()>& after_batch,
+                        std::vector<float>* outputs = nullptr);
 
 /// The same over `count` batches of consecutive samples, each from a place that `random` gives.
 Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_t batch_size, int count,
                                RandomStream random);
 
-/// What one pass over samples gives.
-struct Evaluation {
-  Totals totals;
-  std::vector<float> outputs;  // of the network before softmax, [samples.count, classes] row-major
-};
-
-/// evaluate_samples() that also returns the outputs of the network, `classes` per sample.
-Evaluation evaluate_with_outputs(Engine& engine, const Subset& samples, std::size_t classes,
-                                 std::size_t batch_size, std::span<const float> class_weights,
-                                 const std::function<void()>& after_batch);
-
-/// The outputs alone, for a pass that measures nothing.
-std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t classes,
+/// Such outputs alone, for a pass that measures nothing.
+std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t columns,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
 
 /// The samples whose predictions a run shows, and the name of their part: of validation, else of the test,

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -49,21 +48,49 @@ std::string test_text(const std::map<std::string, double>& metrics) {
 
 }  // namespace
 
-LogFile::LogFile(const std::filesystem::path& path, bool is_new)
-    : file_(open_output_file(path, is_new ? OutputMode::kNew : OutputMode::kAppend)) {}
+LogFile::LogFile(const std::filesystem::path& path, bool is_new, std::uint64_t kept)
+    : path_(path),
+      file_(open_output_file(path, is_new ? OutputMode::kNew : OutputMode::kAppend)),
+      kept_(kept) {}
+
+void LogFile::append(std::string_view text) try {
+  write_all(file_.get(), text, path_);
+  last_ = text.back();
+} catch (const IoError&) {
+  // It is lost.
+}
 
 void LogFile::write(std::string_view level, std::string_view text) {
+  end_line();
   using std::chrono::system_clock;
   const auto now = std::chrono::floor<std::chrono::milliseconds>(system_clock::now());
-  const std::string line =
-      fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03} {} {}\n", fmt::localtime(system_clock::to_time_t(now)),
-                  now.time_since_epoch().count() % 1000, level, text);
-  for (std::string_view rest = line; !rest.empty();) {
-    const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  append(fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03} {} {}\n", fmt::localtime(system_clock::to_time_t(now)),
+                     now.time_since_epoch().count() % 1000, level, text));
+}
+
+void LogFile::write_output(std::string_view text) {
+  if (text.empty()) return;
+  append(text);
+  // Three times, so that the end is moved only once per kept_ bytes.
+  const auto size = static_cast<std::uint64_t>(::lseek(file_.get(), 0, SEEK_END));
+  if (size > 3 * kept_) leave_out_middle(size);
+}
+
+void LogFile::end_line() {
+  if (last_ != '\n') append("\n");
+}
+
+void LogFile::leave_out_middle(std::uint64_t size) try {
+  std::string last(kept_, '\0');
+  const FileDescriptor reader = open_regular_file(path_);
+  const ssize_t read = ::pread(reader.get(), last.data(), last.size(), static_cast<off_t>(size - kept_));
+  if (read != static_cast<ssize_t>(last.size())) return;
+  left_out_ += size - 2 * kept_;
+  if (::ftruncate(file_.get(), static_cast<off_t>(kept_)) != 0 || ::lseek(file_.get(), 0, SEEK_END) < 0)
+    return;
+  append(fmt::format("\n[... about {} bytes are left out here ...]\n", left_out_) + last);
+} catch (const DataError&) {
+  // It stays long.
 }
 
 std::string end_of_log(const std::filesystem::path& run_directory) {

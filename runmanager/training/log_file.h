@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -15,13 +16,14 @@
 
 namespace sweep {
 
-/// Appends lines such as "2026-01-31T12:00:00.123 info completed", each at once. Lines that cannot be written
-/// are lost without an error: a full disk is reported by the files that matter. Not thread-safe.
+/// Appends lines such as "2026-01-31T12:00:00.123 info completed", and the output of a program as it is, each
+/// at once. If output makes the file long, its middle is left out. What cannot be written is lost without an
+/// error: a full disk is reported by the files that matter. Not thread-safe.
 class LogFile {
  public:
-  /// Opens `path`; `is_new`: nothing may be there yet. Throws IoError if the file cannot be opened, or is a
-  /// symbolic link or anything else than a regular file.
-  LogFile(const std::filesystem::path& path, bool is_new);
+  /// Opens `path`; `is_new`: nothing may be there yet. `kept`: bytes of the beginning, and of the end. Throws
+  /// IoError if the file cannot be opened, or is a symbolic link or anything else than a regular file.
+  LogFile(const std::filesystem::path& path, bool is_new, std::uint64_t kept = std::uint64_t{4} << 20);
 
   /// Format text and arguments as fmt::format() does.
   template <typename... Args>
@@ -36,11 +38,20 @@ class LogFile {
   void error(fmt::format_string<Args...> text, Args&&... args) {
     write("error", fmt::format(text, std::forward<Args>(args)...));
   }
+  void write_output(std::string_view text);
+  /// Ends the last line of the output, if the program has not.
+  void end_line();
 
  private:
   void write(std::string_view level, std::string_view text);
+  void append(std::string_view text);
+  void leave_out_middle(std::uint64_t size);
 
+  const std::filesystem::path path_;
   FileDescriptor file_;
+  const std::uint64_t kept_;
+  std::uint64_t left_out_ = 0;
+  char last_ = '\n';
 };
 
 /// The last lines of the log.txt in a run's directory, for an error that tells what the run did before it:

@@ -69,12 +69,6 @@ bool has_whole_events(const ResumePoint& point, const fs::path& run_directory) {
   }
 }
 
-std::vector<std::string> own_event_files(const fs::path& directory) {
-  std::vector<std::string> files = tbwriter::list_event_files(directory);
-  std::erase_if(files, [](const std::string& file) { return !tbwriter::is_event_file_name(file); });
-  return files;
-}
-
 }  // namespace
 
 ResumePoint find_resume_point(const PreparedRun& run, const fs::path& run_directory) {

@@ -57,13 +57,12 @@ Totals RunEvaluation::evaluate(Engine& engine, const Subset& samples, std::strin
     report_(RunPhase{std::string(part)});
     after_batch_();
   };
-  if (!keeps_outputs || !is_shown(samples))
-    return evaluate_samples(engine, samples, run_.config->batch_size,
-                            resolve_loss(run_.config->loss).class_weights, after);
-  auto [totals, outputs] =
-      evaluate_with_outputs(engine, samples, element_count(run_.network->output()), run_.config->batch_size,
-                            resolve_loss(run_.config->loss).class_weights, after);
-  outputs_ = std::move(outputs);
+  const bool keeps = keeps_outputs && is_shown(samples);
+  std::vector<float> outputs(keeps ? samples.count * element_count(run_.network->output()) : 0);
+  const Totals totals =
+      evaluate_samples(engine, samples, run_.config->batch_size,
+                       resolve_loss(run_.config->loss).class_weights, after, keeps ? &outputs : nullptr);
+  if (keeps) outputs_ = std::move(outputs);
   return totals;
 }
 

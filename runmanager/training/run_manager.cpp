@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -10,7 +11,7 @@
 #include "core/base/printable.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/run_records.h"
+#include "runmanager/records/saved_results.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {
@@ -24,8 +25,16 @@ struct RunManager::Runs {
             .survives = Survives::kPowerCut};
   }
 
+  // The record of the run of that name; adds an empty one if there is none. Valid until another is added.
+  RunRecord& record_of(const std::string& name) {
+    const auto known = std::ranges::find(records, name, &RunRecord::name);
+    if (known != records.end()) return *known;
+    records.emplace_back().name = name;
+    return records.back();
+  }
+
   RunManagerOptions options;
-  RunRecords records = {};
+  std::vector<RunRecord> records = {};
   ImageGridCache grids = {};
 };
 
@@ -52,7 +61,7 @@ RunManager::~RunManager() {
 RunRecord& RunManager::next_record(const char* call, const Run& run) {
   if (recorder_)
     throw std::logic_error(fmt::format("RunManager::{}() before end_run() of the last run", call));
-  return runs_->records.at(run.name);
+  return runs_->record_of(run.name);
 }
 
 void RunManager::begin_run(const Run& run, const Network& network, const DataLoader& loader) {
@@ -98,7 +107,7 @@ bool RunManager::keep_completed(const Run& run) {
   RunRecord record = read_run_record(file);
   if (record.status != RunStatus::kCompleted || record.params != run.params || record.config != run.config)
     return false;
-  runs_->records.put(std::move(record));
+  runs_->record_of(run.name) = std::move(record);
   return true;
 }
 
@@ -110,11 +119,11 @@ void RunManager::end_run(RunStatus status, std::string_view reason) {
 }
 
 const std::filesystem::path& RunManager::directory() const { return runs_->options.directory; }
-const std::vector<RunRecord>& RunManager::records() const { return runs_->records.all(); }
+const std::vector<RunRecord>& RunManager::records() const { return runs_->records; }
 
 void RunManager::save(const std::filesystem::path& file) const {
   const RunManagerOptions& options = runs_->options;
-  runs_->records.save(options.directory / file, options.name, options.keys, Survives::kPowerCut);
+  save_results(options.directory / file, runs_->records, options.name, options.keys, Survives::kPowerCut);
 }
 
 }  // namespace sweep

@@ -300,8 +300,7 @@ bool is_end(std::string_view payload) {
 }
 
 void remove_end(const std::filesystem::path& directory) {
-  std::vector<std::string> files = tbwriter::list_event_files(directory);
-  std::erase_if(files, [](const std::string& file) { return !tbwriter::is_event_file_name(file); });
+  const std::vector<std::string> files = own_event_files(directory);
   if (files.empty()) return;
   const std::filesystem::path newest = directory / files.back();
   tbwriter::EventReader reader(newest);

@@ -6,10 +6,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/slurm/submission.h"
+#include "runmanager/slurm/slurm_jobs.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 

@@ -58,7 +58,7 @@ void tell_of_held(const std::vector<SlurmTask>& held) {
 void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner) {
   if (runner.json) {
     nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
-    for (const SubmittedJob& job : launched.submission.jobs) {
+    for (const SlurmJob& job : launched.submission.jobs) {
       jobs.push_back(
           {{"job", job.id}, {"kind", job.is_report() ? "report" : job.shape}, {"tasks", job.tasks}});
     }
@@ -72,7 +72,7 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
                 {"jobs", std::move(jobs)}});
     return;
   }
-  for (const SubmittedJob& job : launched.submission.jobs) {
+  for (const SlurmJob& job : launched.submission.jobs) {
     std::cout << (job.is_report()
                       ? fmt::format("job {}: the report, when the others have ended\n", job.id)
                       : fmt::format("job {}: {} on {}\n", job.id, counted(job.tasks, "task"), job.shape));
@@ -116,14 +116,7 @@ int follow(const Sweep& sweep, const RunnerOptions& runner, const fs::path& dire
   }
   SweepEnvironment environment;
   environment.out = &std::cout;
-  print_summary({.sweep = sweep,
-                 .directory = directory,
-                 .runs = followed.runs,
-                 .cost = {},
-                 .means = {},
-                 .search = std::nullopt,
-                 .signal = 0},
-                runner, environment);
+  print_summary({.sweep = sweep, .directory = directory, .runs = followed.runs}, runner, environment);
   if (followed.unfinished == 0) return exit_code_of(followed.runs, 0);
   std::cerr << fmt::format("{} {} not done, and no task is left for {}. To go on: {}\n",
                            counted(followed.unfinished, "run"), followed.unfinished == 1 ? "is" : "are",

@@ -46,10 +46,8 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
   std::string text;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     const RunConfig& run = sweep.runs[i];
-    const std::vector<std::string> words = command_words({.spec = *run.command,
-                                                          .params = run.params,
-                                                          .run_directory = directory / run.name,
-                                                          .repeat = run.repeat});
+    const std::vector<std::string> words =
+        command_words({.config = run, .run_directory = directory / run.name});
     const std::string fate = fate_of(existing[i], options.replace);
     list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}, {"command", words}});
     table.rows.push_back({run.name, fate, shell_command(words)});

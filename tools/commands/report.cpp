@@ -9,15 +9,15 @@
 #include <thread>
 
 #include "core/base/file.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/watch.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/report/embedded_file.h"
 #include "runmanager/report/page.h"
 #include "runmanager/report/report.h"
-#include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"

@@ -8,8 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/slurm/job_file.h"
-#include "runmanager/slurm/slurm_client.h"
+#include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/slurm/task_end.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"

@@ -11,12 +11,11 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/watch.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"

@@ -119,16 +119,12 @@ void CommandFiles::check_owner() const {
   if (options_.owner && !owns(*options_.owner)) throw RunTakenOver{};
 }
 
-void CommandFiles::remove_own_events() const {
-  for (const std::string& file : tbwriter::list_event_files(directory_)) {
-    std::error_code ignored;
-    if (tbwriter::is_event_file_name(file)) fs::remove(directory_ / file, ignored);
-  }
-}
-
 void CommandFiles::open_events() {
   events_.reset();
-  remove_own_events();
+  for (const std::string& file : own_event_files(directory_)) {
+    std::error_code ignored;
+    fs::remove(directory_ / file, ignored);
+  }
   const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
   events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, kLocks, kNoPurge);
 }

@@ -47,7 +47,6 @@ class CommandFiles {
   void lock();
   void keep_changes() const;
   void end_events(RunStatus status, const std::string& reason);
-  void remove_own_events() const;
 
   const WorkerTask& task_;
   const TrainerOptions& options_;

@@ -25,7 +25,6 @@ class CommandKind final : public RunKind {
   nlohmann::ordered_json input_files(const RunConfig& config) override;
   GpuPool gpus(const Sweep& sweep) const override;
   bool needs_workers() const override { return true; }
-  double work_per_epoch(const RunConfig&) override { return 1; }
   double stop_seconds(const RunConfig& config) const override;
   double timeout_seconds(const RunConfig& config) const override { return stop_seconds(config); }
   bool may_pause_late() const override { return true; }  // It is seen once it has reported the next one.

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_output.h"
 
@@ -153,24 +154,25 @@ std::vector<std::string> expanded(const std::string& word, const std::vector<std
 }
 
 std::uint64_t seed_of(const CommandStart& start) {
-  const ParamValue* const seed = find_param(start.params, "seed");
+  const ParamValue* const seed = find_param(start.config.params, "seed");
   const auto* const number = seed != nullptr ? std::get_if<std::int64_t>(seed) : nullptr;
-  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + start.repeat;
+  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + start.config.repeat;
 }
 
 std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
   std::vector<std::string> words;
-  for (const auto& [key, value] : start.params) {
+  for (const auto& [key, value] : start.config.params) {
     if (key == kRepeatKey) continue;
     std::string name = key;
-    if (as_flags && start.spec.dashes) std::ranges::replace(name, '_', '-');
+    if (as_flags && start.config.command->dashes) std::ranges::replace(name, '_', '-');
     words.push_back(fmt::format("{}{}={}", as_flags ? "--" : "", name, param_text(value)));
   }
   return words;
 }
 
 std::optional<std::vector<std::string>> value_of(const CommandStart& start, const std::string& name) {
-  if (const ParamValue* const value = find_param(start.params, name)) return std::vector{param_text(*value)};
+  if (const ParamValue* const value = find_param(start.config.params, name))
+    return std::vector{param_text(*value)};
   if (name == "flags" || name == "overrides") return all_params(start, name == "flags");
   if (name == "params") return std::vector{(start.run_directory / kParamsFile).string()};
   if (name == "run_dir") return std::vector{start.run_directory.string()};
@@ -182,11 +184,12 @@ std::optional<std::vector<std::string>> value_of(const CommandStart& start, cons
 
 std::vector<std::string> command_words(const CommandStart& start) {
   const Values values = [&start](const std::string& name) { return value_of(start, name); };
+  const CommandSpec& spec = *start.config.command;
   std::vector<std::string> keys;
-  for (const auto& [key, value] : start.params) keys.push_back(key);
-  if (start.spec.shell) return {"/bin/sh", "-c", expanded_for_shell(start.spec.words[0], keys, values)};
+  for (const auto& [key, value] : start.config.params) keys.push_back(key);
+  if (spec.shell) return {"/bin/sh", "-c", expanded_for_shell(spec.words[0], keys, values)};
   std::vector<std::string> words;
-  for (const std::string& word : start.spec.words) {
+  for (const std::string& word : spec.words) {
     for (std::string& part : expanded(word, keys, values)) words.push_back(std::move(part));
   }
   return words;
@@ -207,10 +210,10 @@ std::vector<std::string> command_environment(const CommandStart& start) {
                                     {"OPENBLAS_NUM_THREADS", threads},
                                     {"PYTHONUNBUFFERED", "1"}})
     if (std::getenv(name) == nullptr) own[name] = value;
-  const std::string device = param_text(start.params, "device");
+  const std::string device = param_text(start.config.params, "device");
   if (device == "cpu") own["CUDA_VISIBLE_DEVICES"] = "";
   if (!start.gpus.empty()) own["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(start.gpus, ","));
-  if (start.continues)
+  if (continues(start.config))
     own["SWEEP_RESUME_FROM"] = (start.run_directory / kStartFolder / kCheckpointFolder).string();
   if (start.until > 0) own["SWEEP_UNTIL"] = std::to_string(start.until);
   std::vector<std::string> environment;

@@ -1,7 +1,6 @@
 // What a person's program is started with: words, environment and parameters.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,14 +11,11 @@ namespace sweep {
 
 /// What the words and the environment of one start depend on.
 struct CommandStart {
-  const CommandSpec& spec;
-  const Params& params;
+  const RunConfig& config;
   std::filesystem::path run_directory;  // absolute
-  std::uint32_t repeat = 0;
   int attempt = 1;
   int threads = 1;                     // its share of the cores
   std::vector<std::string> gpus = {};  // that it has for itself; see CommandSpec::gpus
-  bool continues = false;              // another run, see kStartFolder
   int until = 0;                       // reports after which it must end by itself; 0: whenever it likes
 };
 

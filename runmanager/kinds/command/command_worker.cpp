@@ -17,7 +17,6 @@
 #include "runmanager/kinds/command/command_kind.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/metric_sources.h"
-#include "runmanager/kinds/command/output_log.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
@@ -70,7 +69,6 @@ class CommandRun {
     begin_ = options_.clock();
     files_.open();
     log_.emplace(files_.directory() / kLogFile, false);
-    output_.emplace(files_.directory() / kLogFile);
     read_earlier();
     std::optional<ProcessEnd> end;
     for (int starts = 1; !reason_ && (!end || wants_again(*end)); ++starts) {
@@ -156,16 +154,14 @@ class CommandRun {
   }
 
   ProcessEnd run_once() {
-    const CommandStart start{.spec = spec_,
-                             .params = task_.config.params,
+    const CommandStart start{.config = task_.config,
                              .run_directory = files_.directory(),
-                             .repeat = task_.config.repeat,
                              .attempt = ++attempt_,
                              .threads = options_.threads(),
                              .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>()),
-                             .continues = continues(task_.config),
                              .until = until_in_population()};
-    write_file_atomically(files_.directory() / kParamsFile, params_text(start.params), Survives::kKill);
+    write_file_atomically(files_.directory() / kParamsFile, params_text(task_.config.params),
+                          Survives::kKill);
     metrics_.append_attempt(start.attempt);
     history_.begin_attempt();
     printed_.begin_attempt();
@@ -190,18 +186,18 @@ class CommandRun {
     metrics_.end_line();
     look(true);
     history_.close();
+    log_->end_line();
     if (const auto step = history_.take_repeated())
       log_->warn("step {} was reported again, which does not count; does each epoch count its own steps?",
                  *step);
     if (const std::string problem = metrics_.take_problem(); !problem.empty())
       log_->warn("a line of {} does not count: {}", kMetricsFile, problem);
-    output_->end_line();
     return *end;
   }
 
   void take_output(std::string_view text, bool is_error) {
     last_sign_ = options_.clock();
-    output_->write(text);
+    log_->write_output(text);
     if (!is_error) printed_.add(text);
   }
 
@@ -318,7 +314,6 @@ class CommandRun {
   MetricFile metrics_;
   ProgramEvents events_;
   std::optional<LogFile> log_;
-  std::optional<OutputLog> output_;
   std::optional<Reason> reason_;  // why the program was ended
   int attempt_ = 0;               // of all starts
   bool is_live_ = false;

@@ -106,6 +106,8 @@ RunNeeds NetworkKind::needs(const RunConfig& config) {
   Data& data = get(config.dataset);
   describe(data);
   RunNeeds run;
+  run.dataset = static_cast<std::size_t>(&data - data_.data());
+  run.work_per_epoch = static_cast<double>(data.sizes.train);
   run.device = environment_.parse_device(config.device);
   run.unavailable = environment_.unavailable_reason(run.device);
   const Network network(config.network, data.sizes.shape);
@@ -151,10 +153,6 @@ void NetworkKind::keep_start(const std::filesystem::path& parent, const std::fil
   link_file_atomically(checkpoint, run / kStartFile);
   sync_directory(run);
   sync_directory(run.parent_path());
-}
-
-std::size_t NetworkKind::dataset_position(const RunConfig& config) {
-  return static_cast<std::size_t>(&get(config.dataset) - data_.data());
 }
 
 std::vector<std::shared_ptr<const Dataset>> NetworkKind::datasets() {

@@ -46,16 +46,12 @@ class NetworkKind final : public RunKind {
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
   RunNeeds needs(const RunConfig& config) override;
   nlohmann::ordered_json input_files(const RunConfig& config) override;
-  double work_per_epoch(const RunConfig& config) override {
-    return static_cast<double>(get(config.dataset).sizes.train);
-  }
   double stop_seconds(const RunConfig&) const override;
   std::optional<RunRecord> state_of(const std::filesystem::path& run) const override;
   std::optional<RunRecord> start_of(const std::filesystem::path& run) const override;
   void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const override;
   std::vector<std::shared_ptr<const Dataset>> datasets() override;
   std::vector<SharedDataset> share_datasets() override;
-  std::size_t dataset_position(const RunConfig& config) override;
 
  private:
   // What is known of a data set also when its samples are with the workers.

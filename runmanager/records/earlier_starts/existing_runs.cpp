@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 #include "core/base/read_error.h"
 #include "core/base/text.h"
@@ -58,10 +59,8 @@ bool has_results(const RunRecord& record, const fs::path& run_directory) {
 std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
   try {
     if (std::string problem = event_file_problem(run_directory, record); !problem.empty()) return problem;
-    const std::vector<std::string> files = tbwriter::list_event_files(run_directory);
-    if (files.empty()) return "its events file is missing";
-    for (const std::string& file : files) {
-      if (!tbwriter::is_event_file_name(file)) continue;  // of another program
+    if (tbwriter::list_event_files(run_directory).empty()) return "its events file is missing";
+    for (const std::string& file : own_event_files(run_directory)) {
       const tbwriter::FileCheck check = tbwriter::check_events_file(run_directory / file);
       if (check.end != tbwriter::ReadEnd::kEnd || check.records == 0)
         return fmt::format("{} is damaged", file);
@@ -250,17 +249,8 @@ std::string differences_text(std::span<const RequestedRun> runs, std::span<const
 }  // namespace
 
 std::string_view to_string(RunFate fate) {
-  switch (fate) {
-    case RunFate::kNew:
-      return "new";
-    case RunFate::kKept:
-      return "kept";
-    case RunFate::kContinued:
-      return "continued";
-    case RunFate::kInTheWay:
-      return "in the way";
-  }
-  return "";
+  static const EnumNames<RunFate> names("fate", {"new", "kept", "continued", "in the way"});
+  return names.of(fate);
 }
 
 std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/run_records.h"
+#include "runmanager/records/saved_results.h"
 #include "runmanager/text/csv.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
@@ -90,15 +90,15 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
 // "loss" is also an axis; its column has the same name as that of the epochs' loss.
 TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   for (const char* name : {"results.json", "results.csv"}) fs::remove(sweep() / name);
-  RunRecords records;
+  std::vector<RunRecord> records;
   for (const char* name : {kFirst, kSecond}) {
     RunRecord record = read_run_record(sweep() / name / "run.json");
     record.params.emplace_back("loss", "mse");
     for (EpochRecord& epoch : record.epochs) epoch.set("top5_accuracy", 0.75);
     tbwriter::spill(sweep() / name / "run.json", run_record_text(record));
-    records.put(std::move(record));
+    records.push_back(std::move(record));
   }
-  records.save(sweep() / "results", "small", {"lr", "device", "loss"}, Survives::kKill);
+  save_results(sweep() / "results", records, "small", {"lr", "device", "loss"}, Survives::kKill);
   EXPECT_EQ(check().damaged(), 0u) << fsck_text(check());
   edit(sweep() / "results.csv", ",0.75,0.5,cpu", ",0.7,0.5,cpu");
   EXPECT_THAT(only_damage(sweep() / "results.csv"), HasSubstr("row 2 is"));

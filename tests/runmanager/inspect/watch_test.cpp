@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "core/base/file.h"
-#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"

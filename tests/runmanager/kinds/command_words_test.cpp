@@ -8,17 +8,17 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<std::string> words_of(std::vector<std::string> words, const Params& params) {
-  CommandSpec spec;
-  spec.words = std::move(words);
-  return command_words({.spec = spec, .params = params, .run_directory = "/run"});
+std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false) {
+  RunConfig config;
+  config.params = params;
+  config.command.emplace();
+  config.command->words = std::move(words);
+  config.command->shell = shell;
+  return command_words({.config = config, .run_directory = "/run"});
 }
 
 std::string shell_text_of(const std::string& text, const Params& params) {
-  CommandSpec spec;
-  spec.words = {text};
-  spec.shell = true;
-  return command_words({.spec = spec, .params = params, .run_directory = "/run"}).back();
+  return words_of({text}, params, true).back();
 }
 
 TEST(CommandWords, ParametersMayHaveAnyName) {

@@ -106,15 +106,12 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
 
 // Makes the lines of epochs count from 0, as earlier versions wrote them.
 void count_from_zero(CheckpointMetadata& metadata) {
+  std::string& text = metadata.epochs.escaped;
   for (int epoch = 1; epoch <= metadata.last_epoch; ++epoch) {
-    const auto replace = [epoch](std::string& text, const std::string& key) {
-      const std::string now = key + std::to_string(epoch) + ",";
-      text.replace(text.find(now), now.size(), key + std::to_string(epoch - 1) + ",");
-    };
-    replace(metadata.epochs.text, "{\"epoch\":");
-    replace(metadata.epochs.escaped, "{\\\"epoch\\\":");
+    const std::string key = "{\\\"epoch\\\":", now = key + std::to_string(epoch) + ",";
+    text.replace(text.find(now), now.size(), key + std::to_string(epoch - 1) + ",");
   }
-  metadata.epochs.crc = tbwriter::crc32c(metadata.epochs.text);
+  metadata.epochs.crc = tbwriter::crc32c(nlohmann::json::parse('"' + text + '"').get<std::string>());
   --metadata.last_epoch;
 }
 

@@ -141,9 +141,9 @@ TEST_F(SharedDirectoryTest, IsPlannedByTheFirstWhoseStartTheOthersJoin) {
 
 TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
   const auto why = [](const std::string& type, const std::string& options) {
-    return why_locks_are_local("22 1 8:1 / / rw - ext4 /dev/sda rw\n36 22 0:5 / /my\\040runs rw - " + type +
-                                   " server:/x rw," + options + "\n",
-                               "/my runs/a/b");
+    return why_locks_are_local(
+        "/dev/sda / ext4 rw 0 0\nserver:/x /my\\040runs " + type + " rw," + options + " 0 0\n",
+        "/my runs/a/b");
   };
   EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=none"), "");
   EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=posix"), "");
@@ -155,7 +155,7 @@ TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
   EXPECT_EQ(why("fuse.glusterfs", "x"), "");
   EXPECT_THAT(why("fuse.sshfs", "user_id=0"), HasSubstr("fuse.sshfs is not known to pass locks on"));
   EXPECT_EQ(why("fuseblk", "x"), "") << "a disk of this machine";
-  EXPECT_EQ(why_locks_are_local("36 22 0:5 / /my rw - nfs s:/x rw,nolock\n", "/mine/a"), "");
+  EXPECT_EQ(why_locks_are_local("s:/x /my nfs rw,nolock 0 0\n", "/mine/a"), "");
 }
 
 TEST_F(SharedDirectoryTest, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpoints) {

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 
-#include "runmanager/slurm/slurm_status.h"
 #include "runmanager/slurm/task_end.h"
 #include "tests/runmanager/slurm/fake_slurm.h"
 #include "tests/support/message_of.h"
@@ -42,10 +41,10 @@ class SubmissionTest : public ::testing::Test {
     return submit_runs(options_, names, client_);
   }
   // One for each task of the job.
-  TaskLists lists_of(const SubmittedJob& job) const {
+  TaskLists lists_of(const SlurmJob& job) const {
     return read_task_lists(options_.directory, job.comment).value();
   }
-  std::vector<SubmittedJob> jobs() const { return read_slurm_jobs(options_.directory); }
+  std::vector<SlurmJob> jobs() const { return read_slurm_jobs(options_.directory); }
 
   test::TemporaryDirectory folder_;
   FakeSlurm slurm_;
@@ -253,7 +252,7 @@ TEST_F(SubmissionTest, LetsTasksGoThatANodeCouldNotStartAndNoOthers) {
   EXPECT_THAT(submission.jobs, IsEmpty()) << "tasks that were let go train the runs";
   EXPECT_THAT(submission.held, ElementsAre(SlurmTask{"101", "3", "PENDING", "JobHeldUser"},
                                            SlurmTask{"101", "4", "PENDING", "JobHeldAdmin"}));
-  EXPECT_EQ(slurm_status(options_.directory, client_).held_after_failed_launch(), 0u);
+  EXPECT_THAT(slurm_status(options_.directory, client_).held_after_failed_launch(), IsEmpty());
   EXPECT_EQ(submit({{kCpu, 5}}).released, 0u);
   EXPECT_THAT(slurm_.calls("scontrol release"), SizeIs(1));
 }
@@ -272,7 +271,7 @@ TEST_F(SubmissionTest, SaysWhatToDoAboutTasksThatAreHeld) {
   client_ = SlurmClient();
   slurm_.set_queue(kLaunchFailed);
   const SlurmStatus status = slurm_status(options_.directory, client_);
-  EXPECT_EQ(status.held_after_failed_launch(), 3u);
+  EXPECT_THAT(status.held_after_failed_launch(), SizeIs(3));
   EXPECT_THAT(slurm_status_text(status, 5, options_.directory),
               AllOf(HasSubstr("launch failed requeued held: a node could not start it"),
                     HasSubstr("launch_failed_requeued_held: a node could not start it"),

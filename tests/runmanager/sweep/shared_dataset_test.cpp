@@ -68,10 +68,13 @@ TEST(SharedDataset, CopiesSamplesInMemory) {
   set->targets = std::vector<float>{5, 6};
   Dataset dataset;
   dataset.shape = {2};
+  dataset.target_names = {"y"};
+  dataset.transform = {{0.1f, 0.2f}, {0.3f, 1}};
   dataset.train = {set, 0, 2};
   const SharedDataset shared(dataset);
   EXPECT_EQ(shared.file_fd(), -1);
   const Dataset opened = open_shared_dataset(shared.fd(), FileDescriptor(), shared.description());
+  EXPECT_EQ(static_cast<const SampleFormat&>(opened), dataset);
   EXPECT_THAT(opened.train.set->floats(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(opened.train.set->numbers(), ElementsAre(5, 6));
   EXPECT_EQ(opened.train.order, nullptr);

@@ -20,9 +20,12 @@ TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
         {.device = parse_device("cpu"), .batch_size = batch_size, .transform = data.transform, .loss = loss});
     engine->set_parameters(initial_parameters(network, 1));
     const Totals totals = evaluate_samples(*engine, data.train, batch_size, loss.class_weights, [] {});
-    const Evaluation other = evaluate_with_outputs(*engine, data.train, element_count(network.output()),
-                                                   batch_size, loss.class_weights, [] {});
-    EXPECT_EQ(totals.loss, other.totals.loss);
+    std::vector<float> outputs(data.train.count * element_count(network.output()));
+    const Totals other = evaluate_samples(
+        *engine, data.train, batch_size, loss.class_weights, [] {}, &outputs);
+    EXPECT_EQ(totals.loss, other.loss);
+    EXPECT_EQ(outputs,
+              predict_samples(*engine, data.train, element_count(network.output()), batch_size, [] {}));
     EXPECT_EQ(totals.samples, static_cast<std::int64_t>(data.train.count));
     return totals.loss / static_cast<double>(totals.samples);
   };

@@ -22,6 +22,22 @@ TEST(LogFile, AppendsLinesAtOnce) {
   EXPECT_THAT(slurp(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
 }
 
+TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
+  TemporaryDirectory directory;
+  for (const bool is_new : {true, false}) {
+    LogFile log(directory / "log.txt", is_new, /*kept=*/10);
+    log.write_output("beginning.");
+    for (int i = 0; i < 1000; ++i) log.write_output("middle");
+    log.write_output("end");
+    log.end_line();
+    log.end_line();
+    EXPECT_THAT(
+        slurp(directory / "log.txt"),
+        testing::MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
+    EXPECT_LT(slurp(directory / "log.txt").size(), 100u);
+  }
+}
+
 TEST(LogFile, IsWrittenThroughNoLinkAndIntoNoPipe) {
   TemporaryDirectory directory;
   tbwriter::spill(directory / "precious", "mine");

@@ -1,0 +1,355 @@
+#include "runmanager/slurm/slurm_jobs.h"
+
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "core/base/text.h"
+#include "core/json/json_text.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/text/json_output.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Counts = std::map<std::string, std::size_t>;
+
+constexpr int kVersion = 1;
+constexpr int kLockTries = 200;  // of 50 ms: a submission takes longer only if Slurm does not answer
+
+fs::path jobs_path(const fs::path& directory) { return directory / kSlurmFolder / "jobs.json"; }
+
+fs::path lists_path(const fs::path& directory, const std::string& comment) {
+  return directory / kSlurmFolder / (comment + ".json");
+}
+
+FileDescriptor open_lock(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory / kSlurmFolder, error);
+  if (error)
+    throw IoError(
+        fmt::format("{}: cannot be made: {}", (directory / kSlurmFolder).string(), error.message()));
+  return open_output_file(directory / kSlurmFolder / ".submitting", OutputMode::kAppend);
+}
+
+// The temporary files of write_file_atomically() that killed processes have left.
+void remove_left_over(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().extension() == ".tmp") fs::remove(it->path(), ignored);
+  }
+}
+
+// The numbers of those that sbatch has answered.
+std::vector<std::string> known_ids(const std::vector<SlurmJob>& jobs) {
+  std::vector<std::string> ids;
+  for (const SlurmJob& job : jobs) {
+    if (!job.id.empty()) ids.push_back(job.id);
+  }
+  return ids;
+}
+
+void set_tasks(std::vector<SlurmJob>& jobs, const std::vector<SlurmTask>& tasks) {
+  for (SlurmJob& job : jobs) {
+    job.known.clear();
+    std::ranges::copy_if(tasks, std::back_inserter(job.known),
+                         [&job](const SlurmTask& task) { return task.job == job.id; });
+  }
+}
+
+bool waits(const SlurmTask& task) { return is_alive(task.state) && !is_running(task.state); }
+
+// How many of the job's tasks that `counts` is true for have each value of a member.
+Counts counts_of(const SlurmJob& job, std::string SlurmTask::*member, bool (*counts)(const SlurmTask&)) {
+  Counts found;
+  for (const SlurmTask& task : job.known) {
+    if (counts(task)) ++found[task.*member];
+  }
+  return found;
+}
+
+// By Slurm's word for how: "COMPLETED". Those that it has forgotten lack.
+Counts ended(const SlurmJob& job) {
+  return counts_of(job, &SlurmTask::state, [](const SlurmTask& task) { return !is_alive(task.state); });
+}
+
+// Of those that wait: "Resources".
+Counts reasons_of(const SlurmJob& job) { return counts_of(job, &SlurmTask::reason, waits); }
+
+std::size_t sum_over_arrays(const std::vector<SlurmJob>& jobs, std::size_t (SlurmJob::*count)() const) {
+  std::size_t sum = 0;
+  for (const SlurmJob& job : jobs) sum += job.is_report() ? 0 : (job.*count)();
+  return sum;
+}
+
+// Reasons with which a task waits for somebody to change something.
+struct Reason {
+  std::string_view word;
+  std::string_view meaning;
+};
+
+constexpr Reason kReasons[] = {
+    {"None", "Slurm has not looked at it yet"},
+    {"Resources", "the nodes it needs are busy"},
+    {"Priority", "others are before it"},
+    {"BeginTime", "it was put back a moment ago, and starts again in some minutes"},
+    {"JobArrayTaskLimit", "as many of its array run as may"},
+    {"Dependency", "it waits for the others to end"},
+    {"DependencyNeverSatisfied", "it will never run"},
+    {"launch failed requeued held", "a node could not start it, so Slurm holds it: sweep resume lets it go"},
+    {"JobHeldUser", "it is held: scontrol release lets it go"},
+    {"JobHeldAdmin", "an administrator holds it"},
+    {"job requeued in held state", "it is held: scontrol release lets it go"},
+    {"Nodes required for job are DOWN", "nodes it needs are down, drained or reserved"},
+    {"PartitionTimeLimit", "\"time\" is above the partition's limit: it will never run"},
+    {"PartitionNodeLimit", "it asks for more nodes than the partition has: it will never run"},
+    {"BadConstraints", "no node has what it asks for: it will never run"},
+    {"ReqNodeNotAvail", "nodes it needs are down or reserved"},
+    {"AssocGrpGRES", "the account's GPUs are all in use"},
+    {"QOSMaxJobsPerUserLimit", "you have as many jobs running as you may"},
+    {"QOSMaxGRESPerUser", "you have as many GPUs as you may"},
+    {"AssocMaxJobsLimit", "the account has as many jobs running as it may"}};
+
+// "3 run, 5 wait (Resources: the nodes it needs are busy), 1 failed".
+std::string tasks_text(const SlurmJob& job) {
+  std::vector<std::string> parts;
+  if (job.running() > 0) parts.push_back(fmt::format("{} run", job.running()));
+  if (job.waiting() > 0) {
+    std::vector<std::string> reasons;
+    for (const auto& [reason, count] : reasons_of(job)) reasons.push_back(reason_text(reason));
+    parts.push_back(fmt::format("{} wait ({})", job.waiting(), fmt::join(reasons, "; ")));
+  }
+  for (const auto& [how, count] : ended(job)) parts.push_back(fmt::format("{} {}", count, lower_case(how)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string job_text(const SlurmJob& job) {
+  const std::string what = job.is_report() ? "report" : fmt::format("tasks on {}", job.shape);
+  const std::string tasks = tasks_text(job);
+  return fmt::format("  job {}, {}: {}{}\n", job.id.empty() ? "?" : job.id, what,
+                     tasks.empty() ? "ended" : printable(tasks), job.cancelled ? "; cancelled" : "");
+}
+
+// Whether something is to be said of a job: it lives, or some of it ended badly.
+bool is_of_interest(const SlurmJob& job) {
+  if (job.live() > 0) return true;
+  return !job.cancelled && std::ranges::any_of(ended(job), [](const auto& entry) {
+    return entry.first != "COMPLETED" && entry.first != "CANCELLED";
+  });
+}
+
+}  // namespace
+
+std::size_t SlurmJob::running() const {
+  return static_cast<std::size_t>(std::ranges::count_if(known, is_running, &SlurmTask::state));
+}
+
+std::size_t SlurmJob::waiting() const {
+  return static_cast<std::size_t>(std::ranges::count_if(known, waits));
+}
+
+std::size_t SlurmStatus::running() const { return sum_over_arrays(jobs, &SlurmJob::running); }
+
+std::size_t SlurmStatus::waiting() const { return sum_over_arrays(jobs, &SlurmJob::waiting); }
+
+bool SlurmStatus::any_live() const {
+  return std::ranges::any_of(jobs, [](const SlurmJob& job) { return job.live() > 0; });
+}
+
+std::vector<SlurmTask> SlurmStatus::held_after_failed_launch() const {
+  std::vector<SlurmTask> held;
+  for (const SlurmJob& job : jobs)
+    std::ranges::copy_if(job.known, std::back_inserter(held), is_held_after_failed_launch);
+  return held;
+}
+
+bool has_slurm_jobs(const fs::path& directory) {
+  std::error_code error;
+  return fs::exists(jobs_path(directory), error);
+}
+
+std::vector<SlurmJob> read_slurm_jobs(const fs::path& directory) {
+  std::vector<SlurmJob> jobs;
+  if (!has_slurm_jobs(directory)) return jobs;
+  const fs::path path = jobs_path(directory);
+  const Json file = read_json_file(path);
+  try {
+    if (file.at("version").get<int>() > kVersion)
+      throw DataError(fmt::format("{}: was written by a newer version of the program", path.string()));
+    for (const Json& entry : file.at("jobs")) {
+      jobs.push_back({.id = entry.at("job").get<std::string>(),
+                      .shape = entry.at("shape").get<std::string>(),
+                      .tasks = entry.at("tasks").get<std::size_t>(),
+                      .comment = entry.at("comment").get<std::string>(),
+                      .submitted = entry.at("submitted").get<std::string>(),
+                      .cancelled = entry.at("cancelled").get<bool>()});
+    }
+  } catch (const Json::exception&) {
+    throw DataError(fmt::format("{}: is not the list of jobs that sweep writes", path.string()));
+  }
+  return jobs;
+}
+
+SlurmStatus slurm_status(const fs::path& directory, SlurmClient& client) {
+  SlurmStatus status{.jobs = read_slurm_jobs(directory)};
+  const TaskQueue queue = client.recent_tasks(known_ids(status.jobs));
+  set_tasks(status.jobs, queue.tasks);
+  status.known = queue.known;
+  status.error = queue.error;
+  status.age = queue.age;
+  return status;
+}
+
+LockedSlurmJobs::LockedSlurmJobs(const fs::path& directory, SlurmClient& client)
+    : directory_(directory), client_(client), lock_(open_lock(directory)) {
+  for (int tries = 0; ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK && errno != EINTR) break;  // A file system without locks.
+    if (tries == kLockTries)
+      throw IoError(
+          fmt::format("{}: another process is submitting or cancelling its jobs", directory.string()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  remove_left_over(directory / kSlurmFolder);
+  status_.jobs = read_slurm_jobs(directory);
+  settle_unanswered();
+  ask();
+}
+
+void LockedSlurmJobs::settle_unanswered() {
+  bool changed = false;
+  for (SlurmJob& job : jobs()) {
+    if (!job.id.empty()) continue;
+    const std::vector<std::string> found = client_.find_by_comment(job.comment);
+    if (!found.empty()) job.id = found.front();
+    changed = true;
+  }
+  if (!changed) return;
+  std::erase_if(jobs(), [](const SlurmJob& job) { return job.id.empty(); });
+  write();
+}
+
+void LockedSlurmJobs::ask() {
+  set_tasks(jobs(), client_.tasks(known_ids(jobs())));
+  status_.known = true;
+}
+
+void LockedSlurmJobs::write() const {
+  Json list = Json::array();
+  for (const SlurmJob& job : status_.jobs) {
+    list.push_back({{"job", job.id},
+                    {"shape", job.shape},
+                    {"tasks", job.tasks},
+                    {"comment", job.comment},
+                    {"submitted", job.submitted},
+                    {"cancelled", job.cancelled}});
+  }
+  const Json file = {{"version", kVersion}, {"jobs", std::move(list)}};
+  write_file_atomically(jobs_path(directory_), json_text(file));
+}
+
+std::size_t LockedSlurmJobs::release_failed_launches() {
+  const std::vector<SlurmTask> held = status_.held_after_failed_launch();
+  if (held.empty()) return 0;
+  client_.release(held);
+  ask();
+  return held.size();
+}
+
+std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
+  LockedSlurmJobs jobs(directory, client);
+  std::vector<std::string> ids;
+  for (SlurmJob& job : jobs.jobs()) {
+    if (job.live() == 0) continue;
+    ids.push_back(job.id);
+    job.cancelled = true;
+  }
+  if (ids.empty()) return 0;
+  client.cancel(ids);
+  jobs.write();
+  return jobs.status().running() + jobs.status().waiting();
+}
+
+void write_task_lists(const fs::path& directory, const std::string& comment, const TaskLists& lists) {
+  write_file_atomically(lists_path(directory, comment), compact_json_text(Json(lists)) + "\n");
+}
+
+std::optional<TaskLists> read_task_lists(const fs::path& directory, const std::string& comment) {
+  const fs::path path = lists_path(directory, comment);
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    return read_json_file(path).get<TaskLists>();
+  } catch (const Json::exception&) {
+    throw DataError(fmt::format("{}: is not the list of runs that sweep writes", path.string()));
+  }
+}
+
+std::string reason_text(const std::string& reason) {
+  // "ReqNodeNotAvail, UnavailableNodes:n3", "launch failed requeued held", "job_requeued_in_held_state".
+  std::string words = reason.substr(0, reason.find(','));
+  std::ranges::replace(words, '_', ' ');
+  for (const Reason& known : kReasons) {
+    if (known.word == words) return fmt::format("{}: {}", reason, known.meaning);
+  }
+  return reason;
+}
+
+std::string slurm_line(const SlurmStatus& status) {
+  if (!status.known) return "Slurm does not answer";
+  std::set<std::string> reasons;
+  for (const SlurmJob& job : status.jobs) {
+    for (const auto& [reason, count] : reasons_of(job)) {
+      if (!job.is_report()) reasons.insert(reason);
+    }
+  }
+  const std::size_t running = status.running();
+  return fmt::format("Slurm: {} run{}, {} wait{}", counted(running, "task"), running == 1 ? "s" : "",
+                     status.waiting(),
+                     reasons.empty() ? "" : printable(fmt::format(" ({})", fmt::join(reasons, "; "))));
+}
+
+std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished, const fs::path& directory) {
+  if (!status.known)
+    return fmt::format("Slurm: unknown, since it did not answer {:.0f} s ago: {}\n", status.age,
+                       printable(status.error));
+  std::string text;
+  for (const SlurmJob& job : status.jobs) {
+    if (is_of_interest(job)) text += job_text(job);
+  }
+  if (!text.empty()) text = fmt::format("Slurm, {:.0f} s ago:\n", status.age) + text;
+  if (status.any_live() || unfinished == 0) return text;
+  text += fmt::format(
+      "{} {} not done, and no task is left to train {}. What the tasks said is in {}; to go on: {}\n",
+      counted(unfinished, "run"), unfinished == 1 ? "is" : "are", unfinished == 1 ? "it" : "them",
+      printable((directory / kSlurmFolder).string()), shell_command({"sweep", "resume", directory.string()}));
+  return text;
+}
+
+Json to_json(const SlurmStatus& status) {
+  Json jobs = Json::array();
+  for (const SlurmJob& job : status.jobs) {
+    jobs.push_back({{"job", job.id},
+                    {"kind", job.is_report() ? "report" : job.shape},
+                    {"tasks", job.tasks},
+                    {"running", job.running()},
+                    {"waiting", job.waiting()},
+                    {"reasons", Json(reasons_of(job))},
+                    {"ended", Json(ended(job))},
+                    {"cancelled", job.cancelled}});
+  }
+  return {{"known", status.known},       {"error", status.error},       {"age_seconds", status.age},
+          {"running", status.running()}, {"waiting", status.waiting()}, {"jobs", std::move(jobs)}};
+}
+
+}  // namespace sweep
