@@ -12,15 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
+#include "core/engine/parallel.h"
+#include "core/network/histogram_counts.h"
+#include "core/network/loss.h"
 #include "core/network/network.h"
-#include "core/spec/histogram_counts.h"
-#include "core/spec/loss.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/parallel.h"
-#include "core/spec/placement.h"
+#include "core/network/optimizer.h"
 
 namespace sweep {
 
@@ -52,6 +52,18 @@ struct LayerProfile {
   double seconds = 0;     // forward and backward over the batch
   std::size_t bytes = 0;  // outputs for the whole batch, values saved for backward, and parameters
 };
+
+/// Where a GPU reads the samples from.
+enum class Placement {
+  kAuto,    // kDevice if the set fits into the memory that is free when it is first needed, otherwise kHost
+  kDevice,  // the whole set is copied to the device once; a batch is a list of its rows
+  kHost,    // each batch is gathered on the host and copied while the device works on the previous one
+};
+
+inline const EnumNames<Placement>& placement_names() {
+  static const EnumNames<Placement> names("placement", {"auto", "device", "host"});
+  return names;
+}
 
 struct EngineOptions {
   Device device = {};

@@ -90,7 +90,7 @@ RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Subset
                         std::string_view part) {
   const std::size_t outputs = element_count(run.network->output());
   Evaluation evaluation = evaluate_with_outputs(predictor.engine(), samples, outputs, run.config.batch_size,
-                                                resolve_loss(run.config.loss).class_weights, [] {});
+                                                run.config.loss.class_weights, [] {});
   const Totals& totals = evaluation.totals;
   RunScores scores;
   scores.part = part;

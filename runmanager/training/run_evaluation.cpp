@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/spec/loss.h"
+#include "core/network/loss.h"
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/training/evaluation.h"
 
@@ -58,11 +58,10 @@ Totals RunEvaluation::evaluate(Engine& engine, const Subset& samples, std::strin
     after_batch_();
   };
   if (!keeps_outputs || !is_shown(samples))
-    return evaluate_samples(engine, samples, run_.config->batch_size,
-                            resolve_loss(run_.config->loss).class_weights, after);
+    return evaluate_samples(engine, samples, run_.config->batch_size, run_.config->loss.class_weights, after);
   auto [totals, outputs] =
       evaluate_with_outputs(engine, samples, element_count(run_.network->output()), run_.config->batch_size,
-                            resolve_loss(run_.config->loss).class_weights, after);
+                            run_.config->loss.class_weights, after);
   outputs_ = std::move(outputs);
   return totals;
 }

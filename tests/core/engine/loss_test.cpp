@@ -53,8 +53,8 @@ struct Training {
                {.batch_size = reference.at("batch_size"), .num_workers = num_workers}) {
     EngineOptions options{.device = test::device(), .batch_size = reference.at("batch_size")};
     options.optimizer = SgdOptions{};
-    options.loss =
-        resolve_loss({reference.at("loss").at("name"), test::arguments_from(reference.at("loss"))});
+    options.loss = make_loss(reference.at("loss").at("name").get<std::string>(),
+                             test::arguments_from(reference.at("loss")));
     engine = make_engine(network, options);
     engine->set_parameters(joined(reference.at("weights"), network));
   }
