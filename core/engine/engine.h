@@ -21,6 +21,7 @@
 #include "core/network/loss.h"
 #include "core/network/network.h"
 #include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 
 namespace sweep {
 
@@ -117,30 +118,20 @@ class Engine {
     return std::nullopt;
   }
 
-  /// Forward, backward and one optimizer step; adds to the totals. `learning_rate` >= 0. An empty batch does
+  /// Forward, backward and one optimizer step; adds to the totals. `values`: the learning rate, and if it has
+  /// one the momentum of sgd and rmsprop, or beta1 of adam and adamw, from this step on. An empty batch does
   /// nothing. Throws ShapeError if the batch is larger than options.batch_size or its samples do not have the
   /// network's input size; ConfigError if it has changes (Batch::augment) that are not options.augment, or
-  /// that the engine cannot make.
-  virtual void train(const Batch& batch, double learning_rate) = 0;
+  /// that the engine cannot make, and if the optimizer has no momentum to change, see has_momentum().
+  virtual void train(const Batch& batch, const StepValues& values) = 0;
 
-  /// Sets the momentum of sgd and rmsprop, or beta1 of adam and adamw, from the next step on; in (0, 1).
-  /// Throws ConfigError if the engine cannot change it or its optimizer has no momentum, see has_momentum().
-  virtual void set_momentum(double momentum);
-
-  /// Forward only, in evaluation mode (no dropout, running statistics): adds to
-  /// the totals. Throws as train().
-  virtual void evaluate(const Batch& batch) = 0;
+  /// Forward only, in evaluation mode (no dropout, running statistics): adds to the totals, and if `outputs`
+  /// is not empty, writes what predict() does. Throws as predict().
+  virtual void evaluate(const Batch& batch, std::span<float> outputs = {}) = 0;
 
   /// Forward only, in evaluation mode: writes the logits, [batch.size(), classes] row-major, to `outputs`.
   /// Throws as train(), and ShapeError if `outputs` has another size.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
-
-  /// evaluate() and predict() of the batch at once, with the bits of both. The default implementation calls
-  /// them one after the other; an engine overrides it to compute the forward pass once.
-  virtual void evaluate_and_predict(const Batch& batch, std::span<float> outputs) {
-    evaluate(batch);
-    predict(batch, outputs);
-  }
 
   /// Measures forward and backward of the batch layer by layer, on one thread. Discards the results:
   /// parameters, optimizer, totals, gradients() and step_count() do not change. Returns one entry per layer,

@@ -101,14 +101,14 @@ StepValues one_cycle_values(const OneCycleSchedule& cycle, double max_lr, double
     if (cycle.linear) return (end - start) * part + start;
     return end + (start - end) / 2 * (std::cos(std::numbers::pi * part) + 1);
   };
-  StepValues values{between(phase->start_lr, phase->end_lr)};
+  StepValues values = between(phase->start_lr, phase->end_lr);
   if (cycle.cycle_momentum) values.momentum = between(phase->start_momentum, phase->end_momentum);
   return values;
 }
 
 template <class ByEpoch>
 StepValues step_values(const ByEpoch& schedule, double learning_rate, const TrainingPoint& point) {
-  return {rate(schedule, learning_rate, point.epoch, point.epochs)};
+  return rate(schedule, learning_rate, point.epoch, point.epochs);
 }
 
 StepValues step_values(const OneCycleSchedule& cycle, double learning_rate, const TrainingPoint& point) {

@@ -73,10 +73,13 @@ struct TrainingPoint {
   std::int64_t steps_per_epoch = 1;
 };
 
-/// The values that a schedule sets for one optimizer step.
+/// The values of one optimizer step, which a schedule sets.
 struct StepValues {
-  double learning_rate = 0;
-  std::optional<double> momentum = {};  // see with_momentum(); none: the optimizer keeps its own
+  StepValues(double rate) : learning_rate(rate) {}
+  StepValues(double rate, double changed) : learning_rate(rate), momentum(changed) {}
+
+  double learning_rate;            // >= 0
+  std::optional<double> momentum;  // in (0, 1), see with_momentum(); none: the optimizer keeps its own
 };
 
 /// Returns the values for one step. A pure function, so a resumed training needs no state of the schedule.

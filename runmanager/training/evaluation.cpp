@@ -88,7 +88,7 @@ Evaluation evaluate_with_outputs(Engine& engine, const Subset& samples, std::siz
   Evaluator evaluator(engine, class_weights);
   std::vector<float> outputs =
       outputs_of(samples, classes, batch_size, after_batch, [&](const Batch& batch, std::span<float> rows) {
-        engine.evaluate_and_predict(batch, rows);
+        engine.evaluate(batch, rows);
         evaluator.add(batch);
       });
   return {evaluator.take_totals(), std::move(outputs)};

@@ -72,7 +72,7 @@ void expect_training_of(const json& reference, int num_workers) {
   for (std::uint32_t epoch = 0; epoch < reference.at("epochs"); ++epoch) {
     training.loader.begin_epoch(epoch);
     while (const Batch* batch = training.loader.next()) {
-      training.engine->train(*batch, reference.at("lr"));
+      training.engine->train(*batch, reference.at("lr").get<double>());
       const Totals totals = training.engine->take_totals();
       EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), losses.at(step),
                   2e-6 + 2e-6 * losses[step])

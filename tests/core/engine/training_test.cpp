@@ -48,9 +48,7 @@ struct Training {
   }
 
   void step(const Batch& batch, const TrainingPoint& point) {
-    const StepValues values = values_at(schedule, learning_rate, point);
-    if (values.momentum) engine->set_momentum(*values.momentum);
-    engine->train(batch, values.learning_rate);
+    engine->train(batch, values_at(schedule, learning_rate, point));
   }
 
   Network network;
