@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/augment_change.h"
 #include "core/base/shape.h"
-#include "core/spec/augment_change.h"
 
 namespace sweep {
 

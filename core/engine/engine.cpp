@@ -1,7 +1,5 @@
 #include "core/engine/engine.h"
 
-#include "core/base/error.h"
-
 namespace sweep {
 
 Totals& Totals::operator+=(const Totals& more) {
@@ -14,10 +12,6 @@ Totals& Totals::operator+=(const Totals& more) {
   absolute_error += more.absolute_error;
   squared_error += more.squared_error;
   return *this;
-}
-
-void Engine::set_momentum(double) {
-  throw ConfigError("this device's engine cannot change the momentum while it trains");
 }
 
 }  // namespace sweep

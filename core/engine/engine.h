@@ -12,15 +12,16 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
+#include "core/engine/parallel.h"
+#include "core/network/histogram_counts.h"
+#include "core/network/loss.h"
 #include "core/network/network.h"
-#include "core/spec/histogram_counts.h"
-#include "core/spec/loss.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/parallel.h"
-#include "core/spec/placement.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 
 namespace sweep {
 
@@ -52,6 +53,18 @@ struct LayerProfile {
   double seconds = 0;     // forward and backward over the batch
   std::size_t bytes = 0;  // outputs for the whole batch, values saved for backward, and parameters
 };
+
+/// Where a GPU reads the samples from.
+enum class Placement {
+  kAuto,    // kDevice if the set fits into the memory that is free when it is first needed, otherwise kHost
+  kDevice,  // the whole set is copied to the device once; a batch is a list of its rows
+  kHost,    // each batch is gathered on the host and copied while the device works on the previous one
+};
+
+inline const EnumNames<Placement>& placement_names() {
+  static const EnumNames<Placement> names("placement", {"auto", "device", "host"});
+  return names;
+}
 
 struct EngineOptions {
   Device device = {};
@@ -105,30 +118,20 @@ class Engine {
     return std::nullopt;
   }
 
-  /// Forward, backward and one optimizer step; adds to the totals. `learning_rate` >= 0. An empty batch does
+  /// Forward, backward and one optimizer step; adds to the totals. `values`: the learning rate, and if it has
+  /// one the momentum of sgd and rmsprop, or beta1 of adam and adamw, from this step on. An empty batch does
   /// nothing. Throws ShapeError if the batch is larger than options.batch_size or its samples do not have the
   /// network's input size; ConfigError if it has changes (Batch::augment) that are not options.augment, or
-  /// that the engine cannot make.
-  virtual void train(const Batch& batch, double learning_rate) = 0;
+  /// that the engine cannot make, and if the optimizer has no momentum to change, see has_momentum().
+  virtual void train(const Batch& batch, const StepValues& values) = 0;
 
-  /// Sets the momentum of sgd and rmsprop, or beta1 of adam and adamw, from the next step on; in (0, 1).
-  /// Throws ConfigError if the engine cannot change it or its optimizer has no momentum, see has_momentum().
-  virtual void set_momentum(double momentum);
-
-  /// Forward only, in evaluation mode (no dropout, running statistics): adds to
-  /// the totals. Throws as train().
-  virtual void evaluate(const Batch& batch) = 0;
+  /// Forward only, in evaluation mode (no dropout, running statistics): adds to the totals, and if `outputs`
+  /// is not empty, writes what predict() does. Throws as predict().
+  virtual void evaluate(const Batch& batch, std::span<float> outputs = {}) = 0;
 
   /// Forward only, in evaluation mode: writes the logits, [batch.size(), classes] row-major, to `outputs`.
   /// Throws as train(), and ShapeError if `outputs` has another size.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
-
-  /// evaluate() and predict() of the batch at once, with the bits of both. The default implementation calls
-  /// them one after the other; an engine overrides it to compute the forward pass once.
-  virtual void evaluate_and_predict(const Batch& batch, std::span<float> outputs) {
-    evaluate(batch);
-    predict(batch, outputs);
-  }
 
   /// Measures forward and backward of the batch layer by layer, on one thread. Discards the results:
   /// parameters, optimizer, totals, gradients() and step_count() do not change. Returns one entry per layer,

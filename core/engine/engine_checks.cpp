@@ -54,11 +54,11 @@ void check_optimizer_state(std::span<const OptimizerState> state, const Optimize
   if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
 }
 
-OptimizerOptions changed_momentum(const OptimizerOptions& optimizer, double momentum) {
-  if (!has_momentum(optimizer)) {
-    throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
-  }
-  return with_momentum(optimizer, momentum);
+OptimizerOptions optimizer_of_step(const OptimizerOptions& optimizer, const StepValues& values) {
+  if (!values.momentum) return optimizer;
+  if (!has_momentum(optimizer))
+    throw ConfigError("train: a momentum for an engine that was made for an optimizer without momentum");
+  return with_momentum(optimizer, *values.momentum);
 }
 
 }  // namespace sweep

@@ -28,7 +28,8 @@ void check_count(std::size_t given, std::size_t expected, const char* function, 
 /// Throws ConfigError if the arrays are not those that `optimizer` keeps.
 void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer);
 
-/// Returns `optimizer` with another momentum. Throws ConfigError if it has none, see has_momentum().
-OptimizerOptions changed_momentum(const OptimizerOptions& optimizer, double momentum);
+/// Returns `optimizer` with the momentum of a step, if that has one. Throws ConfigError if `optimizer` then
+/// has none to change, see has_momentum().
+OptimizerOptions optimizer_of_step(const OptimizerOptions& optimizer, const StepValues& values);
 
 }  // namespace sweep

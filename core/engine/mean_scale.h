@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/data/data_loader.h"
-#include "core/spec/loss.h"
+#include "core/network/loss.h"
 
 namespace sweep {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/spec/parallel.h"
+#include "core/engine/parallel.h"
 
 namespace sweep {
 

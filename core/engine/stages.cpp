@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "core/network/flops.h"
 
 namespace sweep {
 namespace {
@@ -126,10 +125,7 @@ std::vector<std::size_t> named_stages(const Network& network, const std::vector<
 std::vector<std::size_t> pipeline_stages(const Network& network, const PipelineOptions& pipeline) {
   if (!pipeline.first_layers.empty()) return named_stages(network, pipeline.first_layers);
   std::vector<double> costs;
-  for (const Layer& layer : network.layers()) {
-    const double passes = layer.inputs[0] == kNetworkInput ? 2 : 3;  // as in Network::training_flops()
-    costs.push_back(passes * layer_flops(network, layer));
-  }
+  for (const Layer& layer : network.layers()) costs.push_back(network.training_flops(layer));
   return balanced_stages(costs, static_cast<std::size_t>(std::max(1, pipeline.stages)));
 }
 
@@ -211,6 +207,26 @@ std::vector<Device> training_devices(const Network& network, const EngineOptions
     add_devices(stages_of_replica(stages, replica), devices);
   std::ranges::sort(devices, {}, &Device::index);
   return devices;
+}
+
+bool fits_pattern(std::string_view name, std::string_view pattern) {
+  std::size_t n = 0, p = 0;
+  // Where to go on if what follows the last * does not fit: the * then stands for one character more.
+  std::size_t after_star = std::string_view::npos, name_of_star = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      after_star = ++p;
+      name_of_star = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++n, ++p;
+    } else if (after_star != std::string_view::npos) {
+      p = after_star;
+      n = ++name_of_star;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 std::size_t device_count(const std::vector<Stage>& stages) {

@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
+#include "core/engine/parallel.h"
 #include "core/network/network.h"
-#include "core/spec/parallel.h"
 
 namespace sweep {
 
@@ -41,6 +42,9 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
 /// The devices on which a run with `options` trains `network`, in ascending order. Throws as
 /// split_into_stages().
 std::vector<Device> training_devices(const Network& network, const EngineOptions& options);
+
+/// Whether `name` fits the pattern, in which * stands for any text and ? for any character.
+bool fits_pattern(std::string_view name, std::string_view pattern);
 
 /// Number of different devices in `stages`.
 std::size_t device_count(const std::vector<Stage>& stages);

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
-#include "core/network/layer_kinds.h"
-#include "core/network/layer_spec.h"
+#include "core/network/layers.h"
 
 namespace sweep {
 
@@ -83,9 +82,12 @@ class Network {
   std::size_t parameter_count() const;
   std::size_t buffer_count() const;
   /// Floating-point operations of one sample, two per multiply-add of conv2d and linear; other layers count
-  /// as 0. Forward; and forward and backward, without the gradient of the network's input.
+  /// as 0. Forward, of one layer or of all; and forward and backward, without the gradient of the network's
+  /// input.
+  double forward_flops(const Layer& layer) const;
   double forward_flops() const;
   double training_flops() const;
+  double training_flops(const Layer& layer) const;
 
  private:
   NetworkSpec spec_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/network/schedule.h"
 #include "core/parallel/communicator.h"
 
 namespace sweep {
@@ -16,9 +17,7 @@ struct ReplicaCommand {
     kTrain,
     kEvaluate,
     kPredict,
-    kEvaluateAndPredict,
     kTakeTotals,
-    kSetMomentum,
     kSetParameters,
     kSetBuffers,
     kSetOptimizerState,
@@ -26,11 +25,11 @@ struct ReplicaCommand {
     kEndProcess
   } kind = Kind::kEndProcess;
   int result = 0;               // of kEndProcess
-  double value = 0;             // the learning rate or the momentum
+  StepValues values = 0;        // of kTrain
   std::int64_t steps = 0;       // with kSetOptimizerState
   std::uint64_t count = 0;      // bytes of kMakeEngine; samples of a batch; arrays of a state
   const void* batch = nullptr;  // if ranks share memory
-  void* outputs = nullptr;      // [count][outputs], likewise
+  void* outputs = nullptr;      // [count][outputs], likewise; nullptr: none are wanted
 };
 
 /// The bytes of `values`, which Communicator passes on.

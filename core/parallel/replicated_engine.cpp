@@ -44,10 +44,9 @@ auto or_abort(Communicator& group, Body body) {
 
 // What every rank does with its part of a batch.
 void work_on(const Batch& batch, std::span<float> outputs, const ReplicaCommand& command, Engine& engine) {
-  if (command.kind == Kind::kTrain) return engine.train(batch, command.value);
-  if (command.kind == Kind::kEvaluate) return engine.evaluate(batch);
+  if (command.kind == Kind::kTrain) return engine.train(batch, command.values);
   if (command.kind == Kind::kPredict) return engine.predict(batch, outputs);
-  engine.evaluate_and_predict(batch, outputs);
+  engine.evaluate(batch, outputs);
 }
 
 // Another rank than 0: does what rank 0 says.
@@ -74,13 +73,10 @@ class Replica {
       case Kind::kTrain:
       case Kind::kEvaluate:
       case Kind::kPredict:
-      case Kind::kEvaluateAndPredict:
         return work_on(batch_of(command), outputs_of(command), command, engine_);
       case Kind::kTakeTotals:
         engine_.take_totals();
         return;
-      case Kind::kSetMomentum:
-        return engine_.set_momentum(command.value);
       case Kind::kSetParameters:
         return engine_.set_parameters(receive_floats(group_, network_.parameter_count()));
       case Kind::kSetBuffers:
@@ -129,15 +125,15 @@ class ReplicatedEngine : public Engine {
 
   Device device() const override { return own_->device(); }
 
-  void train(const Batch& batch, double learning_rate) override {
-    share(batch, {}, {.kind = Kind::kTrain, .value = learning_rate});
+  void train(const Batch& batch, const StepValues& values) override {
+    optimizer_of_step(options_.optimizer, values);  // throws if it cannot be
+    share(batch, {}, {.kind = Kind::kTrain, .values = values});
   }
-  void evaluate(const Batch& batch) override { share(batch, {}, {.kind = Kind::kEvaluate}); }
+  void evaluate(const Batch& batch, std::span<float> outputs) override {
+    share(batch, outputs, {.kind = Kind::kEvaluate});
+  }
   void predict(const Batch& batch, std::span<float> outputs) override {
     share(batch, outputs, {.kind = Kind::kPredict});
-  }
-  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
-    share(batch, outputs, {.kind = Kind::kEvaluateAndPredict});
   }
 
   std::vector<LayerProfile> profile(const Batch& batch) override { return own_->profile(batch); }
@@ -155,11 +151,6 @@ class ReplicatedEngine : public Engine {
     // A GPU works while its host tells the others of the next batch.
     const bool is_waited_for = own_->device().type == DeviceType::kCpu;
     return own_->take_communication_seconds().value_or(0) + (is_waited_for ? sending : 0);
-  }
-
-  void set_momentum(double momentum) override {
-    own_->set_momentum(momentum);  // throws if it cannot
-    send(group_, {.kind = Kind::kSetMomentum, .value = momentum});
   }
 
   std::vector<float> parameters() const override { return own_->parameters(); }
@@ -211,7 +202,7 @@ class ReplicatedEngine : public Engine {
   void share(const Batch& batch, std::span<float> outputs, ReplicaCommand command) {
     const bool trains = command.kind == Kind::kTrain;
     check_batch(batch, network_, options_.batch_size, options_.loss);
-    if (!trains && command.kind != Kind::kEvaluate) check_outputs(outputs, batch, network_);
+    if (command.kind == Kind::kPredict || !outputs.empty()) check_outputs(outputs, batch, network_);
     if (batch.size() == 0) return;
     const auto begin = std::chrono::steady_clock::now();
     command.count = batch.size();

@@ -59,7 +59,7 @@ std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Sh
 std::string losses_of_numbers() {
   std::vector<std::string> names;
   for (const NamedType& type : loss_types()) {
-    if (accepts_regression(resolve_loss({type.name, {}}).kind)) names.push_back(type.name);
+    if (accepts_regression(make_loss(type.name).kind)) names.push_back(type.name);
   }
   return listed(names);
 }
@@ -70,7 +70,7 @@ void check_network(const RunConfig& run, const DataSizes& sizes, const RunProble
   try {
     const Network network(run.network, sizes.shape);
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
-    const LossOptions loss = resolve_loss(run.loss);
+    const LossOptions& loss = run.loss;
     const std::size_t least = least_outputs(loss.kind, sizes.classes);
     if (outputs < sizes.classes && outputs != least)
       problems.add(last,
@@ -190,8 +190,8 @@ void check_samples(const RunConfig& run, const DataSizes& sizes, const RunProble
       problems.add("dataset.augment",
                    fmt::format("got {} pixels, want at most {}, the side of the images", step.amount, side));
   }
-  if (sizes.numbers > 0 && !accepts_regression(resolve_loss(run.loss).kind))
-    problems.add("loss", fmt::format("got {}{}, but the targets are numbers, want {}", run.loss.type,
+  if (sizes.numbers > 0 && !accepts_regression(run.loss.kind))
+    problems.add("loss", fmt::format("got {}{}, but the targets are numbers, want {}", type_of(run.loss).name,
                                      problems.is_given("loss") ? "" : " (the default)", losses_of_numbers()));
 }
 
@@ -229,8 +229,7 @@ bool DataCheck::is_checked(const RunConfig& run, const DataSizes& sizes) const {
   return found != checked_.end() &&
          std::any_of(found->second.begin(), found->second.end(), [&](const CheckedNetwork& checked) {
            return checked.sizes == sizes && checked.parallel == run.parallel &&
-                  checked.device == run.device && checked.loss.type == run.loss.type &&
-                  checked.loss.arguments == run.loss.arguments;
+                  checked.device == run.device && checked.loss == run.loss;
          });
 }
 

@@ -47,7 +47,7 @@ class DataCheck {
   // What the check of a network depends on.
   struct CheckedNetwork {
     SharedValue<NetworkSpec> network;
-    LossSpec loss;
+    LossOptions loss;
     DataSizes sizes;
     ParallelOptions parallel;
     std::string device;

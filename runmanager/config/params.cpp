@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 namespace sweep {
 

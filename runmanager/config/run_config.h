@@ -15,11 +15,11 @@
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
-#include "core/network/layer_spec.h"
-#include "core/spec/loss.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/parallel.h"
-#include "core/spec/schedule.h"
+#include "core/engine/parallel.h"
+#include "core/network/layers.h"
+#include "core/network/loss.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 #include "runmanager/config/command_spec.h"
 #include "runmanager/config/goal.h"
 #include "runmanager/config/params.h"
@@ -62,9 +62,9 @@ struct RunConfig {
 
   DatasetSpec dataset;
   SharedValue<NetworkSpec> network;
-  OptimizerSpec optimizer;
-  ScheduleSpec schedule;  // of lr
-  LossSpec loss;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;  // of lr
+  LossOptions loss;
   double clip_norm = 0;  // EngineOptions::clip_norm
   int epochs = 1;
   bool evaluate_first = false;  // measure the validation set before training, as epoch 0

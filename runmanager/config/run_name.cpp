@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "core/base/text.h"
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 namespace sweep {
 namespace {

@@ -8,8 +8,6 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/schedule.h"
 #include "runmanager/config/run_config.h"
 
 namespace sweep {
@@ -127,12 +125,9 @@ const std::map<std::string_view, Reader>& readers() {
   static const std::map<std::string_view, Reader> table = {
       {"dataset", put_dataset},
       {"network", put_read<&RunConfig::network, network_of>},
-      {"optimizer",
-       put_read<&RunConfig::optimizer,
-                [](const Json& json) { return named_of<OptimizerSpec>(json, optimizer_types()); }>},
+      {"optimizer", put_read<&RunConfig::optimizer, optimizer_of>},
       {"schedule", put_read<&RunConfig::schedule, schedule_of>},
-      {"loss",
-       put_read<&RunConfig::loss, [](const Json& json) { return named_of<LossSpec>(json, loss_types()); }>},
+      {"loss", put_read<&RunConfig::loss, loss_of>},
       {"clip_norm", put<&RunConfig::clip_norm>},
       {"epochs", put<&RunConfig::epochs>},
       {"evaluate_first", put<&RunConfig::evaluate_first>},
@@ -202,21 +197,22 @@ PutIntoRun read_setting(std::string_view key, const Json& value) {
   return reader != readers().end() ? reader->second(value) : [](RunConfig&) {};
 }
 
-template <typename Spec>
-Spec named_of(const Json& json, std::span<const NamedType> types) {
-  Spec spec;
-  spec.type = json.at("name");
-  spec.arguments = arguments_of(json, require_type(types, spec.type, "name"));
-  return spec;
+OptimizerOptions optimizer_of(const Json& json) {
+  const std::string type = json.at("name");
+  return make_optimizer(type, arguments_of(json, require_type(optimizer_types(), type, "optimizer")));
 }
-template OptimizerSpec named_of(const Json& json, std::span<const NamedType> types);
-template ScheduleSpec named_of(const Json& json, std::span<const NamedType> types);
-template LossSpec named_of(const Json& json, std::span<const NamedType> types);
 
-ScheduleSpec schedule_of(const Json& json) {
-  auto schedule = named_of<ScheduleSpec>(json, schedule_types());
-  if (json.contains("then")) schedule.then = {named_of<ScheduleSpec>(json.at("then"), schedule_types())};
-  return schedule;
+LossOptions loss_of(const Json& json) {
+  const std::string type = json.at("name");
+  return make_loss(type, arguments_of(json, require_type(loss_types(), type, "loss")));
+}
+
+ScheduleOptions schedule_of(const Json& json) {
+  const std::string type = json.at("name");
+  const Arguments given = arguments_of(json, require_type(schedule_types(), type, "schedule"));
+  if (!json.contains("then")) return make_schedule(type, given);
+  const ScheduleOptions then = schedule_of(json.at("then"));
+  return make_schedule(type, given, &then);
 }
 
 DatasetSpec dataset_of(const Json& json) {

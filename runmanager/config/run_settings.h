@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "core/data/dataset.h"
-#include "core/network/layer_spec.h"
-#include "core/spec/parallel.h"
-#include "core/spec/schedule.h"
+#include "core/engine/parallel.h"
+#include "core/network/layers.h"
+#include "core/network/loss.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 
 namespace sweep {
 
@@ -64,15 +66,14 @@ using PutIntoRun = std::function<void(RunConfig& run)>;
 /// key that no run has a member of.
 PutIntoRun read_setting(std::string_view key, const nlohmann::ordered_json& value);
 
-/// The value of "dataset", "network" and "parallel" as its type.
+/// The value of a key as its type, with all arguments. Those of an optimizer, schedule or loss throw
+/// ConfigError if they are not possible together.
 DatasetSpec dataset_of(const nlohmann::ordered_json& json);
 NetworkSpec network_of(const nlohmann::ordered_json& json);
 ParallelOptions parallel_of(const nlohmann::ordered_json& json);
-
-/// An optimizer, a loss or a schedule, whose types are `types`, with all of its arguments.
-template <typename Spec>
-Spec named_of(const nlohmann::ordered_json& json, std::span<const NamedType> types);
-ScheduleSpec schedule_of(const nlohmann::ordered_json& json);
+OptimizerOptions optimizer_of(const nlohmann::ordered_json& json);
+LossOptions loss_of(const nlohmann::ordered_json& json);
+ScheduleOptions schedule_of(const nlohmann::ordered_json& json);
 
 /// What tables and the names of runs call the value of "parallel": "none", "data-2", "pipeline-2x4" (stages,
 /// parts of a batch), "conv1-cpu+fc1-cpu.1". Without characters that names of runs escape.

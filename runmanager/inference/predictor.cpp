@@ -37,7 +37,7 @@ float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
 
 PredictionKind prediction_kind(const LoadedRun& run) {
   if (!run.samples.target_names.empty()) return PredictionKind::kNumbers;
-  switch (resolve_loss(run.config.loss).kind) {
+  switch (run.config.loss.kind) {
     case LossOptions::Kind::kCrossEntropy:
       return PredictionKind::kProbabilities;
     case LossOptions::Kind::kBceWithLogits:
@@ -94,7 +94,7 @@ std::vector<float> Predictor::predict(const Subset& samples) {
 }
 
 std::vector<float> Predictor::from_outputs(std::vector<float> outputs) const {
-  const bool is_bce = resolve_loss(run_.config.loss).kind == LossOptions::Kind::kBceWithLogits;
+  const bool is_bce = run_.config.loss.kind == LossOptions::Kind::kBceWithLogits;
   switch (kind_) {
     case PredictionKind::kScores:
       return class_outputs(std::move(outputs), element_count(run_.network->output()),

@@ -90,8 +90,7 @@ RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Subset
                         std::string_view part) {
   std::vector<float> outputs(samples.count * element_count(run.network->output()));
   const Totals totals = evaluate_samples(
-      predictor.engine(), samples, run.config.batch_size, resolve_loss(run.config.loss).class_weights, [] {},
-      &outputs);
+      predictor.engine(), samples, run.config.batch_size, run.config.loss.class_weights, [] {}, &outputs);
   RunScores scores;
   scores.part = part;
   scores.samples = totals.samples;

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 #include "runmanager/plan/lr_find.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"

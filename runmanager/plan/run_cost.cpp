@@ -27,7 +27,7 @@ std::uint64_t bytes_of_samples(const Subset& samples) {
 }
 
 OptimizerOptions optimizer_of(const RunConfig& run) {
-  return scheduled_optimizer(resolve_optimizer(run.optimizer), resolve_schedule(run.schedule));
+  return scheduled_optimizer(run.optimizer, run.schedule);
 }
 
 // Floats in a checkpoint: parameters, running statistics, and the optimizer's arrays.

@@ -17,7 +17,7 @@ struct Run {
   Params params;                              // in the order of the axes
   Params not_swept = {};                      // RunConfig::not_swept: for TensorBoard's table
   std::string device = "cpu";                 // for the graph and the records
-  LossSpec loss;                              // for the graph
+  LossOptions loss;                           // for the graph
   std::vector<std::string> class_names = {};  // for captions; empty: classes are shown as numbers
   bool has_validation = true;                 // so that there are charts for it
   LogOptions log;                             // which events are written

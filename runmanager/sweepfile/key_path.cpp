@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "core/network/layer_spec.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/schedule.h"
+#include "core/network/layers.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 #include "runmanager/text/split.h"
 
 namespace sweep {

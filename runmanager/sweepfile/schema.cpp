@@ -2,9 +2,9 @@
 
 #include <tuple>
 
-#include "core/network/layer_spec.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/schedule.h"
+#include "core/network/layers.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 #include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -161,7 +161,7 @@ void add_warmup_followers(Json& schema) {
   for (const NamedType& type : schedule_types()) {
     if (can_follow_warmup(type.name)) followers.push_back(type);
   }
-  Json then = named_schema(followers, ScheduleSpec{}.type);
+  Json then = named_schema(followers, schedule_types().front().name);
   then.erase("default");
   then["description"] =
       "what comes after the warmup, with epochs counted from there; left out: lr stays lr times end_factor";

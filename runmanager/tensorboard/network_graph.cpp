@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/network/flops.h"
+#include "core/network/network.h"
 
 namespace sweep {
 namespace {
@@ -122,12 +122,10 @@ const char* loss_class(LossOptions::Kind kind) {
   return "CrossEntropyLoss";
 }
 
-GraphNode loss_node(const LossSpec& loss) {
+GraphNode loss_node(const LossOptions& loss) {
   GraphNode node;
-  node.op = loss_class(resolve_loss(loss).kind);
-  const NamedType& type = require_type(loss_types(), loss.type, "loss");
-  for (const auto& [key, value] : complete_arguments(type, loss.arguments, "loss"))
-    node.attributes.emplace_back(key, attribute(value));
+  node.op = loss_class(loss.kind);
+  for (const auto& [key, value] : arguments_of(loss)) node.attributes.emplace_back(key, attribute(value));
   node.attributes.emplace_back("reduction", std::string("mean"));
   node.output_shapes = {GraphShape{}};
   return node;
@@ -149,7 +147,7 @@ std::string graph_device(const Device& device) {
   return (device.type == DeviceType::kCuda ? "/device:GPU:" : "/device:CPU:") + std::to_string(device.index);
 }
 
-tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss) {
+tbwriter::Graph network_graph(const Network& network, const Device& device, const LossOptions& loss) {
   const std::string device_name = graph_device(device);
   tbwriter::Graph graph;
   const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
@@ -226,9 +224,9 @@ std::vector<LayerShare> shares_of(const Network& network,
       ++last;
     double work = 0;
     for (std::size_t i = first; i < last; ++i)
-      work += layer_flops(network, layers[i]) + static_cast<double>(elements(layers[i]));
+      work += network.forward_flops(layers[i]) + static_cast<double>(elements(layers[i]));
     for (std::size_t i = first; i < last; ++i) {
-      const double part = layer_flops(network, layers[i]) + static_cast<double>(elements(layers[i]));
+      const double part = network.forward_flops(layers[i]) + static_cast<double>(elements(layers[i]));
       if (measured != nullptr) shares[i].seconds = measured->seconds * part / work;
       shares[i].bytes = elements(layers[i]) * sizeof(float) * static_cast<std::size_t>(samples);
     }

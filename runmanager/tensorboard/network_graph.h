@@ -8,8 +8,8 @@
 
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
+#include "core/network/loss.h"
 #include "core/network/network.h"
-#include "core/spec/loss.h"
 #include "tbwriter/graph.h"
 
 namespace sweep {
@@ -18,7 +18,7 @@ namespace sweep {
 /// layer>/…; there are also images, labels and loss. A residual has a node Add where its paths meet. The
 /// batch dimension is unknown (-1). Device names are TensorFlow's: "/device:CPU:0", "/device:GPU:1". Throws
 /// ConfigError if `loss` is unknown.
-tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss = {});
+tbwriter::Graph network_graph(const Network& network, const Device& device, const LossOptions& loss = {});
 
 /// Time and memory of a step over `samples` samples, for the nodes of network_graph(). `layers`: from
 /// Engine::profile(); layers with other names are ignored. Layers without time and memory were computed

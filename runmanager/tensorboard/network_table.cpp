@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/network/flops.h"
-#include "core/network/layer_spec.h"
+#include "core/network/layers.h"
+#include "core/network/network.h"
 #include "runmanager/text/markdown.h"
 
 namespace sweep {
@@ -48,7 +48,7 @@ std::string network_table(const Network& network) {
   for (const Layer& layer : network.layers()) {
     std::size_t parameters = 0;
     for (const std::size_t index : layer.parameters) parameters += network.parameters()[index].count;
-    const double flops = layer_flops(network, layer);
+    const double flops = network.forward_flops(layer);
     rows.push_back({layer.name, layer.type, arguments_text(layer), shape_text(layer.output),
                     parameters == 0 ? "" : grouped(static_cast<double>(parameters)),
                     flops == 0 ? "" : grouped(flops)});

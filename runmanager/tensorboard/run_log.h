@@ -129,7 +129,7 @@ class RunLog {
 
   LogOptions options_;
   std::string device_;
-  LossSpec loss_;
+  LossOptions loss_;
   Params params_;
   std::optional<Lineage> lineage_;  // of a run of a population
   bool session_ = false;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 namespace sweep {
 

@@ -34,11 +34,9 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
   Totals weighted;
   double all_weights = 0;
   for_each_batch(samples, batch_size, after_batch, [&](const Batch& batch, std::size_t place) {
-    if (outputs == nullptr)
-      engine.evaluate(batch);
-    else
-      engine.evaluate_and_predict(batch,
-                                  std::span(*outputs).subspan(place * columns, batch.size() * columns));
+    engine.evaluate(batch, outputs == nullptr
+                               ? std::span<float>()
+                               : std::span(*outputs).subspan(place * columns, batch.size() * columns));
     if (class_weights.empty()) return;
     double weight = 0;
     for (const std::uint32_t row : batch.indices)

@@ -15,10 +15,9 @@ std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
 EngineOptions engine_options(const RunConfig& config, const Device& device) {
   return {.device = device,
           .batch_size = config.batch_size,
-          .optimizer =
-              scheduled_optimizer(resolve_optimizer(config.optimizer), resolve_schedule(config.schedule)),
+          .optimizer = scheduled_optimizer(config.optimizer, config.schedule),
           .seed = weights_seed(config.seed, config.repeat),
-          .loss = resolve_loss(config.loss),
+          .loss = config.loss,
           .clip_norm = config.clip_norm,
           .augment = {config.augment, config.seed, config.repeat},
           .placement = config.placement,
@@ -65,10 +64,7 @@ void set_initial_weights(Engine& engine, const PreparedRun& run) {
 }
 
 RunSchedule::RunSchedule(const RunConfig& config, std::int64_t batches)
-    : config_(config),
-      options_(resolve_schedule(config.schedule)),
-      batches_(batches),
-      lineage_(lineage_of(config.resolved)) {}
+    : config_(config), options_(config.schedule), batches_(batches), lineage_(lineage_of(config.resolved)) {}
 
 StepValues RunSchedule::at(int epoch, std::int64_t batch) const {
   double lr = config_.lr;

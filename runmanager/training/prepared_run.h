@@ -13,7 +13,7 @@
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"
-#include "core/spec/schedule.h"
+#include "core/network/schedule.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/recorded_config.h"

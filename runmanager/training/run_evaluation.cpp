@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/spec/loss.h"
+#include "core/network/loss.h"
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/training/evaluation.h"
 
@@ -59,9 +59,8 @@ Totals RunEvaluation::evaluate(Engine& engine, const Subset& samples, std::strin
   };
   const bool keeps = keeps_outputs && is_shown(samples);
   std::vector<float> outputs(keeps ? samples.count * element_count(run_.network->output()) : 0);
-  const Totals totals =
-      evaluate_samples(engine, samples, run_.config->batch_size,
-                       resolve_loss(run_.config->loss).class_weights, after, keeps ? &outputs : nullptr);
+  const Totals totals = evaluate_samples(engine, samples, run_.config->batch_size,
+                                         run_.config->loss.class_weights, after, keeps ? &outputs : nullptr);
   if (keeps) outputs_ = std::move(outputs);
   return totals;
 }

@@ -270,11 +270,9 @@ class RunTrainer {
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
-      const StepValues values = schedule_.at(epoch_, batch);
-      if (values.momentum) engine_->set_momentum(*values.momentum);
       const bool logged = config_.log.batches > 0 && steps_ % config_.log.batches == 0;
       if (logged) track_totals(batch);  // so that the next totals are of this batch alone
-      engine_->train(*samples, values.learning_rate);
+      engine_->train(*samples, schedule_.at(epoch_, batch));
       ++untracked_;
       if (logged || untracked_ >= engine_->batches_between_totals()) {
         const Totals totals = track_totals(batch + 1);

@@ -64,7 +64,7 @@ inline EngineOutcome outcome_of(Engine& engine, const Network& network, const Ba
   engine.predict(shown, outcome.outputs);
   engine.evaluate(shown);
   outcome.evaluated = engine.take_totals();
-  engine.evaluate_and_predict(shown, together);
+  engine.evaluate(shown, together);
   const Totals totals = engine.take_totals();
   EXPECT_EQ(together, outcome.outputs);
   EXPECT_EQ(totals.loss, outcome.evaluated.loss);

@@ -12,8 +12,9 @@ FakeEngine::FakeEngine(const Network& network, FakeTraining& training)
   ++training_.engines;
 }
 
-void FakeEngine::train(const Batch& batch, double learning_rate) {
-  training_.learning_rates.push_back(learning_rate);
+void FakeEngine::train(const Batch& batch, const StepValues& values) {
+  training_.learning_rates.push_back(values.learning_rate);
+  if (values.momentum) training_.momenta.push_back(*values.momentum);
   const auto samples = static_cast<std::int64_t>(batch.size());
   const Totals totals =
       training_.on_train
@@ -28,23 +29,17 @@ void FakeEngine::train(const Batch& batch, double learning_rate) {
   ++training_.batches;
 }
 
-void FakeEngine::evaluate(const Batch& batch) {
+void FakeEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   const auto samples = static_cast<std::int64_t>(batch.size());
   totals_.loss += training_.evaluation_loss * static_cast<double>(samples);
   totals_.correct += samples;
   totals_.samples += samples;
-  ++training_.passes;
+  predict(batch, outputs);
 }
 
 void FakeEngine::predict(const Batch&, std::span<float> outputs) {
   ++training_.passes;
   for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = i % classes_ == 0 ? 1.0f : 0.0f;
-}
-
-void FakeEngine::evaluate_and_predict(const Batch& batch, std::span<float> outputs) {
-  evaluate(batch);
-  predict(batch, outputs);
-  --training_.passes;
 }
 
 Totals FakeEngine::take_totals() { return std::exchange(totals_, {}); }

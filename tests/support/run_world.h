@@ -41,11 +41,9 @@ class FakeEngine : public Engine {
  public:
   FakeEngine(const Network& network, FakeTraining& training);
   Device device() const override { return training_.options.device; }
-  void train(const Batch& batch, double learning_rate) override;
-  void set_momentum(double momentum) override { training_.momenta.push_back(momentum); }
-  void evaluate(const Batch& batch) override;
+  void train(const Batch& batch, const StepValues& values) override;
+  void evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
-  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override;
   Totals take_totals() override;
   std::vector<float> parameters() const override { return parameters_; }
   void set_parameters(std::span<const float> values) override;

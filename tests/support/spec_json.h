@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/spec/arguments.h"
-#include "core/spec/schedule.h"
+#include "core/network/arguments.h"
+#include "core/network/schedule.h"
 
 namespace sweep::test {
 
@@ -30,10 +30,11 @@ inline Arguments arguments_from(const nlohmann::json& object) {
 }
 
 /// {"name", arguments…, "then"}.
-inline ScheduleSpec schedule_from(const nlohmann::json& json) {
-  ScheduleSpec spec{json.at("name"), arguments_from(json)};
-  if (json.contains("then")) spec.then.push_back(schedule_from(json.at("then")));
-  return spec;
+inline ScheduleOptions schedule_from(const nlohmann::json& json) {
+  const std::string type = json.at("name");
+  if (!json.contains("then")) return make_schedule(type, arguments_from(json));
+  const ScheduleOptions then = schedule_from(json.at("then"));
+  return make_schedule(type, arguments_from(json), &then);
 }
 
 }  // namespace sweep::test

@@ -116,11 +116,11 @@ inline void take_steps(Engine& engine, const Training& training, std::size_t beg
                        std::size_t end = static_cast<std::size_t>(-1)) {
   const OwnedBatch all = batch_of(training);
   for (std::size_t step = begin; step < std::min(end, training.batches.size()); ++step) {
-    if (has_momentum(training.options.optimizer))
-      engine.set_momentum(0.8 - 0.1 * static_cast<double>(step % 3));
+    StepValues values = training.learning_rate;
+    if (has_momentum(training.options.optimizer)) values.momentum = 0.8 - 0.1 * static_cast<double>(step % 3);
     Batch batch = all.view();
     batch.indices = batch.indices.last(training.batches[step]);
-    engine.train(batch, training.learning_rate);
+    engine.train(batch, values);
   }
 }
 

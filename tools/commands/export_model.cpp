@@ -39,7 +39,7 @@ std::string meaning_of_output(const LoadedRun& run) {
     case PredictionKind::kNumbers:
       break;
   }
-  const bool is_bce = resolve_loss(run.config.loss).kind == LossOptions::Kind::kBceWithLogits;
+  const bool is_bce = run.config.loss.kind == LossOptions::Kind::kBceWithLogits;
   return (is_bce ? "before the sigmoid, " : "") + names;
 }
 

@@ -50,25 +50,17 @@ class CpuEngine final : public ReplicaEngine {
     check_loss(options_.loss, network_);
   }
 
-  void train(const Batch& batch, double learning_rate) override {
+  void train(const Batch& batch, const StepValues& values) override {
     check(batch);
     if (batch.size() == 0) return;
+    options_.optimizer = optimizer_of_step(options_.optimizer, values);
     runner_.train(batch, arrays_.parameters.data(), steps_);
-    step(learning_rate);
+    step(values.learning_rate);
   }
 
-  void set_momentum(double momentum) override {
-    options_.optimizer = changed_momentum(options_.optimizer, momentum);
-  }
-
-  void evaluate(const Batch& batch) override {
+  void evaluate(const Batch& batch, std::span<float> outputs) override {
     check(batch);
-    runner_.evaluate(batch, arrays_.parameters.data());
-  }
-
-  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
-    check(batch);
-    check_outputs(outputs, batch, network_);
+    if (!outputs.empty()) check_outputs(outputs, batch, network_);
     runner_.evaluate(batch, arrays_.parameters.data(), outputs);
   }
 

@@ -50,7 +50,7 @@ class Compiler {
     for (std::size_t n = 0; n < stack_; ++n) {
       if (is_here(n)) {
         add_op(n, make_op(n));
-      } else if (nodes_[n].layer->type == "dropout") {
+      } else if (nodes_[n].layer->is<layers::Dropout>()) {
         ++dropouts_;
       }
     }

@@ -27,12 +27,11 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
     return resident ? Placement::kDevice : Placement::kHost;
   }
 
-  void train(const Batch& batch, double learning_rate) override {
+  void train(const Batch& batch, const StepValues& values) override {
     check(batch, options_.augment.steps);
     if (batch.size() == 0) return;
-    ++steps_;
     trained_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch,
-                 cuda::training_input(batch, options_, learning_rate, steps_));
+                 next_step(batch, values));
   }
 
   std::optional<double> take_device_seconds() override {

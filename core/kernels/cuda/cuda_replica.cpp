@@ -108,14 +108,12 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
 
   void abandon_group() noexcept override { trained_.abort(); }
 
-  void train(const Batch& batch, double learning_rate) override {
+  void train(const Batch& batch, const StepValues& values) override {
     check(batch);
     if (batch.size() == 0) return;
     or_abort([&] {
       settle_before(batch);
-      ++steps_;
-      trained_.train(own_samples(batch), batch.size(),
-                     cuda::training_input(batch, options_, learning_rate, steps_));
+      trained_.train(own_samples(batch), batch.size(), next_step(batch, values));
       meet();
     });
   }

@@ -18,19 +18,13 @@ class NetworkEngine : public Base {
  public:
   Device device() const override { return options_.device; }
 
-  void set_momentum(double momentum) override {
-    options_.optimizer = changed_momentum(options_.optimizer, momentum);
-  }
-
-  void evaluate(const Batch& batch) override {
+  void evaluate(const Batch& batch, std::span<float> outputs) override {
+    if (!outputs.empty()) return run_and_download(Task::kEvaluate, batch, outputs);
     check(batch);
     evaluating([&] { trained_.evaluate(batch); });
   }
   void predict(const Batch& batch, std::span<float> outputs) override {
     run_and_download(Task::kPredict, batch, outputs);
-  }
-  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
-    run_and_download(Task::kEvaluate, batch, outputs);
   }
 
   std::string kernels() const override { return kernels_text(trained_.libraries(), device().index); }
@@ -62,6 +56,12 @@ class NetworkEngine : public Base {
 
   void check(const Batch& batch, std::span<const AugmentStep> augment = {}) const {
     check_batch(batch, network_, options_.batch_size, options_.loss, augment);
+  }
+
+  /// Begins the next training step. Returns what the kernels have to know of it.
+  StepInput next_step(const Batch& batch, const StepValues& values) {
+    options_.optimizer = optimizer_of_step(options_.optimizer, values);
+    return training_input(batch, options_, values.learning_rate, ++steps_);
   }
 
   /// What is trained, when its arrays may be read and changed.

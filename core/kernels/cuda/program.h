@@ -20,9 +20,9 @@
 #include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
+#include "core/network/loss.h"
 #include "core/network/network.h"
-#include "core/spec/loss.h"
-#include "core/spec/optimizer.h"
+#include "core/network/optimizer.h"
 
 namespace sweep::cuda {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/spec/parallel.h"
+#include "core/engine/parallel.h"
 
 namespace sweep::cuda {
 

@@ -12,11 +12,10 @@ class StagedCudaEngine final : public cuda::NetworkEngine<cuda::NetworkInStages>
       : NetworkEngine(network, options, options, stages, cuda::BatchShares{.turns = cuda::turns_of(options)},
                       options.batch_size) {}
 
-  void train(const Batch& batch, double learning_rate) override {
+  void train(const Batch& batch, const StepValues& values) override {
     check(batch);
     if (batch.size() == 0) return;
-    ++steps_;
-    trained_.train(batch, batch.size(), cuda::training_input(batch, options_, learning_rate, steps_));
+    trained_.train(batch, batch.size(), next_step(batch, values));
   }
 };
 

@@ -8,7 +8,7 @@
 #include "core/data/augment.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
-#include "core/spec/placement.h"
+#include "core/engine/engine.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 

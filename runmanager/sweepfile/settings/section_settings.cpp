@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/device.h"
-#include "core/spec/parallel.h"
+#include "core/engine/parallel.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/search_reader.h"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/text/json_document.h"
 

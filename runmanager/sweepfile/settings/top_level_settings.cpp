@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/engine/device.h"
-#include "core/spec/loss.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/schedule.h"
+#include "core/network/loss.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -23,11 +23,10 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 // Reports values that are good alone, but not together: nesterov without momentum.
-template <typename Resolve>
-void check_combination(const JsonView& node, const std::string& key, const Resolve& resolve,
-                       Problems& problems) {
+template <typename Make>
+void check_combination(const JsonView& node, const std::string& key, const Make& make, Problems& problems) {
   try {
-    resolve();
+    make();
   } catch (const ConfigError& error) {
     std::string_view message = error.what();
     if (message.starts_with(key + ": "))
@@ -40,15 +39,14 @@ Json complete_optimizer(const Setting& row, const Given& given) {
   const Json json = complete_plain(row, given);
   if (given.value && !json.is_null())
     check_combination(
-        given.value, "optimizer",
-        [&] { resolve_optimizer(named_of<OptimizerSpec>(json, optimizer_types())); }, given.problems);
+        given.value, "optimizer", [&] { optimizer_of(json); }, given.problems);
   return json;
 }
 
 Json complete_schedule(const Setting& row, const Given& given) {
   static const std::string warmup_keys[] = {"name", "then"};
   const bool is_warmup = given.value.find("name").text() == "warmup";
-  const std::string type = ScheduleSpec{}.type;
+  const std::string& type = schedule_types().front().name;
   Json json = is_warmup ? complete_named(given.value, schedule_types(), type, warmup_keys, given.problems)
                         : complete_plain(row, given);
   if (const JsonView then = is_warmup ? given.value.find("then") : JsonView()) {
@@ -60,7 +58,7 @@ Json complete_schedule(const Setting& row, const Given& given) {
   }
   if (given.value && !json.is_null())
     check_combination(
-        given.value, "schedule", [&] { resolve_schedule(schedule_of(json)); }, given.problems);
+        given.value, "schedule", [&] { schedule_of(json); }, given.problems);
   return json;
 }
 
@@ -115,13 +113,13 @@ std::span<const Setting> top_level_settings() {
           .not_swept(),
       dataset_row(),
       network_row(),
-      named("optimizer", optimizer_types, OptimizerSpec{}.type,
+      named("optimizer", optimizer_types, optimizer_types().front().name,
             "a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_optimizer),
-      named("schedule", schedule_types, ScheduleSpec{}.type,
+      named("schedule", schedule_types, schedule_types().front().name,
             "how lr changes while training: a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_schedule),
-      named("loss", loss_types, LossSpec{}.type,
+      named("loss", loss_types, loss_types().front().name,
             "what training minimizes: a name, or an object with a name and PyTorch's arguments"),
       number("clip_norm", 0.0, false, "max norm of the gradient of all parameters together; 0: no limit")
           .unless_default(),

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/data/data_loader.h"
+#include "core/data/dataset.h"
 #include "core/data/readers/readers.h"
 #include "tests/support/array_files.h"
 #include "tests/support/message_of.h"
@@ -65,6 +67,11 @@ TEST(DataFromArrays, TakesFloatsAsValues) {
   EXPECT_THAT(one.train.numbers(), ElementsAre(0.5f, 3));
   const Dataset two = made({floats("x", {1, 1}, {1}), floats("y", {1, 2}, {0.5f, 3})});
   EXPECT_THAT(two.target_names, ElementsAre("y 0", "y 1"));
+  DataArrays named{{floats("x", {1, 1}, {1}), floats("y", {1, 2}, {0.5f, 3})}, {}, {"width", "height"}};
+  EXPECT_THAT(data_from_arrays(named, {}, "FILE").target_names, ElementsAre("width", "height"));
+  named.target_names = {"width"};
+  EXPECT_THAT(message_of<DataError>([&] { data_from_arrays(named, {}, "FILE"); }),
+              HasSubstr("has 2 numbers per sample, but 1 names"));
 }
 
 TEST(DataFromArrays, FollowsTheNamesInTheOptions) {
@@ -181,6 +188,9 @@ TEST(DataFromArrays, RefusesLabelsOutOfRange) {
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {0}), floats("x_test", {1, 1}, {1}),
                         labels("y_test", {3})}),
               HasSubstr("array \"y_test\": label 3 of sample 0 (from 0) is out of range: 0 to 0"));
+  const DataArrays named{{floats("x", {1, 1}, {1}), labels("y", {2})}, {"a", "b"}};
+  EXPECT_THAT(message_of<DataError>([&] { data_from_arrays(named, {}, "FILE"); }),
+              HasSubstr("label 2 of sample 0 (from 0) is out of range: 0 to 1"));
 }
 
 TEST(DataFromArrays, RefusesNanUnlessItMeansMissing) {
@@ -191,6 +201,36 @@ TEST(DataFromArrays, RefusesNanUnlessItMeansMissing) {
               HasSubstr("holds infinity in sample 0"));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), floats("y", {1}, {NAN})}),
               HasSubstr("is not a finite number"));
+}
+
+TEST(MakeDataset, NormalizesOnlyWhatItIsAskedToAndTakesTheShapeAsItIs) {
+  // Ten samples of two floats, of classes 0, 1, 2, 0, …
+  std::vector<float> values;
+  std::vector<std::int64_t> classes;
+  for (int i = 0; i < 10; ++i) {
+    values.insert(values.end(), {static_cast<float>(i), 0.5f});
+    classes.push_back(i % 3);
+  }
+  const DataArrays ten{{floats("x", {10, 2}, values), labels("y", classes)}};
+  const Dataset plain = make_dataset(ten, {.validation = std::size_t{3}});
+  EXPECT_EQ(plain.name, "memory");
+  EXPECT_EQ(plain.transform, InputTransform{});
+  DataLoader loader(plain.validation, {.batch_size = 3});
+  loader.begin_epoch(0);
+  const Batch* batch = loader.next();
+  ASSERT_NE(batch, nullptr);
+  EXPECT_EQ(batch->floats()[batch->indices[0] * 2], 7.0f);
+  EXPECT_EQ(batch->labels()[batch->indices[0]], 1);
+  const Dataset asked = make_dataset(
+      ten,
+      {.test = 0.2, .split = SplitMethod::kStratified, .limit = 6, .normalization = Normalization::kTrain});
+  EXPECT_EQ(asked.train.count, 6u);
+  EXPECT_EQ(asked.test.count, 2u);
+  ASSERT_EQ(asked.transform.mean.size(), 2u);
+  EXPECT_EQ(asked.transform.mean[1], 0.5f);
+  EXPECT_EQ(asked.transform.std[1], 1.0f) << "a constant feature";
+  const DataArrays rows{{bytes("x", {1, 4, 5, 3}, std::vector<std::uint8_t>(60)), labels("y", {0})}};
+  EXPECT_EQ(make_dataset(rows).shape, (Shape{4, 5, 3})) << "channels in front";
 }
 
 TEST(ReadNpyFiles, ReadsAFolderOfArrays) {

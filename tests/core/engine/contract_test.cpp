@@ -92,7 +92,7 @@ TEST(Engine, WrongSizesAreErrors) {
   EXPECT_THROW(engine->set_parameters(std::vector<float>(3)), ShapeError);
   std::vector<float> outputs(7);
   EXPECT_THROW(engine->predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
-  EXPECT_THROW(engine->evaluate_and_predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
+  EXPECT_THROW(engine->evaluate(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
   EngineOptions options{.device = test::device()};
   options.parallel.model = {{"conv*", test::device().name()}};

@@ -53,8 +53,8 @@ struct Training {
                {.batch_size = reference.at("batch_size"), .num_workers = num_workers}) {
     EngineOptions options{.device = test::device(), .batch_size = reference.at("batch_size")};
     options.optimizer = SgdOptions{};
-    options.loss =
-        resolve_loss({reference.at("loss").at("name"), test::arguments_from(reference.at("loss"))});
+    options.loss = make_loss(reference.at("loss").at("name").get<std::string>(),
+                             test::arguments_from(reference.at("loss")));
     engine = make_engine(network, options);
     engine->set_parameters(joined(reference.at("weights"), network));
   }
@@ -72,7 +72,7 @@ void expect_training_of(const json& reference, int num_workers) {
   for (std::uint32_t epoch = 0; epoch < reference.at("epochs"); ++epoch) {
     training.loader.begin_epoch(epoch);
     while (const Batch* batch = training.loader.next()) {
-      training.engine->train(*batch, reference.at("lr"));
+      training.engine->train(*batch, reference.at("lr").get<double>());
       const Totals totals = training.engine->take_totals();
       EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), losses.at(step),
                   2e-6 + 2e-6 * losses[step])

@@ -47,10 +47,7 @@ std::vector<float> after_two_steps(const OptimizerOptions& optimizer, double fir
   const Network network(test::mlp(), {1, 28, 28});
   const test::OwnedBatch batch = test::random_batch(20, 784, 10, 5);
   const auto engine = engine_for(network, 20, 1, optimizer);
-  for (const double momentum : {first, second}) {
-    engine->set_momentum(momentum);
-    engine->train(batch.view(), 0.01);
-  }
+  for (const double momentum : {first, second}) engine->train(batch.view(), {0.01, momentum});
   return engine->parameters();
 }
 
@@ -70,8 +67,11 @@ TEST(Engine, WithoutMomentumRefusesToChangeIt) {
   const std::vector<OptimizerOptions> optimizers = {SgdOptions{}, RmspropOptions{}};
   for (const OptimizerOptions& optimizer : optimizers) {
     const auto engine = engine_for(network, 20, 1, optimizer);
-    EXPECT_THAT([&] { engine->set_momentum(0.5); },
-                ThrowsMessage<ConfigError>(HasSubstr("without momentum")));
+    EXPECT_THAT(
+        [&] {
+          engine->train(test::random_batch(20, 784, 10, 5).view(), {0.01, 0.5});
+        },
+        ThrowsMessage<ConfigError>(HasSubstr("without momentum")));
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
-#include "core/spec/schedule.h"
+#include "core/network/schedule.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/spec_json.h"
@@ -34,9 +34,10 @@ struct Training {
     const auto batch_size = run.at("batch_size").get<std::size_t>();
     EngineOptions options{.device = test::device()};
     options.batch_size = batch_size;
-    if (run.contains("schedule")) schedule = resolve_schedule(test::schedule_from(run.at("schedule")));
+    if (run.contains("schedule")) schedule = test::schedule_from(run.at("schedule"));
     options.optimizer = scheduled_optimizer(
-        resolve_optimizer({run.at("optimizer"), test::arguments_from(run.at("arguments"))}), schedule);
+        make_optimizer(run.at("optimizer").get<std::string>(), test::arguments_from(run.at("arguments"))),
+        schedule);
     engine = make_engine(network, options);
     const TensorFile weights = read_safetensors(test::reference_path(run.at("weights")));
     engine->set_parameters(test::parameters_from(weights, network, ""));
@@ -47,9 +48,7 @@ struct Training {
   }
 
   void step(const Batch& batch, const TrainingPoint& point) {
-    const StepValues values = values_at(schedule, learning_rate, point);
-    if (values.momentum) engine->set_momentum(*values.momentum);
-    engine->train(batch, values.learning_rate);
+    engine->train(batch, values_at(schedule, learning_rate, point));
   }
 
   Network network;

@@ -51,12 +51,13 @@ class MisbehavingEngine final : public Engine {
  public:
   explicit MisbehavingEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
-  void train(const Batch& batch, double learning_rate) override {
+  void train(const Batch& batch, const StepValues& values) override {
+    const double learning_rate = values.learning_rate;
     if (learning_rate >= kCrashes && engine_->step_count() == kMisbehavesInStep - 2) wait_for_checkpoint();
     engine_->train(batch, learning_rate < kCrashes ? learning_rate : kGoodRate);
     if (engine_->step_count() == kMisbehavesInStep) misbehave(learning_rate);
   }
-  void evaluate(const Batch& batch) override { engine_->evaluate(batch); }
+  void evaluate(const Batch& batch, std::span<float> outputs) override { engine_->evaluate(batch, outputs); }
   void predict(const Batch& batch, std::span<float> outputs) override { engine_->predict(batch, outputs); }
   std::vector<LayerProfile> profile(const Batch& batch) override { return engine_->profile(batch); }
   Totals take_totals() override {

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 #include "tests/support/reference_data.h"
 
 namespace sweep {

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "core/network/layer_spec.h"
-#include "core/spec/loss.h"
-#include "core/spec/optimizer.h"
-#include "core/spec/schedule.h"
+#include "core/network/layers.h"
+#include "core/network/loss.h"
+#include "core/network/optimizer.h"
+#include "core/network/schedule.h"
 
 namespace sweep {
 namespace {

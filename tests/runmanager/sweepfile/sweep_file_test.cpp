@@ -31,10 +31,10 @@ TEST(LoadSweep, EverySettingHasADefault) {
   EXPECT_EQ(run.network->name, "net");
   EXPECT_EQ(run.network->layers.at(1).name, "fc1");
   EXPECT_EQ(run.network->layers.at(2).name, "2");  // As torch.nn.Sequential names what has no name.
-  EXPECT_EQ(run.optimizer.type, "sgd");
-  EXPECT_EQ(run.loss.type, "cross_entropy");
+  EXPECT_TRUE(std::holds_alternative<SgdOptions>(run.optimizer));
+  EXPECT_EQ(run.loss, LossOptions());
   EXPECT_EQ(run.clip_norm, 0);
-  EXPECT_EQ(run.schedule.type, "constant");
+  EXPECT_TRUE(std::holds_alternative<ConstantSchedule>(run.schedule));
   EXPECT_EQ(run.epochs, 1);
   EXPECT_EQ(run.seed, 0u);
   EXPECT_EQ(run.lr, 0.01);
@@ -87,12 +87,12 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
             R"([{"random_crop":{"padding":4}},"horizontal_flip",{"cutout":{"size":8}}])");
   EXPECT_EQ(run.network->name, "tiny");
   EXPECT_EQ(std::get<bool>(run.network->layers.at(1).arguments.at("bias")), false);
-  const auto adam = std::get<AdamOptions>(resolve_optimizer(run.optimizer));
+  const auto adam = std::get<AdamOptions>(run.optimizer);
   EXPECT_EQ(adam.beta1, 0.8);
   EXPECT_EQ(adam.beta2, 0.99);
   EXPECT_EQ(adam.eps, 1e-6);
   EXPECT_EQ(adam.weight_decay, 1.0);
-  EXPECT_EQ(resolve_loss(run.loss).label_smoothing, 0.1);
+  EXPECT_EQ(run.loss.label_smoothing, 0.1);
   EXPECT_EQ(run.clip_norm, 2);
   EXPECT_EQ(run.lr, 1.0);
   EXPECT_EQ(run.batch_size, 32u);
@@ -144,7 +144,7 @@ TEST(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
 TEST(LoadSweep, EveryLossReachesTheRun) {
   const SweepFolder folder;
   const auto loss = [&](const std::string& text) {
-    return resolve_loss(folder.load(SweepFolder::with("\"loss\": " + text)).runs.at(0).loss);
+    return folder.load(SweepFolder::with("\"loss\": " + text)).runs.at(0).loss;
   };
   EXPECT_EQ(loss(R"("l1")").kind, LossOptions::Kind::kL1);
   EXPECT_EQ(loss(R"("bce_with_logits")").kind, LossOptions::Kind::kBceWithLogits);

@@ -223,15 +223,20 @@ TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
   EXPECT_EQ(plain.op, "CrossEntropyLoss");
   EXPECT_THAT(plain.attributes, ElementsAre(Pair("label_smoothing", GraphAttribute(0.0)),
                                             Pair("reduction", GraphAttribute(std::string("mean")))));
-  const LossSpec smooth{"cross_entropy", {{"label_smoothing", 0.25}}};
-  EXPECT_THAT(node(network_graph(small_cnn(), {}, smooth), "loss").attributes,
-              Contains(Pair("label_smoothing", GraphAttribute(0.25))));
-  const GraphNode mse = node(network_graph(small_cnn(), {}, {"mse"}), "loss");
-  EXPECT_EQ(mse.op, "MSELoss");
-  EXPECT_EQ(node(network_graph(small_cnn(), {}, {"l1"}), "loss").op, "L1Loss");
-  EXPECT_EQ(node(network_graph(small_cnn(), {}, {"smooth_l1"}), "loss").op, "SmoothL1Loss");
-  EXPECT_EQ(node(network_graph(small_cnn(), {}, {"bce_with_logits"}), "loss").op, "BCEWithLogitsLoss");
-  EXPECT_THAT(mse.attributes, ElementsAre(Pair("reduction", GraphAttribute(std::string("mean")))));
+  const auto end_with = [](const char* type, const Arguments& given = {}) {
+    return node(network_graph(small_cnn(), {}, make_loss(type, given)), "loss");
+  };
+  const std::vector weights = {1.0, 2.5};
+  EXPECT_THAT(end_with("cross_entropy", {{"label_smoothing", 0.25}, {"class_weights", weights}}).attributes,
+              ElementsAre(Pair("class_weights", GraphAttribute(weights)),
+                          Pair("label_smoothing", GraphAttribute(0.25)), Pair("reduction", testing::_)));
+  EXPECT_EQ(end_with("mse").op, "MSELoss");
+  EXPECT_EQ(end_with("l1").op, "L1Loss");
+  EXPECT_EQ(end_with("smooth_l1").op, "SmoothL1Loss");
+  EXPECT_THAT(end_with("smooth_l1", {{"beta", 0.5}}).attributes, Contains(Pair("beta", GraphAttribute(0.5))));
+  EXPECT_EQ(end_with("bce_with_logits").op, "BCEWithLogitsLoss");
+  EXPECT_THAT(end_with("mse").attributes,
+              ElementsAre(Pair("reduction", GraphAttribute(std::string("mean")))));
 }
 
 }  // namespace

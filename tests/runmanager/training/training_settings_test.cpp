@@ -18,14 +18,14 @@ Sweep one_run(const std::function<void(RunConfig&)>& change) {
 TEST(TrainingSettings, LossAndClippingReachTheEngine) {
   World world;
   world.run(one_run([](RunConfig& run) {
-    run.loss = {"cross_entropy", {{"label_smoothing", 0.25}}};
+    run.loss.label_smoothing = 0.25;
     run.clip_norm = 1.5;
   }));
   EXPECT_EQ(world.training.options.loss.kind, LossOptions::Kind::kCrossEntropy);
   EXPECT_EQ(world.training.options.loss.label_smoothing, 0.25);
   EXPECT_EQ(world.training.options.clip_norm, 1.5);
   World other;
-  other.run(one_run([](RunConfig& run) { run.loss.type = "mse"; }));
+  other.run(one_run([](RunConfig& run) { run.loss.kind = LossOptions::Kind::kMse; }));
   EXPECT_EQ(other.training.options.loss.kind, LossOptions::Kind::kMse);
   EXPECT_EQ(other.training.options.clip_norm, 0);
 }
@@ -41,7 +41,7 @@ TEST(TrainingSettings, WhetherBitsHaveToBeTheSameReachesTheEngine) {
 
 TEST(TrainingSettings, TheGraphEndsWithTheLossOfTheRun) {
   World world;
-  const Sweep sweep = one_run([](RunConfig& run) { run.loss.type = "mse"; });
+  const Sweep sweep = one_run([](RunConfig& run) { run.loss.kind = LossOptions::Kind::kMse; });
   world.run(sweep);
   std::string op;
   for (const proto::Event& event : tbwriter::read_run(world.path(sweep.runs[0].name))) {
@@ -54,10 +54,10 @@ TEST(TrainingSettings, TheGraphEndsWithTheLossOfTheRun) {
 
 TEST(TrainingSettings, EveryStepIsTakenAsTheScheduleSays) {
   World world;
-  const Sweep sweep = one_run([](RunConfig& run) { run.schedule.type = "one_cycle"; });
+  const Sweep sweep = one_run([](RunConfig& run) { run.schedule = OneCycleSchedule{}; });
   world.run(sweep);
   ASSERT_EQ(world.training.learning_rates.size(), 8u);  // 2 epochs of 4 batches
-  const ScheduleOptions schedule = resolve_schedule(sweep.runs[0].schedule);
+  const ScheduleOptions schedule = sweep.runs[0].schedule;
   for (int i = 0; i < 8; ++i) {
     const StepValues values =
         values_at(schedule, 0.5, {.epoch = i / 4, .step = i % 4, .epochs = 2, .steps_per_epoch = 4});
@@ -73,7 +73,7 @@ TEST(TrainingSettings, EveryStepIsTakenAsTheScheduleSays) {
 
 TEST(TrainingSettings, SchedulesByEpochKeepTheRateInTheEpoch) {
   World world;
-  world.run(one_run([](RunConfig& run) { run.schedule = {"step", {{"step_size", std::int64_t{1}}}}; }));
+  world.run(one_run([](RunConfig& run) { run.schedule = StepSchedule{}; }));
   EXPECT_THAT(world.training.learning_rates,
               ::testing::ElementsAre(0.5, 0.5, 0.5, 0.5, 0.05, 0.05, 0.05, 0.05));
   EXPECT_TRUE(world.training.momenta.empty());

@@ -5,7 +5,7 @@
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/kernel.h"
-#include "core/spec/activation.h"
+#include "core/network/activation.h"
 
 namespace sweep::cpu {
 

@@ -7,7 +7,7 @@
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/kernel.h"
-#include "core/spec/loss.h"
+#include "core/network/loss.h"
 
 namespace sweep::cpu {
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "core/kernels/cpu/simd/kernel.h"
-#include "core/spec/optimizer.h"
+#include "core/network/optimizer.h"
 
 namespace sweep::cpu {
 
@@ -41,7 +41,7 @@ struct OptimizerStep {
   float* parameters = nullptr;
 };
 
-/// Takes the step with the formula of core/spec/optimizer.h: changes `parameters` and `state`.
+/// Takes the step with the formula of core/network/optimizer.h: changes `parameters` and `state`.
 extern const Kernel<void(const OptimizerOptions& options, const OptimizerStep& step)> optimizer_step;
 
 }  // namespace sweep::cpu

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/kernels/cuda/runtime/kernel.h"
-#include "core/spec/activation.h"
+#include "core/network/activation.h"
 
 namespace sweep::cuda {
 

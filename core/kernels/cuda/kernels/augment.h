@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "core/base/augment_change.h"
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "core/spec/augment_change.h"
 
 namespace sweep::cuda {
 

@@ -3,7 +3,7 @@
 
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "core/spec/loss.h"
+#include "core/network/loss.h"
 
 namespace sweep::cuda {
 

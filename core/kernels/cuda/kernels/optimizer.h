@@ -9,7 +9,7 @@
 #include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "core/spec/optimizer.h"
+#include "core/network/optimizer.h"
 
 namespace sweep::cuda {
 

@@ -26,7 +26,7 @@ struct ParameterValues {
   }
 };
 
-/// What kernels have to know of the options, as floats; the formulas of core/spec/optimizer.h.
+/// What kernels have to know of the options, as floats; the formulas of core/network/optimizer.h.
 struct OptimizerRule {
   enum class Kind { kSgd, kAdam, kRmsprop } kind = Kind::kSgd;
   float decay = 0;             // of the weights, added to the gradient

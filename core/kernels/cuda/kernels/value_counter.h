@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/runtime/runtime.h"
-#include "core/spec/histogram_counts.h"
+#include "core/network/histogram_counts.h"
 
 namespace sweep::cuda {
 

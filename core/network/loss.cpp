@@ -1,13 +1,11 @@
-#include "core/spec/loss.h"
+#include "core/network/loss.h"
 
 namespace sweep {
 
-// In the order of LossOptions::Kind.
 std::span<const NamedType> loss_types() {
   static const std::vector<NamedType> types = {
       {"cross_entropy",
-       {{"label_smoothing", ArgumentKind::kNumber, 0.0, 0, 1, false, false,
-         "share of the target that is spread over all classes"},
+       {number_argument("label_smoothing", 0, 0, 1, "share of the target that is spread over all classes"),
         {.name = "class_weights",
          .kind = ArgumentKind::kNumberList,
          .maximum = 1e6,
@@ -17,18 +15,17 @@ std::span<const NamedType> loss_types() {
       {"mse", {}},
       {"l1", {}},
       {"smooth_l1",
-       {{"beta", ArgumentKind::kNumber, 1.0, 0, kUnbounded, false, false,
-         "errors smaller than this count as squares, larger ones as they are"}}},
+       {number_argument("beta", 1, 0, kUnbounded,
+                        "errors smaller than this count as squares, larger ones as they are")}},
       {"bce_with_logits", {}},
   };
   return types;
 }
 
-LossOptions resolve_loss(const LossSpec& spec) {
-  const NamedType& type = require_type(loss_types(), spec.type, "loss");
-  const Arguments arguments = complete_arguments(type, spec.arguments, "loss");
-  LossOptions loss{.kind = static_cast<LossOptions::Kind>(&type - loss_types().data())};
-  for (const auto& [name, value] : arguments) {
+LossOptions make_loss(std::string_view type, const Arguments& given) {
+  const NamedType& found = require_type(loss_types(), type, "loss");
+  LossOptions loss{.kind = static_cast<LossOptions::Kind>(&found - loss_types().data())};
+  for (const auto& [name, value] : complete_arguments(found, given, "loss")) {
     if (name == "label_smoothing") loss.label_smoothing = std::get<double>(value);
     if (name == "beta") loss.beta = std::get<double>(value);
     if (name == "class_weights") {
@@ -37,6 +34,18 @@ LossOptions resolve_loss(const LossSpec& spec) {
     }
   }
   return loss;
+}
+
+const NamedType& type_of(const LossOptions& loss) {
+  return loss_types()[static_cast<std::size_t>(loss.kind)];
+}
+
+Arguments arguments_of(const LossOptions& loss) {
+  Arguments arguments = {{"label_smoothing", loss.label_smoothing}, {"beta", loss.beta}};
+  const std::vector<float>& weights = loss.class_weights;
+  if (!weights.empty()) arguments["class_weights"] = std::vector<double>(weights.begin(), weights.end());
+  std::erase_if(arguments, [&](const auto& value) { return !find_argument(type_of(loss), value.first); });
+  return arguments;
 }
 
 bool accepts_regression(LossOptions::Kind kind) {

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/enum_names.h"
@@ -51,8 +50,5 @@ struct ParallelOptions {
 };
 
 inline constexpr int kMaxReplicas = 1024;  // of ParallelOptions::data; more is a typing error
-
-/// Whether `name` fits the pattern, in which * stands for any text and ? for any character.
-bool fits_pattern(std::string_view name, std::string_view pattern);
 
 }  // namespace sweep

@@ -1,70 +1,68 @@
-#include "core/spec/optimizer.h"
+#include "core/network/optimizer.h"
 
 #include "core/base/error.h"
 
 namespace sweep {
 namespace {
 
-ArgumentType number(std::string name, double value, double minimum, std::string help) {
-  return {std::move(name), ArgumentKind::kNumber, value, minimum, kUnbounded, false, false, std::move(help)};
+ArgumentType number(std::string name, double value, std::string help) {
+  return number_argument(std::move(name), value, 0, kUnbounded, std::move(help));
 }
 
 std::vector<ArgumentType> adam_arguments(double weight_decay) {
   return {{"betas", ArgumentKind::kNumberPair, std::array{0.9, 0.999}, 0, 1 - 1e-12, false, false,
            "decay of the running mean and of the running square of the gradient"},
-          number("eps", 1e-8, 0, "added to the denominator"),
-          number("weight_decay", weight_decay, 0,
+          number("eps", 1e-8, "added to the denominator"),
+          number("weight_decay", weight_decay,
                  weight_decay == 0 ? "L2 penalty, added to the gradient"
                                    : "share of the weights that each step takes away, times lr")};
 }
 
-OptimizerOptions resolve_sgd(const Arguments& a) {
-  const SgdOptions sgd{number_of(a, "momentum"), number_of(a, "dampening"), number_of(a, "weight_decay"),
-                       std::get<bool>(a.at("nesterov"))};
-  if (sgd.nesterov && (sgd.momentum == 0 || sgd.dampening != 0)) {
+OptimizerOptions sgd(const Arguments& a) {
+  const SgdOptions options{value_of<double>(a, "momentum"), value_of<double>(a, "dampening"),
+                           value_of<double>(a, "weight_decay"), value_of<bool>(a, "nesterov")};
+  if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
     throw ConfigError("optimizer: nesterov needs momentum > 0 and dampening 0");
   }
-  return sgd;
+  return options;
 }
 
-AdamOptions resolve_betas(const Arguments& a, bool decoupled) {
-  const auto betas = std::get<std::array<double, 2>>(a.at("betas"));
-  return {betas[0], betas[1], number_of(a, "eps"), number_of(a, "weight_decay"), decoupled};
+template <bool kDecoupled>
+OptimizerOptions adam(const Arguments& a) {
+  const auto betas = value_of<std::array<double, 2>>(a, "betas");
+  return AdamOptions{betas[0], betas[1], value_of<double>(a, "eps"), value_of<double>(a, "weight_decay"),
+                     kDecoupled};
 }
 
-OptimizerOptions resolve_adam(const Arguments& a) { return resolve_betas(a, false); }
-
-OptimizerOptions resolve_adamw(const Arguments& a) { return resolve_betas(a, true); }
-
-OptimizerOptions resolve_rmsprop(const Arguments& a) {
-  return RmspropOptions{number_of(a, "alpha"), number_of(a, "eps"), number_of(a, "weight_decay"),
-                        number_of(a, "momentum"), std::get<bool>(a.at("centered"))};
+OptimizerOptions rmsprop(const Arguments& a) {
+  return RmspropOptions{value_of<double>(a, "alpha"), value_of<double>(a, "eps"),
+                        value_of<double>(a, "weight_decay"), value_of<double>(a, "momentum"),
+                        value_of<bool>(a, "centered")};
 }
 
 struct OptimizerType {
   NamedType type;
-  OptimizerOptions (*resolve)(const Arguments& complete);
+  OptimizerOptions (*make)(const Arguments& complete);
 };
 
 // In the order that messages and the schema show.
 const std::vector<OptimizerType>& rows() {
   static const std::vector<OptimizerType> rows = {
       {{"sgd",
-        {number("momentum", 0, 0, "share of the previous update that is kept"),
-         number("dampening", 0, 0, "share of the gradient that momentum leaves out"),
-         number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
-         {"nesterov", ArgumentKind::kBoolean, false, 0, 0, false, false, "Nesterov momentum"}}},
-       resolve_sgd},
-      {{"adam", adam_arguments(0)}, resolve_adam},
-      {{"adamw", adam_arguments(0.01)}, resolve_adamw},
+        {number("momentum", 0, "share of the previous update that is kept"),
+         number("dampening", 0, "share of the gradient that momentum leaves out"),
+         number("weight_decay", 0, "L2 penalty, added to the gradient"),
+         flag_argument("nesterov", false, "Nesterov momentum")}},
+       sgd},
+      {{"adam", adam_arguments(0)}, adam<false>},
+      {{"adamw", adam_arguments(0.01)}, adam<true>},
       {{"rmsprop",
-        {number("alpha", 0.99, 0, "decay of the running square of the gradient"),
-         number("eps", 1e-8, 0, "added to the denominator"),
-         number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
-         number("momentum", 0, 0, "share of the previous update that is kept"),
-         {"centered", ArgumentKind::kBoolean, false, 0, 0, false, false,
-          "whether the gradient's variance takes the place of its square"}}},
-       resolve_rmsprop},
+        {number("alpha", 0.99, "decay of the running square of the gradient"),
+         number("eps", 1e-8, "added to the denominator"),
+         number("weight_decay", 0, "L2 penalty, added to the gradient"),
+         number("momentum", 0, "share of the previous update that is kept"),
+         flag_argument("centered", false, "whether the gradient's variance takes the place of its square")}},
+       rmsprop},
   };
   return rows;
 }
@@ -101,10 +99,10 @@ std::span<const NamedType> optimizer_types() {
   return types;
 }
 
-OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
-  const NamedType& type = require_type(optimizer_types(), spec.type, "optimizer");
-  const auto row = static_cast<std::size_t>(&type - optimizer_types().data());
-  return rows()[row].resolve(complete_arguments(type, spec.arguments, "optimizer"));
+OptimizerOptions make_optimizer(std::string_view type, const Arguments& given) {
+  const NamedType& found = require_type(optimizer_types(), type, "optimizer");
+  const auto row = static_cast<std::size_t>(&found - optimizer_types().data());
+  return rows()[row].make(complete_arguments(found, given, "optimizer"));
 }
 
 std::vector<std::string> state_names(const OptimizerOptions& options) {

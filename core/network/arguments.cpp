@@ -1,4 +1,4 @@
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 #include <algorithm>
 #include <charconv>
@@ -123,6 +123,15 @@ bool allowed(const ArgumentType& type, const ArgumentValue& value) {
 
 }  // namespace
 
+ArgumentType number_argument(std::string name, double value, double minimum, double maximum,
+                             std::string help) {
+  return {std::move(name), ArgumentKind::kNumber, value, minimum, maximum, false, false, std::move(help)};
+}
+
+ArgumentType flag_argument(std::string name, bool value, std::string help) {
+  return {std::move(name), ArgumentKind::kBoolean, value, 0, 0, false, false, std::move(help)};
+}
+
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name) {
   const auto found =
       std::find_if(types.begin(), types.end(), [&](const NamedType& t) { return t.name == name; });
@@ -210,14 +219,6 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
     complete[argument.name] = *value;
   }
   return complete;
-}
-
-double number_of(const Arguments& arguments, std::string_view name) {
-  return std::get<double>(arguments.find(name)->second);
-}
-
-std::int64_t integer_of(const Arguments& arguments, std::string_view name) {
-  return std::get<std::int64_t>(arguments.find(name)->second);
 }
 
 std::string to_string(const ArgumentValue& value) {

@@ -1,10 +1,10 @@
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/network/layer_spec.h"
+#include "core/network/layers.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {

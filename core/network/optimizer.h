@@ -10,20 +10,16 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 namespace sweep {
 
-/// An optimizer as the sweep file describes it, without the learning rate, which is passed to every step.
-struct OptimizerSpec {
-  std::string type = "sgd";  // a name from optimizer_types()
-  Arguments arguments;       // what was given, without defaults
-};
-
-/// Every optimizer that the engines implement, with its arguments except lr.
+/// Every optimizer that the engines implement, with its arguments except lr, which is passed to every step.
+/// The first is the default.
 /// Thread-safe, as all of this header.
 std::span<const NamedType> optimizer_types();
 
@@ -53,9 +49,9 @@ inline constexpr std::size_t kMaxOptimizerStates = 3;
 
 using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 
-/// Fills in defaults and validates. Throws ConfigError for an unknown type or
-/// argument, or one that is out of range.
-OptimizerOptions resolve_optimizer(const OptimizerSpec& spec);
+/// Returns the optimizer of a type from optimizer_types(), with defaults for what is not `given`. Throws
+/// ConfigError for an unknown type or argument, or one that is out of range.
+OptimizerOptions make_optimizer(std::string_view type, const Arguments& given = {});
 
 /// PyTorch's names of the arrays that the optimizer keeps, each with one value per parameter; at most
 /// kMaxOptimizerStates. Engines store them in this order.

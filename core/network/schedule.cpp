@@ -1,4 +1,4 @@
-#include "core/spec/schedule.h"
+#include "core/network/schedule.h"
 
 #include <algorithm>
 #include <array>
@@ -12,13 +12,9 @@ namespace {
 
 using AfterWarmup = std::variant<ConstantSchedule, StepSchedule, CosineSchedule>;
 
-ArgumentType number(std::string name, double value, double minimum, double maximum, bool exclusive,
-                    std::string help) {
-  return {std::move(name), ArgumentKind::kNumber, value, minimum, maximum, false, exclusive, std::move(help)};
-}
-
-ArgumentType flag(std::string name, bool value, std::string help) {
-  return {std::move(name), ArgumentKind::kBoolean, value, 0, 0, false, false, std::move(help)};
+ArgumentType exclusive(ArgumentType number) {
+  number.exclusive = true;
+  return number;
 }
 
 ArgumentType epochs(std::string name, std::optional<ArgumentValue> value, bool optional, std::string help) {
@@ -27,24 +23,37 @@ ArgumentType epochs(std::string name, std::optional<ArgumentValue> value, bool o
           false,           std::move(help)};
 }
 
-AfterWarmup resolve_after_warmup(const ScheduleSpec& spec, const Arguments& a) {
-  if (spec.type == "step") return StepSchedule{integer_of(a, "step_size"), number_of(a, "gamma")};
-  if (spec.type == "constant") return ConstantSchedule{};
+CosineSchedule cosine(const Arguments& a) {
   const auto given = a.find("T_max");
-  CosineSchedule cosine{{}, number_of(a, "eta_min")};
+  CosineSchedule cosine{{}, value_of<double>(a, "eta_min")};
   if (given != a.end()) cosine.t_max = std::get<std::int64_t>(given->second);
   return cosine;
 }
 
-OneCycleSchedule resolve_one_cycle(const Arguments& a) {
-  return {number_of(a, "pct_start"),
-          std::get<std::string>(a.at("anneal_strategy")) == "linear",
-          std::get<bool>(a.at("cycle_momentum")),
-          number_of(a, "base_momentum"),
-          number_of(a, "max_momentum"),
-          number_of(a, "div_factor"),
-          number_of(a, "final_div_factor"),
-          std::get<bool>(a.at("three_phase"))};
+OneCycleSchedule one_cycle(const Arguments& a) {
+  return {value_of<double>(a, "pct_start"),        value_of<std::string>(a, "anneal_strategy") == "linear",
+          value_of<bool>(a, "cycle_momentum"),     value_of<double>(a, "base_momentum"),
+          value_of<double>(a, "max_momentum"),     value_of<double>(a, "div_factor"),
+          value_of<double>(a, "final_div_factor"), value_of<bool>(a, "three_phase")};
+}
+
+WarmupSchedule warmup(const Arguments& a, const ScheduleOptions* then) {
+  WarmupSchedule warmup{value_of<double>(a, "start_factor"),
+                        value_of<double>(a, "end_factor"),
+                        value_of<std::int64_t>(a, "total_iters"),
+                        {}};
+  if (then == nullptr) return warmup;
+  std::visit(
+      [&]<class Schedule>(const Schedule& schedule) {
+        if constexpr (std::is_constructible_v<AfterWarmup, const Schedule&>) {
+          warmup.then = schedule;
+        } else {
+          throw ConfigError("schedule: after a warmup comes one of constant, step and cosine, not " +
+                            schedule_types()[then->index()].name);
+        }
+      },
+      *then);
+  return warmup;
 }
 
 double rate(const ConstantSchedule&, double lr, int, int) { return lr; }
@@ -70,7 +79,7 @@ double rate(const WarmupSchedule& warmup, double lr, int epoch, int epochs) {
 
 // OneCycleLR.get_lr() of PyTorch. Steps count from 0, so a phase of n steps ends at step n − 1; PyTorch
 // subtracts one more for the end of the second phase, and so does this.
-StepValues one_cycle(const OneCycleSchedule& cycle, double max_lr, double step, double total_steps) {
+StepValues one_cycle_values(const OneCycleSchedule& cycle, double max_lr, double step, double total_steps) {
   struct Phase {
     double end_step, start_lr, end_lr, start_momentum, end_momentum;
   };
@@ -92,20 +101,20 @@ StepValues one_cycle(const OneCycleSchedule& cycle, double max_lr, double step, 
     if (cycle.linear) return (end - start) * part + start;
     return end + (start - end) / 2 * (std::cos(std::numbers::pi * part) + 1);
   };
-  StepValues values{between(phase->start_lr, phase->end_lr)};
+  StepValues values = between(phase->start_lr, phase->end_lr);
   if (cycle.cycle_momentum) values.momentum = between(phase->start_momentum, phase->end_momentum);
   return values;
 }
 
 template <class ByEpoch>
 StepValues step_values(const ByEpoch& schedule, double learning_rate, const TrainingPoint& point) {
-  return {rate(schedule, learning_rate, point.epoch, point.epochs)};
+  return rate(schedule, learning_rate, point.epoch, point.epochs);
 }
 
 StepValues step_values(const OneCycleSchedule& cycle, double learning_rate, const TrainingPoint& point) {
   const std::int64_t step = point.epoch * point.steps_per_epoch + point.step;
-  return one_cycle(cycle, learning_rate, static_cast<double>(step),
-                   static_cast<double>(point.epochs * point.steps_per_epoch));
+  return one_cycle_values(cycle, learning_rate, static_cast<double>(step),
+                          static_cast<double>(point.epochs * point.steps_per_epoch));
 }
 
 }  // namespace
@@ -115,13 +124,13 @@ std::span<const NamedType> schedule_types() {
       {"constant", {}},
       {"step",
        {epochs("step_size", std::nullopt, false, "epochs after which lr is multiplied with gamma"),
-        number("gamma", 0.1, 0, kUnbounded, true, "factor")}},
+        exclusive(number_argument("gamma", 0.1, 0, kUnbounded, "factor"))}},
       {"cosine",
        {epochs("T_max", std::nullopt, true,
                "epochs from lr to eta_min; left out: all of the training, or those after the warmup"),
-        number("eta_min", 0, 0, kUnbounded, false, "the least learning rate")}},
+        number_argument("eta_min", 0, 0, kUnbounded, "the least learning rate")}},
       {"one_cycle",
-       {number("pct_start", 0.3, 0, 1, false, "share of the steps in which lr rises"),
+       {number_argument("pct_start", 0.3, 0, 1, "share of the steps in which lr rises"),
         {"anneal_strategy",
          ArgumentKind::kChoice,
          std::string("cos"),
@@ -131,14 +140,17 @@ std::span<const NamedType> schedule_types() {
          false,
          "half cosines or straight lines",
          {"cos", "linear"}},
-        flag("cycle_momentum", true,
-             "whether momentum (beta1 of adam and adamw) falls while lr rises, and rises while it falls"),
-        number("base_momentum", 0.85, 0, 1, true, "the least momentum"),
-        number("max_momentum", 0.95, 0, 1, true, "the largest momentum"),
-        number("div_factor", 25, 0, kUnbounded, true, "the first learning rate is lr / div_factor"),
-        number("final_div_factor", 1e4, 0, kUnbounded, true,
-               "the last learning rate is the first / final_div_factor"),
-        flag("three_phase", false, "whether lr falls as it rose before it goes on to its last value")}},
+        flag_argument(
+            "cycle_momentum", true,
+            "whether momentum (beta1 of adam and adamw) falls while lr rises, and rises while it falls"),
+        exclusive(number_argument("base_momentum", 0.85, 0, 1, "the least momentum")),
+        exclusive(number_argument("max_momentum", 0.95, 0, 1, "the largest momentum")),
+        exclusive(
+            number_argument("div_factor", 25, 0, kUnbounded, "the first learning rate is lr / div_factor")),
+        exclusive(number_argument("final_div_factor", 1e4, 0, kUnbounded,
+                                  "the last learning rate is the first / final_div_factor")),
+        flag_argument("three_phase", false,
+                      "whether lr falls as it rose before it goes on to its last value")}},
       {"warmup",
        {// Like torch.optim.lr_scheduler.LinearLR, which does not start at 0 either.
         {.name = "start_factor",
@@ -147,8 +159,8 @@ std::span<const NamedType> schedule_types() {
          .maximum = 1,
          .help = "the first epoch's lr is lr times this",
          .above_minimum = true},
-        number("end_factor", 1, 0, 1, false,
-               "and after total_iters epochs it is lr times this, for good if nothing follows"),
+        number_argument("end_factor", 1, 0, 1,
+                        "and after total_iters epochs it is lr times this, for good if nothing follows"),
         epochs("total_iters", std::int64_t{5}, false, "epochs from the one to the other")}},
   };
   return types;
@@ -158,26 +170,18 @@ bool can_follow_warmup(std::string_view type) {
   return type == "constant" || type == "step" || type == "cosine";
 }
 
-ScheduleOptions resolve_schedule(const ScheduleSpec& spec) {
-  const NamedType& type = require_type(schedule_types(), spec.type, "schedule");
-  const Arguments a = complete_arguments(type, spec.arguments, "schedule");
-  if (!spec.then.empty() && spec.type != "warmup") {
-    throw ConfigError("schedule: only warmup has a schedule after it, \"then\"; " + spec.type + " has none");
+ScheduleOptions make_schedule(std::string_view type, const Arguments& given, const ScheduleOptions* then) {
+  const NamedType& found = require_type(schedule_types(), type, "schedule");
+  const Arguments a = complete_arguments(found, given, "schedule");
+  if (then != nullptr && type != "warmup") {
+    throw ConfigError("schedule: only warmup has a schedule after it, \"then\"; " + found.name + " has none");
   }
-  if (spec.type == "one_cycle") return resolve_one_cycle(a);
-  if (spec.type != "warmup") {
-    return std::visit([](auto schedule) { return ScheduleOptions(schedule); }, resolve_after_warmup(spec, a));
-  }
-  WarmupSchedule warmup{
-      number_of(a, "start_factor"), number_of(a, "end_factor"), integer_of(a, "total_iters"), {}};
-  if (spec.then.empty()) return warmup;
-  const ScheduleSpec& then = spec.then.front();
-  if (spec.then.size() > 1 || !can_follow_warmup(then.type)) {
-    throw ConfigError("schedule: after a warmup comes one of constant, step and cosine, not " + then.type);
-  }
-  const NamedType& then_type = require_type(schedule_types(), then.type, "schedule");
-  warmup.then = resolve_after_warmup(then, complete_arguments(then_type, then.arguments, "schedule"));
-  return warmup;
+  if (type == "step")
+    return StepSchedule{value_of<std::int64_t>(a, "step_size"), value_of<double>(a, "gamma")};
+  if (type == "cosine") return cosine(a);
+  if (type == "one_cycle") return one_cycle(a);
+  if (type == "warmup") return warmup(a, then);
+  return ConstantSchedule{};
 }
 
 StepValues values_at(const ScheduleOptions& schedule, double learning_rate, const TrainingPoint& point) {

@@ -3,20 +3,15 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/spec/arguments.h"
+#include "core/network/arguments.h"
 
 namespace sweep {
 
-/// A loss as the sweep file describes it.
-struct LossSpec {
-  std::string type = "cross_entropy";  // a name from loss_types()
-  Arguments arguments = {};            // what was given, without defaults
-};
-
-/// Every loss that the engines implement, with its arguments.
+/// Every loss that the engines implement, with its arguments, in the order of LossOptions::Kind. The first is
+/// the default.
 std::span<const NamedType> loss_types();
 
 /// torch.nn.CrossEntropyLoss of classes; and, of numbers, MSELoss, L1Loss, SmoothL1Loss and
@@ -30,6 +25,7 @@ struct LossOptions {
   double label_smoothing = 0;             // of cross_entropy, in [0, 1]
   std::vector<float> class_weights = {};  // of cross_entropy, each > 0; empty: all 1
   double beta = 1;                        // of smooth_l1, >= 0: errors below it count as squares
+  friend bool operator==(const LossOptions&, const LossOptions&) = default;
 };
 
 /// Whether the outputs may be compared with numbers; all losses can with classes.
@@ -44,8 +40,12 @@ std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes);
 inline constexpr int kTopClasses = 5;
 constexpr bool counts_top(std::size_t outputs) { return outputs > 2 * kTopClasses; }
 
-/// Fills in defaults and validates. Throws ConfigError for an unknown type or
-/// argument, or one that is out of range.
-LossOptions resolve_loss(const LossSpec& spec);
+/// Returns the loss of a type from loss_types(), with defaults for what is not `given`. Throws ConfigError
+/// for an unknown type or argument, or one that is out of range.
+LossOptions make_loss(std::string_view type, const Arguments& given = {});
+
+/// Returns the type of a loss, and its arguments.
+const NamedType& type_of(const LossOptions& loss);
+Arguments arguments_of(const LossOptions& loss);
 
 }  // namespace sweep

@@ -4,25 +4,17 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <variant>
-#include <vector>
 
-#include "core/spec/arguments.h"
-#include "core/spec/optimizer.h"
+#include "core/network/arguments.h"
+#include "core/network/optimizer.h"
 
 namespace sweep {
 
-/// A schedule as the sweep file describes it.
-struct ScheduleSpec {
-  std::string type = "constant";  // a name from schedule_types()
-  Arguments arguments = {};       // what was given, without defaults
-  /// The schedule after a warmup, at most one: constant, step or cosine.
-  std::vector<ScheduleSpec> then = {};
-};
-
-/// Every schedule, with its arguments. one_cycle changes the learning rate after every step, the others after
-/// every epoch. Thread-safe, as all of this header.
+/// Every schedule, with its arguments, in the order of ScheduleOptions. one_cycle changes the learning rate
+/// after every step, the others after every epoch. The first is the default. Thread-safe, as all of this
+/// header.
 std::span<const NamedType> schedule_types();
 
 /// Whether a schedule of this type may follow a warmup.
@@ -67,9 +59,11 @@ struct WarmupSchedule {
 using ScheduleOptions =
     std::variant<ConstantSchedule, StepSchedule, CosineSchedule, OneCycleSchedule, WarmupSchedule>;
 
-/// Fills in defaults and validates. Throws ConfigError for an unknown type or argument, one that is out of
-/// range, or a `then` that is not possible.
-ScheduleOptions resolve_schedule(const ScheduleSpec& spec);
+/// Returns the schedule of a type from schedule_types(), with defaults for what is not `given`. `then`: what
+/// follows a warmup, if it is not null. Throws ConfigError for an unknown type or argument, one that is out
+/// of range, or a `then` that is not possible.
+ScheduleOptions make_schedule(std::string_view type, const Arguments& given = {},
+                              const ScheduleOptions* then = nullptr);
 
 /// The position of a step in a training.
 struct TrainingPoint {
@@ -79,10 +73,13 @@ struct TrainingPoint {
   std::int64_t steps_per_epoch = 1;
 };
 
-/// The values that a schedule sets for one optimizer step.
+/// The values of one optimizer step, which a schedule sets.
 struct StepValues {
-  double learning_rate = 0;
-  std::optional<double> momentum = {};  // see with_momentum(); none: the optimizer keeps its own
+  StepValues(double rate) : learning_rate(rate) {}
+  StepValues(double rate, double changed) : learning_rate(rate), momentum(changed) {}
+
+  double learning_rate;            // >= 0
+  std::optional<double> momentum;  // in (0, 1), see with_momentum(); none: the optimizer keeps its own
 };
 
 /// Returns the values for one step. A pure function, so a resumed training needs no state of the schedule.

@@ -53,6 +53,11 @@ struct ArgumentType {
   bool excludes_minimum() const { return exclusive || above_minimum; }
 };
 
+/// A number in [minimum, maximum], and what is true or false; both with a default.
+ArgumentType number_argument(std::string name, double value, double minimum, double maximum,
+                             std::string help);
+ArgumentType flag_argument(std::string name, bool value, std::string help);
+
 /// A layer or optimizer type, by PyTorch's name in lower case, and its arguments in PyTorch's order.
 struct NamedType {
   std::string name;
@@ -82,9 +87,11 @@ std::string allowed_text(const ArgumentType& type, const ArgumentValue* given = 
 /// out-of-range argument; `subject` ("layer conv1") starts the message.
 Arguments complete_arguments(const NamedType& type, const Arguments& given, std::string_view subject);
 
-/// Returns the number or integer called `name` of complete `arguments`, which must have it as that kind.
-double number_of(const Arguments& arguments, std::string_view name);
-std::int64_t integer_of(const Arguments& arguments, std::string_view name);
+/// Returns what is called `name` of complete `arguments`, which must have it as a `Value`.
+template <class Value>
+const Value& value_of(const Arguments& arguments, std::string_view name) {
+  return std::get<Value>(arguments.find(name)->second);
+}
 
 /// "5", "0.9", "true", "[2, 3]", "\"cos\"": a value as messages show it.
 std::string to_string(const ArgumentValue& value);

@@ -1,4 +1,4 @@
-#include "core/spec/schedule.h"
+#include "core/network/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(Schedule, GivesEveryStepPyTorchsLearningRateAndMomentum) {
   int compared = 0;
   for (const nlohmann::json& expected : cases()) {
     SCOPED_TRACE(expected.at("schedule").dump() + " " + expected.at("optimizer").get<std::string>());
-    const ScheduleOptions schedule = resolve_schedule(test::schedule_from(expected.at("schedule")));
+    const ScheduleOptions schedule = test::schedule_from(expected.at("schedule"));
     const int epochs = expected.at("epochs");
     const std::int64_t steps = expected.at("steps_per_epoch");
     const auto rates = expected.at("learning_rates").get<std::vector<double>>();
@@ -50,49 +50,51 @@ TEST(Schedule, GivesEveryStepPyTorchsLearningRateAndMomentum) {
 
 TEST(Schedule, OneCycleHasNoHoleWhereAPhaseIsOneStepLong) {
   // PyTorch divides by zero here: 0.25 · 4 steps end at step 0.
-  const ScheduleOptions schedule = resolve_schedule({"one_cycle", {{"pct_start", 0.25}}});
+  const ScheduleOptions schedule = make_schedule("one_cycle", {{"pct_start", 0.25}});
   const StepValues first = values_at(schedule, 0.1, {.epochs = 1, .steps_per_epoch = 4});
   EXPECT_EQ(first.learning_rate, 0.1);
   EXPECT_EQ(first.momentum, 0.85);
 }
 
 TEST(Schedule, OneCycleGivesTheOptimizerMomentumFromItsFirstStep) {
-  const ScheduleOptions cycle = resolve_schedule({"one_cycle"});
+  const ScheduleOptions cycle = make_schedule("one_cycle");
   EXPECT_EQ(std::get<SgdOptions>(scheduled_optimizer(SgdOptions{}, cycle)).momentum, 0.95);
   EXPECT_EQ(std::get<RmspropOptions>(scheduled_optimizer(RmspropOptions{}, cycle)).momentum, 0.95);
   EXPECT_EQ(std::get<AdamOptions>(scheduled_optimizer(AdamOptions{}, cycle)).beta1, 0.95);
   EXPECT_EQ(std::get<AdamOptions>(scheduled_optimizer(AdamOptions{}, cycle)).beta2, 0.999);
-  const ScheduleOptions fixed = resolve_schedule({"one_cycle", {{"cycle_momentum", false}}});
+  const ScheduleOptions fixed = make_schedule("one_cycle", {{"cycle_momentum", false}});
   EXPECT_EQ(std::get<SgdOptions>(scheduled_optimizer(SgdOptions{}, fixed)).momentum, 0);
   EXPECT_EQ(std::get<SgdOptions>(scheduled_optimizer(SgdOptions{}, ConstantSchedule{})).momentum, 0);
 }
 
-TEST(ResolveSchedule, DefaultsArePyTorchs) {
-  const auto cycle = std::get<OneCycleSchedule>(resolve_schedule({"one_cycle"}));
+TEST(MakeSchedule, DefaultsArePyTorchs) {
+  const auto cycle = std::get<OneCycleSchedule>(make_schedule("one_cycle"));
   EXPECT_EQ(cycle.pct_start, 0.3);
   EXPECT_FALSE(cycle.linear);
   EXPECT_TRUE(cycle.cycle_momentum);
   EXPECT_EQ(cycle.div_factor, 25);
   EXPECT_EQ(cycle.final_div_factor, 1e4);
   EXPECT_FALSE(cycle.three_phase);
-  const auto warmup = std::get<WarmupSchedule>(resolve_schedule({"warmup"}));
+  const auto warmup = std::get<WarmupSchedule>(make_schedule("warmup"));
   EXPECT_EQ(warmup.start_factor, 1.0 / 3);
   EXPECT_EQ(warmup.total_iters, 5);
   EXPECT_FALSE(warmup.then.has_value());
-  EXPECT_TRUE(std::holds_alternative<ConstantSchedule>(resolve_schedule({})));
+  EXPECT_TRUE(std::holds_alternative<ConstantSchedule>(make_schedule(schedule_types().front().name)));
 }
 
-TEST(ResolveSchedule, MistakesSayWhatIsAllowed) {
-  const auto expect = [](const ScheduleSpec& spec, const char* message) {
-    EXPECT_THAT([&] { resolve_schedule(spec); }, ThrowsMessage<ConfigError>(HasSubstr(message)));
+TEST(MakeSchedule, MistakesSayWhatIsAllowed) {
+  const auto expect = [](const char* message, const char* type, const Arguments& given = {},
+                         const ScheduleOptions* then = nullptr) {
+    EXPECT_THAT([&] { make_schedule(type, given, then); }, ThrowsMessage<ConfigError>(HasSubstr(message)));
   };
-  expect({"cosin"}, "did you mean \"cosine\"?");
-  expect({"step"}, "step needs \"step_size\"");
-  expect({"one_cycle", {{"anneal_strategy", std::string("line")}}}, "got \"line\", want cos or linear");
-  expect({"one_cycle", {{"max_momentum", 1.0}}}, "max_momentum");
-  expect({"cosine", {}, {{"step"}}}, "only warmup has a schedule after it");
-  expect({"warmup", {}, {{"one_cycle"}}}, "one of constant, step and cosine");
-  expect({"warmup", {{"start_factor", 0.0}}}, "got 0, want a number > 0 and <= 1");
+  expect("did you mean \"cosine\"?", "cosin");
+  expect("step needs \"step_size\"", "step");
+  expect("got \"line\", want cos or linear", "one_cycle", {{"anneal_strategy", std::string("line")}});
+  expect("max_momentum", "one_cycle", {{"max_momentum", 1.0}});
+  const ScheduleOptions step = StepSchedule{}, cycle = OneCycleSchedule{};
+  expect("only warmup has a schedule after it", "cosine", {}, &step);
+  expect("one of constant, step and cosine, not one_cycle", "warmup", {}, &cycle);
+  expect("got 0, want a number > 0 and <= 1", "warmup", {{"start_factor", 0.0}});
 }
 
 }  // namespace

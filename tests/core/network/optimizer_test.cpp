@@ -1,4 +1,4 @@
-#include "core/spec/optimizer.h"
+#include "core/network/optimizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,24 +11,24 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(ResolveOptimizer, DefaultsArePyTorchs) {
-  const auto adam = std::get<AdamOptions>(resolve_optimizer({"adam", {}}));
+TEST(MakeOptimizer, DefaultsArePyTorchs) {
+  const auto adam = std::get<AdamOptions>(make_optimizer("adam"));
   EXPECT_EQ(adam.beta1, 0.9);
   EXPECT_EQ(adam.beta2, 0.999);
   EXPECT_EQ(adam.eps, 1e-8);
   EXPECT_EQ(adam.weight_decay, 0);
-  const auto sgd = std::get<SgdOptions>(resolve_optimizer({"sgd", {}}));
+  const auto sgd = std::get<SgdOptions>(make_optimizer("sgd"));
   EXPECT_EQ(sgd.momentum, 0);
   EXPECT_FALSE(sgd.nesterov);
 }
 
-TEST(ResolveOptimizer, TakesArgumentsInTheirNaturalTypes) {
+TEST(MakeOptimizer, TakesArgumentsInTheirNaturalTypes) {
   const auto sgd = std::get<SgdOptions>(
-      resolve_optimizer({"sgd", {{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", std::int64_t{1}}}}));
+      make_optimizer("sgd", {{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", std::int64_t{1}}}));
   EXPECT_EQ(sgd.momentum, 0.9);
   EXPECT_EQ(sgd.weight_decay, 1);
   EXPECT_TRUE(sgd.nesterov);
-  const auto adam = std::get<AdamOptions>(resolve_optimizer({"adam", {{"betas", std::array{0.8, 0.99}}}}));
+  const auto adam = std::get<AdamOptions>(make_optimizer("adam", {{"betas", std::array{0.8, 0.99}}}));
   EXPECT_EQ(adam.beta1, 0.8);
 }
 
@@ -41,14 +41,14 @@ TEST(WithMomentum, ChangesWhatEachOptimizerCallsIt) {
   EXPECT_EQ(adam.beta2, 0.999);
 }
 
-TEST(ResolveOptimizer, MistakesSayWhatIsAllowed) {
-  const auto expect = [](const OptimizerSpec& spec, const char* message) {
-    EXPECT_THAT([&] { resolve_optimizer(spec); }, ThrowsMessage<ConfigError>(HasSubstr(message)));
+TEST(MakeOptimizer, MistakesSayWhatIsAllowed) {
+  const auto expect = [](const char* type, const Arguments& given, const char* message) {
+    EXPECT_THAT([&] { make_optimizer(type, given); }, ThrowsMessage<ConfigError>(HasSubstr(message)));
   };
-  expect({"adm", {}}, "did you mean \"adam\"?");
-  expect({"adam", {{"momentum", 0.9}}}, "allowed: betas, eps, weight_decay");
-  expect({"adam", {{"betas", std::array{0.9, 1.0}}}}, "betas");
-  expect({"sgd", {{"nesterov", true}}}, "momentum");  // torch.optim.SGD refuses the same.
+  expect("adm", {}, "did you mean \"adam\"?");
+  expect("adam", {{"momentum", 0.9}}, "allowed: betas, eps, weight_decay");
+  expect("adam", {{"betas", std::array{0.9, 1.0}}}, "betas");
+  expect("sgd", {{"nesterov", true}}, "momentum");  // torch.optim.SGD refuses the same.
 }
 
 }  // namespace
