@@ -6,7 +6,6 @@
 PROGRAM is the sweep program. SWEEP_TORTURE_ROUNDS is how often a sweep is killed at a random moment.
 """
 
-import csv
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ import unittest
 import uuid
 from pathlib import Path
 
-from program_runs import ProgramRuns, scalar_record
+from program_runs import ProgramRuns
 from processes import children_of, has_gone, processes_with, send, until
 
 
@@ -119,112 +118,7 @@ with open("spans", "a") as file:
         self.assertIn(b"cuda:1 sees 4,5\n", self.log("device=cuda%3A1"))
         self.assertIn("there is no cuda:2: programs see 2 GPUs here", self.runs()["device=cuda%3A2"]["error"])
 
-    # What it gives.
-
-    def test_metrics_of_json_lines_of_output_and_of_events_are_recorded(self):
-        record = self.run_of("sh", "-c", """echo '{"step": 1, "loss": 0.5}' >> $SWEEP_METRICS
-            echo '{"step": 2, "loss": NaN, "score": -Infinity}' >> $SWEEP_METRICS
-            echo 'epoch 1: acc=0.25'; echo 'epoch 2: acc=7.5e-1'; printf 'no newline, epoch 3: acc=1'""",
-                             metrics={"acc": "epoch (?<step>[0-9]+): acc=([0-9.e+-]+)"})
-        self.assertEqual([(e["loss"], e["acc"]) for e in record["epochs"]], [(0.5, 0.25), ("NaN", 0.75), (None, 1)])
-        self.assertEqual(record["epochs"][1]["score"], "-Infinity")
-        text = (self.folder / "runs/s/results.csv").read_text()
-        self.assertIn("completed,1,0.5", text)
-
-    def test_events_of_the_program_are_read_also_with_a_torn_end(self):
-        (self.folder / "events.bin").write_bytes(
-            b"".join(scalar_record("Loss/train", step, 1 / step) for step in (1, 2, 3)) + scalar_record("x", 4, 1)[:-3])
-        record = self.run_of("sh", "-c", "cp events.bin $SWEEP_RUN_DIR/events.out.tfevents.1.host.1.0")
-        self.assertEqual([round(e["loss"], 3) for e in record["epochs"]], [1, 0.5, 0.333])
-        self.sweep("fsck", "runs/s", code=1)  # The torn end is told of, and nothing else is damaged.
-
-    def test_every_point_is_in_our_events_once_whether_it_goes_on_or_starts_over(self):
-        for keeps in (True, False):
-            name = f"events{keeps}"
-            self.sweep(self.file(name, command=["sh", "-c", f"""
-                for step in 1 2 3; do
-                  if [ $SWEEP_ATTEMPT = 2 ] && {str(keeps).lower()} && [ $step -lt 3 ]; then continue; fi
-                  echo "{{\\"step\\": $step, \\"loss\\": $SWEEP_ATTEMPT}}" >> $SWEEP_METRICS
-                  if [ $SWEEP_ATTEMPT = 1 ] && [ $step = 2 ]; then exit 75; fi
-                done; sleep 0.5"""]))
-            (record,) = self.runs(name).values()
-            values = [1, 1, 2] if keeps else [2, 2, 2]
-            self.assertEqual([e["loss"] for e in record["epochs"]], values)
-            out = self.sweep("export", f"runs/{name}").stdout
-            points = [line.split(",") for line in out.splitlines() if "Loss/train" in line]
-            self.assertEqual(len(points), 3, out)
-
-    def test_each_start_over_leaves_every_point_once(self):
-        # Without a checkpoint the second start begins again; the third goes on.
-        (self.folder / "over.py").write_text(
-            "import os, sys\n"
-            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
-            "for step in range(*{1: (1, 4), 2: (1, 6), 3: (6, 10)}[attempt]):\n"
-            "    print(f'step {step} loss={attempt + step / 100}')\n"
-            "sys.exit(0 if attempt == 3 else 1)\n")
-        (self.folder / "s.json").write_text(json.dumps({"command": ["python3", "over.py"],
-                                                        "metrics": {"loss": "step (?<step>\\d+) loss=([0-9.]+)"}}))
-        for code in (1, 1, 0):
-            done = self.sweep("s.json", code=code)
-        self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
-        lines = self.sweep("export", "runs/s").stdout.splitlines()
-        points = [line.split(",")[2:5:2] for line in lines if ",Loss/train," in line]
-        self.assertEqual([(int(step), round(float(value), 2)) for step, value in points],
-                         [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
-
-    def test_what_is_not_reported_at_each_step_still_decides(self):
-        (self.folder / "sparse.py").write_text(
-            "import json, os, sys\n"
-            "with open(os.environ['SWEEP_METRICS'], 'a') as file:\n"
-            "    for step in range(1, 25):\n"
-            "        values = {'step': step, 'epoch': step / 10, 'loss': 1 / step}\n"
-            "        if step % 10 == 0: values['val_acc'] = step / 100 * float(sys.argv[1])\n"
-            "        file.write(json.dumps(values) + '\\n')\n")
-        (self.folder / "s.json").write_text(json.dumps({
-            "command": ["python3", "sparse.py", "{x}"], "params": {"x": [0.5, 1, 0.25]}, "objective": "val_acc"}))
-        out = self.sweep("s.json", "--jobs", "2").stdout
-        self.assertIn("★ highest val_acc: 0.2000, x=1", out)
-        self.assertNotIn("No run has reported", out)
-
-    def test_what_is_reported_long_after_its_step_began_counts_everywhere(self):
-        (self.folder / "late.py").write_text(
-            "import json, os, time\n"
-            "def report(**values):\n"
-            "    with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(json.dumps(values) + '\\n')\n"
-            "for step in (10, 20):\n"
-            "    report(step=step, loss=1 / step)\n"
-            "    time.sleep(1.6)\n"
-            "    report(step=step, validation_loss=2 / step)\n")
-        (self.folder / "s.json").write_text(json.dumps({
-            "command": ["python3", "late.py"], "stop": {"metric": "validation_loss", "patience": 1}}))
-        self.sweep("s.json")
-        lines = self.sweep("export", "runs/s").stdout.splitlines()
-        self.assertEqual([line.split(",")[2] for line in lines if ",Loss/validation," in line], ["10", "20"])
-        self.assertEqual([line.split(",")[2] for line in lines if ",Loss/train," in line], ["10", "20"])
-        rows = list(csv.DictReader((self.folder / "runs/s/results.csv").read_text().splitlines()))
-        self.assertEqual([(row["validation_loss"], row["step"]) for row in rows], [("0.2", "10"), ("0.1", "20")])
-        self.sweep("fsck", "runs/s")
-
-    def test_the_beginning_of_a_curve_stays_when_an_attempt_goes_on_a_few_steps_back(self):
-        (self.folder / "back.py").write_text(
-            "import os, sys\n"
-            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-            "import program_runs as p\n"
-            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
-            "file = open(f\"{os.environ['SWEEP_RUN_DIR']}/events.out.tfevents.170000000{attempt}.theirs\", 'wb')\n"
-            "file.write(p.event_record(b'\\x1a\\x0dbrain.Event:2'))\n"
-            "for step in ([1, 2, 3] if attempt == 1 else [3, 4]):\n"
-            "    file.write(p.scalar_record('Loss/train', step, attempt + step / 8))\n"
-            "file.close()\n"
-            "sys.exit(75 if attempt == 1 else 0)\n")
-        expected = [("1", 1.125), ("2", 1.25), ("3", 2.375), ("4", 2.5)]
-        for words in ((), ("--replace",)):
-            self.sweep("x=1", "--name", "s", *words, "--", "python3", "back.py")
-            lines = self.sweep("export", "runs/s").stdout.splitlines()
-            points = sorted((line.split(",")[2], float(line.split(",")[4])) for line in lines if ",Loss/train," in line)
-            self.assertEqual(points, expected)
-            rows = list(csv.DictReader((self.folder / "runs/s/results.csv").read_text().splitlines()))
-            self.assertEqual([(row["epoch"], float(row["loss"])) for row in rows], expected)
+    # How it ends.
 
     def test_the_time_limit_of_the_command_line_also_asks_the_program_to_end(self):
         (self.folder / "s.json").write_text(json.dumps({
@@ -235,54 +129,6 @@ with open("spans", "a") as file:
         self.assertIn("timeout: it took longer than 1 s", record["error"])
         self.assertEqual(record["epochs"][0]["loss"], 1)
         self.assertIn("told", (self.folder / "runs/s/run/log.txt").read_text())
-
-    def test_thousands_of_metrics_and_steps(self):
-        program = """import os, json
-with open(os.environ["SWEEP_METRICS"], "a") as f:
-    f.write(json.dumps({"step": 1, **{f"m{i}": i for i in range(3000)}}) + "\\n")
-for step in range(20000): print("loss=%d" % step)
-"""
-        (self.folder / "many.py").write_text(program)
-        record = self.run_of("python3", "many.py", metrics={"loss": "loss=([0-9]+)"})
-        self.assertEqual(record["epochs"][0]["m2999"], 2999)
-        self.assertLess(len(record["epochs"]), 2100)
-        self.assertEqual(record["epochs"][-1]["loss"], 19999)
-        self.assertEqual([e["epoch"] for e in record["epochs"]], list(range(1, len(record["epochs"]) + 1)))
-        self.sweep("fsck", "runs/s")
-
-    def test_steps_that_are_seen_together_share_the_time_since_the_last_look(self):
-        record = self.run_of("sh", "-c", """for step in 1 2 3 4 5 6 7 8 9 10; do
-            echo "{\\"step\\": $step, \\"loss\\": 1}" >> $SWEEP_METRICS; sleep 0.05; done""")
-        seconds = sorted(e["epoch_seconds"] for e in record["epochs"])
-        self.assertGreater(seconds[5], 0.02)
-        self.assertNotIn("asked for", self.sweep("s.json").stdout)
-
-    def test_long_and_binary_output_is_kept_at_both_ends(self):
-        record = self.run_of("python3", "-c", """import os, sys
-out = sys.stdout.buffer
-out.write(b"first\\x00\\xff\\n")
-for i in range(400): out.write(os.urandom(1 << 16))
-sys.stderr.write("last line")""")
-        log = self.log(record["name"])
-        self.assertIn(b"first\x00\xff\n", log)
-        self.assertIn(b"bytes are left out here", log)
-        self.assertIn(b"last line\n", log)
-        self.assertLess(len(log), 14 << 20)
-
-    def test_tables_and_reports_work_on_it_and_the_objective_counts(self):
-        self.sweep(self.file(command=["python3", "train.py", "{lr}", "3", "0"], params={"lr": [1, 3, 2]}, objective="score",
-                             mode="max"))
-        self.assertRegex(self.sweep("show", "runs/s").stdout, r"[★*] +3 ")
-        self.assertRegex(self.sweep("show", "runs/s", "--sort", "score").stdout, r"(?s)[★*] +3 .* 2 .* 1 ")
-        self.assertRegex(self.sweep("show", "runs/s", "--effects").stdout, r"(?s)score \(larger is better\).*\n *lr +3 ")
-        for words in (["show", "runs/s", "--effects"], ["compare", "runs/s", "--by", "lr"], ["status", "runs/s"],
-                      ["report", "runs/s", "-o", "r.html"], ["fsck", "runs/s"], ["plan", "s.json"]):
-            self.sweep(*words)
-        self.assertIn("lr: 3 is best with 9.0000 on average, 1 worst", (self.folder / "r.html").read_text())
-        for run in self.runs():
-            self.assertIn('"status": "completed"', self.sweep("show", f"runs/s/{run}", "--json").stdout)
-
-    # How it ends.
 
     def test_failures_say_what_happened_and_show_the_end_of_the_output(self):
         cases = {"exit 3": "exit code 3", "kill -SEGV $$": "killed by SIGSEGV", "kill -9 $$": "killed by SIGKILL"}
