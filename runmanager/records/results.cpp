@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -112,8 +113,8 @@ std::optional<double> value_at(const Metric& metric, const RunRecord& run, const
 }
 
 std::string csv_cell(const Metric& metric, const std::optional<double>& value) {
-  return value && metric.unit == MetricUnit::kCount ? std::to_string(static_cast<std::int64_t>(*value))
-                                                    : csv_number(value);
+  const bool is_count = value && std::isfinite(*value) && metric.unit == MetricUnit::kCount;
+  return is_count ? std::to_string(static_cast<std::int64_t>(*value)) : csv_number(value);
 }
 
 bool any_shared(const std::vector<RunRecord>& runs) {
@@ -250,16 +251,17 @@ Json repeats_json(const Combination& repeats, const Columns& columns) {
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   Row header = {"run", "status", "epoch"};
   Columns columns = columns_of(runs);
+  const bool shared = any_shared(runs);
   // A metric of people's own whose name is that of another column is in results.json only.
   const auto is_taken = [&](std::string_view name) {
-    return std::ranges::find(header, name) != header.end() || std::ranges::find(keys, name) != keys.end();
+    return (shared && name == "jobs") || std::ranges::find(header, name) != header.end() ||
+           std::ranges::find(keys, name) != keys.end();
   };
   std::erase_if(columns, [&](const Metric* metric) {
     return find_metric(metric->key) == nullptr && is_taken(metric->key);
   });
   for (const Metric* metric : columns) header.emplace_back(metric->key);
   header.insert(header.end(), keys.begin(), keys.end());
-  const bool shared = any_shared(runs);
   if (shared) header.emplace_back("jobs");
   std::string csv = csv_row(header);
   for (const RunRecord& run : runs) {

@@ -31,6 +31,11 @@ bool is_required(const Metric& metric) {
          metric.part != MetricPart::kValidation;
 }
 
+// As json_number() writes what JSON does not have.
+bool is_infinite_text(const Json& value) {
+  return value == "NaN" || value == "Infinity" || value == "-Infinity";
+}
+
 EpochRecord epoch_from_json(const Json& json) {
   EpochRecord epoch(integer_from_json<int>(json.at("epoch")));
   for (const Metric* metric : epoch_metrics()) {
@@ -39,9 +44,9 @@ EpochRecord epoch_from_json(const Json& json) {
   for (const auto& [key, value] : json.items()) {
     if (key == "epoch" || value.is_null()) continue;
     const Metric* const known = find_metric(key);
-    if (known != nullptr && known->unit == MetricUnit::kCount) {
+    if (known != nullptr && known->unit == MetricUnit::kCount && !is_infinite_text(value)) {
       epoch.set(key, static_cast<double>(integer_from_json<std::int64_t>(value)));
-    } else if (known != nullptr || value.is_number()) {
+    } else if (known != nullptr || value.is_number() || is_infinite_text(value)) {
       epoch.set(key, number_from_json(value));
     }
   }
@@ -168,8 +173,8 @@ Params params_from_json(const Json& json) {
 }
 
 Json metric_json(const Metric& metric, const std::optional<double>& value) {
-  if (value && metric.unit == MetricUnit::kCount) return static_cast<std::int64_t>(*value);
-  return json_number(value);
+  const bool is_count = value && std::isfinite(*value) && metric.unit == MetricUnit::kCount;
+  return is_count ? Json(static_cast<std::int64_t>(*value)) : json_number(value);
 }
 
 Json to_json(const EpochRecord& epoch) {

@@ -66,6 +66,7 @@ void ReportHistory::start_over(std::int64_t step) {
   open_ = false;
   passed_ = {};
   steps_.erase(steps_.lower_bound(step), steps_.end());
+  count_ = steps_.empty() ? 0 : (steps_.size() - 1) * stride_ + 1;
   std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
   orphans_.clear();
   for (const auto& [before, values] : steps_) {
@@ -92,7 +93,10 @@ void ReportHistory::begin_step(std::int64_t step) {
 void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
   EpochRecord fresh;
   auto at = steps_.find(step);
-  if (at == steps_.end() && stride_ == 1) at = steps_.emplace(step, EpochRecord()).first;
+  if (at == steps_.end() && stride_ == 1) {
+    at = steps_.emplace(step, EpochRecord()).first;
+    ++count_;
+  }
   for (const auto& [metric, value] : report.values) {
     if (auto& latest = latest_[metric]; step >= latest.first) latest = {step, value};
     if (at == steps_.end()) {
@@ -138,10 +142,11 @@ void ReportHistory::close() {
 }
 
 void ReportHistory::repeat() const {
-  int number = 0;
+  std::size_t kept = 0;
   for (const auto& [step, values] : steps_) {
-    EpochRecord again = step == last_step() ? passed_ : values;
-    again.epoch = ++number;
+    const bool is_last = step == last_step();
+    EpochRecord again = is_last ? passed_ : values;
+    again.epoch = static_cast<int>(is_last ? count_ : kept++ * stride_ + 1);
     if (!again.values.empty()) closed_(step, again);
   }
 }

@@ -194,6 +194,20 @@ TEST(ReportHistory, PassesOnWhatComesAfterAStepWasClosed) {
   EXPECT_EQ(history.epochs().at(1)["f1"], 0.25);
 }
 
+TEST(ReportHistory, NumbersStepsAnewAfterAnAttemptHasStartedOver) {
+  std::vector<int> numbers;
+  ReportHistory history([&](std::int64_t, const EpochRecord& values) { numbers.push_back(values.epoch); });
+  const auto add = [&](std::int64_t step) { history.add({.step = step, .values = {{&loss(), 1}}}, {}); };
+  for (int step = 1; step <= 8; ++step) add(step);
+  history.begin_attempt();
+  for (int step = 3; step <= 4; ++step) add(step);
+  history.close();
+  EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5, 6, 7, 3, 4));
+  numbers.clear();
+  history.repeat();
+  EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4));
+}
+
 TEST(ReportHistory, KeepsTheFirstValueOfAnEarlierStepAndTellsThatItCameAgain) {
   History history;
   double value = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runmanager/records/run_record_json.h"
 #include "tests/support/run_world.h"
@@ -64,6 +65,22 @@ TEST(ResultColumns, HaveAPersonsOwnMetricsInTheirEpochsAndInTheMeans) {
   const auto means = results_json(runs, "s")["repeats"][0];
   EXPECT_EQ(means["mean"][0]["score"], 4);
   EXPECT_EQ(means["std"][1]["score"], 0);
+}
+
+TEST(ResultColumns, HaveWhatIsNoNumberAsItIsAlsoOfAPersonsOwnMetrics) {
+  RunRecord run = trained({});
+  run.jobs = 2;
+  for (const char* key : {"number_correct", "score"}) run.epochs[0].set(key, std::nan(""));
+  run.epochs[0].set("bleu", -INFINITY);
+  run.epochs[0].set("jobs", 3);
+  const auto rows = parse_csv(results_csv({run}, {"lr"}));
+  EXPECT_EQ(std::ranges::count(rows[0], "jobs"), 1) << "that of runs that share the machine";
+  EXPECT_EQ(rows[1][static_cast<std::size_t>(std::ranges::find(rows[0], "number_correct") - rows[0].begin())],
+            "nan");
+  const RunRecord read = run_record_from_json(to_json(run), "here");
+  for (const char* key : {"number_correct", "score"})
+    EXPECT_TRUE(std::isnan(read.epochs[0][key].value())) << key;
+  EXPECT_EQ(read.epochs[0]["bleu"], -INFINITY);
 }
 
 }  // namespace
