@@ -48,7 +48,7 @@ struct LayerType {
 };
 
 // In the order that messages and the schema show: the activations follow the layers with weights.
-const std::vector<LayerType>& rows() {
+const std::vector<LayerType>& layer_rows() {
   static const std::vector<LayerType> rows = {
       {"Conv2d",
        {"conv2d",
@@ -218,7 +218,7 @@ Shape describe(const layers::Dropout&, Layer& layer, NetworkArrays&) { return la
 Shape describe(const layers::Sum&, Layer& layer, NetworkArrays&) { return layer.input; }
 
 const LayerType& row_of(const NamedType& type) {
-  return rows()[static_cast<std::size_t>(&type - layer_types().data())];
+  return layer_rows()[static_cast<std::size_t>(&type - layer_types().data())];
 }
 
 }  // namespace
@@ -226,7 +226,7 @@ const LayerType& row_of(const NamedType& type) {
 std::span<const NamedType> layer_types() {
   static const std::vector<NamedType> types = [] {
     std::vector<NamedType> result;
-    for (const LayerType& row : rows()) result.push_back(row.type);
+    for (const LayerType& row : layer_rows()) result.push_back(row.type);
     return result;
   }();
   return types;

@@ -46,7 +46,7 @@ struct OptimizerType {
 };
 
 // In the order that messages and the schema show.
-const std::vector<OptimizerType>& rows() {
+const std::vector<OptimizerType>& optimizer_rows() {
   static const std::vector<OptimizerType> rows = {
       {{"sgd",
         {number("momentum", 0, "share of the previous update that is kept"),
@@ -93,7 +93,7 @@ void set_momentum(RmspropOptions& rmsprop, double momentum) { rmsprop.momentum =
 std::span<const NamedType> optimizer_types() {
   static const std::vector<NamedType> types = [] {
     std::vector<NamedType> result;
-    for (const OptimizerType& row : rows()) result.push_back(row.type);
+    for (const OptimizerType& row : optimizer_rows()) result.push_back(row.type);
     return result;
   }();
   return types;
@@ -102,7 +102,7 @@ std::span<const NamedType> optimizer_types() {
 OptimizerOptions make_optimizer(std::string_view type, const Arguments& given) {
   const NamedType& found = require_type(optimizer_types(), type, "optimizer");
   const auto row = static_cast<std::size_t>(&found - optimizer_types().data());
-  return rows()[row].make(complete_arguments(found, given, "optimizer"));
+  return optimizer_rows()[row].make(complete_arguments(found, given, "optimizer"));
 }
 
 std::vector<std::string> state_names(const OptimizerOptions& options) {

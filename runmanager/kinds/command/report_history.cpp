@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaxSteps = 1000;
 
 // Where a report belongs is no metric; programs repeat it as one.
-bool is_position(const std::pair<const Metric*, double>& value) {
+bool tells_position(const std::pair<const Metric*, double>& value) {
   static const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
   return value.first == &epoch || value.first == &step;
 }
@@ -31,9 +31,9 @@ void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
 }
 
 bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
-  if (std::ranges::any_of(report.values, is_position)) {
+  if (std::ranges::any_of(report.values, tells_position)) {
     MetricReport others = report;
-    std::erase_if(others.values, is_position);
+    std::erase_if(others.values, tells_position);
     return add(others, seconds);
   }
   if (report.values.empty()) return false;

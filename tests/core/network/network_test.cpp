@@ -43,7 +43,7 @@ TEST(Network, IsAsKnownOfTheDeeplizardNetwork) {
 
 // Values of torch.nn.Conv2d and torch.nn.MaxPool2d.
 TEST(Network, WindowsRoundDownAsPyTorchs) {
-  using Pair = std::array<std::int64_t, 2>;
+  using Window = std::array<std::int64_t, 2>;
   EXPECT_EQ(output_of({"c",
                        "conv2d",
                        {{"out_channels", std::int64_t{4}},
@@ -52,9 +52,9 @@ TEST(Network, WindowsRoundDownAsPyTorchs) {
                         {"padding", std::int64_t{1}}}},
                       {2, 8, 7}),
             (Shape{4, 4, 4}));
-  EXPECT_EQ(
-      output_of({"c", "conv2d", {{"out_channels", std::int64_t{4}}, {"kernel_size", Pair{2, 3}}}}, {2, 8, 7}),
-      (Shape{4, 7, 5}));
+  EXPECT_EQ(output_of({"c", "conv2d", {{"out_channels", std::int64_t{4}}, {"kernel_size", Window{2, 3}}}},
+                      {2, 8, 7}),
+            (Shape{4, 7, 5}));
   EXPECT_EQ(output_of(test::pool("p", 2), {2, 5, 7}), (Shape{2, 2, 3}));
   EXPECT_EQ(
       output_of(

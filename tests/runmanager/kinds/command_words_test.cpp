@@ -3,17 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace sweep {
 namespace {
 
 using ::testing::ElementsAre;
 
 std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false) {
+  CommandSpec spec;
+  spec.words = std::move(words);
+  spec.shell = shell;
   RunConfig config;
   config.params = params;
-  config.command.emplace();
-  config.command->words = std::move(words);
-  config.command->shell = shell;
+  config.command = std::make_shared<const CommandSpec>(spec);
   return command_words({.config = config, .run_directory = "/run"});
 }
 
