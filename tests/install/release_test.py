@@ -66,6 +66,19 @@ class Release(unittest.TestCase):
         script = "import sweep\ntry:\n  sweep.load('nowhere')\nexcept ValueError as error:\n  print(error)"
         self.assertIn("nowhere", self.in_environment("python", "-c", script))
 
+    def test_numbers_are_numbers_and_no_column_hides_another(self):
+        report = "echo '{\"step\": 1, \"score\": NaN, \"best\": -Infinity}' >> $SWEEP_METRICS"
+        config = {"name": "own", "command": ["/bin/sh", "-c", report], "params": {"score": [7], "x": [1]}}
+        script = (f"import sweep\nresults = sweep.run({config!r}, options=['--quiet'])\n"
+                  "print([results.epochs[0][key] for key in ('score', 'best', 'param.score', 'x', 'epoch')])\n"
+                  "print([results.runs[0][key] for key in ('score', 'best', 'param.score', 'x', 'status')])\n"
+                  f"try:\n  sweep.run({config!r}, options=['--fresh'])\nexcept ValueError as error:\n  print(error)\n"
+                  "try:\n  sweep.load('runs/own/score=7,x=1')\nexcept ValueError as error:\n  print(error)")
+        printed = self.in_environment("python", "-c", script).splitlines()
+        self.assertEqual(printed[-4:], ["[nan, -inf, 7, 1, 1]", "[nan, -inf, 7, 1, 'completed']",
+                                        "--fresh: choose the directory by logdir and by the config's \"name\"",
+                                        "runs/own/score=7,x=1: is the directory of a run; want that of its sweep"])
+
     def test_every_library_is_there(self):
         for line in run("ldd", self.environment / "bin/sweep").splitlines():
             if "/" in line and not any(name in line for name in ("ld-linux", "libc.so", "libm.so", "libgcc_s", "libstdc++")):

@@ -34,17 +34,25 @@ def binary():
 
 
 def load(directory):
-    """Returns the Results of a sweep, complete or not. Raises ValueError with the program's message if there are none."""
+    """Returns the Results of a sweep, complete or not. Raises ValueError if there are none.
+
+    A parameter with the name of another column, such as "loss", is "param.loss".
+    """
     done = subprocess.run([binary(), "show", directory, "--json"], capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip())
+    shown = json.loads(done.stdout)
+    if "runs" not in shown:
+        raise ValueError(f"{directory}: is the directory of a run; want that of its sweep")
     runs, epochs = [], []
-    for entry in json.loads(done.stdout)["runs"]:
-        params = {"run": entry["name"], **entry["params"]}
-        last = {"run_seconds": None, **(entry["epochs"][-1] if entry["epochs"] else {})}
+    for entry in shown["runs"]:
+        measured = [{key: _number(value) for key, value in epoch.items()} for epoch in entry["epochs"]]
+        last = {"status": entry["status"], "run_seconds": None, **(measured[-1] if measured else {})}
         more = {key: value for key, value in entry.items() if key not in ("name", "params", "epochs", "status")}
-        runs.append({**params, "status": entry["status"], **last, **more})
-        epochs += [{**params, **epoch} for epoch in entry["epochs"]]
+        taken = {"run", *last, *more}
+        params = {"run": entry["name"], **{f"param.{key}" if key in taken else key: value for key, value in entry["params"].items()}}
+        runs.append({**params, **last, **more})
+        epochs += [{**params, **epoch} for epoch in measured]
     return Results(_table(runs), _table(epochs))
 
 
@@ -53,12 +61,21 @@ def run(config, logdir="runs", options=()):
 
     Paths in `config` are relative to the current directory. `options` are the program's, for example ["--jobs", "2"].
     Raises RuntimeError if a run failed or the program ended early; what was trained until then is kept, and load() reads it.
+    Raises ValueError for options that would put the results elsewhere.
     """
+    for option in options:
+        if str(option).split("=")[0] in ("--fresh", "--name", "--logdir"):
+            raise ValueError(f"{option}: choose the directory by logdir and by the config's \"name\"")
     command = [binary(), "-", "--logdir", logdir, *options]
     done = subprocess.run(command, input=json.dumps(config), text=True)
     if done.returncode != 0:
         raise RuntimeError(f"sweep ended with exit code {done.returncode}; see its messages above")
     return load(pathlib.Path(logdir) / config["name"])
+
+
+def _number(value):
+    """The value of a metric: JSON has no NaN and infinity, which are texts there."""
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
 
 
 def _table(rows):
