@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -55,6 +56,9 @@ void prepare_run_directory(const std::filesystem::path& directory, const std::fu
                         name == kLogFile || is_temporary(name);
       if (ours) old.push_back(entry.path());
     }
+    // Of another process that writes this run, nothing may go.
+    std::optional<FileDescriptor> lock;
+    if (!may_remove) lock.emplace(tbwriter::lock_directory(directory));
     if (may_remove) may_remove();
     for (const std::filesystem::path& path : old) std::filesystem::remove(path);
   } catch (const std::filesystem::filesystem_error& error) {

@@ -46,7 +46,8 @@ void check_is_own_directory(const std::filesystem::path& directory);
 /// Makes `directory` and its parents, and removes the files that an earlier start of the run left there:
 /// events, run.json, checkpoints and log. Other files stay, also events files of other programs.
 /// `may_remove`, if any, is called when it is known what to remove and before any of it is; it may throw.
-/// Throws IoError, also if the directory is a symbolic link.
+/// Throws IoError, also if the directory is a symbolic link, and without `may_remove`, if another writer has
+/// it.
 void prepare_run_directory(const std::filesystem::path& directory,
                            const std::function<void()>& may_remove = {});
 

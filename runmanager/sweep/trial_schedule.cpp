@@ -28,8 +28,9 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool be
   TrialResult trial;
   std::optional<double> best, value;
   std::span<const EpochRecord> epochs = run.epochs;
-  // While it runs, more may come of the last one.
-  if (run.status == RunStatus::kRunning && !epochs.empty()) epochs = epochs.first(epochs.size() - 1);
+  // While it runs, the metric of the last one may be still to come.
+  if (run.status == RunStatus::kRunning && !epochs.empty() && !epochs.back()[*search.goals[0].metric])
+    epochs = epochs.first(epochs.size() - 1);
   for (const EpochRecord& epoch : epochs) {
     // Until it is measured again, the last value counts.
     if (epoch[*search.goals[0].metric]) value = value_of(epoch, search.goals[0]);

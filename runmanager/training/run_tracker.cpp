@@ -96,6 +96,7 @@ void RunTracker::track_num_correct(std::span<const float> outputs, const Batch& 
 }
 
 void RunTracker::track_epoch_metric(std::string_view name, double value) {
+  if (name == "epoch") throw ConfigError("track_epoch_metric: \"epoch\" is the number of each epoch");
   epoch("track_epoch_metric").own_metrics.insert_or_assign(std::string(name), value);
 }
 

@@ -41,7 +41,8 @@ class RunTracker {
   /// epoch has an accuracy only if they are counted.
   void track_loss(double mean_loss, std::int64_t samples);
   void track_num_correct(std::int64_t count);
-  /// A metric of the epoch, of any name: a chart, and a column of tables and results. The last value counts.
+  /// A metric of the epoch, of any name except "epoch" (ConfigError): a chart, and a column of tables
+  /// and results. The last value counts.
   void track_epoch_metric(std::string_view name, double value);
   /// A histogram and a picture at the epoch's step. `pixels`: [channels, height, width], 1 or 3 channels.
   /// Throws ShapeError for another `shape`.

@@ -43,7 +43,7 @@ std::string metric_of(const std::string& tag, EventsPart part) {
   else if (!take("train_"))
     take("training_");
   if (name == "acc") name = "accuracy";
-  const std::string key = (is_validation ? "validation_" : "") + name;
+  std::string key = (is_validation ? "validation_" : "") + name;
   if (find_metric(key) != nullptr) return key;
   return part == EventsPart::kValidation ? "validation_" + tag : tag;
 }

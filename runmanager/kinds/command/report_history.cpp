@@ -93,7 +93,7 @@ void ReportHistory::begin_step(std::int64_t step) {
 void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
   EpochRecord fresh;
   auto at = steps_.find(step);
-  if (at == steps_.end() && stride_ == 1) {
+  if (at == steps_.end() && stride_ == 1 && steps_.size() < kMaxSteps) {
     at = steps_.emplace(step, EpochRecord()).first;
     ++count_;
   }

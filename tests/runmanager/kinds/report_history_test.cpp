@@ -107,6 +107,16 @@ TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
     EXPECT_EQ(recorded[i].first - recorded[i - 1].first, stride) << "after step " << recorded[i - 1].first;
 }
 
+// Events that a program flushes late.
+TEST(ReportHistory, StaysSmallAlsoIfThousandsOfEarlierStepsComeLate) {
+  History history;
+  history.add(100000, 1);
+  for (int step = 1; step <= 5000; ++step) history.add(step, step);
+  EXPECT_LE(history.recorded().size(), 1001u);
+  EXPECT_EQ(history.recorded().back(), std::pair(100000, 1.0));
+  EXPECT_EQ(history.closed.size(), 5000u);
+}
+
 TEST(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
   History history;
   constexpr int kSteps = 4000, kEvery = 90;

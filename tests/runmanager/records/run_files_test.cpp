@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "core/base/error.h"
+#include "tbwriter/event_files.h"
 #include "tests/support/event_files.h"
 #include "tests/support/message_of.h"
 
@@ -35,6 +38,17 @@ TEST(PrepareRunDirectory, RemovesNothingWithoutLeave) {
   EXPECT_THROW(prepare_run_directory(directory.path(), [] { throw IoError("another process owns the run"); }),
                IoError);
   EXPECT_EQ(slurp(directory / "run.json"), "old");
+}
+
+TEST(PrepareRunDirectory, RemovesNothingThatAnotherWriterHas) {
+  TemporaryDirectory directory;
+  spill(directory / "run.json", "theirs");
+  std::optional<FileDescriptor> other = tbwriter::lock_directory(directory.path());
+  EXPECT_THROW(prepare_run_directory(directory.path()), IoError);
+  EXPECT_EQ(slurp(directory / "run.json"), "theirs");
+  other.reset();
+  prepare_run_directory(directory.path());
+  EXPECT_FALSE(fs::exists(directory / "run.json"));
 }
 
 TEST(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {

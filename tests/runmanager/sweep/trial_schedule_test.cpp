@@ -251,6 +251,8 @@ TEST(TrialResult, HasTheLatestValueOfEachEpochThatIsComplete) {
   run.epochs[1].set("validation_loss", 0.5);
   const auto nothing = Eq(std::nullopt);
   EXPECT_THAT(trial_result(run, {}, false).values, ElementsAre(nothing, Optional(0.5), Optional(0.5)));
+  run.epochs[3].set("validation_loss", 0.25);
+  EXPECT_EQ(final_value(trial_result(run, {}, false)), 0.25) << "it has come";
   run.status = RunStatus::kInterrupted;
   run.epochs[3].set("validation_loss", std::numeric_limits<double>::quiet_NaN());
   EXPECT_THAT(trial_result(run, {}, false).values,

@@ -159,6 +159,7 @@ TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
               ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("the progress of lr=0.25")));
   manager.begin_run(run);
   manager.begin_epoch();
+  EXPECT_THROW(manager.track_epoch_metric("epoch", 0.5), ConfigError);
   const std::vector<float> values(3);
   EXPECT_THAT([&] { manager.track_parameters(values, {}); },
               ::testing::ThrowsMessage<std::logic_error>(::testing::HasSubstr("without a network")));
