@@ -15,7 +15,7 @@ namespace sweep {
 struct CurveParity {
   std::size_t epochs = 0;
   bool same_bits = false;  // of all metrics except times, in every epoch
-  /// Of the training losses; NaN if one is not finite in one run alone. None if no epoch has one in both.
+  /// Between training losses; NaN if one is not finite in one run alone. None if no epoch has one in both.
   std::optional<double> largest_loss_difference = {};
   int epoch = 0;  // of that difference, from 1
 };

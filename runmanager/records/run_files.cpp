@@ -56,7 +56,7 @@ void prepare_run_directory(const std::filesystem::path& directory, const std::fu
                         name == kLogFile || is_temporary(name);
       if (ours) old.push_back(entry.path());
     }
-    // Of another process that writes this run, nothing may go.
+    // Removes nothing of another process that writes this run.
     std::optional<FileDescriptor> lock;
     if (!may_remove) lock.emplace(tbwriter::lock_directory(directory));
     if (may_remove) may_remove();

@@ -84,7 +84,7 @@ Counts ended(const SlurmJob& job) {
   return counts_of(job, &SlurmTask::state, [](const SlurmTask& task) { return !is_alive(task.state); });
 }
 
-// Of those that wait: "Resources".
+// Why a job waits: "Resources".
 Counts reasons_of(const SlurmJob& job) { return counts_of(job, &SlurmTask::reason, waits); }
 
 std::size_t sum_over_arrays(const std::vector<SlurmJob>& jobs, std::size_t (SlurmJob::*count)() const) {

@@ -45,8 +45,8 @@ class LineSplitter {
 
 /// Finds values in a program's output by the regular expressions of "metrics". A value's step is that of the
 /// expression, or counts how often the metric was found in this attempt: without steps of their own, it is
-/// not known whether the values of an attempt go on or start over. Of a line that is overwritten by carriage
-/// returns, as progress bars do, the last value counts.
+/// not known whether the values of an attempt go on or start over. If carriage returns overwrite a line, as
+/// progress bars do, its last value counts.
 class OutputMetrics {
  public:
   explicit OutputMetrics(const CommandSpec& spec);

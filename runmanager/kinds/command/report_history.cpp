@@ -89,7 +89,7 @@ void ReportHistory::begin_step(std::int64_t step) {
   steps_[step];
 }
 
-// Of a step before the last one. What was left out of the records is passed on all the same.
+// For a step before the last one. Also passes on what was left out of the records.
 void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
   EpochRecord fresh;
   auto at = steps_.find(step);

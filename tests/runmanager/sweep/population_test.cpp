@@ -170,7 +170,7 @@ TEST_F(PopulationSearch, HasTheSameMembersHoweverManyAreTrainedAtOnce) {
 TEST_F(PopulationSearch, ACopyWithTheSameValuesHasTheBitsOfItsParent) {
   bool found = false;
   for (int seed = 0; seed < 20 && !found; ++seed) {
-    // Of the two learning rates only the first one learns; a copy has it in five of eight cases.
+    // Only the first of the two learning rates learns; a copy has it in five of eight cases.
     write({{"method", "population"}, {"trials", 2}, {"interval", 2}, {"seed", seed}}, {{"lr", {0.01, 1e-9}}},
           {{"epochs", 3}, {"network", kWithDropout}});
     const std::string logdir = fmt::format("runs{}", seed);
