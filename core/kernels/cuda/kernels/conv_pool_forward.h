@@ -16,8 +16,6 @@
 // their sums in shared memory; others add them up in order.
 #pragma once
 
-#include <utility>
-
 #include "core/kernels/cuda/kernels/conv_pool.h"
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
 #include "core/kernels/cuda/kernels/product.h"
@@ -148,31 +146,26 @@ struct WindowSums {
   }
 };
 
-// Adds one input channel. kKernel: width and height of the kernel, so that loops are unrolled. image: the
-// window's first input; weights: those of the task's channels at the first tap.
+// Adds one input channel. kKernel: width and height of the kernel. image: the window's first input; weights:
+// those of the task's channels at the first tap. Rows are not unrolled: most of the time of a small batch goes
+// by until instructions arrive that run only once.
 template <int kKernel, int kChannels>
 __device__ void add_channel(const Convolution& c, const float* image, const float* weights,
                             WindowSums<kChannels>& outputs) {
   static_assert(kKernel % 2 == 1);
   float w[kChannels];
-  // Two rows of the image at a time: row ky is rows[ky % 2].
-  float rows[2][kKernel + 1];
-  read_columns(image, rows[0]);
-  const auto add_row = [&](auto ky) {
-    const auto& upper = rows[ky % 2];
-    auto& lower = rows[(ky + 1) % 2];
+  float upper[kKernel + 1], lower[kKernel + 1];
+  read_columns(image, lower);
+  SWEEP_ROLLED
+  for (int ky = 0; ky < kKernel; ++ky) {
+    for (int column = 0; column <= kKernel; ++column) upper[column] = lower[column];
     image += c.image.row_stride;
     read_columns(image, lower);
     for (int kx = 0; kx < kKernel; ++kx, weights += c.tap_stride) {
       read_weights(weights, w);
       outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
     }
-  };
-  // A loop would copy a row per step.
-  [&]<int... kRows>(std::integer_sequence<int, kRows...>) {
-    (add_row(std::integral_constant<int, kRows>{}), ...);
   }
-  (std::make_integer_sequence<int, kKernel>{});
 }
 
 /// What a block of kBlockThreads threads does: the images blockIdx.x, blockIdx.x + gridDim.x, … It needs
@@ -207,6 +200,7 @@ struct ForwardImages {
   /// Starts to copy the weights. The threads wait for their copies before run().
   template <Load kLoad>
   __device__ void load_weights(float* shared) const {
+    SWEEP_ROLLED
     for (int l = 0; l < count; ++l) load_weights<kLoad>(shared, l);
   }
 
@@ -221,11 +215,11 @@ struct ForwardImages {
     for (int image = first; image < images; image += static_cast<int>(gridDim.x)) {
       if (image > first) load_image(shared, image);
       __syncthreads();
-      convolve<0>(shared, image);
-      __syncthreads();
-      if (count == 1) continue;
-      convolve<1>(shared, image);
-      __syncthreads();
+      SWEEP_ROLLED
+      for (int l = 0; l < count; ++l) {
+        convolve(shared, image, l);
+        __syncthreads();
+      }
     }
   }
 
@@ -240,6 +234,7 @@ struct ForwardImages {
   template <Load kLoad>
   __device__ void load_weights(float* shared, int l) const {
     const Convolution& c = convolutions[l];
+    SWEEP_ROLLED
     for (int i = thread_index(); i < c.shape.weights(); i += kBlockThreads) {
       const auto [out_channel, tap] = c.by_taps.divide(i);
       const auto [group, channel] = c.by_channels.divide(out_channel);
@@ -248,26 +243,25 @@ struct ForwardImages {
     }
   }
 
-  // Convolution, relu and pooling number l, which the compiler knows, so that it reads sizes at fixed
-  // addresses. Ends without a barrier.
-  template <int l>
-  __device__ void convolve(float* shared, int image) const {
-    static_assert(l < kMaxConvPools);
+  // Convolution, relu and pooling number l. Ends without a barrier.
+  __device__ void convolve(float* shared, int image, int l) const {
     const Convolution& c = convolutions[l];
     const bool many = c.channels == kManyChannels;
     if (c.shape.kernel_width == 5) {
-      many ? add_windows<l, 5, kManyChannels>(shared, image) : add_windows<l, 5, kFewChannels>(shared, image);
+      many ? add_windows<5, kManyChannels>(shared, image, l) : add_windows<5, kFewChannels>(shared, image, l);
     } else {
-      many ? add_windows<l, 3, kManyChannels>(shared, image) : add_windows<l, 3, kFewChannels>(shared, image);
+      many ? add_windows<3, kManyChannels>(shared, image, l) : add_windows<3, kFewChannels>(shared, image, l);
     }
     if (c.splits == 1) return;
     __syncthreads();
     const auto* sums = reinterpret_cast<const float4*>(shared + layout.split_sums);
+    SWEEP_ROLLED
     for (int i = thread_index(); i < c.shape.outputs(); i += kBlockThreads) {
       const auto [out_channel, position] = c.by_positions.divide(i);
       const auto [group, channel] = c.by_channels.divide(out_channel);
       const float4* split = sums + channel * c.splits * c.outputs() + group * c.positions + position;
       float4 sum = *split;
+      SWEEP_ROLLED
       for (int s = 1; s < c.splits; ++s) {
         split += c.outputs();
         sum.x += split->x;
@@ -275,15 +269,16 @@ struct ForwardImages {
         sum.z += split->z;
         sum.w += split->w;
       }
-      Places places = places_of<l>(shared, image, position, out_channel);
+      Places places = places_of(shared, image, l, position, out_channel);
       pool(places, sum);
     }
   }
 
   // The tasks of convolution l: pools their outputs, or leaves the sums of splits.
-  template <int l, int kKernel, int kChannels>
-  __device__ void add_windows(float* shared, int image) const {
+  template <int kKernel, int kChannels>
+  __device__ void add_windows(float* shared, int image, int l) const {
     const Convolution& c = convolutions[l];
+    SWEEP_ROLLED
     for (int task = thread_index(); task < c.splits * c.outputs(); task += kBlockThreads) {
       const auto [split_and_group, position] = c.by_positions.divide(task);
       const auto [split, group] = c.by_groups.divide(split_and_group);
@@ -295,6 +290,7 @@ struct ForwardImages {
       const float* weights =
           shared + layout.weights[l] + first * kernel_taps + group * group_floats(kChannels);
       WindowSums<kChannels> outputs;
+      SWEEP_ROLLED
       for (int n = 0; n < (left < c.split_channels ? left : c.split_channels); ++n) {
         add_channel<kKernel>(c, input, weights, outputs);
         input += c.image.plane_stride;
@@ -304,7 +300,7 @@ struct ForwardImages {
         auto* sums = reinterpret_cast<float4*>(shared + layout.split_sums) + task;
         for (int o = 0; o < kChannels; ++o) sums[o * c.splits * c.outputs()] = outputs.sums[o];
       } else {
-        Places places = places_of<l>(shared, image, position, group * kChannels);
+        Places places = places_of(shared, image, l, position, group * kChannels);
         const int channels = c.shape.out_channels - group * kChannels;
         for (int o = 0; o < kChannels && o < channels; ++o) pool(places, outputs.sums[o]);
       }
@@ -319,8 +315,7 @@ struct ForwardImages {
     int channel, at, stride;  // of `bias`; of `out` and `argmax`, and from a channel to the next
     int shared_at = at, shared_stride = stride;
   };
-  template <int l>
-  __device__ Places places_of(float* shared, int image, int position, int channel) const {
+  __device__ Places places_of(float* shared, int image, int l, int position, int channel) const {
     const Convolution& c = convolutions[l];
     const ConvPoolArrays& to = arrays[l];
     const std::ptrdiff_t before = image;
@@ -331,14 +326,12 @@ struct ForwardImages {
                   channel,
                   channel * c.positions + position,
                   c.positions};
-    if constexpr (l + 1 < kMaxConvPools) {
-      if (l + 1 == count) return places;
-      const PaddedImage& next = convolutions[l + 1].image;
-      const auto [y, x] = c.by_pool_width.divide(position);
-      places.shared = shared + layout.images[l + 1];
-      places.shared_at = next.first + channel * next.plane_stride + y * next.row_stride + x;
-      places.shared_stride = next.plane_stride;
-    }
+    if (l + 1 == count) return places;
+    const PaddedImage& next = convolutions[l + 1].image;
+    const auto [y, x] = c.by_pool_width.divide(position);
+    places.shared = shared + layout.images[l + 1];
+    places.shared_at = next.first + channel * next.plane_stride + y * next.row_stride + x;
+    places.shared_stride = next.plane_stride;
     return places;
   }
 

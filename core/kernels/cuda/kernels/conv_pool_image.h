@@ -89,6 +89,7 @@ class ImageInFlight {
     }
     if (layout.elements <= kValues * threads) return;
     const BatchSample sample = input_sample(in, image, layout.elements);
+    SWEEP_ROLLED
     for (; i < layout.elements; i += threads) set(shared, layout, in, i, sample.bits(i));
   }
 
@@ -106,11 +107,13 @@ class ImageInFlight {
 /// Starts to copy `floats` floats to shared memory; see copy_async().
 template <Load kLoad = Load::kLate>
 __device__ void copy_array(float* shared, const float* global, int floats, int threads) {
+  SWEEP_ROLLED
   for (int i = static_cast<int>(threadIdx.x); i < floats; i += threads)
     copy_async<kLoad>(shared + i, global + i);
 }
 
 inline __device__ void fill_with_zeros(float* shared, int floats, int threads) {
+  SWEEP_ROLLED
   for (int i = static_cast<int>(threadIdx.x); i < floats; i += threads) shared[i] = 0.0f;
 }
 

@@ -19,7 +19,7 @@ std::size_t shared_bytes_of(const ConvPoolChain& chain, const LinearStackShape& 
 }
 
 struct ConvPoolStackKernel {
-  static constexpr unsigned kMaxThreads = kStackThreads;
+  static constexpr unsigned kMaxThreads = kStackThreads, kResidentBlocks = 1;
   conv_pool::ForwardImages<kStackThreads> convolutions;
   StackTiles<1> stack;
   int start;  // of the stack's memory

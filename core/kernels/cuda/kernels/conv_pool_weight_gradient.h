@@ -113,6 +113,7 @@ class KernelRowGradient {
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < floats; i += static_cast<int>(blockDim.x)) {
       float sum = sums[i];
+      SWEEP_ROLLED
       for (int slice = 1; slice < threads.slices; ++slice) sum += sums[slice * floats + i];
       gradient[i] = sum;
     }

@@ -13,7 +13,7 @@ namespace sweep::cuda {
 namespace {
 
 struct StackKernel {
-  static constexpr unsigned kMaxThreads = kStackThreads;
+  static constexpr unsigned kMaxThreads = kStackThreads, kResidentBlocks = 1;
   StackTiles<kQuad> tiles;
   bool loads_weights_early;
 

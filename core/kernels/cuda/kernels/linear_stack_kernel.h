@@ -93,18 +93,22 @@ struct StackTiles {
     for (int l = 0; l < shape.count; ++l) {
       const StackLayer& layer = shape.layers[l];
       float* to = shared + layout.weights[l];
+      SWEEP_ROLLED
       for (int n = warp; n < layer.outputs; n += kStackThreads / kWarp) {
         const float* from = arrays.layers[l].weight + n * layer.inputs;
         float* row = to + n * layout.rows[l];
         if (has_quads[l]) {
+          SWEEP_ROLLED
           for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
             copy_async<kLoad>(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
         } else {
+          SWEEP_ROLLED
           for (int k = lane; k < layer.inputs; k += kWarp) copy_async<kLoad>(row + k, from + k);
         }
       }
       float* biases = to + layer.outputs * layout.rows[l];
       const float* bias = arrays.layers[l].bias;
+      SWEEP_ROLLED
       for (int n = thread_index(); n < layer.outputs; n += kStackThreads) {
         if (bias == nullptr) {
           biases[n] = 0.0f;
@@ -145,6 +149,7 @@ struct StackTiles {
     if (thread_index() < tile) values[thread_index()] = value;
     __syncthreads();
     Number sum = 0;
+    SWEEP_ROLLED
     for (int s = thread_index(); s < tile && thread_index() < kSamples; s += kSamples) sum += values[s];
     return sum;
   }
@@ -157,6 +162,7 @@ struct StackTiles {
   __device__ void load_inputs(float* shared, int first) const {
     const int inputs = shape.layers[0].inputs;
     Values* values = values_at(shared, layout.values[0]);
+    SWEEP_ROLLED
     for (int i = thread_index(); i < inputs * groups; i += kStackThreads) {
       const auto [group, k] = by_features[0].divide(i);
       Values value;
@@ -199,6 +205,7 @@ struct StackTiles {
   __device__ void add_slices(float* shared, const Divisor& by_feature, int count, int length, int per_slice,
                              const Add& add) const {
     Values* partials = values_at(shared, layout.partials);
+    SWEEP_ROLLED
     for (int i = thread_index(); i < kSumSlices * count; i += kStackThreads) {
       const auto [slice_and_group, feature] = by_feature.divide(i);
       const int slice = slice_and_group >> group_bits, group = slice_and_group & (groups - 1);
@@ -235,12 +242,14 @@ struct StackTiles {
           sum.add_product(w.w, Values::read(values + k + 3));
         }
       }
+      SWEEP_ROLLED
       for (; k < end; ++k) sum.add_product(weight_row[k], Values::read(values + k));
       return sum;
     };
     add_slices(shared, by_features[l + 1], count, inputs, per_slice, add);
     Values* out = values_at(shared, layout.values[l + 1]);
     Values* before = values_at(shared, layout.grads[l]);
+    SWEEP_ROLLED
     for (int i = thread_index(); i < count; i += kStackThreads) {
       const auto [group, n] = by_features[l + 1].divide(i);
       const float bias = weights[outputs * row + n];
@@ -279,6 +288,7 @@ struct StackTiles {
     }
     __syncthreads();
     if (loss.is_cross_entropy()) {
+      SWEEP_ROLLED
       for (int i = thread; i < classes * tile; i += kStackThreads) {
         const int sample = by_features[shape.count].divide(i / kSamples).quotient * kSamples + i % kSamples;
         exponentials[i] = expf(outputs[i] - peaks[sample]);
@@ -288,6 +298,7 @@ struct StackTiles {
     if (!has_sample) return;
     const int start = first_of(thread);
     float total = 0.0f, sum = 0.0f;
+    SWEEP_ROLLED
     for (int c = 0; c < classes; ++c) {
       const float x = outputs[start + kSamples * c];
       if (loss.is_cross_entropy()) {
@@ -313,6 +324,7 @@ struct StackTiles {
     const StackLayer& layer = shape.layers[last];
     const float* outputs = shared + layout.values[last + 1];
     float *grads = shared + layout.grads[last], *to = arrays.layers[last].grad;
+    SWEEP_ROLLED
     for (int i = thread_index(); i < layer.outputs * tile; i += kStackThreads) {
       const auto [group, c] = by_features[last + 1].divide(i / kSamples);
       const int image = first + kSamples * group + i % kSamples;
@@ -367,6 +379,7 @@ struct StackTiles {
       return sum;
     };
     add_slices(shared, by_features[l], count, outputs, per_slice, add);
+    SWEEP_ROLLED
     for (int i = thread_index(); i < count; i += kStackThreads) {
       const auto [group, k] = by_features[l].divide(i);
       Values g = join_slices(partials, count, i);

@@ -14,6 +14,7 @@ struct Maximum {
 /// The first maximum of outputs[0], outputs[stride], … As in PyTorch, a NaN is larger than any number.
 inline __device__ Maximum largest(const float* outputs, int classes, int stride = 1) {
   Maximum maximum{outputs[0], 0};
+  SWEEP_ROLLED
   for (int c = 1; c < classes; ++c) {
     const float x = outputs[c * stride];
     if (x > maximum.value || (x != x && maximum.value == maximum.value)) maximum = {x, c};
