@@ -65,6 +65,21 @@ std::int64_t products(const ConvShape& s, const LibraryTask& task) {
   return std::int64_t{task.images} * s.out_channels * s.out_height * s.out_width * s.taps();
 }
 
+bool library_is_faster(const LinearShape& shape, const LibraryTask& task) {
+  return products(shape, task) >= kMinLibraryProducts;
+}
+
+bool library_is_faster(const ConvShape& s, const LibraryTask& task) {
+  constexpr int kMinSum = 128, kMinTapsOfGradient = 512;
+  if (products(s, task) < kMinLibraryProducts) return false;
+  switch (task.direction) {
+    case Direction::kForward: return s.taps() >= kMinSum;
+    case Direction::kBackwardWeights: return s.taps() >= kMinTapsOfGradient;
+    case Direction::kBackwardInput: return s.group_out() * s.kernel_height * s.kernel_width >= kMinSum;
+  }
+  return false;
+}
+
 KernelPolicy policy_from_environment() {
   constexpr const char* kVariable = "SWEEP_CUDA_KERNELS";
   const char* value = std::getenv(kVariable);
@@ -87,8 +102,9 @@ template <class Shape>
 LibraryChoice<Shape> KernelRule::choose(const Shape& shape, const std::vector<LibraryTask>& tasks) {
   LibraryChoice<Shape> choice;
   for (LibraryTask task : tasks) {
-    const bool small = products(shape, task) < kMinLibraryProducts;
-    if (policy_ == KernelPolicy::kBuiltin || (policy_ == KernelPolicy::kByShape && small)) continue;
+    if (policy_ == KernelPolicy::kBuiltin ||
+        (policy_ == KernelPolicy::kByShape && !library_is_faster(shape, task)))
+      continue;
     const auto library = shared_library<Shape>(device_);
     if (library == nullptr) return {};
     task.deterministic = deterministic_;
