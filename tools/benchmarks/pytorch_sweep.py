@@ -22,8 +22,11 @@ from torch.utils.data import DataLoader, Dataset
 
 
 def read_idx(path):
-    """An IDX file of bytes: 0 0 8, the number of extents, the extents as big-endian 32-bit integers, the values."""
-    raw = gzip.open(path).read()
+    """An IDX file of bytes: 0 0 8, the number of extents, the extents as big-endian 32-bit integers, the values.
+
+    Packed as PATH.gz or plain."""
+    packed = path.with_name(path.name + ".gz")
+    raw = gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
     if raw[:3] != b"\0\0\x08":
         raise SystemExit(f"{path}: not an IDX file of bytes")
     header = 4 + 4 * raw[3]
@@ -61,8 +64,8 @@ def load_data(args):
         return Images(torch.randint(0, 256, (args.samples, channels, height, width), dtype=torch.uint8),
                       torch.randint(0, classes, (args.samples,)))
     count = args.limit or None
-    return Images(read_idx(args.folder / "train-images-idx3-ubyte.gz").unsqueeze(1)[:count],
-                  read_idx(args.folder / "train-labels-idx1-ubyte.gz").long()[:count])
+    return Images(read_idx(args.folder / "train-images-idx3-ubyte").unsqueeze(1)[:count],
+                  read_idx(args.folder / "train-labels-idx1-ubyte").long()[:count])
 
 
 def build(layers, shape):
