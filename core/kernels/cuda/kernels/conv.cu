@@ -195,20 +195,23 @@ int conv_gradient_slices(const ConvShape& s, int images) {
 
 void conv_backward_weights(Stream& stream, const ConvShape& s, int images, int slices, const float* in,
                            const float* grad_out, float* gradient) {
-  launch_product(stream, BackwardWeights{.indices = Indices(s),
-                                         .in = in,
-                                         .grad_out = grad_out,
-                                         .gradient = gradient,
-                                         .rows = s.group_out(),
-                                         .columns = s.taps() + (s.bias ? 1 : 0),
-                                         .slices = slices * s.groups,
-                                         .taps = s.taps(),
-                                         .positions = images * s.out_height * s.out_width,
-                                         .sum_slices = slices,
-                                         .weights = s.weights(),
-                                         .gradient_floats = s.gradient_floats(),
-                                         .in_plane = s.in_height * s.in_width,
-                                         .out_plane = s.out_height * s.out_width});
+  // sum_slices() rounds up the number of small tiles
+  launch_product(stream,
+                 BackwardWeights{.indices = Indices(s),
+                                 .in = in,
+                                 .grad_out = grad_out,
+                                 .gradient = gradient,
+                                 .rows = s.group_out(),
+                                 .columns = s.taps() + (s.bias ? 1 : 0),
+                                 .slices = slices * s.groups,
+                                 .taps = s.taps(),
+                                 .positions = images * s.out_height * s.out_width,
+                                 .sum_slices = slices,
+                                 .weights = s.weights(),
+                                 .gradient_floats = s.gradient_floats(),
+                                 .in_plane = s.in_height * s.in_width,
+                                 .out_plane = s.out_height * s.out_width},
+                 2 * kConvGradientBlocks);
 }
 
 void conv_backward_input(Stream& stream, const ConvShape& s, int images, const float* grad_out,

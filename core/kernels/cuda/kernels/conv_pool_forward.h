@@ -147,8 +147,8 @@ struct WindowSums {
 };
 
 // Adds one input channel. kKernel: width and height of the kernel. image: the window's first input; weights:
-// those of the task's channels at the first tap. Rows are not unrolled: most of the time of a small batch goes
-// by until instructions arrive that run only once.
+// those of the task's channels at the first tap. Rows are not unrolled: most of the time of a small batch
+// goes by until instructions arrive that run only once.
 template <int kKernel, int kChannels>
 __device__ void add_channel(const Convolution& c, const float* image, const float* weights,
                             WindowSums<kChannels>& outputs) {
@@ -252,6 +252,7 @@ struct ForwardImages {
     } else {
       many ? add_windows<3, kManyChannels>(shared, image, l) : add_windows<3, kFewChannels>(shared, image, l);
     }
+    fill_up_argmax(c.shape, image, arrays[l].argmax);
     if (c.splits == 1) return;
     __syncthreads();
     const auto* sums = reinterpret_cast<const float4*>(shared + layout.split_sums);
@@ -272,6 +273,12 @@ struct ForwardImages {
       Places places = places_of(shared, image, l, position, out_channel);
       pool(places, sum);
     }
+  }
+
+  // The bytes behind the last output of an image, which backward copies but does not use.
+  __device__ void fill_up_argmax(const ConvPoolShape& s, int image, std::uint8_t* argmax) const {
+    if (argmax == nullptr || thread_index() >= s.argmax_bytes() - s.outputs()) return;
+    argmax[static_cast<std::ptrdiff_t>(image) * s.argmax_bytes() + s.outputs() + thread_index()] = kDeadRelu;
   }
 
   // The tasks of convolution l: pools their outputs, or leaves the sums of splits.

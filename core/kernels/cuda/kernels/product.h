@@ -177,14 +177,15 @@ void launch_product(Stream& stream, const Problem& problem) {
          {static_cast<unsigned>(Tile::kThreadCount)}, problem);
 }
 
-/// Computes C with the tile that suits its size.
+/// Computes C with the tile that suits its size: small tiles until they would be more blocks than
+/// `most_small`.
 template <class Problem>
-void launch_product(Stream& stream, const Problem& problem) {
+void launch_product(Stream& stream, const Problem& problem, std::int64_t most_small = kSmallTileBlocks) {
   const auto blocks = [&](int rows, int columns) {
     return static_cast<std::int64_t>(ceil_div(problem.rows, rows)) * ceil_div(problem.columns, columns) *
            problem.slices;
   };
-  if (blocks(SmallTile::kRows, SmallTile::kColumns) <= kSmallTileBlocks) {
+  if (blocks(SmallTile::kRows, SmallTile::kColumns) <= most_small) {
     launch_product<SmallTile>(stream, problem);
   } else if (problem.rows <= FlatTile::kRows) {
     launch_product<FlatTile>(stream, problem);

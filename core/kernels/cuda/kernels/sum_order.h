@@ -33,8 +33,8 @@ inline constexpr int kStackTotals = 4 * kStackBlocks;
 inline constexpr std::int64_t kSmallTileBlocks = 4 * kMultiprocessors;
 
 /// Blocks that the weight gradient of a convolution is divided into, and those of linear layers in one
-/// kernel.
-inline constexpr std::int64_t kConvGradientBlocks = 2 * kMultiprocessors;
+/// kernel. Eight are resident on a multiprocessor.
+inline constexpr std::int64_t kConvGradientBlocks = 8 * kMultiprocessors;
 inline constexpr std::int64_t kLinearGradientBlocks = 8 * kMultiprocessors;
 
 /// Shares of a batch that several GPUs share, however many do; and so the most GPUs that can.
