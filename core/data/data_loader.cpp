@@ -182,6 +182,10 @@ class DataLoader::Implementation {
                         std::to_string(samples_.first + samples_.count) + " were asked of a data set of " +
                         std::to_string(size));
     }
+    if (samples_.order && samples_.set &&
+        std::ranges::any_of(*samples_.order, [&](std::uint32_t row) { return row >= samples_.set->size(); }))
+      throw ConfigError("the order of the samples has a row beyond the data set's " +
+                        std::to_string(samples_.set->size()));
     if (size > std::numeric_limits<std::uint32_t>::max())
       throw ConfigError("a data set may have at most 2^32 - 1 samples");
     if (samples_.set && !options_.augment.empty()) check_augment(options_.augment, samples_.set->shape);

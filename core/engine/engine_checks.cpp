@@ -5,6 +5,21 @@
 #include "core/base/error.h"
 
 namespace sweep {
+namespace {
+
+// An engine would read beyond its outputs.
+void check_classes(const Batch& batch, const Network& network, LossOptions::Kind loss) {
+  const auto outputs = static_cast<std::int64_t>(element_count(network.output()));
+  const std::int64_t classes = outputs == 1 && least_outputs(loss, 2) == 1 ? 2 : outputs;
+  for (const std::uint32_t index : batch.indices) {
+    const std::int64_t label = batch.labels()[index];
+    if (label < 0 || label >= classes)
+      throw ShapeError("a sample of class " + std::to_string(label) + ", but the network has outputs for " +
+                       std::to_string(classes) + " classes, from 0");
+  }
+}
+
+}  // namespace
 
 void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss,
                  std::span<const AugmentStep> augment) {
@@ -20,17 +35,25 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
     throw ShapeError("samples of another size than the network's input " + to_string(network.input()) +
                      (per_sample == 1 ? "" : ", or targets of another size than its output"));
   }
+  if (std::ranges::any_of(batch.indices, [&](std::uint32_t index) { return index >= samples; }))
+    throw ShapeError("a batch with an index beyond its " + std::to_string(samples) + " samples");
+  if (!is_regression(batch.targets)) check_classes(batch, network, loss.kind);
   if (is_regression(batch.targets) && !accepts_regression(loss.kind))
     throw ShapeError("cross_entropy needs classes as targets, but those of the batch are numbers");
   if (!batch.augment.steps.empty() && !std::ranges::equal(batch.augment.steps, augment))
     throw ConfigError("a batch is to be augmented by the engine, which was not made for these changes");
 }
 
-void check_loss(const LossOptions& loss, const Network& network) {
-  const std::size_t outputs = element_count(network.output());
-  if (loss.class_weights.empty() || loss.class_weights.size() == outputs) return;
-  throw ConfigError("loss: " + std::to_string(loss.class_weights.size()) +
-                    " class_weights for a network of " + std::to_string(outputs) + " outputs");
+void check_options(const EngineOptions& options, const Network& network) {
+  const std::size_t weights = options.loss.class_weights.size(), outputs = element_count(network.output());
+  if (weights != 0 && weights != outputs)
+    throw ConfigError("loss: " + std::to_string(weights) + " class_weights for a network of " +
+                      std::to_string(outputs) + " outputs");
+  const std::size_t means = options.transform.mean.size(), deviations = options.transform.std.size();
+  const auto channels = static_cast<std::size_t>(network.input()[0]);
+  if (means != deviations || (means != 0 && means != channels))
+    throw ConfigError("transform: " + std::to_string(means) + " means and " + std::to_string(deviations) +
+                      " deviations for samples of " + to_string(network.input()));
 }
 
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network) {

@@ -10,13 +10,14 @@
 namespace sweep {
 
 /// Throws ShapeError if `batch` is larger than `batch_size`, its samples are not of the network's input size,
-/// or its targets are numbers that are not of its output size or that `loss` does not take. ConfigError if it
-/// has other changes than those that the engine makes.
+/// an index or a class is out of range, or its targets are numbers that are not of its output size or that
+/// `loss` does not take. ConfigError if it has other changes than those that the engine makes.
 void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss,
                  std::span<const AugmentStep> augment = {});
 
-/// Throws ConfigError unless `loss` has a class weight for every output, or none.
-void check_loss(const LossOptions& loss, const Network& network);
+/// Throws ConfigError unless there is a class weight for every output, and a mean and a deviation for every
+/// channel or feature, or none.
+void check_options(const EngineOptions& options, const Network& network);
 
 /// Throws ShapeError unless `outputs` has the size of the outputs of `batch`.
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network);

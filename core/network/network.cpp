@@ -76,6 +76,9 @@ std::size_t count_floats(std::span<const Parameter> arrays) {
 
 Network::Network(NetworkSpec spec, Shape input) : spec_(std::move(spec)), input_(std::move(input)) {
   if (spec_.layers.empty()) throw ConfigError("network \"" + name() + "\" has no layers");
+  if (input_.empty() || std::ranges::any_of(input_, [](std::int64_t extent) { return extent < 1; }))
+    throw ShapeError("network \"" + name() + "\" has an input of shape " + to_string(input_) +
+                     ", want at least one extent, and each at least 1");
   Flattener(spec_.name, input_, layers_, {parameters_, buffers_}).append(spec_.layers, "", kNetworkInput);
   if (output().size() != 1) {
     throw ShapeError("network \"" + name() + "\" ends with shape " + to_string(output()) +

@@ -47,7 +47,7 @@ class CpuEngine final : public ReplicaEngine {
         has_group_(group != nullptr),
         arrays_(program_, options.optimizer),
         state_names_(state_names(options.optimizer)) {
-    check_loss(options_.loss, network_);
+    check_options(options_, network_);
   }
 
   void train(const Batch& batch, const StepValues& values) override {

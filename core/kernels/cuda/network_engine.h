@@ -51,7 +51,7 @@ class NetworkEngine : public Base {
   template <class... Arguments>
   NetworkEngine(const Network& network, const EngineOptions& options, Arguments&&... arguments)
       : network_(network), options_(options), trained_(network_, std::forward<Arguments>(arguments)...) {
-    check_loss(options.loss, network_);
+    check_options(options, network_);
   }
 
   void check(const Batch& batch, std::span<const AugmentStep> augment = {}) const {

@@ -219,6 +219,8 @@ TEST(DataLoader, RefusesOptionsThatMakeNoSense) {
   EXPECT_THAT(make({set, 1, 3}, {}), HasSubstr("samples 1 to 4 were asked of a data set of 3"));
   EXPECT_THAT(make({set, SIZE_MAX, 2}, {}), HasSubstr("of a data set of 3"));
   EXPECT_THAT(make({nullptr, 0, 1}, {}), HasSubstr("of a data set of 0"));
+  const auto order = std::make_shared<const std::vector<std::uint32_t>>(std::vector<std::uint32_t>{0, 3});
+  EXPECT_EQ(make({set, 0, 1, order}, {}), "the order of the samples has a row beyond the data set's 3");
 }
 
 TEST(DataLoader, SaysWhatToDoWhereThereAreNoThreadsForItsWorkers) {

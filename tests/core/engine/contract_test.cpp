@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "tests/support/message_of.h"
 #include "tests/support/training.h"
 
 namespace sweep {
@@ -97,6 +98,27 @@ TEST(Engine, WrongSizesAreErrors) {
   EngineOptions options{.device = test::device()};
   options.parallel.model = {{"conv*", test::device().name()}};
   EXPECT_THROW(make_engine(network, options), ConfigError) << "it has no such layer";
+}
+
+TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto engine = engine_for(network, 5);
+  const auto refused = [&](test::OwnedBatch batch) {
+    return test::message_of<ShapeError>([&] { engine->train(batch.view(), 0.1); });
+  };
+  for (const int label : {-1, 10}) {
+    test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
+    batch.labels[3] = label;
+    EXPECT_EQ(refused(batch), "a sample of class " + std::to_string(label) +
+                                  ", but the network has outputs for 10 classes, from 0");
+  }
+  test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
+  batch.indices[4] = 5;
+  EXPECT_EQ(refused(batch), "a batch with an index beyond its 5 samples");
+  EngineOptions options{.device = test::device()};
+  options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
+  EXPECT_EQ(test::message_of<ConfigError>([&] { make_engine(network, options); }),
+            "transform: 2 means and 2 deviations for samples of [1, 28, 28]");
 }
 
 TEST(Engine, NormalisedPixelsAreLikePyTorchs) {

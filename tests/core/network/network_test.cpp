@@ -72,6 +72,8 @@ TEST(Network, LayersThatDoNotFitAreNamedWithTheirShapes) {
                            {"\"big\"", "[29, 29]", "[1, 28, 28]"});
   expect_error<ShapeError>({test::flatten("f"), test::conv("c", 6, 5)}, image, {"\"c\"", "[784]"});
   expect_error<ShapeError>({test::conv("c", 6, 5)}, image, {"[6, 24, 24]"});
+  for (const Shape& input : {Shape{}, Shape{0}, Shape{1, -28, 28}})
+    expect_error<ShapeError>({test::flatten("f"), test::linear("fc", 10)}, input, {"each at least 1"});
 }
 
 TEST(Network, UnknownTypesRepeatedNamesAndNoLayersAreErrors) {
