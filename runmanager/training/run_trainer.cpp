@@ -215,7 +215,7 @@ class RunTrainer {
       record_.stop_reason = watch_->reason();
       log_->info("stopped early: {}", watch_->reason());
     }
-    if (config_.stop && config_.stop->restore_best) restore_best();
+    if (keeps_best(config_)) restore_best();
     evaluation_->test(*engine_, {.epoch = epoch_, .lr = config_.lr}, /*keeps_outputs=*/true);
     evaluation_->predictions(*engine_);
     return true;
@@ -233,7 +233,7 @@ class RunTrainer {
 
   // Whether the test and the predictions follow this epoch, with its weights.
   bool may_be_last() const {
-    if (config_.stop && config_.stop->restore_best) return false;
+    if (keeps_best(config_)) return false;
     return epoch_ + 1 == config_.epochs || (watch_ && watch_->may_end());
   }
 

@@ -153,6 +153,10 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
       existing.fate = RunFate::kInTheWay;
       existing.differences.push_back({"names of layers", fmt::format("{}", fmt::join(before.layers, " ")),
                                       fmt::format("{}", fmt::join(run.identity.layers, " "))});
+    } else if (epochs > 0 && keeps_best(*run.config) && !record->best_epoch) {
+      existing.note = fmt::format("was begun without one, so it leaves no {}", kBestFile);
+    } else if (!keeps_best(*run.config) && record->best_epoch) {
+      existing.note = fmt::format("loses its {}: checkpoint is \"last\" now", kBestFile);
     }
   }
   existing.record = std::move(record);
