@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -11,24 +10,8 @@
 namespace sweep {
 namespace {
 
-// Whether a spreadsheet would take the cell for a formula, a tab or a carriage return in front included. A
-// cell that has an apostrophe in front of such a text also counts, so that parsing gives it back.
-bool looks_like_formula(std::string_view text) {
-  const std::size_t first = text.find_first_not_of('\'');
-  return first != std::string_view::npos &&
-         std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos;
-}
-
-bool is_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error != std::errc::invalid_argument && end == text.data() + text.size();
-}
-
 // Cells with leading or trailing spaces are also quoted, because some readers strip them.
-std::string csv_field(std::string_view cell) {
-  // An apostrophe in front makes a spreadsheet show the rest as text.
-  const std::string text = (looks_like_formula(cell) && !is_number(cell) ? "'" : "") + std::string(cell);
+std::string csv_field(const std::string& text) {
   const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
                      (text.empty() || (text.front() != ' ' && text.back() != ' '));
   if (plain) return text;
@@ -55,10 +38,10 @@ class CsvParser {
 
   std::vector<std::string> row() {
     ++line_;
-    std::vector<std::string> cells = {without_apostrophe(cell())};
+    std::vector<std::string> cells = {cell()};
     while (at(',')) {
       ++at_;
-      cells.push_back(without_apostrophe(cell()));
+      cells.push_back(cell());
     }
     if (at('\r')) ++at_;
     if (at('\n')) {
@@ -67,10 +50,6 @@ class CsvParser {
       fail("text after a closing quote");
     }
     return cells;
-  }
-
-  static std::string without_apostrophe(std::string cell) {
-    return cell.starts_with('\'') && looks_like_formula(cell) ? cell.substr(1) : cell;
   }
 
   std::string cell() {

@@ -9,8 +9,6 @@
 namespace sweep {
 
 /// One line, with its end. A cell with a separator, a quote, a line break or a space at its ends is quoted.
-/// One that a spreadsheet would take for a formula (it begins with = + - @ and is no number) gets an
-/// apostrophe in front, which parse_csv_text() removes.
 std::string csv_row(const std::vector<std::string>& cells);
 
 /// The fewest digits that read back as the same double, or "nan", "inf" or "-inf".
