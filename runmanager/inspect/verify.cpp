@@ -49,6 +49,7 @@ RunConfig config_without_logs(const RunRecord& record) {
   RunConfig config = recorded_config(record);
   resolve_paths(config, record);
   config.device = record.device;
+  config.where = [](const std::string&) { return std::nullopt; };  // A default batch may be the whole set.
   // Workers are sent only `resolved`, so it has to say the same.
   for (auto& option : config.resolved["log"]) {
     if (option.is_boolean())
@@ -108,7 +109,8 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
     differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
                                       before.kernels,
                                       after.kernels.empty() ? "not recorded" : after.kernels));
-  if (after.status == RunStatus::kCompleted && before.best_epoch != after.best_epoch)
+  // A run that was not begun with it has none.
+  if (after.status == RunStatus::kCompleted && before.best_epoch && before.best_epoch != after.best_epoch)
     differences.emplace_back("the best epoch is another one now");
   if (after.status != RunStatus::kCompleted) {
     differences.push_back(fmt::format("{} now: {}", to_string(after.status), after.error.value_or("")));
