@@ -176,6 +176,8 @@ void check_samples(const RunConfig& run, const DataSizes& sizes, const RunProble
   else if (run.batch_size > sizes.train && !may_have_short_batches(run, problems))
     problems.add("batch_size", fmt::format("got {}, want at most {}, the number of training samples",
                                            run.batch_size, sizes.train));
+  if (sizes.classes == 1)
+    problems.add("dataset", "all samples are of one class, want at least two, or targets that are numbers");
   const std::vector<float>& mean = run.dataset.transform.mean;
   if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0))
     problems.add("dataset.normalize",
