@@ -1,6 +1,6 @@
 // Statistics and gradients are sums over the images · plane values of a channel. Grid of the run kernels:
-// (channels, runs) blocks of 256 threads; a block reduces one run of values of one channel. Then one thread
-// per channel joins the runs in order. Their number, and so the bits, depend on the shapes alone. If devices
+// (channels, runs) blocks of 256 threads; a block reduces one run of values of one channel. Then a block
+// per channel joins the runs in a tree. Their number, and so the bits, depend on the shapes alone. If devices
 // share a batch, one thread per channel then joins the results of the shares.
 #include "core/kernels/cuda/kernels/batch_norm.h"
 
@@ -58,28 +58,31 @@ __global__ void run_statistics_kernel(BatchNormShape s, int images, const float*
 
 // The mean of some values, and the sum of their squared distances from it.
 struct Moments {
-  double mean = 0, square = 0, seen = 0;
+  double mean, square, seen;
 
   // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
   // (1979).
-  __device__ void add(double other_mean, double other_square, double count) {
-    const double difference = other_mean - mean, all = seen + count;
-    square += other_square + difference * difference * seen * count / all;
-    mean += difference * count / all;
+  __device__ Moments& operator+=(const Moments& other) {
+    if (other.seen == 0) return *this;
+    const double difference = other.mean - mean, all = seen + other.seen;
+    square += other.square + difference * difference * seen * other.seen / all;
+    mean += difference * other.seen / all;
     seen = all;
+    return *this;
   }
 };
 
+// Of channel blockIdx.x: a thread takes a run.
 __device__ Moments moments_of_runs(int total, int runs, const float* means, const float* squares) {
-  const int size = ceil_div(total, runs);
-  Moments moments;
-  for (int run = 0; run < runs; ++run) {
-    const int left = total - run * size;
-    if (left <= 0) break;
-    moments.add(static_cast<double>(means[run]), static_cast<double>(squares[run]),
-                left < size ? left : size);
+  static_assert(kMaxNormRuns <= kThreads);
+  const int size = ceil_div(total, runs), run = static_cast<int>(threadIdx.x), left = total - run * size;
+  Moments moments{0, 0, 0};
+  if (run < runs && left > 0) {
+    const int i = static_cast<int>(blockIdx.x) * runs + run;
+    moments = {static_cast<double>(means[i]), static_cast<double>(squares[i]),
+               static_cast<double>(left < size ? left : size)};
   }
-  return moments;
+  return block_sum(moments);
 }
 
 // Where the statistics of a channel go, all [channels].
@@ -99,31 +102,29 @@ __device__ void write_statistics(const BatchNormShape& s, int c, const Moments& 
 
 __global__ void join_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
                                        const float* squares, StatisticsArrays to) {
-  for_each_index(s.channels, [=](int c) {
-    write_statistics(s, c, moments_of_runs(images * s.plane, runs, means + c * runs, squares + c * runs), to);
-  });
+  const Moments moments = moments_of_runs(images * s.plane, runs, means, squares);
+  if (threadIdx.x == 0) write_statistics(s, static_cast<int>(blockIdx.x), moments, to);
 }
 
 // share: [channels] means, then [channels] sums of squared distances.
 __global__ void share_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
                                         const float* squares, double* share) {
-  for_each_index(s.channels, [=](int c) {
-    const Moments moments = moments_of_runs(images * s.plane, runs, means + c * runs, squares + c * runs);
-    share[c] = moments.mean;
-    share[s.channels + c] = moments.square;
-  });
+  const Moments moments = moments_of_runs(images * s.plane, runs, means, squares);
+  if (threadIdx.x != 0) return;
+  share[blockIdx.x] = moments.mean;
+  share[s.channels + static_cast<int>(blockIdx.x)] = moments.square;
 }
 
 // shares: [sizes.count] of what share_statistics_kernel() has written.
 __global__ void join_share_statistics_kernel(BatchNormShape s, ShareSizes sizes, const double* shares,
                                              StatisticsArrays to) {
   for_each_index(s.channels, [=](int c) {
-    Moments moments;
+    Moments moments{0, 0, 0};
     for (int share = 0; share < sizes.count; ++share) {
       const int images = sizes.of(share);
       if (images == 0) continue;
       const double* statistics = shares + static_cast<std::ptrdiff_t>(share) * 2 * s.channels;
-      moments.add(statistics[c], statistics[s.channels + c], static_cast<double>(images) * s.plane);
+      moments += {statistics[c], statistics[s.channels + c], static_cast<double>(images) * s.plane};
     }
     write_statistics(s, c, moments, to);
   });
@@ -164,19 +165,15 @@ __global__ void run_gradients_kernel(BatchNormShape s, int images, const float* 
 // the gradient of the bias. The same goes to grad_parameters if the layer has parameters.
 __global__ void join_gradients_kernel(int channels, int runs, const float* sums, const float* products,
                                       float* totals, float* grad_parameters) {
-  for_each_index(channels, [=](int c) {
-    float sum = 0.0f, product = 0.0f;
-    for (int run = 0; run < runs; ++run) {
-      sum += sums[c * runs + run];
-      product += products[c * runs + run];
-    }
-    totals[c] = product;
-    totals[channels + c] = sum;
-    if (grad_parameters != nullptr) {
-      grad_parameters[c] = product;
-      grad_parameters[channels + c] = sum;
-    }
-  });
+  const int c = static_cast<int>(blockIdx.x), run = static_cast<int>(threadIdx.x), i = c * runs + run;
+  const float sum = block_sum(run < runs ? sums[i] : 0.0f),
+              product = block_sum(run < runs ? products[i] : 0.0f);
+  if (run != 0) return;
+  totals[c] = product;
+  totals[channels + c] = sum;
+  if (grad_parameters == nullptr) return;
+  grad_parameters[c] = product;
+  grad_parameters[channels + c] = sum;
 }
 
 // shares: [sizes.count][count]; totals [count].
@@ -211,7 +208,8 @@ void join_statistics(Stream& stream, Kernel kernel, const BatchNormShape& s, int
   float *means = scratch, *squares = scratch + s.channels * runs;
   launch(stream, run_statistics_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs)},
          {kThreads}, s, images, in, means, squares);
-  launch(stream, kernel, blocks_for(s.channels), {kThreads}, s, images, runs, means, squares, to);
+  launch(stream, kernel, {static_cast<unsigned>(s.channels)}, {kThreads}, s, images, runs, means, squares,
+         to);
 }
 
 }  // namespace
@@ -260,8 +258,8 @@ void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& s, int image
   float *sums = scratch, *products = sums + s.channels * runs;
   launch(stream, run_gradients_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs)},
          {kThreads}, s, images, in, grad_out, mean, inverse, sums, products);
-  launch(stream, join_gradients_kernel, blocks_for(s.channels), {kThreads}, s.channels, runs, sums, products,
-         totals, grad_parameters);
+  launch(stream, join_gradients_kernel, {static_cast<unsigned>(s.channels)}, {kThreads}, s.channels, runs,
+         sums, products, totals, grad_parameters);
 }
 
 void batch_norm_join_gradients(Stream& stream, const BatchNormShape& s, const ShareSizes& sizes,

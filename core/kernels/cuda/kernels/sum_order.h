@@ -41,7 +41,7 @@ inline constexpr std::int64_t kLinearGradientBlocks = 8 * kMultiprocessors;
 inline constexpr int kBatchShares = 8;
 
 /// Runs that a channel's values are divided into for the sums of batch normalization: of so many values each,
-/// but at most so many runs, which one thread joins.
+/// but at most so many runs, which a block joins.
 inline constexpr int kValuesPerNormRun = 2048;
 inline constexpr int kMaxNormRuns = 64;
 
