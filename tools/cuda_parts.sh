@@ -3,9 +3,8 @@
 # minutes only. A part's output is in PART.txt of the results while it runs, and a line on it in summary.txt as soon as it ends.
 # Sourced by bash, after common.sh.
 
-# Whether kernels that overlap change bits; single kernels; then layers, losses and optimizers against PyTorch and the CPU engine: what
-# shows most of the faults, and should do so within a minute.
-overlap_tests='Overlap.*'
+# Single kernels; then layers, losses and optimizers against PyTorch and the CPU engine: what shows most of the faults, and should do so
+# within a minute.
 kernel_tests='*ConvPool*:StackStep.*:AugmentSamples.*:ValueCounter.*'
 layer_tests='All/LayerReference.*:Parity.*:Shapes/FusedParity.*:All/OptimizerParity.*:Feed.*'
 # Seconds that one program may take, for the kernels, for the layers and for the rest.
@@ -141,11 +140,10 @@ run_cuda_parts() {
   if [ $# -gt 0 ]; then
     part chosen run_gpu_tests "$rest_limit" "$@"
   else
-    part overlap run_gpu_tests "$kernel_limit" --gtest_filter="$overlap_tests"
     part kernels run_gpu_tests "$kernel_limit" --gtest_filter="$kernel_tests"
     part layers run_gpu_tests "$layer_limit" --gtest_filter="$layer_tests"
     [ "$benchmark" = 0 ] || [ "$minutes" != 0 ] || part benchmark measure
-    part rest run_gpu_tests "$rest_limit" --gtest_filter="-$overlap_tests:$kernel_tests:$layer_tests"
+    part rest run_gpu_tests "$rest_limit" --gtest_filter="-$kernel_tests:$layer_tests"
     [ "$minutes" = 0 ] || part benchmark measure
   fi
   if [ -n "$sanitizer" ]; then

@@ -84,8 +84,7 @@ with tempfile.TemporaryDirectory() as folder:
     choices = {(entry["what"], entry["case"]): sorted(entry["epochs"]) for entry in result.get("choices", [])}
     wanted = {("placement", "CNN, 1000"): ["device", "host, 0 workers", "host, 1 workers", "host, 4 workers"],
               ("steps in a graph", "CNN, 100"): ["1", "16", "4", "64"],
-              ("kernels that overlap", "CNN, 100"): ["no", "yes"],
-              ("kernels that overlap", "CNN, 257"): ["no", "yes"],
+              ("limits of joined kernels", "CNN, 257"): ["sweep"],
               ("kernels", "CNN, 1000"): ["builtin", "by shape", "library"]}
     for key, programs in wanted.items():
         expect(choices.get(key) == programs, f"on the stand-in: {key}: {choices.get(key)}")

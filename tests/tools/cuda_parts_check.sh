@@ -22,7 +22,7 @@ END
 script "$here/build/tests/engine_tests" <<'END'
 filter='*'
 for flag in "$@"; do case $flag in --gtest_filter=*) filter=${flag#*=} ;; esac; done
-case $filter in Overlap*) name=overlap ;; \*ConvPool*) name=kernels ;; All/LayerReference*) name=layers ;; -*) name=rest ;; *) name=$filter ;; esac
+case $filter in \*ConvPool*) name=kernels ;; All/LayerReference*) name=layers ;; -*) name=rest ;; *) name=$filter ;; esac
 [[ $name != none ]] || { [[ $* = *list_tests* ]] && echo 'Suite.'; exit 0; }
 [[ $* = *list_tests* ]] && { printf 'Suite.\n  Test\n'; exit 0; }
 echo "${SANITIZER:+$SANITIZER }$name ${SWEEP_TEST_DEVICE:-} ${SWEEP_CUDA_KERNELS:-}; $(cut -d ' ' -f 1 "$RESULTS/summary.txt" | xargs)" >>"$CALLS"
@@ -63,22 +63,20 @@ outcome() { grep -qE "^$1 +$2 " "$results/summary.txt" || fail "want $1 $2: $(<"
 
 # The layers come first, then the rest, each after the results of what was before it are on disk. Nothing else is run unasked.
 parts 0
-expect "the parts" "$calls" 'overlap cuda ; devices
-overlap cuda-library ; devices
-kernels cuda ; devices overlap
-kernels cuda-library ; devices overlap
-layers cuda ; devices overlap kernels
-layers cuda-library ; devices overlap kernels
-rest cuda ; devices overlap kernels layers
-rest cuda-library ; devices overlap kernels layers'
+expect "the parts" "$calls" 'kernels cuda ; devices
+kernels cuda-library ; devices
+layers cuda ; devices kernels
+layers cuda-library ; devices kernels
+rest cuda ; devices kernels layers
+rest cuda-library ; devices kernels layers'
 outcome devices passed
 outcome layers passed
 outcome rest passed
 grep -q 'a GPU' "$results/devices.txt" || fail "the devices are not in the results"
 parts 0 --bench
-expect "the benchmark's place" <(tail -n 3 "$calls") "bench --cuda --seconds 540 --results-folder $results; devices overlap kernels layers
-rest cuda ; devices overlap kernels layers benchmark
-rest cuda-library ; devices overlap kernels layers benchmark"
+expect "the benchmark's place" <(tail -n 3 "$calls") "bench --cuda --seconds 540 --results-folder $results; devices kernels layers
+rest cuda ; devices kernels layers benchmark
+rest cuda-library ; devices kernels layers benchmark"
 grep -q '4 ms' "$results/benchmark.txt" || fail "the benchmark is not in the results"
 [ ! -e "$results/memcheck.txt" ] || fail "a sanitizer ran unasked"
 
@@ -104,16 +102,16 @@ HANGING=rest RESULTS=$there parts 1 --minutes 1 --results "$there"
 [ $((SECONDS - begin)) -lt 50 ] || fail "one minute took $((SECONDS - begin)) s before the benchmark"
 grep -qE '^rest +FAILED .*was stopped by its limit' "$there/summary.txt" || fail "a hanging program: $(<"$there/summary.txt")"
 grep -qE '^benchmark +passed ' "$there/summary.txt" || fail "no benchmark: $(<"$there/summary.txt")"
-grep -qE "^bench --cuda --seconds ([1-9]|[1-3][0-9]|4[0-5]) --results-folder $there; devices overlap kernels layers rest\$" "$calls" || fail "what is left: $(<"$calls")"
+grep -qE "^bench --cuda --seconds ([1-9]|[1-3][0-9]|4[0-5]) --results-folder $there; devices kernels layers rest\$" "$calls" || fail "what is left: $(<"$calls")"
 parts 2 --minutes soon
 grep -q 'got "soon", want a number of minutes' "$work/told" || fail "--minutes soon: $(<"$work/told")"
 
 # Sanitizers: at the end, on request, each with its limit.
 SANITIZERS=work parts 0 --sanitize 60
-expect "sanitizers" <(tail -n 4 "$calls") 'memcheck layers cuda builtin; devices overlap kernels layers rest
-initcheck layers cuda builtin; devices overlap kernels layers rest memcheck
-racecheck layers cuda builtin; devices overlap kernels layers rest memcheck initcheck
-memcheck layers cuda library; devices overlap kernels layers rest memcheck initcheck racecheck'
+expect "sanitizers" <(tail -n 4 "$calls") 'memcheck layers cuda builtin; devices kernels layers rest
+initcheck layers cuda builtin; devices kernels layers rest memcheck
+racecheck layers cuda builtin; devices kernels layers rest memcheck initcheck
+memcheck layers cuda library; devices kernels layers rest memcheck initcheck racecheck'
 SANITIZERS=unsupported parts 0 --sanitize 60
 outcome memcheck skipped
 grep -q 'memcheck-library .*does not support this device' "$work/told" || fail "an unsupported device: $(<"$work/told")"

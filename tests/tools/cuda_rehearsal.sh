@@ -21,7 +21,7 @@ cp -r "$source/tests/data" "$here/tests/"
 cp "$build/tests/sweep_on_cuda_host" "$here/build/bin/sweep"
 cp "$build/tests/cuda_on_host_tests" "$here/build/tests/engine_tests"
 cp "$build/tests/cuda_host_layer_tests" "$here/build/tests/cuda_kernel_tests.host"
-# As on a GPU, it has only the tests of kernels and of overlap: no rest.
+# As on a GPU, it has only the tests of kernels: no rest.
 printf '%s\n' '#!/bin/bash' 'case "$*" in *gtest_filter=-*) exit 0 ;; esac' 'exec "$0.host" "$@"' >"$here/build/tests/cuda_kernel_tests"
 cp "$build/tests/cuda_on_host_program_tests" "$here/build/tests/cuda_program_tests"
 # Epochs of larger networks would take minutes.
@@ -30,9 +30,8 @@ if [ -e "$build/tests/engine_benchmark_on_cuda_host" ]; then
   printf '%s\n' '#!/bin/bash' 'case "$*" in *--kernel-times*) exec "$0.host" "$@" ;; esac' 'exit 1' >"$here/build/tests/engine_benchmark"
   chmod +x "$here/build/tests/engine_benchmark"
 fi
-printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=builtin GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=0' \
-  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=library GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=1' \
-  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=builtin SWEEP_CUDA_OVERLAP=0 GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=2' \
+printf '%s\n' $'tests/engine_tests\tSWEEP_CUDA_KERNELS=builtin GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=0' \
+  $'tests/engine_tests\tSWEEP_CUDA_KERNELS=library GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=1' \
   $'tests/cuda_kernel_tests\t' $'tests/cuda_program_tests\t' >"$here/build/gpu-tests.txt"
 mv "$here/tools/bench" "$here/tools/bench.whole"
 printf '#!/bin/bash\nexec "$0.whole" "$@" --quick\n' >"$here/tools/bench"
@@ -53,7 +52,7 @@ seconds=$((SECONDS - begin))
 cat "$results/summary.txt"
 echo "in all $seconds s of $((60 * minutes)) s, status $status"
 [ $seconds -le $((60 * minutes)) ] || fail "it took longer than $minutes minutes"
-for part in devices overlap kernels layers rest benchmark; do
+for part in devices kernels layers rest benchmark; do
   line=$(grep "^$part " "$results/summary.txt") || fail "$part had no turn"
   [[ $line != *FAILED* ]] || fail "$part failed: $(tail "$results/$part.txt")"
 done

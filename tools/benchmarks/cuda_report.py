@@ -129,7 +129,7 @@ def report(bench, about, facts, torch, seconds):
     if bench.details:
         lines += [*detail_table(bench.details), ""]
     if bench.kernels:
-        lines += ["Kernels of a training step, by events before and after each, so that none overlaps (medians):", "",
+        lines += ["Kernels of a training step, by events before and after each (medians):", "",
                   *kernel_table(bench.kernels), ""]
     if bench.sweeps.get("sweep"):
         lines += [*sweep_lines(bench.sweeps), ""]

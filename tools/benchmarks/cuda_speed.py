@@ -195,10 +195,9 @@ class Bench:
         measure("placement", "residual network, 128", "device", placement="device")
         for steps in (1, 4, 16, 64):
             measure("steps in a graph", "CNN, 100", str(steps), environment={"SWEEP_CUDA_STEPS": str(steps)})
-        for case in (cases.get("CNN, 100"), *(EDGES if "CNN, 100" in cases else ())):
-            for choice, overlap in (("no", "0"), ("yes", "1")) if case else ():
-                cases[case.name] = case
-                measure("kernels that overlap", case.name, choice, environment={"SWEEP_CUDA_OVERLAP": overlap})
+        for case in EDGES if "CNN, 100" in cases else ():
+            cases[case.name] = case
+            measure("limits of joined kernels", case.name, "sweep")
         for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128"):
             for choice, kernels in (("builtin", "builtin"), ("library", "library"), ("by shape", "")):
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": kernels})
