@@ -1,10 +1,11 @@
 // Runs kernels on the host: blocks one after the other, the threads of a block as fibers that take turns.
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -58,60 +59,22 @@ class Turns {
   std::vector<unsigned> turns_;  // of kRandom
 };
 
-constexpr std::size_t kLargestCopy = 16;  // bytes
-
-// A copy of copy_async() that has not arrived. Before the wait for the previous kernel its value is read at
-// once, else when it arrives.
+// A copy of copy_async() that has not arrived.
 struct Copy {
   void* to;
+  const void* from;
   std::uint32_t before;  // the copy that its thread started before it: its number from 1; 0: none
-  std::uint16_t bytes;
-  bool is_read;
-  union {
-    const void* from;
-    std::array<std::byte, kLargestCopy> value;  // if is_read
-  };
+  std::uint32_t bytes;
 };
 
-// What a block keeps between the two parts of its kernel.
-struct BlockState {
-  std::vector<std::byte> shared;
-  std::vector<Copy> copies;
-  std::vector<std::uint32_t> last;  // of each thread, as Copy::before
-  std::size_t unfinished = 0;       // copies
-};
-
-// Blocks of a grid. Their memory is that of blocks that have ended: new memory would cost the host more than
-// the kernel. Their shared memory is of this size exactly, so that sanitizers see an access beyond it.
-class Blocks {
- public:
-  Blocks(std::size_t count, std::size_t shared_bytes) : spare_(spares()[shared_bytes]) {
-    for (; blocks_.size() < count && !spare_.empty(); spare_.pop_back())
-      blocks_.push_back(std::move(spare_.back()));
-    blocks_.resize(count);
-    for (BlockState& block : blocks_) {
-      block.shared.resize(shared_bytes);
-      block.copies.clear();
-      block.last.clear();
-      block.unfinished = 0;
-    }
-  }
-  ~Blocks() {
-    for (BlockState& block : blocks_) spare_.push_back(std::move(block));
-  }
-  Blocks(const Blocks&) = delete;
-  Blocks& operator=(const Blocks&) = delete;
-  BlockState& operator[](std::size_t b) { return blocks_[b]; }
-
- private:
-  static std::map<std::size_t, std::vector<BlockState>>& spares() {
-    thread_local std::map<std::size_t, std::vector<BlockState>> by_bytes;
-    return by_bytes;
-  }
-
-  std::vector<BlockState>& spare_;
-  std::vector<BlockState> blocks_;
-};
+// A block's dynamic shared memory, of this size exactly, so that sanitizers see an access beyond it. It was
+// that of earlier grids: new memory would cost the host more than the kernel.
+std::vector<std::byte>& shared_memory(std::size_t bytes) {
+  thread_local std::map<std::size_t, std::vector<std::byte>> by_bytes;
+  std::vector<std::byte>& shared = by_bytes[bytes];
+  shared.resize(bytes);
+  return shared;
+}
 
 // Runs blocks. A block starts with one fiber, which runs one thread after the other until a thread reaches a
 // barrier. That fiber then waits, and another one goes on with the remaining threads. So a kernel without
@@ -120,17 +83,17 @@ class Blocks {
 // reused from block to block.
 class BlockRunner {
  public:
-  // One block of the built-in variables' size. `early`: its kernel goes on later.
-  void run(const std::function<void()>& thread, BlockState& block, bool early) {
+  // One block of the built-in variables' size.
+  void run(const std::function<void()>& thread, std::span<const std::byte> shared) {
     thread_ = &thread;
-    block_ = &block;
-    early_ = early;
     threads_ = block_size.x * block_size.y * block_size.z;
     started_ = ended_ = 0;
     waiting_.clear();
-    block.last.resize(threads_);
+    copies_.clear();
+    last_copies_.assign(threads_, 0);
+    unfinished_copies_ = 0;
     turns_.begin(threads_);
-    if (observer != nullptr) observer->begin_block(block.shared);
+    if (observer != nullptr) observer->begin_block(shared);
     while (started_ < threads_) resume(idle_fiber());
     while (!waiting_.empty()) {
       if (ended_ > 0) {
@@ -149,13 +112,10 @@ class BlockRunner {
         resume(turn_[i].fiber);
       }
     }
-    if (std::exchange(is_stale_, false))
-      throw std::logic_error("a kernel copies before its wait what its L1 cache may hold from before");
     if (const std::size_t bytes = std::exchange(misaligned_bytes_, 0); bytes > 0)  // fibers cannot throw
       throw std::logic_error("a kernel copies " + std::to_string(bytes) +
                              " bytes at an address that is no multiple of them");
-    if (!early && block.unfinished > 0)
-      throw std::logic_error("a kernel ends without waiting for its copy_async()");
+    if (unfinished_copies_ > 0) throw std::logic_error("a kernel ends without waiting for its copy_async()");
   }
 
   void wait() {
@@ -164,37 +124,28 @@ class BlockRunner {
     fiber->yield();
   }
 
-  // `code`: where the kernel calls it.
-  void add_copy(void* to, const void* from, std::size_t bytes, bool early, const void* code) {
-    is_stale_ = is_stale_ || (early_ && !early);
+  void add_copy(void* to, const void* from, std::size_t bytes) {
     for (const void* address : {static_cast<const void*>(to), from})
       if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) misaligned_bytes_ = bytes;
-    std::uint32_t& previous = block_->last[thread_number()];
-    Copy& copy = block_->copies.emplace_back();
-    copy.to = to;
-    copy.before = std::exchange(previous, static_cast<std::uint32_t>(block_->copies.size()));
-    copy.bytes = static_cast<std::uint16_t>(bytes);
-    copy.is_read = early_;
-    ++block_->unfinished;
-    if (!early_) {
-      copy.from = from;
-      return;
-    }
-    if (observer != nullptr) observer->access({from, bytes, AccessKind::kRead, code});
-    std::memcpy(copy.value.data(), from, bytes);
+    std::uint32_t& previous = last_copies_[thread_number()];
+    copies_.push_back({to, from, previous, static_cast<std::uint32_t>(bytes)});
+    previous = static_cast<std::uint32_t>(copies_.size());
+    ++unfinished_copies_;
   }
 
+  // `code`: where the kernel calls it.
   void finish_copies(const void* code) {
-    for (std::uint32_t n = std::exchange(block_->last[thread_number()], 0); n > 0;) {
-      const Copy& copy = block_->copies[n - 1];
-      if (observer != nullptr && !copy.is_read)
+    for (std::uint32_t n = std::exchange(last_copies_[thread_number()], 0); n > 0;) {
+      const Copy& copy = copies_[n - 1];
+      if (observer != nullptr) {
         observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
-      if (observer != nullptr) observer->access({copy.to, copy.bytes, AccessKind::kWrite, code});
-      std::memcpy(copy.to, copy.is_read ? copy.value.data() : copy.from, copy.bytes);
-      --block_->unfinished;
+        observer->access({copy.to, copy.bytes, AccessKind::kWrite, code});
+      }
+      std::memcpy(copy.to, copy.from, copy.bytes);
+      --unfinished_copies_;
       n = copy.before;
     }
-    if (block_->unfinished == 0) block_->copies.clear();
+    if (unfinished_copies_ == 0) copies_.clear();
   }
 
  private:
@@ -246,10 +197,10 @@ class BlockRunner {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   std::vector<Waiting> waiting_, turn_;  // turn_: those that waited and go on
-  BlockState* block_ = nullptr;
-  bool early_ = false;
+  std::vector<Copy> copies_;
+  std::vector<std::uint32_t> last_copies_;  // of each thread, as Copy::before
+  std::size_t unfinished_copies_ = 0;
   std::size_t misaligned_bytes_ = 0;  // of a copy that a GPU would not do; 0: none
-  bool is_stale_ = false;             // whether a copy before the wait goes through the L1 cache
   Turns turns_;
   Fiber* running_ = nullptr;
 };
@@ -278,11 +229,6 @@ void require_launchable(Index3 grid, Index3 block, std::size_t shared_bytes) {
   require(shared_bytes <= kMaxSharedBytes, "bytes of shared memory", shared_bytes, kMaxSharedBytes);
 }
 
-// For every block, so that a kernel that relies on zeros, or on what the block before it left, fails.
-void fill_with_nans(std::vector<std::byte>& shared) {
-  if (!shared.empty()) std::memset(shared.data(), 0xFF, shared.size());
-}
-
 // Says for its lifetime that a grid runs.
 struct Runs {
   Runs() { runs = true; }
@@ -291,67 +237,28 @@ struct Runs {
   Runs& operator=(const Runs&) = delete;
 };
 
-// Runs a part of the grid: thread `thread` of every block. block_state(b): what the block b has.
-void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<void()>& thread,
-                const std::function<BlockState&(unsigned)>& block_state) {
+}  // namespace
+
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+  require_launchable(grid, block, shared_bytes);
+  last = grid;
   grid_size = grid;
   block_size = block;
+  std::vector<std::byte>& shared = shared_memory(shared_bytes);
   const unsigned count = grid.x * grid.y * grid.z;
   Turns turns;
   turns.begin(count);
-  if (observer != nullptr) observer->begin_grid(part);
+  if (observer != nullptr) observer->begin_grid(++grid_numbers);
   const Runs running;
+  block_memory = shared.data();
   for (unsigned n = 0; n < count; ++n) {
     const unsigned b = turns[n];
     block_index = {b % grid.x, b / grid.x % grid.y, b / (grid.x * grid.y)};
-    BlockState& state = block_state(b);
-    block_memory = state.shared.data();
-    runner().run(thread, state, part.is_early);
+    // NaNs, so that a kernel that relies on zeros, or on what the block before it left, fails.
+    std::ranges::fill(shared, std::byte{0xFF});
+    runner().run(thread, shared);
   }
   block_memory = nullptr;
-  if (observer != nullptr) observer->end_grid();
-}
-
-}  // namespace
-
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
-              const void* kernel) {
-  require_launchable(grid, block, shared_bytes);
-  last = grid;
-  Blocks blocks(1, shared_bytes);
-  const GridPart part{.grid = ++grid_numbers, .is_early = false, .kernel = kernel};
-  run_blocks(grid, block, part, thread, [&](unsigned) -> BlockState& {
-    fill_with_nans(blocks[0].shared);
-    return blocks[0];
-  });
-}
-
-struct StartedGrid::State {
-  Index3 grid, block;
-  std::uint64_t number;
-  const void* kernel;
-  Blocks blocks;
-};
-
-StartedGrid::StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes,
-                         const std::function<void()>& early, const void* kernel)
-    : state_(new State{
-          grid, block, ++grid_numbers, kernel, {std::size_t{grid.x} * grid.y * grid.z, shared_bytes}}) {
-  require_launchable(grid, block, shared_bytes);
-  const GridPart part{.grid = state_->number, .is_early = true, .kernel = kernel};
-  run_blocks(grid, block, part, early, [&](unsigned b) -> BlockState& {
-    fill_with_nans(state_->blocks[b].shared);
-    return state_->blocks[b];
-  });
-}
-
-StartedGrid::~StartedGrid() = default;
-
-void StartedGrid::finish(const std::function<void()>& thread) {
-  last = state_->grid;
-  const GridPart part{.grid = state_->number, .is_early = false, .kernel = state_->kernel};
-  run_blocks(state_->grid, state_->block, part, thread,
-             [&](unsigned b) -> BlockState& { return state_->blocks[b]; });
 }
 
 void wait_for_block() { runner().wait(); }
@@ -362,8 +269,8 @@ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
   *counter += more;
 }
 
-void copy_async(void* shared, const void* global, std::size_t bytes, bool early) {
-  runner().add_copy(shared, global, bytes, early, __builtin_return_address(0));
+void copy_async(void* shared, const void* global, std::size_t bytes) {
+  runner().add_copy(shared, global, bytes);
 }
 void wait_for_copies() { runner().finish_copies(__builtin_return_address(0)); }
 

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -30,37 +29,16 @@ extern constinit thread_local std::byte* block_memory;
 /// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
 /// std::logic_error for more threads, blocks or shared memory than a GPU takes, if threads of a block end
 /// while others wait for them at a barrier, and if a kernel ends before its copies have arrived: on a GPU
-/// those are errors or undefined. `kernel`: what a GridObserver is told.
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
-              const void* kernel = nullptr);
-
-/// A grid whose threads do something before they wait for the previous kernel, as functor_kernel() does. That
-/// part runs at once in all blocks, which then keep their shared memory and the copies that have not arrived
-/// until finish() runs the rest. Whoever runs the previous kernel in between does what a GPU may do at the
-/// earliest, so what is loaded too early is old. Throws as run_grid(), both parts.
-class StartedGrid {
- public:
-  StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& early,
-              const void* kernel = nullptr);
-  ~StartedGrid();
-  StartedGrid(const StartedGrid&) = delete;
-  StartedGrid& operator=(const StartedGrid&) = delete;
-  void finish(const std::function<void()>& thread);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// those are errors or undefined.
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
 
 /// __syncthreads().
 void wait_for_block();
 
 /// What a launch has to know of a kernel: the sizes of its parameters, and how one of its threads is run with
-/// pointers to the arguments: first, unless it is nullptr, what it does before it waits for the previous
-/// kernel, then the rest.
+/// pointers to the arguments.
 struct KernelType {
   std::vector<std::size_t> parameter_bytes;
-  void (*early)(const void* kernel, void** arguments);
   void (*call)(const void* kernel, void** arguments);
   const char* name;  // of the kernel's type, as the compiler has it
 };
@@ -69,16 +47,10 @@ void register_kernel(const void* kernel, const KernelType& type);
 /// Throws std::logic_error if `kernel` is not registered.
 const KernelType& type_of(const void* kernel);
 
-/// A kernel that was put on a stream, with its own copy of the arguments.
-struct KernelLaunch {
-  std::function<void()> run;  // its grid, as run_grid()
-  /// Runs what its threads do before they wait for the previous kernel, now, and returns the rest.
-  std::function<std::function<void()>()> start;
-};
-/// `kernel` has been passed to register_kernel(); otherwise throws std::logic_error. `arguments` are read
-/// now.
-KernelLaunch launch_of(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
-                       void** arguments);
+/// The grid of a kernel with its own copy of the arguments, to be run as by run_grid(). `kernel` has been
+/// passed to register_kernel(); otherwise throws std::logic_error. `arguments` are read now.
+std::function<void()> launch_of(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
+                                void** arguments);
 
 template <class... Parameters>
 void call_kernel(const void* kernel, void** arguments) {
@@ -91,31 +63,22 @@ void call_kernel(const void* kernel, void** arguments) {
 
 template <class... Parameters>
 KernelType kernel_type(void (*)(Parameters...)) {
-  return {
-      {sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>, typeid(void (*)(Parameters...)).name()};
+  return {{sizeof(Parameters)...}, &call_kernel<Parameters...>, typeid(void (*)(Parameters...)).name()};
 }
 
 /// The host's form of functor_kernel<Functor>(), which is not called itself.
 template <class Functor>
 KernelType functor_type() {
-  KernelType type{{sizeof(Functor)},
-                  nullptr,
-                  [](const void*, void** arguments) { (*static_cast<const Functor*>(arguments[0]))(); },
-                  typeid(Functor).name()};
-  if constexpr (requires(const Functor& functor) { functor.load_early(); }) {
-    type.early = [](const void*, void** arguments) {
-      static_cast<const Functor*>(arguments[0])->load_early();
-    };
-  }
-  return type;
+  return {{sizeof(Functor)},
+          [](const void*, void** arguments) { (*static_cast<const Functor*>(arguments[0]))(); },
+          typeid(Functor).name()};
 }
 
 /// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
-/// thread that forgets to wait reads what was there. One that is started before the wait for the previous
-/// kernel brings what was there then. The kernel throws std::logic_error if an address is no multiple of
-/// `bytes`, and if a copy that starts before that wait is not `early`.
+/// thread that forgets to wait reads what was there. The kernel throws std::logic_error if an address is no
+/// multiple of `bytes`.
 void add_atomically(std::uint32_t* counter, std::uint32_t more);
-void copy_async(void* shared, const void* global, std::size_t bytes, bool early = false);
+void copy_async(void* shared, const void* global, std::size_t bytes);
 void wait_for_copies();
 
 /// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A

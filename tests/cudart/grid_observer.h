@@ -7,15 +7,6 @@
 
 namespace sweep::cuda::cudart {
 
-/// A part of a grid's work: `grid` is its number, the same in both parts. is_early: what its threads do
-/// before they wait for the previous kernel, which runs between this part and the other. `kernel`: the
-/// function, or nullptr where a test runs a grid of something else.
-struct GridPart {
-  std::uint64_t grid = 0;  // from 1
-  bool is_early = false;
-  const void* kernel = nullptr;
-};
-
 enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
 
 /// An access of the thread that runs. `code`: where it stands in the program.
@@ -31,8 +22,8 @@ class GridObserver {
  public:
   virtual ~GridObserver() = default;
 
-  virtual void begin_grid(const GridPart& part) = 0;
-  virtual void end_grid() = 0;
+  /// `grid`: its number, from 1.
+  virtual void begin_grid(std::uint64_t grid) = 0;
   /// `shared`: the block's dynamic shared memory.
   virtual void begin_block(std::span<const std::byte> shared) = 0;
   /// All threads of the block have reached a barrier and go on.

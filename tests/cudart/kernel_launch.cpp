@@ -1,4 +1,5 @@
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 
@@ -29,12 +30,12 @@ const KernelType& type_of(const void* kernel) {
   const std::scoped_lock lock(kernels().mutex);
   const auto found = kernels().types.find(kernel);
   if (found == kernels().types.end())
-    throw std::logic_error("a kernel is launched that launch_kernel() does not know");
+    throw std::logic_error("a kernel is launched that launch() does not know");
   return found->second;  // A map's elements stay where they are.
 }
 
-KernelLaunch launch_of(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
-                       void** arguments) {
+std::function<void()> launch_of(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
+                                void** arguments) {
   struct Call {
     const KernelType& type;
     std::vector<std::vector<std::byte>> arguments;
@@ -46,25 +47,8 @@ KernelLaunch launch_of(const void* kernel, Index3 grid, Index3 block, std::size_
     call->arguments.emplace_back(from, from + call->type.parameter_bytes[i]);
   }
   for (std::vector<std::byte>& argument : call->arguments) call->pointers.push_back(argument.data());
-  const bool has_early = call->type.early != nullptr;
-  const auto early = [=] { call->type.early(kernel, call->pointers.data()); };
-  const auto rest = [=] { call->type.call(kernel, call->pointers.data()); };
-  KernelLaunch launch;
-  launch.run = [=] {
-    run_grid(
-        grid, block, shared_bytes,
-        [=] {
-          if (has_early) early();
-          rest();
-        },
-        kernel);
-  };
-  launch.start = [=, run = launch.run]() -> std::function<void()> {
-    if (!has_early) return run;
-    const auto started = std::make_shared<StartedGrid>(grid, block, shared_bytes, early, kernel);
-    return [started, rest] { started->finish(rest); };
-  };
-  return launch;
+  return
+      [=] { run_grid(grid, block, shared_bytes, [&] { call->type.call(kernel, call->pointers.data()); }); };
 }
 
 }  // namespace sweep::cuda::cudart

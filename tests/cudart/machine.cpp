@@ -68,7 +68,7 @@ void start(const Machine& machine) {
   s.graphs.clear();
   s.executables.clear();
   s.peers.clear();
-  s.kernels_run = s.kernels_overlapped = 0;
+  s.kernels_run = 0;
   s.kernel_failure_after = -1;
   current_device() = 0;
   last_error = cudaSuccess;
@@ -108,7 +108,6 @@ int calls(const std::string& function) {
 }
 
 int kernels_run() { return state().kernels_run; }
-int kernels_overlapped() { return state().kernels_overlapped; }
 
 const Allocation* State::find(const void* address, std::size_t bytes) const {
   const auto* begin = static_cast<const std::byte*>(address);
@@ -193,16 +192,10 @@ bool kernel_succeeds() {
 
 cudaError_t run_until(cudaStream_t stream, std::uint64_t count) {
   State& s = state();
-  std::function<void()> started;
   while (stream->done < count && s.sticky == cudaSuccess) {
     const Work work = pop(stream);
-    const std::function<void()> run = started ? std::exchange(started, nullptr) : work.run;
     if (work.is_kernel && !kernel_succeeds()) break;
-    if (work.is_kernel && stream->done < count && stream->queue.front().start) {
-      ++s.kernels_overlapped;
-      started = stream->queue.front().start();
-    }
-    run();
+    work.run();
   }
   if (s.sticky == cudaSuccess) return cudaSuccess;
   stream->queue.clear();

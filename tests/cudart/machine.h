@@ -36,7 +36,6 @@ struct Machine {
   int devices = kDevices;                           // of them CUDA_VISIBLE_DEVICES may hide some
   std::size_t memory_bytes = std::size_t{4} << 30;  // of each device
   bool has_peer_access = true;                      // between all of them
-  int ptx_version = 90;                             // that kernels were compiled for, 10 · major + minor
   int multiprocessors = 132;
   std::size_t shared_bytes = std::size_t{227} << 10;  // that a block may have
 };
@@ -81,8 +80,7 @@ void set_stream_seed(std::uint64_t seed);
 /// Calls of `function` since start().
 int calls(const std::string& function);
 
-/// Kernels that ran, and how many of them started before the previous one was done.
+/// Kernels that ran.
 int kernels_run();
-int kernels_overlapped();
 
 }  // namespace sweep::cuda::cudart

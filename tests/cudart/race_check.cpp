@@ -60,10 +60,6 @@ struct Byte {
   bool is_atomic = false;          // the last write
   bool many_threads_read = false;  // in the epoch of `read`
   bool many_blocks_read = false;   // in the grid of `read`
-  // The last read by a kernel that had not waited for the previous one yet.
-  Moment early_read;
-  std::uint64_t early_grid = 0;
-  bool many_blocks_read_early = false;  // of this grid
 };
 
 constexpr std::size_t kPageBytes = 1024;
@@ -75,8 +71,6 @@ struct RaceCheck::Implementation {
   const ProgramMemory program = find_program_memory();
   Range shared, stack;  // of the grid, of the threads that run
   std::uint64_t grid = 0, epoch = 0;
-  std::uint64_t started = 0;  // the grid that has begun, but still waits for the previous one; 0: none
-  bool is_early = false;      // the one that runs has not waited for the previous one
   std::uint64_t accesses = 0;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages;
   std::uintptr_t last_number = 0;
@@ -121,7 +115,6 @@ struct RaceCheck::Implementation {
     const bool was_written = concerns(byte.write, byte.write_grid);
     if (was_written && races_with(byte.write) && !(access == AccessKind::kAtomic && byte.is_atomic))
       report(byte.write, "wrote", moment, access, of_block, code);
-    if (!of_block) note_early(byte, moment, access, code);
     if (access == AccessKind::kRead) {
       // The host's thread_local variables are next to static shared arrays, but kernels do not write them.
       if (of_block && !was_written && byte.write_grid != 0)
@@ -141,25 +134,6 @@ struct RaceCheck::Implementation {
     byte.write = moment;
     byte.write_grid = grid;
     byte.is_atomic = access == AccessKind::kAtomic;
-  }
-
-  // What is special about device memory before a kernel's wait for the previous one.
-  void note_early(Byte& byte, const Moment& moment, AccessKind access, const void* code) {
-    const bool reads = access == AccessKind::kRead;
-    if (is_early && reads) {
-      byte.many_blocks_read_early =
-          byte.early_grid == grid && (byte.many_blocks_read_early || byte.early_read.block != moment.block);
-      byte.early_read = moment;
-      byte.early_grid = grid;
-    } else if (is_early) {
-      report(moment, "may still use, because the kernel has not waited for the previous one", moment, access,
-             false, code);
-    } else if (!reads && byte.early_grid != 0 && byte.early_grid == started) {
-      report(byte.early_read, "of the next kernel has read before it waited", moment, access, false, code);
-    } else if (!reads && byte.early_grid == grid &&
-               (byte.many_blocks_read_early || byte.early_read.block != moment.block)) {
-      report(byte.early_read, "read", moment, access, false, code);
-    }
   }
 
   void report(const Moment& other, const char* did, const Moment& moment, AccessKind access, bool of_block,
@@ -183,15 +157,7 @@ RaceCheck::~RaceCheck() { set_grid_observer(nullptr); }
 const std::vector<std::string>& RaceCheck::races() const { return implementation_->races; }
 std::uint64_t RaceCheck::accesses() const { return implementation_->accesses; }
 
-void RaceCheck::begin_grid(const GridPart& part) {
-  implementation_->grid = part.grid;
-  implementation_->is_early = part.is_early;
-  if (implementation_->started == part.grid) implementation_->started = 0;
-}
-
-void RaceCheck::end_grid() {
-  if (implementation_->is_early) implementation_->started = implementation_->grid;
-}
+void RaceCheck::begin_grid(std::uint64_t grid) { implementation_->grid = grid; }
 
 void RaceCheck::begin_block(std::span<const std::byte> shared) {
   implementation_->shared = range_of(shared);

@@ -18,9 +18,7 @@ namespace sweep::cuda::cudart {
 /// it reports:
 /// - two threads of a block that access the same byte between two barriers, one of them writing;
 /// - two blocks of a grid that access the same byte of device memory, one of them writing;
-/// - reading static shared memory that only an earlier block has written;
-/// - a kernel that writes device memory which the next one has read before it waited for this one, and one
-///   that writes device memory before it waits.
+/// - reading static shared memory that only an earlier block has written.
 /// Atomic additions are no race among each other. It does not depend on the order in which threads and blocks
 /// run (see Order). Kernels on one stream come one after the other and cannot race.
 class RaceCheck final : public GridObserver {
@@ -37,8 +35,7 @@ class RaceCheck final : public GridObserver {
   /// Bytes that were looked at, so that a test can tell that kernels are watched.
   std::uint64_t accesses() const;
 
-  void begin_grid(const GridPart& part) override;
-  void end_grid() override;
+  void begin_grid(std::uint64_t grid) override;
   void begin_block(std::span<const std::byte> shared) override;
   void pass_barrier() override;
   void run_on(std::span<const std::byte> stack) override;

@@ -22,9 +22,6 @@ namespace sweep::cuda::cudart {
 struct Work {
   std::function<void()> run;
   bool is_kernel = false;
-  // For a kernel launched with programmatic stream serialization: starts it before the previous one runs, and
-  // returns the rest.
-  std::function<std::function<void()>()> start = nullptr;
   bool is_exchange = false;  // with other devices, which may not have begun with it
 };
 
@@ -56,14 +53,9 @@ struct State {
   std::set<cudaEvent_t> events;
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> executables;
-  struct Kernel {
-    int ptx_version = 0;  // 0: not loaded
-    std::size_t shared_limit = std::size_t{48} << 10;
-    int carveout = -1;  // in percent; −1: the driver chooses one for each launch
-  };
-  std::map<std::pair<int, const void*>, Kernel> kernels;  // on a device
-  std::set<std::pair<int, int>> peers;                    // the first device reaches the second one's memory
-  int kernels_run = 0, kernels_overlapped = 0;
+  std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of kernels, on a device
+  std::set<std::pair<int, int>> peers;  // the first device reaches the second one's memory
+  int kernels_run = 0;
   int kernel_failure_after = -1;  // kernels; -1: none fails
   cudaError_t kernel_failure = cudaSuccess;
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of all devices together

@@ -224,24 +224,18 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   SWEEP_BEGIN_CALL(s);
-  State::Kernel& kernel = s.kernels[{current_device(), function}];
-  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 && value <= 100) {
-    kernel.carveout = value;
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 && value <= 100)
     return cudaSuccess;
-  }
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > 227 << 10)
     return failed(cudaErrorInvalidValue);
-  kernel.shared_limit = static_cast<std::size_t>(value);
+  s.shared_limits[{current_device(), function}] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
 // Loads the kernel.
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) {
   SWEEP_BEGIN_CALL(s);
   require_no_exchange("a kernel is loaded");
-  s.kernels[{current_device(), function}].ptx_version = s.machine.ptx_version;
-  *attributes = {};
-  attributes->ptxVersion = s.machine.ptx_version;
   return cudaSuccess;
 }
 
@@ -252,34 +246,19 @@ cudaError_t cudaFuncGetName(const char** name, const void* function) {
   return cudaSuccess;
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared_bytes, cudaStream_t stream) {
   SWEEP_BEGIN_CALL(s);
-  const cudaStream_t stream = config->stream;
   if (!s.streams.contains(stream) || stream->device != current_device())
     return failed(cudaErrorInvalidResourceHandle);
-  const dim3 grid = config->gridDim, block = config->blockDim;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.x * block.y * block.z > 1024)
     return failed(cudaErrorInvalidConfiguration);
-  const State::Kernel kernel = s.kernels[{current_device(), function}];
-  if (config->dynamicSmemBytes > kernel.shared_limit) return failed(cudaErrorInvalidValue);
-  bool overlaps = false;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = config->attrs[i];
-    overlaps = overlaps || (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
-                            attribute.val.programmaticStreamSerializationAllowed != 0);
-  }
-  if (overlaps && kernel.ptx_version < 90) s.mistake("a kernel may start early whose code does not wait");
-  if (overlaps && kernel.carveout < 0) s.mistake("a kernel may start early whose share of L1 may be another");
-  if (overlaps && stream->capture != nullptr &&
-      (stream->capture->work.empty() || !stream->capture->work.back().is_kernel)) {
-    s.mistake("a graph in which a kernel may start before something that is not a kernel");
+  const auto limit = s.shared_limits.find({current_device(), function});
+  if (shared_bytes > (limit != s.shared_limits.end() ? limit->second : std::size_t{48} << 10))
     return failed(cudaErrorInvalidValue);
-  }
-  KernelLaunch launch = launch_of(function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
-                                  config->dynamicSmemBytes, arguments);
-  Work work{std::move(launch.run), true};
-  if (overlaps) work.start = std::move(launch.start);
-  return add_work(stream, std::move(work));
+  return add_work(stream, {launch_of(function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
+                                     shared_bytes, arguments),
+                           true});
 }
 
 // What the other parts of the stand-in ask for.

@@ -95,26 +95,23 @@ nlohmann::ordered_json KernelTimes::json() const {
 // What the linker calls the function that it replaces, and its replacement.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
-cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
-                                       void** arguments);
+cudaError_t __real_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared_bytes, cudaStream_t stream);
 
-cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
-                                       void** arguments) {
+cudaError_t __wrap_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared_bytes, cudaStream_t stream) {
   using Launches = sweep::KernelTimes::Launches;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (Launches::watching != nullptr)
-    sweep::check(cudaStreamIsCapturing(config->stream, &status), "capturing");
-  if (status == cudaStreamCaptureStatusNone) return __real_cudaLaunchKernelExC(config, kernel, arguments);
+  if (Launches::watching != nullptr) sweep::check(cudaStreamIsCapturing(stream, &status), "capturing");
+  if (status == cudaStreamCaptureStatusNone)
+    return __real_cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
   auto& launch = Launches::watching->all.emplace_back(Launches::Launch{.name = sweep::short_name(kernel),
                                                                        .begin = sweep::new_event(),
                                                                        .end = sweep::new_event(),
                                                                        .times = {}});
-  // Between two kernels there is an event, so the second may not be launched as one that overlaps.
-  cudaLaunchConfig_t alone = *config;
-  alone.numAttrs = 0;
-  sweep::check(cudaEventRecordWithFlags(launch.begin, config->stream, cudaEventRecordExternal), "timing");
-  const cudaError_t error = __real_cudaLaunchKernelExC(&alone, kernel, arguments);
-  sweep::check(cudaEventRecordWithFlags(launch.end, config->stream, cudaEventRecordExternal), "timing");
+  sweep::check(cudaEventRecordWithFlags(launch.begin, stream, cudaEventRecordExternal), "timing");
+  const cudaError_t error = __real_cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+  sweep::check(cudaEventRecordWithFlags(launch.end, stream, cudaEventRecordExternal), "timing");
   return error;
 }
 }

@@ -1,5 +1,5 @@
 // How long each kernel of a training step takes, by events of the device before and after it. Part of
-// engine_benchmark, which is linked with --wrap=cudaLaunchKernelExC: the engine itself is unchanged.
+// engine_benchmark, which is linked with --wrap=cudaLaunchKernel: the engine itself is unchanged.
 #pragma once
 
 #include <memory>

@@ -67,27 +67,11 @@ struct cudaDeviceProp {
   std::size_t totalGlobalMem;
   int multiProcessorCount, major, minor;
 };
-struct cudaFuncAttributes {
-  int ptxVersion;
-};
+struct cudaFuncAttributes {};
 struct dim3 {
   constexpr dim3(unsigned along_x = 1, unsigned along_y = 1, unsigned along_z = 1)
       : x(along_x), y(along_y), z(along_z) {}
   unsigned x, y, z;
-};
-enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
-struct cudaLaunchAttribute {
-  cudaLaunchAttributeID id;
-  struct {
-    int programmaticStreamSerializationAllowed;
-  } val;
-};
-struct cudaLaunchConfig_t {
-  dim3 gridDim, blockDim;
-  std::size_t dynamicSmemBytes = 0;
-  cudaStream_t stream = nullptr;
-  cudaLaunchAttribute* attrs = nullptr;
-  unsigned numAttrs = 0;
 };
 
 extern "C" {
@@ -139,5 +123,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 cudaError_t cudaFuncGetName(const char** name, const void* function);
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments);
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared_bytes, cudaStream_t stream);
 }

@@ -81,8 +81,8 @@ void augment_samples(Stream& stream, const StepInput* input, const std::uint32_t
                      const std::uint32_t* numbers, int images, const AugmentPlan& plan,
                      const AugmentedBatch& batch) {
   const int parts = parts_of(plan);
-  launch_kernel(stream, augment_kernel, {static_cast<unsigned>(images * parts)}, {{kThreads}},
-                {.changes = Changes::kInputs}, input, rows, numbers, parts, plan, batch);
+  launch(stream, augment_kernel, {static_cast<unsigned>(images * parts)}, {{kThreads}}, input, rows, numbers,
+         parts, plan, batch);
 }
 
 }  // namespace sweep::cuda

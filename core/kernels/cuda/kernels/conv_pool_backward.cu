@@ -95,7 +95,6 @@ struct BackwardKernel {
   const float* grad_out;  // [images][outputs of the last convolution]
   bool add;
   float* grad_in;  // [images][inputs of the first], or nullptr
-  bool loads_weights_early;
 
   static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
 
@@ -104,13 +103,7 @@ struct BackwardKernel {
     return {c.shape, c.image, c.weight_threads, layout.images[l], layout.windows[l]};
   }
 
-  // The block's images.
-  __device__ SumRange image_range() const {
-    return slice_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
-  }
-
-  __device__ void load_early() const {
-    auto* shared = dynamic_shared<float>();
+  __device__ void clear(float* shared) const {
     for (int l = 0; l < kCount; ++l) {
       const Convolution& c = convolutions[l];
       fill_with_zeros(shared + layout.images[l], c.image.floats, kThreadCount);
@@ -119,26 +112,24 @@ struct BackwardKernel {
       fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
     }
     fill_with_zeros(shared + layout.zeros, 2, kThreadCount);
-    if (loads_weights_early) load_weights<Load::kEarly>(shared);
   }
 
-  template <Load kLoad>
   __device__ void load_weights(float* shared) const {
     for (int l = grad_in != nullptr ? 0 : 1; l < kCount; ++l)
-      copy_array<kLoad>(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(),
-                        kThreadCount);
+      copy_array(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(), kThreadCount);
   }
 
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    const SumRange range = image_range();
-    __syncthreads();  // the zeros
+    const SumRange range = slice_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
+    clear(shared);
+    __syncthreads();
     Pixels pixels;
     if (range.begin < range.end) {
       if (kCount == 1) pixels.load(convolutions[0].image, in, range.begin, kThreadCount);
       start_to_copy(shared, range.begin);
     }
-    if (!loads_weights_early) load_weights<Load::kLate>(shared);
+    load_weights(shared);
     RowGradient first = row_gradient(0);
     RowGradient second = row_gradient(kLast);  // of two
     for (int image = range.begin; image < range.end; ++image) {
@@ -252,14 +243,12 @@ template <int kCount, int kKernel, int kThreadCount>
 void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int slices,
                      const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out, bool add,
                      float* grad_in) {
-  BackwardKernel<kCount, kKernel, kThreadCount> kernel{
-      .images = images,
-      .in = in,
-      .layout = layout_of(chain, grad_in != nullptr),
-      .grad_out = grad_out,
-      .add = add,
-      .grad_in = grad_in,
-      .loads_weights_early = stream.may_load_early(Changes::kParameters)};
+  BackwardKernel<kCount, kKernel, kThreadCount> kernel{.images = images,
+                                                       .in = in,
+                                                       .layout = layout_of(chain, grad_in != nullptr),
+                                                       .grad_out = grad_out,
+                                                       .add = add,
+                                                       .grad_in = grad_in};
   for (int l = 0; l < kCount; ++l) {
     kernel.convolutions[l] = Convolution(chain.shapes[l]);
     kernel.arrays[l] = arrays[l];

@@ -6,16 +6,11 @@ namespace {
 struct ForwardKernel {
   static constexpr unsigned kMaxThreads = conv_pool::kThreadCount, kResidentBlocks = 4;
   conv_pool::ForwardImages<conv_pool::kThreadCount> images;
-  bool loads_weights_early;
 
-  __device__ void load_early() const {
-    auto* shared = dynamic_shared<float>();
-    images.clear(shared);
-    if (loads_weights_early) images.load_weights<Load::kEarly>(shared);
-  }
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) images.load_weights<Load::kLate>(shared);
+    images.clear(shared);
+    images.load_weights(shared);
     images.load_first_image(shared);
     wait_for_copies();
     images.run(shared);
@@ -42,9 +37,8 @@ void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, c
                        const ConvPoolArrays* arrays) {
   constexpr int kMaxBlocks = static_cast<int>(ForwardKernel::kResidentBlocks) * kMultiprocessors;
   const int blocks = images < kMaxBlocks ? images : kMaxBlocks;
-  launch_functor(
-      stream, ForwardKernel{{chain, images, in, arrays}, stream.may_load_early(Changes::kParameters)},
-      {static_cast<unsigned>(blocks)}, {{conv_pool::kThreadCount}, conv_pool::forward_bytes(chain)});
+  launch_functor(stream, ForwardKernel{{chain, images, in, arrays}}, {static_cast<unsigned>(blocks)},
+                 {{conv_pool::kThreadCount}, conv_pool::forward_bytes(chain)});
 }
 
 }  // namespace sweep::cuda

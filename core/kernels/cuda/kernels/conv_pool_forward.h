@@ -198,10 +198,9 @@ struct ForwardImages {
   }
 
   /// Starts to copy the weights. The threads wait for their copies before run().
-  template <Load kLoad>
   __device__ void load_weights(float* shared) const {
     SWEEP_ROLLED
-    for (int l = 0; l < count; ++l) load_weights<kLoad>(shared, l);
+    for (int l = 0; l < count; ++l) load_weights(shared, l);
   }
 
   /// Loads the block's first image, if there is one.
@@ -231,7 +230,6 @@ struct ForwardImages {
   }
 
   // Asynchronous copies.
-  template <Load kLoad>
   __device__ void load_weights(float* shared, int l) const {
     const Convolution& c = convolutions[l];
     SWEEP_ROLLED
@@ -239,7 +237,7 @@ struct ForwardImages {
       const auto [out_channel, tap] = c.by_taps.divide(i);
       const auto [group, channel] = c.by_channels.divide(out_channel);
       const int to = tap * c.tap_stride + group * group_floats(c.channels) + channel;
-      copy_async<kLoad>(shared + layout.weights[l] + to, arrays[l].weight + i);
+      copy_async(shared + layout.weights[l] + to, arrays[l].weight + i);
     }
   }
 

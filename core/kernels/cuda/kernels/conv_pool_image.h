@@ -105,11 +105,9 @@ class ImageInFlight {
 };
 
 /// Starts to copy `floats` floats to shared memory; see copy_async().
-template <Load kLoad = Load::kLate>
-__device__ void copy_array(float* shared, const float* global, int floats, int threads) {
+inline __device__ void copy_array(float* shared, const float* global, int floats, int threads) {
   SWEEP_ROLLED
-  for (int i = static_cast<int>(threadIdx.x); i < floats; i += threads)
-    copy_async<kLoad>(shared + i, global + i);
+  for (int i = static_cast<int>(threadIdx.x); i < floats; i += threads) copy_async(shared + i, global + i);
 }
 
 inline __device__ void fill_with_zeros(float* shared, int floats, int threads) {

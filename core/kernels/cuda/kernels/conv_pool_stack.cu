@@ -1,6 +1,5 @@
 // Grid: a block of 512 threads per image. The stack's weights come while the convolutions are computed, and
-// its input stays in shared memory. Pixels are loaded before the kernel waits for the previous one: in
-// training that is the optimizer, which changes the weights.
+// its input stays in shared memory.
 #include "core/kernels/cuda/kernels/conv_pool_stack.h"
 
 #include "core/kernels/cuda/kernels/conv_pool_forward.h"
@@ -23,23 +22,14 @@ struct ConvPoolStackKernel {
   conv_pool::ForwardImages<kStackThreads> convolutions;
   StackTiles<1> stack;
   int start;  // of the stack's memory
-  bool loads_image_early, loads_weights_early;
-
-  __device__ void load_early() const {
-    auto* shared = dynamic_shared<float>();
-    convolutions.clear(shared);
-    if (loads_image_early) convolutions.load_first_image(shared);
-    if (!loads_weights_early) return;
-    convolutions.load_weights<Load::kEarly>(shared);
-    stack.load_weights<Load::kEarly>(shared + start);
-  }
 
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) convolutions.load_weights<Load::kLate>(shared);
-    if (!loads_image_early) convolutions.load_first_image(shared);
+    convolutions.clear(shared);
+    convolutions.load_weights(shared);
+    convolutions.load_first_image(shared);
     wait_for_copies();
-    if (!loads_weights_early) stack.load_weights<Load::kLate>(shared + start);
+    stack.load_weights(shared + start);
     convolutions.run(shared);
     stack.run(shared + start, true);
   }
@@ -55,12 +45,9 @@ bool conv_pool_stack_fits(const ConvPoolChain& chain, const LinearStackShape& st
 void conv_pool_stack(Stream& stream, const ConvPoolChain& chain, const ConvPoolInput& in,
                      const ConvPoolArrays* arrays, const LinearStackShape& stack,
                      const LinearStackArrays& stack_arrays, const LinearStackPass& pass) {
-  ConvPoolStackKernel kernel{
-      .convolutions = {chain, pass.images, in, arrays},
-      .stack = {stack, stack_arrays, pass, 1},
-      .start = stack_start(chain),
-      .loads_image_early = in.floats == nullptr && stream.may_load_early(Changes::kInputs),
-      .loads_weights_early = stream.may_load_early(Changes::kParameters)};
+  ConvPoolStackKernel kernel{.convolutions = {chain, pass.images, in, arrays},
+                             .stack = {stack, stack_arrays, pass, 1},
+                             .start = stack_start(chain)};
   kernel.convolutions.last_outputs = kernel.start + kernel.stack.layout.values[0];
   launch_functor(stream, kernel, {static_cast<unsigned>(pass.images)},
                  {{kStackThreads}, shared_bytes_of(chain, stack)});

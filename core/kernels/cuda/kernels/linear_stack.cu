@@ -15,14 +15,10 @@ namespace {
 struct StackKernel {
   static constexpr unsigned kMaxThreads = kStackThreads, kResidentBlocks = 1;
   StackTiles<kQuad> tiles;
-  bool loads_weights_early;
 
-  __device__ void load_early() const {
-    if (loads_weights_early) tiles.load_weights<Load::kEarly>(dynamic_shared<float>());
-  }
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) tiles.load_weights<Load::kLate>(shared);
+    tiles.load_weights(shared);
     tiles.run(shared);
   }
 };
@@ -46,9 +42,8 @@ void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearSta
          stack_bytes(shape, 2 * tile) <= limit)
     tile *= 2;
   const int tiles = ceil_div(pass.images, tile), blocks = tiles < kStackBlocks ? tiles : kStackBlocks;
-  launch_functor(stream,
-                 StackKernel{{shape, arrays, pass, tile}, stream.may_load_early(Changes::kParameters)},
-                 {static_cast<unsigned>(blocks)}, {{kStackThreads}, stack_bytes(shape, tile)});
+  launch_functor(stream, StackKernel{{shape, arrays, pass, tile}}, {static_cast<unsigned>(blocks)},
+                 {{kStackThreads}, stack_bytes(shape, tile)});
 }
 
 }  // namespace sweep::cuda

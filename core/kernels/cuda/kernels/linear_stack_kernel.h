@@ -86,7 +86,6 @@ struct StackTiles {
   }
 
   /// Starts to copy the weights; run() waits. A warp copies a row at a time: its lanes read neighbours.
-  template <Load kLoad>
   __device__ void load_weights(float* shared) const {
     constexpr int kWarp = 32;
     const int warp = thread_index() / kWarp, lane = thread_index() % kWarp;
@@ -100,10 +99,10 @@ struct StackTiles {
         if (has_quads[l]) {
           SWEEP_ROLLED
           for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
-            copy_async<kLoad>(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
+            copy_async(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
         } else {
           SWEEP_ROLLED
-          for (int k = lane; k < layer.inputs; k += kWarp) copy_async<kLoad>(row + k, from + k);
+          for (int k = lane; k < layer.inputs; k += kWarp) copy_async(row + k, from + k);
         }
       }
       float* biases = to + layer.outputs * layout.rows[l];
@@ -113,7 +112,7 @@ struct StackTiles {
         if (bias == nullptr) {
           biases[n] = 0.0f;
         } else {
-          copy_async<kLoad>(biases + n, bias + n);
+          copy_async(biases + n, bias + n);
         }
       }
     }

@@ -104,13 +104,12 @@ namespace {
 using Rule = OptimizerKernels::Rule;
 using Work = OptimizerKernels::Work;
 
-// What a block of a kernel that updates parameters loads before it waits for the gradients. The layout of its
-// dynamic shared memory.
-struct alignas(16) EarlyLoads {
-  Work work;
-  GradientSource source;
+// What a thread needs to update its parameter. It is loaded before the gradient is added up, so that it has
+// arrived by then.
+struct Update {
+  int parameter;  // −1: the thread has none
   StepFactors factors;
-  float values[1 + kMaxOptimizerStates][kThreads];  // of each thread's parameter: the weight, its state
+  ParameterValues values;
 };
 
 // The arguments of these kernels.
@@ -120,60 +119,33 @@ struct StepArguments {
   const GradientSource* sources;
   const Work* works;
   OptimizerArrays arrays;
-  bool loads_parameters_early;
 
-  // What a block with the work number `number` loads. Tables and factors are written before a graph starts,
-  // and the state as the parameters.
-  __device__ void load_early(int number) const {
-    auto& early = *dynamic_shared<EarlyLoads>();
+  __device__ Update load(int parameter) const {
+    Update update{parameter, input->factors, {}};
+    if (parameter >= 0) update.values = ParameterValues(arrays, parameter);
+    return update;
+  }
+
+  __device__ Update load(const GradientSource& source, const Work& work) const {
+    const int owned = OptimizerKernels::owned_parameter(source, work);
+    return load(owned < 0 ? -1 : source.offset + owned);
+  }
+
+  // Updates the thread's parameter, whose gradient is `g`.
+  __device__ void store(Update& update, float g) const {
+    rule.update(update.factors, g, update.values);
+    update.values.store(arrays, update.parameter);
+  }
+
+  // Adds up the slices of work number `number`, and updates its parameters.
+  __device__ void step(int number) const {
     const Work work = works[number];
     const GradientSource source = sources[work.source];
-    if (threadIdx.x == 0) {
-      early.work = work;
-      early.source = source;
-    }
-    const int owned = OptimizerKernels::owned_parameter(source, work);
-    load_values_early(owned < 0 ? -1 : source.offset + owned);
-  }
-
-  // The factors, and the values of the thread's parameter i, unless that is −1.
-  __device__ void load_values_early(int i) const {
-    auto& early = *dynamic_shared<EarlyLoads>();
-    if (threadIdx.x == 0) early.factors = input->factors;
-    if (!loads_parameters_early || i < 0) return;
-    copy_async<Load::kEarly>(&early.values[0][threadIdx.x], &arrays.parameters[i]);
-    for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
-      if (arrays.state[s] != nullptr)
-        copy_async<Load::kEarly>(&early.values[1 + s][threadIdx.x], &arrays.state[s][i]);
-    }
-  }
-
-  // Updates the thread's parameter i, once its copies have arrived.
-  __device__ void update(const EarlyLoads& early, int i, float g) const {
-    ParameterValues values;
-    if (loads_parameters_early) {
-      values.weight = early.values[0][threadIdx.x];
-      for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
-        if (arrays.state[s] != nullptr) values.state[s] = early.values[1 + s][threadIdx.x];
-      }
-    } else {
-      values = ParameterValues(arrays, i);
-    }
-    rule.update(early.factors, g, values);
-    values.store(arrays, i);
-  }
-
-  // Adds up the slices of the block's work, and updates its parameters.
-  __device__ void step() const {
-    const auto& early = *dynamic_shared<EarlyLoads>();
-    wait_for_copies();
-    __syncthreads();
-    const float g = OptimizerKernels::sum_of_slices(early.source, early.work);
-    const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
-    if (owned < 0) return;
-    const int i = early.source.offset + owned;
-    arrays.gradient[i] = g;
-    update(early, i, g);
+    Update update = load(source, work);
+    const float g = OptimizerKernels::sum_of_slices(source, work);
+    if (update.parameter < 0) return;
+    arrays.gradient[update.parameter] = g;
+    store(update, g);
   }
 };
 
@@ -181,38 +153,28 @@ struct StepKernel {
   static constexpr unsigned kMaxThreads = kThreads;
   StepArguments arguments;
 
-  __device__ void load_early() const { arguments.load_early(static_cast<int>(blockIdx.x)); }
-  __device__ void operator()() const { arguments.step(); }
+  __device__ void operator()() const { arguments.step(static_cast<int>(blockIdx.x)); }
 };
 
-// A step whose first blocks compute the weight gradients of a stack themselves. Behind the EarlyLoads in
-// shared memory are their tiles.
+// A step whose first blocks compute the weight gradients of a stack themselves.
 struct StackStepKernel {
   static constexpr unsigned kMaxThreads = kThreads;
   static_assert(StackGradientTiles::kTileThreads == kThreads);
   StepArguments arguments;
   StackGradientTiles tiles;
 
-  __device__ void load_early() const {
+  __device__ void operator()() const {
     const int block = static_cast<int>(blockIdx.x);
     if (block >= tiles.blocks) {
-      arguments.load_early(block - tiles.blocks);
-    } else {
-      arguments.load_values_early(tiles.tile().parameter);
-    }
-  }
-
-  __device__ void operator()() const {
-    if (static_cast<int>(blockIdx.x) >= tiles.blocks) {
-      arguments.step();
+      arguments.step(block - tiles.blocks);
       return;
     }
-    auto* early = dynamic_shared<EarlyLoads>();
     const StackGradientTiles::Tile tile = tiles.tile();
-    const float g = tiles.gradient(tile, reinterpret_cast<float*>(early + 1));
+    Update update = arguments.load(tile.parameter);
+    const float g = tiles.gradient(tile, dynamic_shared<float>());
     if (tile.parameter < 0) return;
     arguments.arrays.gradient[tile.parameter] = g;
-    arguments.update(*early, tile.parameter, g);
+    arguments.store(update, g);
   }
 };
 
@@ -256,26 +218,23 @@ struct ClippedStepKernel {
   const double* squares;
   int square_count;
 
-  __device__ void load_early() const { arguments.load_early(static_cast<int>(blockIdx.x)); }
   __device__ void operator()() const {
-    const auto& early = *dynamic_shared<EarlyLoads>();
-    wait_for_copies();
+    const Work work = arguments.works[blockIdx.x];
+    Update update = arguments.load(arguments.sources[work.source], work);
     double square = 0;
     for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
       square += squares[i];
     square = block_sum(square);
     // Like torch.nn.utils.clip_grad_norm_.
     const double factor = clip_norm / (sqrt(square) + 1e-6);
-    const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
-    if (owned < 0) return;
-    const int i = early.source.offset + owned;
-    float g = arguments.arrays.gradient[i];
+    if (update.parameter < 0) return;
+    float g = arguments.arrays.gradient[update.parameter];
     // A NaN makes no gradient shorter.
     if (factor < 1) {
       g *= static_cast<float>(factor);
-      arguments.arrays.gradient[i] = g;
+      arguments.arrays.gradient[update.parameter] = g;
     }
-    arguments.update(early, i, g);
+    arguments.store(update, g);
   }
 };
 
@@ -329,28 +288,26 @@ void Optimizer::sum_squares(Stream& stream) const {
 
 namespace {
 
-StepArguments step_arguments(const Stream& stream, const Rule& rule, const StepInput* input,
+StepArguments step_arguments(const OptimizerOptions& options, const StepInput* input,
                              const GradientTable& table, const OptimizerArrays& arrays) {
-  return {.rule = rule,
+  return {.rule = OptimizerKernels::make_rule(options),
           .input = input,
           .sources = table.sources(),
           .works = table.works(),
-          .arrays = arrays,
-          .loads_parameters_early = stream.may_load_early(Changes::kParameters)};
+          .arrays = arrays};
 }
 
 }  // namespace
 
 void Optimizer::update(Stream& stream, const StepInput* input) const {
-  const StepArguments arguments =
-      step_arguments(stream, OptimizerKernels::make_rule(options_), input, table_, arrays_);
+  const StepArguments arguments = step_arguments(options_, input, table_, arrays_);
   const Extent grid{table_.blocks()};  // none for layers without parameters
-  const Block block{{kThreads}, sizeof(EarlyLoads)};
+  const Block block{{kThreads}};
   if (clips()) {
-    launch_functor(stream, ClippedStepKernel{arguments, clip_norm_, all_squares(), all_squares_}, grid, block,
-                   Changes::kParameters);
+    launch_functor(stream, ClippedStepKernel{arguments, clip_norm_, all_squares(), all_squares_}, grid,
+                   block);
   } else {
-    launch_functor(stream, StepKernel{arguments}, grid, block, Changes::kParameters);
+    launch_functor(stream, StepKernel{arguments}, grid, block);
   }
 }
 
@@ -365,12 +322,11 @@ bool Optimizer::takes_stack(int images, int slices) const {
 
 void Optimizer::step_with_stack(Stream& stream, const StepInput* input,
                                 std::span<const LinearGradient> layers, int images, int slices) const {
-  const StackStepKernel kernel{
-      step_arguments(stream, OptimizerKernels::make_rule(options_), input, rest_, arrays_),
-      StackGradientTiles(layers, stack_offsets_, images, slices)};
+  const StackStepKernel kernel{step_arguments(options_, input, rest_, arrays_),
+                               StackGradientTiles(layers, stack_offsets_, images, slices)};
   const std::size_t tile_bytes = static_cast<std::size_t>(kernel.tiles.shared_floats()) * sizeof(float);
   launch_functor(stream, kernel, {static_cast<unsigned>(kernel.tiles.blocks) + rest_.blocks()},
-                 {{kThreads}, sizeof(EarlyLoads) + tile_bytes}, Changes::kParameters);
+                 {{kThreads}, tile_bytes});
 }
 
 }  // namespace sweep::cuda

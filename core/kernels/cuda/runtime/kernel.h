@@ -110,26 +110,15 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
-/// When a kernel loads something: in load_early(), while the previous kernel may still run, or after that.
-enum class Load { kEarly, kLate };
-
 /// Starts to copy a float, or four, from device memory to shared memory (cp.async). The data passes no
 /// register, so a thread can have many copies in flight. Both pointers are multiples of the size.
-///
-/// Early copies do not go through the L1 cache: until the kernel has waited, its multiprocessor's L1 may hold
-/// what was there before an earlier kernel of the stream wrote it. Asynchronous copies of four floats never
-/// do, those of one float always do, so an early float is an ordinary load and store.
-template <Load kLoad = Load::kLate, class T>
+template <class T>
 __device__ void copy_async(T* shared, const T* global) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, float4>);
 #if defined(__CUDA_ARCH__)
-  if constexpr (kLoad == Load::kEarly && std::is_same_v<T, float>) {
-    *shared = __ldcg(global);
-  } else {
-    __pipeline_memcpy_async(shared, global, sizeof(T));
-  }
+  __pipeline_memcpy_async(shared, global, sizeof(T));
 #elif !defined(__CUDACC__)
-  cudart::copy_async(shared, global, sizeof(T), kLoad == Load::kEarly);
+  cudart::copy_async(shared, global, sizeof(T));
 #else
   (void)shared, (void)global;  // nvcc's pass for the host
 #endif
@@ -155,8 +144,8 @@ inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what ever
 /// Puts a kernel on the stream. A grid without blocks does nothing. The arguments are copied now; what they
 /// point to has to be device memory that lives until the kernel is done.
 template <class... Parameters, class... Arguments>
-void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
-                   const LaunchTraits& traits, const Arguments&... arguments) {
+void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
+            const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   constexpr std::size_t kMaxParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
   static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMaxParameterBytes);
@@ -169,39 +158,10 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
         start_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
-                     {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, traits,
-                     pointers);
+                     {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, pointers);
       },
       values);
 }
-
-/// launch_kernel() for a kernel that starts when everything before it is done.
-template <class... Parameters, class... Arguments>
-void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
-            const Arguments&... arguments) {
-  launch_kernel(stream, kernel, grid, block, LaunchTraits{}, arguments...);
-}
-
-/// Programmatic dependent launch, from compute capability 9.0 on: returns when the previous kernel of the
-/// stream is done and its results can be read. Then it lets the next kernel start, whose blocks will wait
-/// here in turn. Does nothing in kernels that were launched without overlap.
-///
-/// The trigger comes after the wait, and every block of every kernel that overlaps comes here before it does
-/// anything else. So, when a block of kernel n + 1 starts, all blocks of kernel n are past their wait, and
-/// kernel n − 1 is done: only kernel n may still run, and what it does not write can be read at once. A block
-/// that ended without having waited would break this, because its end counts as its trigger; hence
-/// functor_kernel() is the only kernel that overlaps.
-inline __device__ void wait_for_previous_kernel() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
-template <class Functor>
-concept HasEarlyPart = requires(const Functor& functor) {
-  functor.load_early();
-};
 
 /// Blocks of Functor that have to fit on a multiprocessor at once, which limits their registers; 0: as many
 /// as do.
@@ -214,28 +174,18 @@ constexpr unsigned resident_blocks() {
 template <class Functor>
 __global__ void __launch_bounds__(Functor::kMaxThreads, resident_blocks<Functor>())
     functor_kernel(const __grid_constant__ Functor functor) {
-  if constexpr (HasEarlyPart<Functor>) functor.load_early();
-  wait_for_previous_kernel();
   functor();
 }
 
 /// Launches a kernel whose arguments are the members of an object and whose threads call the object. Functor
-/// has `static constexpr unsigned kMaxThreads`, the threads of a block, and may have `kResidentBlocks`. Such
-/// kernels may start while the previous one still runs: they wait before they call the object, so they cannot
-/// read results too early.
-///
-/// A Functor may have `void load_early() const`, which is called before the wait. It may only write to
-/// dynamic_shared(), and it may only read what no kernel writes, or, with copy_async<Load::kEarly>(), what
-/// Stream::may_load_early() allows; it writes no device memory. It ends without a barrier.
+/// has `static constexpr unsigned kMaxThreads`, the threads of a block, and may have `kResidentBlocks`.
 template <class Functor>
-void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block,
-                    Changes changes = Changes::kResults) {
+void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block) {
 #if !defined(__CUDACC__)
   cudart::register_kernel(reinterpret_cast<const void*>(functor_kernel<Functor>),
                           cudart::functor_type<Functor>());
 #endif
-  launch_kernel(stream, functor_kernel<Functor>, grid, block, {.overlaps = true, .changes = changes},
-                functor);
+  launch(stream, functor_kernel<Functor>, grid, block, functor);
 }
 
 }  // namespace sweep::cuda

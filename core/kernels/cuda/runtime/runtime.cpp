@@ -3,12 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
 #include <iomanip>
 #include <map>
 #include <mutex>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
@@ -60,66 +58,39 @@ std::string mebibytes(std::size_t bytes) {
   return text.str();
 }
 
-cudaStream_t native(const Stream& stream);
-
-// Unless SWEEP_CUDA_OVERLAP is "0": programmatic dependent launch. The GPU then starts a kernel while the one
-// before it still runs, and the new kernel's blocks wait in wait_for_previous_kernel(), so the latency of a
-// launch, and what a kernel can load before, is hidden. No result depends on it.
-bool kernels_may_overlap() {
-  const char* value = std::getenv("SWEEP_CUDA_OVERLAP");
-  return value == nullptr || std::string_view(value) != "0";
-}
-
-// Graphs can hold programmatic dependent launches from CUDA 12.3 on, the driver's too.
-bool driver_overlaps_kernels() {
-  constexpr int kFirstVersion = 12030;
-  int driver = 0;
-  check(cudaDriverGetVersion(&driver), "asking for the driver's version");
-  return CUDART_VERSION >= kFirstVersion && driver >= kFirstVersion;
-}
-
-// A kernel on a device, since its first launch there.
-struct LoadedKernel {
-  // Its code waits for the previous kernel: it was compiled for compute capability 9.0 or later. A GPU of
-  // that capability also runs code that was compiled for an earlier one, which does not wait.
-  bool waits = false;
-  std::size_t shared_bytes = std::size_t{48} << 10;  // dynamic shared memory that it may have
-};
-
 // The kernels that this process has loaded, which all engines share. Thread-safe.
 class LoadedKernels {
  public:
   // Loads `kernel` on `device`, the current one, if this is its first launch, and allows it `shared_bytes`.
   // A graph's kernels are checked against the limit whenever it is launched, so the limit never goes down: a
   // second engine with a smaller network would break the graphs of the first.
-  LoadedKernel get(int device, const void* kernel, std::size_t shared_bytes) {
+  void prepare(int device, const void* kernel, std::size_t shared_bytes) {
     const std::scoped_lock lock(mutex_);
-    const auto found = kernels_.find({device, kernel});
-    LoadedKernel loaded = found != kernels_.end() ? found->second : load(kernel);
-    if (shared_bytes > loaded.shared_bytes) {
+    const auto found = shared_bytes_.find({device, kernel});
+    std::size_t allowed = found != shared_bytes_.end() ? found->second : load(kernel);
+    if (shared_bytes > allowed) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(shared_bytes)),
             "asking for shared memory");
-      loaded.shared_bytes = shared_bytes;
+      allowed = shared_bytes;
     }
-    return kernels_[{device, kernel}] = loaded;
+    shared_bytes_[{device, kernel}] = allowed;
   }
 
  private:
-  // All kernels have the same split between shared memory and L1 cache: before a kernel with another split
-  // starts, a multiprocessor has to be idle, and nothing overlaps.
-  static LoadedKernel load(const void* kernel) {
-    constexpr int kFirstPtx = 90;
+  // Returns the bytes of dynamic shared memory that every kernel may have. All kernels have the same split
+  // between shared memory and L1 cache, so no multiprocessor has to change it between two kernels.
+  static std::size_t load(const void* kernel) {
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                cudaSharedmemCarveoutMaxShared),
           "dividing a multiprocessor's memory");
-    return {.waits = attributes.ptxVersion >= kFirstPtx};
+    return std::size_t{48} << 10;
   }
 
   std::mutex mutex_;
-  std::map<std::pair<int, const void*>, LoadedKernel> kernels_;
+  std::map<std::pair<int, const void*>, std::size_t> shared_bytes_;  // that each may have, on a device
 };
 
 }  // namespace
@@ -229,23 +200,11 @@ struct Stream::Implementation {
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() { cudaStreamDestroy(stream); }
   cudaStream_t stream = nullptr;
-  const bool overlap = kernels_may_overlap() && driver_overlaps_kernels();
-  // Whether the stream's last work is a kernel, and what that changes. A kernel may start early only after
-  // another kernel: after a copy or an event, programmatic launch has no kernel to wait for, and a captured
-  // graph would get an invalid edge.
-  bool after_kernel = false;
-  Changes changes = Changes::kResults;
 };
 
 namespace {
 
 cudaStream_t native(const Stream& stream) { return stream.implementation().stream; }
-
-// The stream, for work other than a kernel.
-cudaStream_t for_other_work(const Stream& stream) {
-  stream.implementation().after_kernel = false;
-  return native(stream);
-}
 
 LoadedKernels& loaded_kernels() {
   static LoadedKernels kernels;
@@ -261,64 +220,61 @@ void Stream::upload(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   // The driver stages small copies from pageable memory before it returns, but does not promise it for large
   // ones. The wait makes sure that the caller may change `host`.
-  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, for_other_work(*this)),
-        "copying to the device");
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, native(*this)), "copying to the device");
   wait();
 }
 
 void Stream::upload_pinned(void* device, const std::byte* pinned, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, for_other_work(*this)),
+  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, native(*this)),
         "copying to the device");
 }
 
 void Stream::download(void* host, const void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, for_other_work(*this)),
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, native(*this)),
         "copying from the device");
   wait();
 }
 
 void Stream::clear(void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemsetAsync(device, 0, bytes, for_other_work(*this)), "clearing memory");
+  check(cudaMemsetAsync(device, 0, bytes, native(*this)), "clearing memory");
 }
 
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, for_other_work(*this)),
-        "copying on the device");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, native(*this)), "copying on the device");
 }
 
 void Stream::copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, for_other_work(*this)),
+  check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, native(*this)),
         "copying between devices");
 }
 
 void Stream::wait() { check(cudaStreamSynchronize(native(*this)), "waiting for the device"); }
 
 void Stream::record(const Event& event) {
-  check(cudaEventRecord(event.implementation().event, for_other_work(*this)), "recording an event");
+  check(cudaEventRecord(event.implementation().event, native(*this)), "recording an event");
 }
 
 void Stream::wait_for(const Event& event) {
-  check(cudaStreamWaitEvent(for_other_work(*this), event.implementation().event, 0), "waiting for an event");
+  check(cudaStreamWaitEvent(native(*this), event.implementation().event, 0), "waiting for an event");
 }
 
 Graph Stream::capture(const std::function<void()>& work) {
   // Relaxed, because a kernel may be used for the first time here: loading its module to the device is a call
   // that the stricter modes forbid during a capture.
-  check(cudaStreamBeginCapture(for_other_work(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
+  check(cudaStreamBeginCapture(native(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
   auto graph = std::make_unique<Graph::Implementation>();
   try {
     work();
   } catch (...) {
-    cudaStreamEndCapture(for_other_work(*this), &graph->graph);
+    cudaStreamEndCapture(native(*this), &graph->graph);
     throw;
   }
-  // Its kernels are in the graph, not on the stream.
-  check(cudaStreamEndCapture(for_other_work(*this), &graph->graph), "recording a graph");
+  check(cudaStreamEndCapture(native(*this), &graph->graph), "recording a graph");
   check(cudaGraphInstantiate(&graph->executable, graph->graph, 0), "making a graph");
   // Uploaded now, so that the first launch does not pay for it.
   check(cudaGraphUpload(graph->executable, native(*this)), "copying a graph to the device");
@@ -326,35 +282,19 @@ Graph Stream::capture(const std::function<void()>& work) {
 }
 
 void Stream::launch(const Graph& graph) {
-  check(cudaGraphLaunch(graph.implementation().executable, for_other_work(*this)), "starting a graph");
+  check(cudaGraphLaunch(graph.implementation().executable, native(*this)), "starting a graph");
 }
 
-void* native_stream(const Stream& stream) { return for_other_work(stream); }
+void* native_stream(const Stream& stream) { return native(stream); }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, const LaunchTraits& traits, void** arguments) {
+                  std::size_t shared_bytes, void** arguments) {
   int device = 0;
   check(cudaGetDevice(&device), "asking for the device");
-  const LoadedKernel loaded = loaded_kernels().get(device, kernel, shared_bytes);
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  Stream::Implementation& implementation = stream.implementation();
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(grid.x, grid.y, grid.z);
-  config.blockDim = dim3(block.x, block.y, block.z);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = implementation.stream;
-  config.attrs = &overlap;
-  const bool overlaps = traits.overlaps && loaded.waits && implementation.overlap;
-  config.numAttrs = overlaps && implementation.after_kernel ? 1 : 0;
-  check(cudaLaunchKernelExC(&config, kernel, arguments), "starting a kernel");
-  implementation.after_kernel = true;
-  implementation.changes = traits.changes;
-}
-
-bool Stream::may_load_early(Changes what) const {
-  return !implementation_->after_kernel || implementation_->changes != what;
+  loaded_kernels().prepare(device, kernel, shared_bytes);
+  check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments,
+                         shared_bytes, native(stream)),
+        "starting a kernel");
 }
 
 std::size_t shared_bytes_limit() {

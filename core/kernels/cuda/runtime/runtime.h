@@ -116,16 +116,6 @@ class Event {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// What a kernel changes, as far as later kernels want to know (see Stream::may_load_early()). kResults: its
-/// results, which nobody reads before he waits for them.
-enum class Changes { kResults, kParameters, kInputs };
-
-/// How a kernel goes with its neighbours on the stream.
-struct LaunchTraits {
-  bool overlaps = false;  // it waits for the previous kernel by itself, so the device may start it early
-  Changes changes = Changes::kResults;
-};
-
 /// A queue of work that the device does in order. Calls return before the work is done unless they say
 /// otherwise.
 class Stream {
@@ -159,11 +149,6 @@ class Stream {
   /// Later work of this stream starts after the work that `event` stands for, on whichever stream that is.
   /// Does not wait itself.
   void wait_for(const Event& event);
-
-  /// Whether the next kernel on the stream may read what `what` stands for before it waits for the previous
-  /// one: no kernel that may still run then changes it. `what`: kParameters, the network's parameters and the
-  /// optimizer's state; kInputs, a step's StepInput and the samples and targets that it names.
-  bool may_load_early(Changes what) const;
 
   /// Records the work that `work` puts on this stream instead of doing it. Pointers and sizes are frozen in
   /// the graph, so the memory has to outlive it, and whatever varies between launches has to lie in device
@@ -203,13 +188,13 @@ std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
 /// The cudaStream_t, for NVIDIA's libraries. CUDA only.
 void* native_stream(const Stream& stream);
 
-/// Puts one kernel on the stream; for launch_kernel(). `arguments` points to the kernel's arguments, in
-/// order, which are copied.
+/// Puts one kernel on the stream; for launch(). `arguments` points to the kernel's arguments, in order, which
+/// are copied.
 struct LaunchExtent {
   unsigned x, y, z;
 };
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, const LaunchTraits& traits, void** arguments);
+                  std::size_t shared_bytes, void** arguments);
 
 /// Largest shared memory of a block on the current device, in bytes.
 std::size_t shared_bytes_limit();

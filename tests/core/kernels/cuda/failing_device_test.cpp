@@ -122,8 +122,7 @@ TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCallFails) {
        {"cudaMalloc", "cudaMallocHost", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
         "cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync", "cudaMemcpyPeerAsync",
         "cudaMemsetAsync", "cudaStreamSynchronize", "cudaStreamBeginCapture", "cudaStreamEndCapture",
-        "cudaGraphInstantiate", "cudaGraphUpload", "cudaGraphLaunch", "cudaLaunchKernelExC",
-        "cudaSetDevice"}) {
+        "cudaGraphInstantiate", "cudaGraphUpload", "cudaGraphLaunch", "cudaLaunchKernel", "cudaSetDevice"}) {
     const bool allocates = function == "cudaMalloc";
     const ParallelOptions parallel = function == "cudaMemcpyPeerAsync" ? stages : ParallelOptions{};
     cudart::start({});

@@ -157,49 +157,5 @@ TEST(RaceCheck, SeesEachKernelAlone) {
   EXPECT_THAT(check.races(), IsEmpty());
 }
 
-// Kernels that overlap: the first writes what the second reads, or reads it. The second does what `mistake`
-// says before it waits, or behind its wait.
-enum class Mistake { kNone, kReadsResults, kWrites, kReadsWhatAnotherBlockWrites };
-
-struct Turn {
-  static constexpr unsigned kMaxThreads = kThreads;
-  float *from, *to;
-  Mistake mistake = Mistake::kNone;
-
-  __device__ void load_early() const {
-    auto* shared = dynamic_shared<float>();
-    if (mistake == Mistake::kReadsResults) shared[threadIdx.x] = from[index_in_grid()];
-    if (mistake == Mistake::kReadsWhatAnotherBlockWrites)
-      shared[threadIdx.x] = to[(index_in_grid() + kThreads) % (kBlocks * kThreads)];
-    if (mistake == Mistake::kWrites) to[index_in_grid()] = 1;
-  }
-  __device__ void operator()() const { to[index_in_grid()] = from[index_in_grid()] + 1; }
-};
-
-std::vector<std::string> races_of_overlap(Mistake mistake) {
-  Stream stream;
-  std::vector<Array<float>> arrays;
-  arrays.reserve(4);
-  for (int i = 0; i < 4; ++i)
-    arrays.push_back(to_device(stream, std::vector<float>(kBlocks * kThreads), "a test"));
-  const cudart::RaceCheck check;
-  // Twice, so that what was read early in the first row is not taken for the second.
-  for (int row = 0; row < 2; ++row) {
-    for (std::size_t i = 0; i < 3; ++i)
-      launch_functor(stream, Turn{arrays[i].data(), arrays[i + 1].data(), i == 1 ? mistake : Mistake::kNone},
-                     {kBlocks}, {{kThreads}, kSharedBytes});
-    stream.wait();
-  }
-  return check.races();
-}
-
-TEST(RaceCheck, FindsWhatAKernelMustNotDoBeforeItWaitsForThePreviousOne) {
-  EXPECT_THAT(races_of_overlap(Mistake::kNone), IsEmpty());
-  EXPECT_THAT(races_of_overlap(Mistake::kReadsResults),
-              ElementsAre(HasSubstr("of the next kernel has read before it waited")));
-  EXPECT_THAT(races_of_overlap(Mistake::kWrites), Contains(HasSubstr("has not waited for the previous one")));
-  EXPECT_THAT(races_of_overlap(Mistake::kReadsWhatAnotherBlockWrites), Contains(HasSubstr("of block")));
-}
-
 }  // namespace
 }  // namespace sweep::cuda

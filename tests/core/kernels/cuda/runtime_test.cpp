@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/environment.h"
 
 namespace sweep::cuda {
 namespace {
@@ -176,7 +175,7 @@ TEST_F(CudaRuntime, ReportsAnyCallThatFailsWithItsPurposeAndOnlyOnce) {
        "copying on the device"},
       {"cudaMemsetAsync", [](auto& stream, auto& values) { stream.clear(values.data(), 4); },
        "clearing memory"},
-      {"cudaLaunchKernelExC", [](auto& stream, auto& values) { launch_double(stream, values); },
+      {"cudaLaunchKernel", [](auto& stream, auto& values) { launch_double(stream, values); },
        "starting a kernel"},
       {"cudaDeviceGetAttribute", [](auto&, auto&) { shared_bytes_limit(); }, "the size of shared memory"},
   };
@@ -275,46 +274,6 @@ TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
                 ThrowsMessage<DeviceError>(HasSubstr("error while asking whether devices reach each other")));
     use_device(0);
   }
-}
-
-// A kernel of its own for each number: its code is asked for once.
-template <int kNumber>
-struct DoubleAgain : DoubleLater {};
-
-template <int kNumber>
-int kernels_that_overlap(const cudart::Machine& machine, const char* variable = nullptr) {
-  const test::Environment environment("SWEEP_CUDA_OVERLAP", variable);
-  cudart::start(machine);
-  Stream stream;
-  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
-  for (int i = 0; i < 3; ++i) launch_functor(stream, DoubleAgain<kNumber>{{1, values.data()}}, {1}, {{32}});
-  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 8.0f);
-  return cudart::kernels_overlapped();
-}
-
-TEST_F(CudaRuntime, StartsOnlyKernelsEarlyWhoseCodeWaitsAndNoneIfNobodyWantsIt) {
-  EXPECT_EQ(kernels_that_overlap<0>({.ptx_version = 90}), 2);
-  EXPECT_EQ(kernels_that_overlap<1>({.ptx_version = 100}, "1"), 2);
-  EXPECT_EQ(kernels_that_overlap<2>({.ptx_version = 90}, "0"), 0);
-  EXPECT_EQ(kernels_that_overlap<3>({.ptx_version = 80}), 0) << "code that an H100's driver has translated";
-  EXPECT_EQ(kernels_that_overlap<4>({.driver = 12020}), 0) << "its graphs cannot hold that";
-}
-
-TEST_F(CudaRuntime, LetsEarlyLoadsBeOfWhatTheKernelInFrontDoesNotChange) {
-  Stream stream;
-  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
-  const auto launch_later = [&](Changes changes) {
-    launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}}, changes);
-  };
-  EXPECT_TRUE(stream.may_load_early(Changes::kParameters)) << "behind a copy, no kernel starts early";
-  launch_later(Changes::kParameters);
-  EXPECT_FALSE(stream.may_load_early(Changes::kParameters));
-  EXPECT_TRUE(stream.may_load_early(Changes::kInputs));
-  launch_later(Changes::kInputs);
-  EXPECT_TRUE(stream.may_load_early(Changes::kParameters)) << "the kernel before the last is done then";
-  EXPECT_FALSE(stream.may_load_early(Changes::kInputs));
-  stream.wait_for(Event());
-  EXPECT_TRUE(stream.may_load_early(Changes::kInputs));
 }
 
 }  // namespace

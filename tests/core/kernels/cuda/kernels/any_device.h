@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/environment.h"
 #if defined(SWEEP_CUDA_ON_HOST)
 #include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
@@ -11,8 +10,7 @@
 
 namespace sweep::test {
 
-/// Calls check() with threads and blocks in three orders. On a GPU, which has its own order, calls it with
-/// and without kernels that overlap.
+/// Calls check() with threads and blocks in three orders, or once on a GPU, which has its own order.
 template <class Check>
 void in_every_order(const Check& check) {
 #if defined(SWEEP_CUDA_ON_HOST)
@@ -23,10 +21,7 @@ void in_every_order(const Check& check) {
   }
   cuda::cudart::set_order(Order::kForward);
 #else
-  for (const char* overlap : {"0", "1"}) {
-    const Environment variable("SWEEP_CUDA_OVERLAP", overlap);
-    check();
-  }
+  check();
 #endif
 }
 
@@ -35,13 +30,11 @@ class KernelCount {
  public:
 #if defined(SWEEP_CUDA_ON_HOST)
   void expect(int kernels) const { EXPECT_EQ(cuda::cudart::kernels_run() - before_, kernels); }
-  void expect_overlap() const { EXPECT_GT(cuda::cudart::kernels_overlapped(), overlapped_before_); }
 
  private:
-  const int before_ = cuda::cudart::kernels_run(), overlapped_before_ = cuda::cudart::kernels_overlapped();
+  const int before_ = cuda::cudart::kernels_run();
 #else
   void expect(int /*kernels*/) const {}
-  void expect_overlap() const {}
 #endif
 };
 
