@@ -22,10 +22,8 @@ REGISTERS = [
     (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [35], 384>", 80),
     # One block, for convolutions with many kernel rows.
     (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [35], 512>", 128),
-    # Two blocks of 512 threads.
-    (r"^linear_stack\.cu: functor_kernel<StackKernel>", 64),
     # One block of 512 threads, which takes most of the shared memory.
-    (r"^conv_pool_stack\.cu: functor_kernel<", 104),
+    (r"^(linear_stack|conv_pool_stack)\.cu: functor_kernel<", 104),
     (r"^conv\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, BackwardWeights>", 128),
     (r"^conv\.cu: product_kernel<.*, BackwardWeights>", 80),
     (r"^linear\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, Forward>", 80),
@@ -33,10 +31,10 @@ REGISTERS = [
     (r"^(conv|linear)\.cu: (product|functor)_kernel<", 64),
     # Six blocks of 256 threads, each with a parameter and its state in registers.
     (r"^optimizer\.cu: functor_kernel<(Stack|Clipped)?StepKernel>", 40),
-    # A thread per channel: a handful of blocks.
+    # A thread or a block per channel: a handful of blocks.
     (r"^batch_norm\.cu: (join|share|join_share)_(statistics|gradients)_kernel", 48),
     (r"^pool\.cu: avg_backward_kernel", 48),
-    (r"^loss\.cu: loss_kernel", 48),
+    (r"^loss\.cu: loss_kernel", 56),
     (r"", 32),
 ]
 # Over its budget of memory.
