@@ -85,37 +85,11 @@ struct StackTiles {
     if (totals != nullptr) add_totals(shared, sums);
   }
 
-  /// Starts to copy the weights; run() waits. A warp copies a row at a time: its lanes read neighbours.
+  /// Starts to copy the weights; run() waits.
   __device__ void load_weights(float* shared) const {
-    constexpr int kWarp = 32;
-    const int warp = thread_index() / kWarp, lane = thread_index() % kWarp;
-    for (int l = 0; l < shape.count; ++l) {
-      const StackLayer& layer = shape.layers[l];
-      float* to = shared + layout.weights[l];
-      SWEEP_ROLLED
-      for (int n = warp; n < layer.outputs; n += kStackThreads / kWarp) {
-        const float* from = arrays.layers[l].weight + n * layer.inputs;
-        float* row = to + n * layout.rows[l];
-        if (has_quads[l]) {
-          SWEEP_ROLLED
-          for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
-            copy_async(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
-        } else {
-          SWEEP_ROLLED
-          for (int k = lane; k < layer.inputs; k += kWarp) copy_async(row + k, from + k);
-        }
-      }
-      float* biases = to + layer.outputs * layout.rows[l];
-      const float* bias = arrays.layers[l].bias;
-      SWEEP_ROLLED
-      for (int n = thread_index(); n < layer.outputs; n += kStackThreads) {
-        if (bias == nullptr) {
-          biases[n] = 0.0f;
-        } else {
-          copy_async(biases + n, bias + n);
-        }
-      }
-    }
+    for (int l = 0; l < shape.count; ++l)
+      load_stack_layer(shape.layers[l], arrays.layers[l].weight, arrays.layers[l].bias, has_quads[l],
+                       layout.rows[l], shared + layout.weights[l]);
   }
 
  private:

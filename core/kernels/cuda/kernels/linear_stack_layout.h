@@ -79,6 +79,36 @@ inline StackLayout stack_layout_of(const LinearStackShape& shape, int tile) {
   return layout;
 }
 
+/// Starts to copy a layer's weights and biases (zeros if there are none) to `to`, in rows of `row` floats. A
+/// warp copies a row at a time: its lanes read neighbours. has_quads: rows begin at multiples of 16 bytes.
+inline __device__ void load_stack_layer(const StackLayer& layer, const float* weight, const float* bias,
+                                        bool has_quads, int row, float* to) {
+  constexpr int kWarp = 32;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
+  SWEEP_ROLLED
+  for (int n = thread / kWarp; n < layer.outputs; n += kStackThreads / kWarp) {
+    const float* from = weight + n * layer.inputs;
+    float* copy = to + n * row;
+    if (has_quads) {
+      SWEEP_ROLLED
+      for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
+        copy_async(reinterpret_cast<float4*>(copy + k), reinterpret_cast<const float4*>(from + k));
+    } else {
+      SWEEP_ROLLED
+      for (int k = lane; k < layer.inputs; k += kWarp) copy_async(copy + k, from + k);
+    }
+  }
+  float* biases = to + layer.outputs * row;
+  SWEEP_ROLLED
+  for (int n = thread; n < layer.outputs; n += kStackThreads) {
+    if (bias == nullptr) {
+      biases[n] = 0.0f;
+    } else {
+      copy_async(biases + n, bias + n);
+    }
+  }
+}
+
 inline std::size_t stack_bytes(const LinearStackShape& shape, int tile) {
   return static_cast<std::size_t>(stack_layout_of(shape, tile).floats) * sizeof(float);
 }

@@ -73,9 +73,12 @@ bool library_is_faster(const ConvShape& s, const LibraryTask& task) {
   constexpr int kMinSum = 128, kMinTapsOfGradient = 512;
   if (products(s, task) < kMinLibraryProducts) return false;
   switch (task.direction) {
-    case Direction::kForward: return s.taps() >= kMinSum;
-    case Direction::kBackwardWeights: return s.taps() >= kMinTapsOfGradient;
-    case Direction::kBackwardInput: return s.group_out() * s.kernel_height * s.kernel_width >= kMinSum;
+    case Direction::kForward:
+      return s.taps() >= kMinSum;
+    case Direction::kBackwardWeights:
+      return s.taps() >= kMinTapsOfGradient;
+    case Direction::kBackwardInput:
+      return s.group_out() * s.kernel_height * s.kernel_width >= kMinSum;
   }
   return false;
 }
