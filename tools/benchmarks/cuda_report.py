@@ -13,6 +13,7 @@ TARGETS = {
     "cats and dogs, 100": {"eager": 1.5},
     "residual network, 128": {"eager": 1.5},
 }
+NO_TIME = "no time was left"
 RUNS_TARGET = 1.0  # seconds of all runs of cpu-vs-cuda.json, start-up not counted
 # All in full float32, as sweep trains, except "tf32".
 PEERS = {"eager": "eager, data on the GPU", "tf32": "the same with TF32", "compile": "compiled, reduce-overhead", "loader": "eager, DataLoader"}
@@ -115,6 +116,14 @@ def gpu_sentence(facts):
             f"at most {facts['power.limit']}.")
 
 
+def missing_lines(missing):
+    """Measurements for which no time was left are many, so only the first is named."""
+    late = [text for text in missing if text.endswith(NO_TIME)]
+    yield from (f"- {text}" for text in missing if text not in late)
+    if late:
+        yield f"- {late[0]}" + (f", nor for {len(late) - 1} more" if len(late) > 1 else "")
+
+
 def report(bench, about, facts, torch, seconds):
     args = bench.args
     lines = [f"# Training on {facts.get('name', args.device)}, and PyTorch's, {machine.now():%Y-%m-%d}", "",
@@ -135,7 +144,7 @@ def report(bench, about, facts, torch, seconds):
         lines += [*sweep_lines(bench.sweeps), ""]
     lines += choice_tables(bench.choices)
     if bench.missing:
-        lines += ["Missing:", "", *(f"- {text}" for text in bench.missing), ""]
+        lines += ["Missing:", "", *missing_lines(bench.missing), ""]
     return "\n".join(lines)
 
 

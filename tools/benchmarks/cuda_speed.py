@@ -66,7 +66,7 @@ class Bench:
         """Returns the result of `measure`, or None if it fails or no time is left; the other measurements go on."""
         self.save()
         if self.seconds_left() < 5:
-            self.missing.append(f"{label}: no time was left")
+            self.missing.append(f"{label}: {cuda_report.NO_TIME}")
             return None
         print(f"{label} ({self.seconds_left():.0f} s left)", file=sys.stderr, flush=True)
         try:
