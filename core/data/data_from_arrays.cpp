@@ -224,7 +224,12 @@ struct FoundArrays {
   std::string target_name;
 };
 
-FoundArrays find_arrays(DataArrays& data, const std::string& wanted, const std::string& name) {
+FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::string& name) {
+  if (spec.targets.size() > 1) {
+    throw ConfigError("arrays have one target, which may hold several values per sample; " +
+                      std::to_string(spec.targets.size()) + " are named");
+  }
+  const std::string wanted = lower_case(spec.targets.empty() ? spec.label : spec.targets.front());
   FoundArrays found{{}, wanted};
   for (NamedArray& array : data.arrays) {
     set_where(array, name);
@@ -302,15 +307,52 @@ TensorDataset make_set(const ArrayPair& pair, bool classes, bool channels_last, 
   return set;
 }
 
+void check_trained_shape(const Shape& shape, const Shape& trained, const std::string& name) {
+  if (shape == trained) return;
+  throw DataError(name + ": its samples are " + to_string(shape) +
+                  ", those that the network was trained on " + to_string(trained));
+}
+
+// Throws if the network that was trained on `trained` cannot be given samples of `dataset`, or their targets.
+void check_fits(const Dataset& dataset, const SampleFormat& trained, const std::string& name) {
+  check_trained_shape(dataset.shape, trained.shape, name);
+  if (dataset.bytes != trained.bytes) {
+    const char *bytes = "bytes (uint8)", *floats = "numbers that are not uint8";
+    throw DataError(name + ": its samples are " + (dataset.bytes ? bytes : floats) +
+                    ", those that the network was trained on " + (trained.bytes ? bytes : floats));
+  }
+  const std::size_t numbers = dataset.target_names.size(), wanted = trained.target_names.size();
+  if (numbers == wanted) return;
+  const auto targets = [](std::size_t count) {
+    return count == 0 ? "classes" : counted(count, "number") + " per sample";
+  };
+  throw DataError(name + ": its targets are " + targets(numbers) + ", but the network was trained on " +
+                  targets(wanted));
+}
+
+// Makes the class numbers in `set`, places in `names`, those of the classes called so in `trained`.
+void renumber_classes(TensorDataset& set, const std::vector<std::string>& names,
+                      const std::vector<std::string>& trained, const std::string& name) {
+  if (names == trained) return;
+  std::vector<std::int32_t> numbers;
+  for (const std::string& class_name : names) {
+    const auto found = std::ranges::find(trained, class_name);
+    if (found == trained.end()) {
+      throw DataError(name + ": class " + quoted_name(class_name) +
+                      " was not there in training; the network knows: " + listed_names(trained, 20) +
+                      ". Leave out its samples, or train on all classes");
+    }
+    numbers.push_back(static_cast<std::int32_t>(found - trained.begin()));
+  }
+  for (std::int32_t& label : std::get<0>(set.targets).edit())
+    label = numbers[static_cast<std::size_t>(label)];
+}
+
 }  // namespace
 
-Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name) {
-  if (spec.targets.size() > 1) {
-    throw ConfigError("arrays have one target, which may hold several values per sample; " +
-                      std::to_string(spec.targets.size()) + " are named");
-  }
-  const FoundArrays found =
-      find_arrays(data, lower_case(spec.targets.empty() ? spec.label : spec.targets.front()), name);
+Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name,
+                         const SampleFormat* trained) {
+  const FoundArrays found = find_arrays(data, spec, name);
   const ArrayPair& train = found.parts[kTrain];
   const bool channels_last = channels_are_last(*train.samples, spec.channels);
   const bool classes = holds_classes(*train.targets, spec);
@@ -320,7 +362,10 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   dataset.bytes = are_bytes(*train.samples);
   (classes ? dataset.class_names : dataset.target_names) =
       std::move(classes ? data.class_names : data.target_names);
+  if (trained != nullptr && classes && dataset.class_names.empty())
+    dataset.class_names = trained->class_names;
   name_targets(train, found.target_name, classes, dataset);
+  if (trained != nullptr) check_fits(dataset, *trained, name);
   if (!classes && spec.targets.empty() && (found.target_name == "labels" || found.target_name == "classes")) {
     data.notes.push_back(train.targets->where +
                          " holds floats, which are numbers to be predicted; \"label\": " +
@@ -346,6 +391,12 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
     check_same_form(train, pair, spec);
     sets[p] = make_set(pair, classes, channels_last, spec, dataset);
     sets[p]->file = data.mapping;
+    if (trained != nullptr && classes)
+      renumber_classes(*sets[p], dataset.class_names, trained->class_names, name);
+  }
+  if (trained != nullptr) {
+    dataset.class_names = trained->class_names;
+    dataset.fill_values = trained->fill_values;
   }
   split_parts({std::move(*sets[kTrain]), std::move(sets[kValidation]), std::move(sets[kTest])}, spec,
               dataset);
@@ -374,10 +425,7 @@ SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues mi
   Shape shape = sample_shape(*found, false);
   const bool channels_last = found->shape.size() == 4 && shape != wanted;
   if (channels_last) shape = sample_shape(*found, true);
-  if (shape != wanted) {
-    throw DataError(name + ": its samples are " + to_string(shape) +
-                    ", those that the network was trained on " + to_string(wanted));
-  }
+  check_trained_shape(shape, wanted, name);
   return take_samples(*found, missing, channels_last);
 }
 

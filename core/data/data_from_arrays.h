@@ -19,8 +19,9 @@ namespace sweep {
 /// [count, 1] of integers are classes 0, 1, …; floats are values. Both are alike in all parts. With
 /// spec.label, whole floats are also classes. Other arrays are noted. The rest of `spec` applies as
 /// split_parts() says. `name` is the source's name in messages. Throws DataError for other arrays,
-/// ConfigError as split_parts() does.
-Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name);
+/// ConfigError as split_parts() does. `trained`: null, or that of load_dataset_for().
+Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name,
+                         const SampleFormat* trained = nullptr);
 
 /// The samples among `arrays`, which data_from_arrays() would find, or the only array whatever its name. NaN
 /// is allowed with `missing` kMean. Throws DataError if there are several, or none, or if one sample is not

@@ -106,9 +106,8 @@ DatasetSpec resolved(DatasetSpec spec, const DataFormat& format) {
   return spec;
 }
 
-}  // namespace
-
-Dataset load_dataset(const DatasetSpec& spec) {
+// `trained`: null, or that of load_dataset_for().
+Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
   const KnownDataset* known = find_known_dataset(spec.name);
   const std::string_view wanted = spec.format.empty() && known != nullptr ? known->format : spec.format;
   if (!wanted.empty()) require_format(wanted);
@@ -124,11 +123,16 @@ Dataset load_dataset(const DatasetSpec& spec) {
   const std::vector<fs::path> paths = expand_source(name);
   const DataFormat& format = choose_format(wanted, paths);
   check_options(spec, format, name);
+  ReadOptions options{spec, decoded_cache()};
+  if (trained != nullptr && format.is_table) {
+    options.columns = trained->columns;
+    options.targets = trained->target_names;
+  }
   Dataset dataset;
   try {
-    DataArrays arrays = format.read(paths, {spec, decoded_cache()});
+    DataArrays arrays = format.read(paths, options);
     if (known != nullptr) arrays.class_names.assign(known->class_names.begin(), known->class_names.end());
-    dataset = data_from_arrays(std::move(arrays), resolved(spec, format), name);
+    dataset = data_from_arrays(std::move(arrays), resolved(spec, format), name, trained);
     if (known != nullptr) check_against_known(dataset, spec, *known, name);
   } catch (const DataError& failure) {
     if (known == nullptr) throw;
@@ -138,6 +142,13 @@ Dataset load_dataset(const DatasetSpec& spec) {
   dataset.format = format.name;
   check_transform(dataset.transform, dataset.shape);
   return dataset;
+}
+
+}  // namespace
+
+Dataset load_dataset(const DatasetSpec& spec) { return loaded(spec, nullptr); }
+Dataset load_dataset_for(const SampleFormat& trained, const DatasetSpec& spec) {
+  return loaded(spec, &trained);
 }
 
 Dataset make_dataset(DataArrays data, DatasetSpec options) {

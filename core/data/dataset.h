@@ -50,6 +50,11 @@ struct Dataset : SampleFormat {
 /// format does not have, a wrong transform, or a split that leaves no training set. Thread-safe.
 Dataset load_dataset(const DatasetSpec& spec);
 
+/// Loads a data set for a network that was trained on `trained`: columns, categories and classes are found by
+/// their names, and missing values become the same as there. Throws also DataError that says what does not
+/// fit the network.
+Dataset load_dataset_for(const SampleFormat& trained, const DatasetSpec& spec);
+
 /// Makes a data set of arrays that a program has in memory, called "x" and "y", or "x_train", "y_train",
 /// "x_test" and so on; see NamedArray. Samples are [count, features], [count, height, width] or [count,
 /// channels, height, width]: bytes, of which a network gets byte / 255, or floats, which are taken as they

@@ -130,20 +130,21 @@ bool has_missing(const TensorDataset& set) {
   return values != nullptr && std::ranges::any_of(*values, [](float value) { return std::isnan(value); });
 }
 
-// Returns the means over samples `rows` of the training part, which stand for missing values, if any may be
-// missing.
-std::vector<float> fill_missing_values(SourceParts& parts, MissingValues missing,
-                                       std::span<const std::uint32_t> rows) {
+// Fills missing values with `means`; if it is empty, sets it to the means over samples `rows` of the training
+// part, if any may be missing.
+void fill_missing_values(SourceParts& parts, MissingValues missing, std::span<const std::uint32_t> rows,
+                         std::vector<float>& means) {
   std::vector<TensorDataset*> sets = {&parts.train};
   for (std::optional<TensorDataset>* part : {&parts.validation, &parts.test})
     if (*part) sets.push_back(&**part);
   const bool any = std::ranges::any_of(sets, [](const TensorDataset* set) { return has_missing(*set); });
-  if (!any && (missing == MissingValues::kError || parts.train.file)) return {};
-  const std::vector<double> exact = channel_statistics(parts.train, rows).mean;
-  const std::vector<float> means(exact.begin(), exact.end());
+  if (!any && (missing == MissingValues::kError || parts.train.file)) return;
+  if (means.empty()) {
+    const std::vector<double> exact = channel_statistics(parts.train, rows).mean;
+    means.assign(exact.begin(), exact.end());
+  }
   for (TensorDataset* set : sets)
     if (has_missing(*set)) fill_missing(std::get<1>(set->samples).edit(), set->shape, means);
-  return means;
 }
 
 InputTransform measured_transform(const TensorDataset& train, std::span<const std::uint32_t> rows,
@@ -177,7 +178,7 @@ void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
     std::iota(rows.begin(), rows.end(), 0u);
   }
   rows.resize(limited(sizes.train));
-  dataset.fill_values = fill_missing_values(parts, spec.missing, rows);
+  fill_missing_values(parts, spec.missing, rows, dataset.fill_values);
   dataset.transform = spec.transform;
   if (spec.transform == InputTransform{} && spec.normalization == Normalization::kTrain)
     dataset.transform = measured_transform(parts.train, rows, dataset.columns);

@@ -110,7 +110,7 @@ LoadedRun load_run(const fs::path& path, std::optional<WhichWeights> which, cons
 }
 
 Dataset load_data_of(const RecordedRun& run, bool& changed) {
-  Dataset data = load_dataset(run.config.dataset);
+  Dataset data = load_dataset_for(run.samples, run.config.dataset);
   const std::vector<std::string> before = digests_of(run.record.provenance.value("dataset", Json::object()));
   changed = !before.empty() && before != digests_of(dataset_provenance(data));
   return data;

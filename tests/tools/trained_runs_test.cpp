@@ -211,6 +211,23 @@ TEST_F(TrainedRuns, SayWhenTheirDataHaveChanged) {
   EXPECT_THAT(run({"evaluate", "runs/t"}).err, HasSubstr("t.csv: its files have another content than when"));
 }
 
+TEST_F(TrainedRuns, KnowTheirClassesInOtherDataByName) {
+  std::string table = "x,label\n";
+  for (const char* row : {"-2,cat\n", "2,dog\n"})
+    for (int i = 0; i < 20; ++i) table += row;
+  folder_.write("t.csv", table);
+  train("t", R"({"name": "t", "path": "t.csv"})", R"({"type": "linear", "out_features": 2})",
+        R"("epochs": 20, "lr": 0.5)");
+  folder_.write("dogs.csv", "label,x\ndog,2\ndog,3\n");
+  EXPECT_EQ(output({"evaluate", "runs/t", "--data", "dogs.csv"}).at("accuracy"), 1);
+  folder_.write("bears.csv", "x,label\n-2,cat\n2,dog\n1,bear\n");
+  for (const char* command : {"evaluate", "predict"}) {
+    std::vector<std::string> words = {command, "runs/t", "--data", "bears.csv"};
+    if (words[0] == "predict") words.push_back("--dataset");
+    EXPECT_THAT(run(words, 2).err, HasSubstr("class \"bear\" was not there in training"));
+  }
+}
+
 TEST_F(TrainedRuns, OfAnEarlierVersionAreReadByTheirData) {
   train_table("iris", 3, "\"epochs\": 2");
   const std::string before = run({"predict", "runs/iris", "--dataset", "--csv"}).out;

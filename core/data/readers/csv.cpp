@@ -105,8 +105,10 @@ void check_header(const std::vector<std::string>& header, const std::string& fil
 void Table::check_columns_exist(const std::string& file) const {
   std::vector<std::string> wanted = options_.targets;
   if (!options_.label.empty()) wanted.push_back(options_.label);
-  wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
-  wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
+  if (!is_known()) {
+    wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
+    wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
+  }
   for (const std::string& name : wanted) {
     if (has(header_, name)) continue;
     const std::string nearest = nearest_name(name, header_);
@@ -162,9 +164,17 @@ void Table::set_columns(const std::string& file) {
   if (features_.empty()) throw DataError(file + ": has no column of features");
 }
 
-// Other columns, such as that of the targets, are ignored.
+// Other columns are ignored, also those of the targets if none are wanted.
 void Table::set_known_columns(const std::string& file) {
-  for (const std::string& name : header_) columns_.emplace_back(name, ColumnUse::kIgnored, false, options_);
+  if (!options_.unlabelled) {
+    check_columns_exist(file);
+    choose_targets(file);
+  }
+  for (const std::string& name : header_) {
+    const ColumnUse use = options_.unlabelled ? ColumnUse::kIgnored : use_of(name);
+    columns_.emplace_back(name, use == ColumnUse::kFeature ? ColumnUse::kIgnored : use, takes_comma_,
+                          options_);
+  }
   std::vector<std::string> missing;
   for (const FeatureColumn& known : options_.columns) {
     features_.push_back(place_of(header_, known.name));
@@ -197,6 +207,8 @@ void Table::add_row(const CsvRows& rows, Part part, const std::string& file) {
     if (!columns_[i].add(fields[i], file, rows.line())) refusal = columns_[i].refusal(fields[i]);
     if (columns_[i].use() == ColumnUse::kSplit) part = split_part(fields[i], file, rows.line());
   }
+  if (!refusal.empty() && !options_.unlabelled)
+    throw DataError(file + ": line " + std::to_string(rows.line()) + ", " + refusal);
   if (!refusal.empty()) {
     for (TableColumn& column : columns_) column.keep(parts_.size());
     refused_.push_back({file + ":" + std::to_string(rows.line()), std::move(refusal)});
@@ -269,7 +281,7 @@ DataArrays Table::take_data(const std::string& name) {
     features += data.columns.back().features();
   }
   check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
-  if (!is_known() && std::ranges::count(parts_, kTrain) == 0)
+  if (!options_.unlabelled && std::ranges::count(parts_, kTrain) == 0)
     throw DataError(name + ": has no rows to train on");
   if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
   data.target_names = targets_;
@@ -335,7 +347,7 @@ DataArrays read_csv(std::span<const fs::path> paths, const ReadOptions& options)
   std::vector<DataFile> sources;
   for (const fs::path& path : files_in(paths, endings())) {
     InputFile file(path);
-    table.read(file, options.columns.empty() ? part_of_file(path) : kTrain);
+    table.read(file, options.unlabelled ? kTrain : part_of_file(path));
     sources.push_back({path, file.sha256()});
   }
   DataArrays data = table.take_data(paths.front().string());

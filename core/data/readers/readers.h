@@ -78,9 +78,10 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file);
 /// MissingValues::kMean, refused otherwise; missing targets always are. Messages name file, line and column.
 /// Throws ConfigError for a column that is not there.
 ///
-/// With options.columns, those of a table that a network was trained on, the samples have these features, and
-/// no targets; columns are found by name, others are ignored. A row with a category that was not there in
-/// training is in DataArrays::skipped, or has zeros for it, as options.unknown says.
+/// With options.columns, those of a table that a network was trained on, the samples have these features;
+/// columns are found by name, others are ignored. A category that was not there in training is refused, or
+/// has zeros, as options.unknown says. With options.unlabelled there are no targets, and only the row of such
+/// a category is refused: it is in DataArrays::skipped.
 bool is_csv(const std::filesystem::path& path);
 bool is_tsv(const std::filesystem::path& path);
 DataArrays read_csv(std::span<const std::filesystem::path> paths, const ReadOptions& options);

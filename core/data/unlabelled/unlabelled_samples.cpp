@@ -54,6 +54,7 @@ void read_samples(const fs::path& path, const DataFormat& row, const SampleForma
   ReadOptions options;
   options.missing = format.fill_values.empty() ? MissingValues::kError : MissingValues::kMean;
   options.columns = format.columns;
+  options.unlabelled = true;
   options.encoding = format.encoding;
   options.unknown = format.unknown;
   DataArrays data = row.read(std::span(&path, 1), options);

@@ -79,6 +79,56 @@ TEST_F(LoadDataset, ReadsPlainAndCompressedFiles) {
   EXPECT_EQ(set.files[1].sha256.size(), 64u);
 }
 
+// For a network that was trained on the table `trained`, the table `now`.
+Dataset for_trained(const std::string& trained, const std::string& now, DatasetSpec spec = {}) {
+  test::TemporaryDirectory folder;
+  folder.write("t.csv", trained);
+  spec.path = folder.path() / "t.csv";
+  const Dataset first = load_dataset(spec);
+  folder.write("t.csv", now);
+  return load_dataset_for(first, spec);
+}
+
+TEST(TrainedDataset, HasColumnsCategoriesAndClassesByName) {
+  const std::string table = "a,kind,label\n1,x,cat\n2,y,dog\n3,z,cow\n";
+  const Dataset data = for_trained(table, "split,label,kind,a\ntrain,dog,z,5\ntest,cat,x,6\n");
+  EXPECT_THAT(data.train.set->floats(), ElementsAre(5, 0, 0, 1));
+  EXPECT_THAT(data.test.set->floats(), ElementsAre(6, 1, 0, 0));
+  EXPECT_THAT(data.class_names, ElementsAre("cat", "cow", "dog"));
+  EXPECT_THAT(data.train.labels(), ElementsAre(2));
+  EXPECT_THAT(data.test.labels(), ElementsAre(0));
+  const auto refused = [&](const std::string& now) {
+    return message_of<DataError>([&] { for_trained(table, now); });
+  };
+  EXPECT_THAT(refused("a,kind,label\n1,x,bear\n"),
+              HasSubstr("class \"bear\" was not there in training; the network knows: \"cat\", \"cow\""));
+  EXPECT_THAT(refused("a,kind,label\n1,x,cat\n2,w,cat\n"),
+              HasSubstr("line 3, column \"kind\": \"w\" was not there in training"));
+  EXPECT_THAT(refused("a,label\n1,cat\n"), HasSubstr("has no column \"kind\""));
+  EXPECT_THAT(refused("a,kind,target\n1,x,3\n"),
+              HasSubstr("its targets are 1 number per sample, but the network was trained on classes"));
+}
+
+TEST(TrainedDataset, HasTargetsByNameAndTheTrainingsMeans) {
+  const DatasetSpec spec = {.targets = {"u", "v"}, .missing = MissingValues::kMean};
+  const Dataset data = for_trained("u,v,a\n1,2,4\n3,4,6\n", "a,v,u\n,7,8\n100,7,9\n", spec);
+  EXPECT_THAT(data.train.set->floats(), ElementsAre(5, 100));
+  EXPECT_THAT(data.train.numbers(), ElementsAre(8, 7, 9, 7));
+  EXPECT_THAT(message_of<ConfigError>([&] { for_trained("u,v,a\n1,2,4\n", "u,a\n1,2\n", spec); }),
+              HasSubstr("has no column \"v\""));
+}
+
+TEST_F(LoadDataset, RefusesLabelsThatTheNetworkDoesNotKnow) {
+  SampleFormat trained = load();
+  trained.class_names.pop_back();
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset_for(trained, spec()); }),
+              HasSubstr("label 2 of sample 2 (from 0) is out of range: 0 to 1"));
+  trained = load();
+  trained.shape = {1, 2, 3};
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset_for(trained, spec()); }),
+              HasSubstr("its samples are [1, 3, 2], those that the network was trained on [1, 2, 3]"));
+}
+
 TEST_F(LoadDataset, GoesByContentNotByName) {
   // A browser may have decompressed the file and kept its name; and the other way round.
   directory_.write("train-labels-idx1-ubyte.gz", idx({20}, labels_of(20, 3)));

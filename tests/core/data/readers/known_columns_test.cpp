@@ -18,6 +18,7 @@ using testing::IsNan;
 
 ReadOptions three_columns() {
   ReadOptions options;
+  options.unlabelled = true;
   options.columns = {
       {"size", {}, false}, {"colour", {"blue", "red"}, true}, {"grade", {"a", "b", "c"}, false}};
   return options;
