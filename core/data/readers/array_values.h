@@ -27,7 +27,7 @@ struct ByteSource {
 /// The content of `file`, which must outlive it.
 ByteSource source_of(InputFile& file);
 
-/// kUnsigned of one byte stands for bool, too; kBfloat has two bytes.
+/// kUnsigned of one byte is uint8, which stays bytes; bool is kSigned. kBfloat has two bytes.
 enum class ValueKind { kUnsigned, kSigned, kFloat, kBfloat };
 
 struct ArrayLayout {

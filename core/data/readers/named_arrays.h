@@ -29,8 +29,9 @@ struct SkippedFile {
   std::string reason;
 };
 
-/// Row-major. bool and uint8 are bytes; floats, and integers with more than one value per sample, are
-/// float32; all other integers, labels above all, are int64. The last kind are bytes of a mapped file.
+/// Row-major. uint8 are bytes; floats, and other integers with more than one value per sample, are float32;
+/// all other integers, labels above all, are int64. bool are integers, 0 and 1. The last kind are bytes of a
+/// mapped file.
 using ArrayValues = std::variant<std::vector<std::uint8_t>, std::vector<float>, std::vector<std::int64_t>,
                                  MaybeOwnedArray<std::uint8_t>>;
 

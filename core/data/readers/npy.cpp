@@ -123,7 +123,9 @@ class HeaderParser {
     const bool integer = (kind == 'i' || kind == 'u') && header.bytes > 0;
     const bool floating = kind == 'f' && header.bytes > 1;
     const bool boolean = kind == 'b' && header.bytes == 1;
-    header.kind = floating ? ValueKind::kFloat : kind == 'i' ? ValueKind::kSigned : ValueKind::kUnsigned;
+    header.kind = floating                 ? ValueKind::kFloat
+                  : kind == 'i' || boolean ? ValueKind::kSigned
+                                           : ValueKind::kUnsigned;
     if (!integer && !floating && !boolean)
       source_.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
   }

@@ -18,12 +18,12 @@ struct KindRow {
   ValueKind kind;
 };
 constexpr KindRow kKinds[] = {
-    {TensorType::kF32, ValueKind::kFloat},     {TensorType::kF64, ValueKind::kFloat},
-    {TensorType::kF16, ValueKind::kFloat},     {TensorType::kBf16, ValueKind::kBfloat},
-    {TensorType::kBool, ValueKind::kUnsigned}, {TensorType::kU8, ValueKind::kUnsigned},
-    {TensorType::kU16, ValueKind::kUnsigned},  {TensorType::kU32, ValueKind::kUnsigned},
-    {TensorType::kU64, ValueKind::kUnsigned},  {TensorType::kI8, ValueKind::kSigned},
-    {TensorType::kI16, ValueKind::kSigned},    {TensorType::kI32, ValueKind::kSigned},
+    {TensorType::kF32, ValueKind::kFloat},    {TensorType::kF64, ValueKind::kFloat},
+    {TensorType::kF16, ValueKind::kFloat},    {TensorType::kBf16, ValueKind::kBfloat},
+    {TensorType::kBool, ValueKind::kSigned},  {TensorType::kU8, ValueKind::kUnsigned},
+    {TensorType::kU16, ValueKind::kUnsigned}, {TensorType::kU32, ValueKind::kUnsigned},
+    {TensorType::kU64, ValueKind::kUnsigned}, {TensorType::kI8, ValueKind::kSigned},
+    {TensorType::kI16, ValueKind::kSigned},   {TensorType::kI32, ValueKind::kSigned},
     {TensorType::kI64, ValueKind::kSigned}};
 
 constexpr auto kAllowed = [] {

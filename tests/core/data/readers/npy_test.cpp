@@ -35,7 +35,11 @@ TEST(ReadNpy, KeepsBytes) {
   const NamedArray array = parse(npy_file("|u1", "(2, 3)", "abcdef"));
   EXPECT_EQ(array.shape, (Shape{2, 3}));
   EXPECT_THAT(bytes(array), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
-  EXPECT_THAT(bytes(parse(npy_file("|b1", "(2,)", std::string("\1\0", 2)))), ElementsAre(1, 0));
+}
+
+TEST(ReadNpy, TakesBoolForTheNumbers0And1) {
+  EXPECT_THAT(integers(parse(npy_file("|b1", "(2,)", std::string("\1\0", 2)))), ElementsAre(1, 0));
+  EXPECT_THAT(floats(parse(npy_file("|b1", "(1, 2)", std::string("\1\0", 2)))), ElementsAre(1, 0));
 }
 
 TEST(ReadNpy, ReadsFloats) {

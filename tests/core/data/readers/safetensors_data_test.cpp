@@ -57,7 +57,7 @@ TEST(SafetensorsData, ReadsEveryType) {
   const ArrayValues integers = std::vector<std::int64_t>{1, 2}, floats = std::vector<float>{1, 2},
                     bytes = std::vector<std::uint8_t>{1, 2};
   EXPECT_EQ(two("U8", "\1\2"), bytes);
-  EXPECT_EQ(two("BOOL", "\1\2"), bytes);
+  EXPECT_EQ(two("BOOL", "\1\2"), integers);
   EXPECT_EQ(two("I8", "\1\2"), integers);
   EXPECT_EQ(two("U16", bytes_of<std::uint16_t>({1, 2})), integers);
   EXPECT_EQ(two("I16", bytes_of<std::int16_t>({1, 2})), integers);
