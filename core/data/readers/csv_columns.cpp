@@ -92,6 +92,7 @@ TableColumn::TableColumn(std::string name, ColumnUse use, bool takes_comma, cons
   if (use_ == ColumnUse::kTarget) kind_ = Kind::kNumbers;
   if (use_ == ColumnUse::kLabel || use_ == ColumnUse::kSplit) kind_ = Kind::kCategories;
   if (use_ == ColumnUse::kFeature && is_listed_) kind_ = Kind::kCategories;
+  feature_.decimal_comma = kind_ != Kind::kCategories && options.decimal == DecimalMark::kComma;
   words_are_classes_ = use_ == ColumnUse::kLabel && is_listed_;
 }
 
@@ -141,11 +142,13 @@ bool TableColumn::add_number(std::string_view field, const std::string& file, st
   const ParsedNumber parsed =
       takes_comma_ ? parse_number(field, number, feature_.decimal_comma) : parse_number(field, number);
   has_point_ = has_point_ || (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos);
-  if (has_point_ && feature_.decimal_comma && !is_known_) {
-    fail(
-        shown_field(field) +
-            ": some numbers of the column have a decimal point, others a comma; \"decimal\" says which it is",
-        file, line);
+  if (has_point_ && feature_.decimal_comma) {
+    fail(shown_field(field) +
+             (options_->decimal == DecimalMark::kComma
+                  ? ": has a point, but \"decimal\" says that the decimal mark is a comma"
+                  : ": some numbers of the column have a decimal point, others a comma") +
+             "; write all alike, and thousands without a mark",
+         file, line);
   }
   if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
   if (kind_ == Kind::kCategories) return false;
@@ -201,6 +204,7 @@ void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(
 
 void TableColumn::finish() {
   if (is_known_ || kind_ != Kind::kCategories) return;
+  feature_.decimal_comma = false;
   feature_.one_hot = use_ == ColumnUse::kFeature && options_->categories == Categories::kOneHot;
   std::vector<std::string>& categories = feature_.categories;
   std::vector<std::size_t> order(categories.size());

@@ -143,6 +143,10 @@ TEST(Csv, TakesACommaBetweenCommasForTextUnlessItIsSaid) {
   const std::string table = "x,label\n\"1,234\",a\n\"5,6\",b\n";
   EXPECT_THAT(parse(table).feature_names, ElementsAre("x=1,234", "x=5,6"));
   EXPECT_THAT(samples(parse(table, {.decimal = DecimalMark::kComma}).train), ElementsAre(1.234f, 5.6f));
+  EXPECT_THAT(
+      message_of<DataError>([] { parse("x;label\n700;a\n1.690;b\n", {.decimal = DecimalMark::kComma}); }),
+      HasSubstr("line 3, column \"x\": \"1.690\": has a point, but \"decimal\" says that"));
+  EXPECT_TRUE(parse("x;label\n700;a\n1;b\n", {.decimal = DecimalMark::kComma}).columns[0].decimal_comma);
   EXPECT_THAT(parse("x;label\n1,5;a\n2;b\n", {.categorical = {"x"}}).feature_names,
               ElementsAre("x=1,5", "x=2"));
   EXPECT_THAT(parse("x;label\n1,5;a\n2,5;b\n", {.decimal = DecimalMark::kPoint}).feature_names,

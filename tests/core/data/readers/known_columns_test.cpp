@@ -73,6 +73,8 @@ TEST(KnownColumns, TakeADecimalCommaAsInTraining) {
   options.columns[0].decimal_comma = true;
   EXPECT_THAT(values(read("size;colour;grade\n1,5;red;a\n2;red;a\n", options)),
               ElementsAre(1.5f, 0, 1, 0, 2, 0, 1, 0));
+  EXPECT_THAT(message_of<DataError>([&] { read("size;colour;grade\n1.5;red;a\n", options); }),
+              HasSubstr("\"1.5\": some numbers of the column have a decimal point, others a comma"));
   EXPECT_THAT(refused("size;colour;grade\n1,5;red;a\n"), HasSubstr("is not a finite number"));
 }
 
