@@ -61,6 +61,7 @@ class Table {
   void check_columns_exist(const std::string& file) const;
   void add_row(const CsvRows& rows, Part part, const std::string& file);
   void check_features(const std::string& name);
+  void check_thousands(const std::string& name) const;
   void add_part(Part part, std::size_t features, DataArrays& data) const;
 
   const ReadOptions& options_;
@@ -271,10 +272,26 @@ void Table::check_features(const std::string& name) {
   }
 }
 
+// Where some columns have decimal commas, the points of others may separate thousands.
+void Table::check_thousands(const std::string& name) const {
+  const bool has_comma =
+      std::ranges::any_of(columns_, [](const TableColumn& column) { return column.feature().decimal_comma; });
+  for (const TableColumn& column : columns_) {
+    if (!has_comma || column.thousands().empty()) continue;
+    throw DataError(name + ": column " + quoted_name(column.feature().name) + " has numbers such as " +
+                    quoted_name(column.thousands()) +
+                    ", and others have decimal commas: if its points separate thousands, take them out, else "
+                    "write commas");
+  }
+}
+
 DataArrays Table::take_data(const std::string& name) {
   DataArrays data;
   for (TableColumn& column : columns_) column.finish();
-  if (!is_known()) check_features(name);
+  if (!is_known()) {
+    check_features(name);
+    check_thousands(name);
+  }
   std::size_t features = 0;
   for (const std::size_t i : features_) {
     data.columns.push_back(columns_[i].feature());

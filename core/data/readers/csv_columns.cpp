@@ -66,6 +66,13 @@ ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma)
   return parsed;
 }
 
+// Whether the point of a number is followed by three digits, and has one to three before it, as in 1.690.
+bool may_have_thousands(std::string_view number) {
+  if (number.starts_with('+') || number.starts_with('-')) number.remove_prefix(1);
+  const std::size_t point = number.find('.');
+  return point >= 1 && point <= 3 && number.size() == point + 4 && number.front() != '0';
+}
+
 // True for an empty field and the usual words for one without a value, in any case.
 bool is_missing(std::string_view field) {
   constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?"};
@@ -141,7 +148,13 @@ bool TableColumn::add_number(std::string_view field, const std::string& file, st
   float number = 0;
   const ParsedNumber parsed =
       takes_comma_ ? parse_number(field, number, feature_.decimal_comma) : parse_number(field, number);
-  has_point_ = has_point_ || (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos);
+  if (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos) {
+    if (!may_have_thousands(field))
+      thousands_.clear();
+    else if (!has_point_)
+      thousands_ = field;
+    has_point_ = true;
+  }
   if (has_point_ && feature_.decimal_comma) {
     fail(shown_field(field) +
              (options_->decimal == DecimalMark::kComma

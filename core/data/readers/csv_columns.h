@@ -51,6 +51,8 @@ class TableColumn {
   /// categories.
   bool names_rows() const;
   bool holds_dates() const;
+  /// A number with points that may separate thousands, if all numbers with a point are such; else "".
+  const std::string& thousands() const { return thousands_; }
   /// True if all values are the same, missing ones aside.
   bool is_constant() const;
 
@@ -71,6 +73,7 @@ class TableColumn {
   const ReadOptions* options_;
   Kind kind_ = Kind::kUnknown;
   bool takes_comma_, has_point_ = false;
+  std::string thousands_;
   bool is_known_ = false;
   bool is_listed_ = false;          // as categorical
   bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value

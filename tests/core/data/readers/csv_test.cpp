@@ -139,6 +139,13 @@ TEST(Csv, TakesADecimalCommaBetweenSemicolons) {
           "line 3, column \"x\": \"7.4\": some numbers of the column have a decimal point, others a comma"));
 }
 
+TEST(Csv, RefusesPointsThatMaySeparateThousandsNextToDecimalCommas) {
+  EXPECT_THAT(message_of<DataError>([] { parse("n;x;label\n700;0,5;a\n1.690;99,5;b\n"); }),
+              HasSubstr("FILE: column \"n\" has numbers such as \"1.690\", and others have decimal commas"));
+  parse("n;x;label\n0.690;0,5;a\n1.690;99,5;b\n");
+  parse("n;x;label\n700;0.5;a\n1.690;99.5;b\n");
+}
+
 TEST(Csv, TakesACommaBetweenCommasForTextUnlessItIsSaid) {
   const std::string table = "x,label\n\"1,234\",a\n\"5,6\",b\n";
   EXPECT_THAT(parse(table).feature_names, ElementsAre("x=1,234", "x=5,6"));
