@@ -75,7 +75,7 @@ bool may_have_thousands(std::string_view number) {
 
 // True for an empty field and the usual words for one without a value, in any case.
 bool is_missing(std::string_view field) {
-  constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?"};
+  constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "<na>"};
   if (field.size() > 4) return false;
   return std::ranges::count(kWords, lower_case(std::string(field))) > 0;
 }
@@ -188,6 +188,7 @@ bool TableColumn::add_category(std::string_view field, const std::string& file, 
     values_.push_back(found == indices_.end() ? -1.0f : static_cast<float>(found->second));
     return true;
   }
+  if (use_ == ColumnUse::kFeature && !is_listed_) count_numbers(field, file, line);
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories.size());
   if (is_new) {
     if (!is_utf8(field)) fail("is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"", file, line);
@@ -208,6 +209,18 @@ bool TableColumn::add_category(std::string_view field, const std::string& file, 
   return true;
 }
 
+void TableColumn::count_numbers(std::string_view field, const std::string& file, std::size_t line) {
+  float number = 0;
+  bool has_comma = false;
+  const ParsedNumber parsed =
+      takes_comma_ ? parse_number(field, number, has_comma) : parse_number(field, number);
+  if (parsed == ParsedNumber::kNumber) ++numbers_;
+  if (!first_text_.empty()) return;
+  first_text_ = field;
+  file_ = file;
+  line_ = line;
+}
+
 std::string TableColumn::refusal(std::string_view field) const {
   return "column " + quoted_name(feature_.name) + ": " + shown_field(trim(field)) +
          " was not there in training; allowed: " + listed_names(feature_.categories);
@@ -218,6 +231,11 @@ void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(
 void TableColumn::finish() {
   if (is_known_ || kind_ != Kind::kCategories) return;
   feature_.decimal_comma = false;
+  if (numbers_ > 0 && numbers_ >= values_.size() / 10) {
+    fail(shown_field(first_text_) + " is not a number, as " + counted(numbers_, "other value") +
+             " are; if they are names, list the column under \"categorical\"",
+         file_, line_);
+  }
   feature_.one_hot = use_ == ColumnUse::kFeature && options_->categories == Categories::kOneHot;
   std::vector<std::string>& categories = feature_.categories;
   std::vector<std::size_t> order(categories.size());

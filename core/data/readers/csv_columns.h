@@ -22,7 +22,8 @@ std::string shown_field(std::string_view field);
 std::string_view trim(std::string_view field);
 
 /// Collects one column. Features are numbers if their first value is one; otherwise, and if the options call
-/// them categorical, they are categories. Labels are categories, targets are numbers.
+/// them categorical, they are categories. A tenth of numbers among text is refused: the column holds numbers,
+/// and the text may be a mark for a missing one. Labels are categories, targets are numbers.
 class TableColumn {
  public:
   /// `takes_comma`: numbers may have a decimal comma. `options` must outlive this.
@@ -44,7 +45,8 @@ class TableColumn {
   void keep(std::size_t rows);
 
   /// To be called once, after the last row: sorts the categories, by value if all are whole numbers,
-  /// otherwise by bytes, so that neither the order of rows nor the number of files matters.
+  /// otherwise by bytes, so that neither the order of rows nor the number of files matters. Throws DataError
+  /// for text among numbers.
   void finish();
 
   /// Whether it is text of which nearly every row has its own, or dates, and nobody said that these are
@@ -66,6 +68,7 @@ class TableColumn {
   void check_missing(std::string_view field, const std::string& file, std::size_t line) const;
   bool add_number(std::string_view field, const std::string& file, std::size_t line);
   bool add_category(std::string_view field, const std::string& file, std::size_t line);
+  void count_numbers(std::string_view field, const std::string& file, std::size_t line);
   [[noreturn]] void fail(const std::string& problem, const std::string& file, std::size_t line) const;
 
   FeatureColumn feature_;
@@ -74,6 +77,10 @@ class TableColumn {
   Kind kind_ = Kind::kUnknown;
   bool takes_comma_, has_point_ = false;
   std::string thousands_;
+  std::size_t numbers_ = 0;  // among categories that nobody has listed
+  std::string first_text_;   // in such a column
+  std::string file_;         // where it is
+  std::size_t line_ = 0;
   bool is_known_ = false;
   bool is_listed_ = false;          // as categorical
   bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value

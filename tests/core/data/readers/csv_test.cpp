@@ -89,7 +89,7 @@ TEST(Csv, MakesAFeatureOfEachCategory) {
 }
 
 TEST(Csv, TakesTwoSignsForText) {
-  EXPECT_THAT(parse("x,label\n+-4,a\n5,b\n+-4,a\n5,b\n").feature_names, ElementsAre("x=+-4", "x=5"));
+  EXPECT_THAT(parse("x,label\n+-4,a\n+-5,b\n").feature_names, ElementsAre("x=+-4", "x=+-5"));
 }
 
 TEST(Csv, MakesOneFeatureOfCategoriesInOrder) {

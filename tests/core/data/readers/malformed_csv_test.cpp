@@ -108,6 +108,17 @@ TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
               HasSubstr("either a label or targets"));
 }
 
+TEST(MalformedCsv, RefusesTextAmongNumbersWhereverItIs) {
+  std::string numbers;
+  for (int i = 20; i < 60; ++i) numbers += std::to_string(i) + ",a\n";
+  EXPECT_THAT(error_of("age,label\n-,a\n" + numbers),
+              HasSubstr("FILE: line 2, column \"age\": \"-\" is not a number, as 40 other values are; if"));
+  EXPECT_THAT(error_of("age,label\n" + numbers + "-,a\n"),
+              HasSubstr("line 42, column \"age\": \"-\" is not a"));
+  EXPECT_THAT(error_of("age,label\n#N/A,a\n" + numbers), HasSubstr("the value is missing, as \"#N/A\""));
+  EXPECT_THAT(error_of("age,label\n<NA>,a\n" + numbers), HasSubstr("the value is missing, as \"<NA>\""));
+}
+
 TEST(MalformedCsv, RefusesPartsThatItDoesNotKnow) {
   EXPECT_EQ(
       error_of("x,split,label\n1,trian,a\n"),
