@@ -78,8 +78,8 @@ bool channels_are_last(const NamedArray& array, ChannelOrder order) {
   if (shape.size() != 4 || order == ChannelOrder::kFirst) return false;
   const std::int64_t a = shape[1], b = shape[2], c = shape[3];
   if (order == ChannelOrder::kLast || ((c == 1 || c == 3) && a > 3 && b > 3)) return true;
-  // Few channels in front, or a square image after them, are channels first.
-  const bool looks_last = a > 4 && (c < std::min(a, b) || (a == b && b != c));
+  // Few channels in front, or a square image after them, are channels first, unless there are 3 at the end.
+  const bool looks_last = (c == 3 && b > 3) || (a > 4 && (c < std::min(a, b) || (a == b && b != c)));
   if (!looks_last) return false;
   throw DataError(array.where + " has shape " + to_string(shape) +
                   ": it does not say where the channels are; \"channels\": \"first\" means " +

@@ -98,6 +98,7 @@ void check_transform(const InputTransform& transform, const Shape& shape) {
 // `spec` as data_from_arrays() takes it for a source in `format`.
 DatasetSpec resolved(DatasetSpec spec, const DataFormat& format) {
   if (spec.split == SplitMethod::kAuto && format.sorted_by_class) spec.split = SplitMethod::kStratified;
+  if (!format.has_labels) spec.channels = ChannelOrder::kFirst;  // as readers of images give them
   if (!format.is_table) return spec;
   if (spec.normalization == Normalization::kAuto) spec.normalization = Normalization::kTrain;
   // The reader has chosen the columns.

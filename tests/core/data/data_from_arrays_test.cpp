@@ -142,6 +142,14 @@ TEST(DataFromArrays, AsksWhereTheChannelsAreIfTheShapeDoesNotSay) {
   }
 }
 
+TEST(DataFromArrays, AsksWhereTheChannelsAreIfBothEndsMayBeChannels) {
+  for (const Shape& shape : {Shape{2, 3, 8, 3}, {2, 1, 8, 3}, {2, 2, 8, 3}}) {
+    std::vector<std::uint8_t> values(element_count(shape));
+    EXPECT_THAT(error_of({bytes("x", shape, values), labels("y", {0, 1})}),
+                HasSubstr("it does not say where the channels are"));
+  }
+}
+
 TEST(SamplesFromArrays, FindTheChannelsByTheNetworksShape) {
   std::vector<std::uint8_t> values(60);
   values[1] = 7;

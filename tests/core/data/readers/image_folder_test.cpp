@@ -31,7 +31,8 @@ std::string gray_png(std::uint8_t value, std::uint32_t size = 2) {
 
 Dataset read(const fs::path& path, ReadOptions options = {}) {
   options.grayscale = true;
-  return data_from_arrays(read_image_folder(std::span(&path, 1), options), {}, path.string());
+  return data_from_arrays(read_image_folder(std::span(&path, 1), options), {.channels = ChannelOrder::kFirst},
+                          path.string());
 }
 
 // The first pixel of each sample: what gray_png() was given.
