@@ -126,6 +126,10 @@ void Table::choose_targets(const std::string& file) {
     throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
                       quoted_name(targets_.front()));
   }
+  for (const std::string& name : targets_) {
+    if (std::ranges::count(targets_, name) > 1)
+      throw ConfigError(file + ": \"target\" lists column " + quoted_name(name) + " twice; once is enough");
+  }
   for (const std::string& name : options_.ignore) {
     if (name.empty() || (name != label_ && !has(targets_, name))) continue;
     throw ConfigError(file + ": column " + quoted_name(name) +

@@ -104,6 +104,8 @@ TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
   EXPECT_EQ(config_error({.targets = {"width"}, .ignore = {"width"}}),
             "FILE: column \"width\" is to be predicted, and is listed under \"ignore\" as well");
   EXPECT_THAT(config_error({.label = "species", .ignore = {"species"}}), HasSubstr("under \"ignore\""));
+  EXPECT_EQ(config_error({.targets = {"width", "width"}}),
+            "FILE: \"target\" lists column \"width\" twice; once is enough");
   EXPECT_THAT(config_error({.label = "species", .targets = {"width"}}),
               HasSubstr("either a label or targets"));
 }
