@@ -54,12 +54,20 @@ std::string part_name(std::string_view folder) {
   return "";
 }
 
-// True if the folders are parts of a data set, not classes.
-bool is_divided(const std::vector<std::string>& folders) {
-  const auto is_part = [](const std::string& name) { return !part_name(name).empty(); };
-  return std::all_of(folders.begin(), folders.end(), is_part) &&
-         std::any_of(folders.begin(), folders.end(),
-                     [](const std::string& name) { return part_name(name) == "train"; });
+// True if the folders in `path` are parts of a data set, not classes. Throws DataError if some are.
+bool is_divided(const fs::path& path, const std::vector<std::string>& folders) {
+  const auto is_class = [](const std::string& name) { return part_name(name).empty(); };
+  const auto train = std::ranges::find(folders, "train", part_name);
+  if (train == folders.end()) return false;
+  const auto found = std::ranges::find_if(folders, is_class);
+  if (found == folders.end()) return true;
+  const auto other = std::ranges::find_if(
+      folders, [&](const std::string& name) { return !is_class(name) && name != *train; });
+  if (other == folders.end()) return false;  // "train" is a class
+  throw DataError(path.string() + ": the folders " + quoted_name(*train) + " and " + quoted_name(*other) +
+                  " are parts of a data set, but " + quoted_name(*found) +
+                  " is none (train, validation and test are): move it elsewhere, or rename those if they are "
+                  "classes");
 }
 
 const char* kind_of(mode_t mode) {
@@ -196,7 +204,7 @@ ImageFolder scan_image_folder(const fs::path& path) {
       throw DataError(directory.string() + ": another folder stands for " + quoted_name(part) + ", too");
     folder.parts.push_back({part, scan_part(directory, folder.class_names, folder.skipped)});
   };
-  if (folders.empty() || !is_divided(folders)) {
+  if (folders.empty() || !is_divided(path, folders)) {
     add_part("train", path);
     return folder;
   }

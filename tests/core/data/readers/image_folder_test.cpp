@@ -92,6 +92,15 @@ TEST(ImageFolder, TakesPartNamesAsClassesWhereOthersAreBesideThem) {
   EXPECT_THAT(read(directory.path()).class_names, ElementsAre("plane", "train"));
 }
 
+TEST(ImageFolder, RefusesAnotherFolderNextToParts) {
+  const TemporaryDirectory directory;
+  for (const char* part : {"train", "validation", "extra"})
+    directory.write(std::string(part) + "/a/1.png", gray_png(1));
+  EXPECT_THAT(
+      message_of<DataError>([&] { read(directory.path()); }),
+      HasSubstr("the folders \"train\" and \"validation\" are parts of a data set, but \"extra\" is none"));
+}
+
 TEST(ImageFolder, RefusesAClassThatTrainingHasNot) {
   const TemporaryDirectory directory;
   directory.write("train/a/1.png", gray_png(1));
