@@ -34,8 +34,7 @@ ChannelStatistics float_statistics(const TensorDataset& set, std::span<const std
     largest[c] = std::max(largest[c], value);
   });
   const auto divide = [&](std::vector<double>& sums) {
-    for (std::size_t c = 0; c < channels; ++c)
-      sums[c] /= static_cast<double>(std::max(counts[c], std::size_t{1}));
+    for (std::size_t c = 0; c < channels; ++c) sums[c] /= static_cast<double>(counts[c]);
   };
   divide(statistics.mean);
   // In a second pass: the difference of two large sums would lose the digits of a small deviation.

@@ -15,7 +15,7 @@ struct ChannelStatistics {
 };
 
 /// The statistics of samples `rows` of `set`, of floats or of byte / 255. NaN, a missing value, is left out;
-/// a channel without any value has mean and deviation 0. Those of bytes are counted first, and so do not
+/// the mean of a channel without any value is NaN. Those of bytes are counted first, and so do not
 /// depend on the order of the rows.
 ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows);
 

@@ -130,10 +130,19 @@ bool has_missing(const TensorDataset& set) {
   return values != nullptr && std::ranges::any_of(*values, [](float value) { return std::isnan(value); });
 }
 
-// Fills missing values with `means`; if it is empty, sets it to the means over samples `rows` of the training
-// part, if any may be missing.
+std::string place_of_feature(const Dataset& dataset, std::size_t feature) {
+  for (const FeatureColumn& column : dataset.columns) {
+    if (feature < column.features()) return "column " + quoted_name(column.name);
+    feature -= column.features();
+  }
+  return "feature " + std::to_string(feature) + " (from 0)";
+}
+
+// Fills missing values with the fill values of `dataset`; if it has none, sets them to the means over samples
+// `rows` of the training part, if any may be missing.
 void fill_missing_values(SourceParts& parts, MissingValues missing, std::span<const std::uint32_t> rows,
-                         std::vector<float>& means) {
+                         Dataset& dataset) {
+  std::vector<float>& means = dataset.fill_values;
   std::vector<TensorDataset*> sets = {&parts.train};
   for (std::optional<TensorDataset>* part : {&parts.validation, &parts.test})
     if (*part) sets.push_back(&**part);
@@ -142,6 +151,13 @@ void fill_missing_values(SourceParts& parts, MissingValues missing, std::span<co
   if (means.empty()) {
     const std::vector<double> exact = channel_statistics(parts.train, rows).mean;
     means.assign(exact.begin(), exact.end());
+    const auto empty = static_cast<std::size_t>(
+        std::ranges::find_if(means, [](float mean) { return std::isnan(mean); }) - means.begin());
+    if (empty < means.size()) {
+      throw DataError(place_of_feature(dataset, empty) + " of " + quoted_name(dataset.name) +
+                      " has no value in the training samples, so there is no mean for missing ones: " +
+                      (dataset.columns.empty() ? "leave it out" : "list it under \"ignore\""));
+    }
   }
   for (TensorDataset* set : sets)
     if (has_missing(*set)) fill_missing(std::get<1>(set->samples).edit(), set->shape, means);
@@ -178,7 +194,7 @@ void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
     std::iota(rows.begin(), rows.end(), 0u);
   }
   rows.resize(limited(sizes.train));
-  fill_missing_values(parts, spec.missing, rows, dataset.fill_values);
+  fill_missing_values(parts, spec.missing, rows, dataset);
   dataset.transform = spec.transform;
   if (spec.transform == InputTransform{} && spec.normalization == Normalization::kTrain)
     dataset.transform = measured_transform(parts.train, rows, dataset.columns);

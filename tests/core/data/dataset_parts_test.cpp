@@ -223,6 +223,16 @@ TEST(SplitSamples, MissingValuesBecomeTheMeanOfTheTrainingSamples) {
   EXPECT_FLOAT_EQ(parts.transform.std[0], std::sqrt(0.5f)) << "with the values put in";
 }
 
+TEST(SplitSamples, RefusesAFeatureWithoutAnyValueToTrainOn) {
+  DataArrays arrays = numbered_rows(6);
+  auto& values = std::get<std::vector<float>>(arrays.arrays[0].values);
+  for (std::size_t row = 0; row < 4; ++row) values[2 * row + 1] = NAN;
+  DatasetSpec spec = with_sizes(2, 0.0);
+  spec.missing = MissingValues::kMean;
+  EXPECT_THAT(message_of<DataError>([&] { split(arrays, spec, SplitMethod::kEnd); }),
+              HasSubstr("column \"colour\" of \"mine\" has no value in the training samples"));
+}
+
 TEST(SplitSamples, RefusesToSplitOffWhatTheSourceHas) {
   DataArrays arrays = sorted_samples();
   add_test_part(arrays);
