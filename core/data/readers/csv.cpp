@@ -135,16 +135,24 @@ void Table::choose_targets(const std::string& file) {
     throw ConfigError(file + ": column " + quoted_name(name) +
                       " is to be predicted, and is listed under \"ignore\" as well");
   }
-  const auto is_there = [&](const char* name) { return has(header_, name) && !has(options_.ignore, name); };
-  for (const char* name : {"label", "class"}) {
-    if (label_.empty() && targets_.empty() && is_there(name)) label_ = name;
+  if (!label_.empty() || !targets_.empty()) return;
+  std::vector<std::string> found = {"label", "class", "target"};
+  std::erase_if(found,
+                [&](const std::string& name) { return !has(header_, name) || has(options_.ignore, name); });
+  if (found.size() > 1) {
+    throw DataError(file + ": any of the columns " + listed_names(found) +
+                    " may be what to predict; name it by \"label\" (classes) or \"target\" (numbers), and "
+                    "list the others under "
+                    "\"ignore\" unless they are features");
   }
-  if (label_.empty() && targets_.empty() && is_there("target")) targets_ = {"target"};
-  if (label_.empty() && targets_.empty()) {
+  if (!found.empty() && found.front() == "target")
+    targets_ = found;
+  else if (!found.empty())
+    label_ = found.front();
+  else
     throw DataError(file +
                     ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
                     "\"label\" or those of numbers by \"target\"");
-  }
 }
 
 ColumnUse Table::use_of(const std::string& column) const {

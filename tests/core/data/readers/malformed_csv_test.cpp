@@ -93,6 +93,14 @@ TEST(MalformedCsv, RefusesWrongHeaders) {
   EXPECT_THAT(error_of("x,y\n1,2\n"), HasSubstr("has no column \"label\", \"class\" or \"target\""));
 }
 
+TEST(MalformedCsv, RefusesSeveralColumnsThatMayBeWhatToPredict) {
+  EXPECT_THAT(error_of("a,class,label\n1,p,x\n"),
+              HasSubstr("FILE: any of the columns \"label\", \"class\" may be what to predict; name it by"));
+  EXPECT_THAT(error_of("a,target,label\n1,2,x\n"), HasSubstr("\"label\", \"target\" may be what to predict"));
+  parse("a,class,label\n1,p,x\n", {.label = "label"});
+  parse("a,class,label\n1,p,x\n", {.ignore = {"class"}});
+}
+
 TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
   const auto config_error = [](const DatasetSpec& options) {
     return message_of<ConfigError>([&] { parse("width,species\n1,a\n", options); });
