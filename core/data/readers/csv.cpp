@@ -191,6 +191,9 @@ void Table::set_known_columns(const std::string& file) {
   std::vector<std::string> missing;
   for (const FeatureColumn& known : options_.columns) {
     features_.push_back(place_of(header_, known.name));
+    if (std::ranges::count(header_, known.name) > 1)
+      throw DataError(file + ": two columns are called " + quoted_name(known.name) +
+                      ", which the network was trained on; take one of them out");
     if (features_.back() == header_.size())
       missing.push_back(known.name);
     else

@@ -79,6 +79,9 @@ TEST(KnownColumns, TakeADecimalCommaAsInTraining) {
 }
 
 TEST(KnownColumns, NameWhatDoesNotFit) {
+  EXPECT_EQ(
+      refused("size,size,colour,grade\n1,2,red,a\n"),
+      "new.csv: two columns are called \"size\", which the network was trained on; take one of them out");
   EXPECT_THAT(refused("size,color,grade\n1,red,a\n"),
               HasSubstr("new.csv: has no column \"colour\", which the network was trained on; its columns: "
                         "\"size\", \"color\", \"grade\"; is \"color\" meant?"));
