@@ -129,11 +129,17 @@ Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
     options.columns = trained->columns;
     options.targets = trained->target_names;
   }
+  const DatasetSpec described = resolved(spec, format);
+  if (spec.split_seed != 0 && described.split != SplitMethod::kRandom &&
+      described.split != SplitMethod::kStratified) {
+    throw ConfigError("split_seed is for \"split\": \"random\" or \"stratified\", but the last samples of " +
+                      name + " are split off: set \"split\", or leave \"split_seed\" out");
+  }
   Dataset dataset;
   try {
     DataArrays arrays = format.read(paths, options);
     if (known != nullptr) arrays.class_names.assign(known->class_names.begin(), known->class_names.end());
-    dataset = data_from_arrays(std::move(arrays), resolved(spec, format), name, trained);
+    dataset = data_from_arrays(std::move(arrays), described, name, trained);
     if (known != nullptr) check_against_known(dataset, spec, *known, name);
   } catch (const DataError& failure) {
     if (known == nullptr) throw;

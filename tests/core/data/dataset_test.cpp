@@ -129,6 +129,16 @@ TEST_F(LoadDataset, RefusesLabelsThatTheNetworkDoesNotKnow) {
               HasSubstr("its samples are [1, 3, 2], those that the network was trained on [1, 2, 3]"));
 }
 
+TEST_F(LoadDataset, RefusesASeedThatSplitsNothing) {
+  DatasetSpec seeded = spec();
+  seeded.split_seed = 1;
+  EXPECT_THAT(
+      message_of<ConfigError>([&] { load_dataset(seeded); }),
+      HasSubstr("split_seed is for \"split\": \"random\" or \"stratified\", but the last samples of"));
+  seeded.split = SplitMethod::kRandom;
+  load_dataset(seeded);
+}
+
 TEST_F(LoadDataset, GoesByContentNotByName) {
   // A browser may have decompressed the file and kept its name; and the other way round.
   directory_.write("train-labels-idx1-ubyte.gz", idx({20}, labels_of(20, 3)));
