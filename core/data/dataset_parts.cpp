@@ -179,6 +179,22 @@ InputTransform measured_transform(const TensorDataset& train, std::span<const st
   return transform;
 }
 
+// Notes the classes of which no sample is left to train on, as of a sorted source whose end is split off.
+void note_untrained_classes(const TensorDataset& train, std::span<const std::uint32_t> rows,
+                            bool can_stratify, Dataset& dataset) {
+  if (is_regression(train.targets)) return;
+  std::vector<bool> is_trained(dataset.class_names.size());
+  for (const std::uint32_t row : rows) is_trained[static_cast<std::size_t>(train.labels()[row])] = true;
+  std::vector<std::string> untrained;
+  for (std::size_t c = 0; c < is_trained.size(); ++c)
+    if (!is_trained[c]) untrained.push_back(dataset.class_names[c]);
+  if (untrained.empty()) return;
+  dataset.notes.push_back(
+      quoted_name(dataset.name) + ": no sample is left to train on of the classes " +
+      listed_names(untrained, 20) +
+      (can_stratify ? "; \"split\": \"stratified\" takes the same part of every class" : ""));
+}
+
 }  // namespace
 
 void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
@@ -194,6 +210,7 @@ void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
     std::iota(rows.begin(), rows.end(), 0u);
   }
   rows.resize(limited(sizes.train));
+  note_untrained_classes(parts.train, rows, !order, dataset);
   fill_missing_values(parts, spec.missing, rows, dataset);
   dataset.transform = spec.transform;
   if (spec.transform == InputTransform{} && spec.normalization == Normalization::kTrain)

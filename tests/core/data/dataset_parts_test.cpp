@@ -223,6 +223,15 @@ TEST(SplitSamples, MissingValuesBecomeTheMeanOfTheTrainingSamples) {
   EXPECT_FLOAT_EQ(parts.transform.std[0], std::sqrt(0.5f)) << "with the values put in";
 }
 
+TEST(SplitSamples, NotesClassesThatNothingIsLeftOf) {
+  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.2), SplitMethod::kEnd).notes,
+              testing::ElementsAre("\"mine\": no sample is left to train on of the classes \"c\"; \"split\": "
+                                   "\"stratified\" takes the same part of every class"));
+  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.0), SplitMethod::kEnd).notes, testing::IsEmpty());
+  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.2), SplitMethod::kStratified).notes,
+              testing::IsEmpty());
+}
+
 TEST(SplitSamples, RefusesAFeatureWithoutAnyValueToTrainOn) {
   DataArrays arrays = numbered_rows(6);
   auto& values = std::get<std::vector<float>>(arrays.arrays[0].values);
