@@ -374,7 +374,6 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   dataset.columns = std::move(data.columns);
   for (const FeatureColumn& column : dataset.columns)
     std::ranges::move(column.feature_names(), std::back_inserter(dataset.feature_names));
-  dataset.encoding = spec.encoding;
   dataset.unknown = spec.unknown;
   dataset.files = std::move(data.files);
   dataset.skipped = std::move(data.skipped);

@@ -21,8 +21,7 @@ struct SampleFormat {
   std::vector<std::string> class_names;
   std::vector<std::string> target_names;              // of the numbers of a sample; empty if they are classes
   std::vector<FeatureColumn> columns;                 // of a table: what became its features; else empty
-  TextEncoding encoding = TextEncoding::kUtf8;        // of the table
-  UnknownCategory unknown = UnknownCategory::kError;  // likewise
+  UnknownCategory unknown = UnknownCategory::kError;  // of the table
   std::vector<float> fill_values;  // per channel, for missing values; empty: none may be missing
   InputTransform transform;        // given, or of the training samples
   friend bool operator==(const SampleFormat&, const SampleFormat&) = default;

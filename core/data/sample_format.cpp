@@ -61,7 +61,6 @@ SampleFormat from_json(const Json& json) {
     added.one_hot = !added.categories.empty() && column.value("one_hot", false);
     added.decimal_comma = column.value("decimal", std::string(".")) == ",";
   }
-  if (json.value("encoding", std::string()) == "latin-1") format.encoding = TextEncoding::kLatin1;
   if (json.value("unknown", std::string()) == "zeros") format.unknown = UnknownCategory::kZeros;
   format.fill_values = json.value("missing", std::vector<float>());
   if (json.contains("normalize")) {
@@ -87,7 +86,6 @@ Json to_json(const SampleFormat& format) {
     if (column.decimal_comma) entry["decimal"] = ",";
     json["columns"].push_back(std::move(entry));
   }
-  if (format.encoding == TextEncoding::kLatin1) json["encoding"] = "latin-1";
   if (format.unknown == UnknownCategory::kZeros) json["unknown"] = "zeros";
   if (!format.fill_values.empty()) json["missing"] = format.fill_values;
   if (format.transform != InputTransform{})

@@ -128,6 +128,22 @@ TEST(UnlabelledSamples, NeverChangeTheirScale) {
   EXPECT_THAT(floats.skipped, ElementsAre(HasSubstr("u.npy: holds bytes (uint8)")));
 }
 
+TEST(UnlabelledSamples, OfTablesMayBeUtf8OrLatin1) {
+  const test::TemporaryDirectory folder;
+  folder.write("utf8.csv",
+               "gr\xc3\xb6\xc3\x9f"
+               "e\n1\n");
+  folder.write("latin1.csv",
+               "gr\xf6\xdf"
+               "e\n2\n");
+  SampleFormat format;
+  format.shape = {1};
+  format.columns = {{"größe", {}, false}};
+  const Outcome outcome = read({folder / "utf8.csv", folder / "latin1.csv"}, format, folder.path());
+  EXPECT_THAT(outcome.skipped, ElementsAre());
+  EXPECT_THAT(outcome.values, ElementsAre(1, 2));
+}
+
 TEST(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
   const test::TemporaryDirectory folder;
   folder.write("test.csv", "colour,size\nred,1\n?,NA\ngreen,5\nblue,2\n");
