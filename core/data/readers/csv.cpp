@@ -62,6 +62,7 @@ class Table {
   void add_row(const CsvRows& rows, Part part, const std::string& file);
   void check_features(const std::string& name);
   void check_thousands(const std::string& name) const;
+  void check_ranges(const std::string& name) const;
   void add_part(Part part, std::size_t features, DataArrays& data) const;
 
   const ReadOptions& options_;
@@ -300,12 +301,24 @@ void Table::check_thousands(const std::string& name) const {
   }
 }
 
+// Samples and targets are float32, also before they are normalised.
+void Table::check_ranges(const std::string& name) const {
+  for (const TableColumn& column : columns_) {
+    const std::string range = column.unresolved_range();
+    if (range.empty()) continue;
+    throw DataError(name + ": column " + quoted_name(column.feature().name) + " holds numbers from " + range +
+                    ", of which float32 tells fewer than 256 apart: subtract a constant from them, or list "
+                    "the column under \"ignore\" or \"categorical\"");
+  }
+}
+
 DataArrays Table::take_data(const std::string& name) {
   DataArrays data;
   for (TableColumn& column : columns_) column.finish();
   if (!is_known()) {
-    check_features(name);
     check_thousands(name);
+    check_ranges(name);
+    check_features(name);
   }
   std::size_t features = 0;
   for (const std::size_t i : features_) {

@@ -1,6 +1,7 @@
 #include "core/data/readers/csv_columns.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -22,6 +23,7 @@ constexpr std::size_t kMaxOneHot = 1000;
 constexpr std::size_t kFewCategories = 32;  // may be as many as rows
 constexpr std::size_t kMaxOrdinal = 1 << 20;
 constexpr std::size_t kMaxClasses = 65536;
+constexpr double kMinSteps = 256;      // of float32 between the lowest and the highest number of a column
 constexpr std::size_t kMaxShown = 40;  // bytes of a field in a message
 
 // "2024-03-01", "1.3.2024", "03/01/24", with a time of day after it or without.
@@ -64,6 +66,20 @@ ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma)
   const ParsedNumber parsed = parse_number(pointed, value);
   has_comma = has_comma || parsed != ParsedNumber::kText;
   return parsed;
+}
+
+std::string shortest(double number) {
+  std::array<char, 400> text;  // the largest has 309 digits
+  const auto fixed = std::chars_format::fixed;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number, fixed).ptr};
+}
+
+// The number `field`, which is `rounded` as a float.
+double exact_number(std::string_view field, float rounded) {
+  if (field.size() < 8) return static_cast<double>(rounded);  // too few digits to matter
+  std::string pointed(field.substr(field.starts_with('+') ? 1 : 0));
+  std::ranges::replace(pointed, ',', '.');
+  return number_in<double>(pointed).value_or(static_cast<double>(rounded));
 }
 
 // Whether the point of a number is followed by three digits, and has one to three before it, as in 1.690.
@@ -167,6 +183,9 @@ bool TableColumn::add_number(std::string_view field, const std::string& file, st
   if (kind_ == Kind::kCategories) return false;
   if (parsed == ParsedNumber::kNumber) {
     values_.push_back(number);
+    const double exact = exact_number(field, number);
+    lowest_ = std::min(lowest_, exact);
+    highest_ = std::max(highest_, exact);
     return true;
   }
   if (is_known_) fail(shown_field(field) + " is not a finite number, as those it was trained on", file, line);
@@ -272,6 +291,15 @@ bool TableColumn::names_rows() const {
   const std::size_t values = feature_.categories.size();
   return values > kFewCategories &&
          (values > values_.size() / 2 || holds_dates() || (feature_.one_hot && values > kMaxOneHot));
+}
+
+std::string TableColumn::unresolved_range() const {
+  if (kind_ != Kind::kNumbers || !(lowest_ < highest_)) return "";
+  const auto largest = static_cast<float>(std::max(std::abs(lowest_), std::abs(highest_)));
+  const double step = static_cast<double>(std::nextafter(largest, std::numeric_limits<float>::infinity())) -
+                      static_cast<double>(largest);
+  if (highest_ - lowest_ >= kMinSteps * step) return "";
+  return shortest(lowest_) + " to " + shortest(highest_);
 }
 
 bool TableColumn::is_constant() const {

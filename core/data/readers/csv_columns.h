@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -55,6 +56,9 @@ class TableColumn {
   bool holds_dates() const;
   /// A number with points that may separate thousands, if all numbers with a point are such; else "".
   const std::string& thousands() const { return thousands_; }
+  /// "1700000000 to 1700000059": the range of numbers that lie too close together, or too far from 0, for
+  /// float32 to tell 256 of them apart; "" for others.
+  std::string unresolved_range() const;
   /// True if all values are the same, missing ones aside.
   bool is_constant() const;
 
@@ -77,6 +81,7 @@ class TableColumn {
   Kind kind_ = Kind::kUnknown;
   bool takes_comma_, has_point_ = false;
   std::string thousands_;
+  double lowest_ = std::numeric_limits<double>::infinity(), highest_ = -lowest_;  // of the numbers
   std::size_t numbers_ = 0;  // among categories that nobody has listed
   std::string first_text_;   // in such a column
   std::string file_;         // where it is

@@ -129,6 +129,16 @@ TEST(MalformedCsv, RefusesTextAmongNumbersWhereverItIs) {
   EXPECT_THAT(error_of("age,label\n<NA>,a\n" + numbers), HasSubstr("the value is missing, as \"<NA>\""));
 }
 
+TEST(MalformedCsv, RefusesNumbersThatFloatsCannotTellApart) {
+  EXPECT_THAT(
+      error_of("ts,label\n1700000000,a\n1700000059,b\n"),
+      HasSubstr("FILE: column \"ts\" holds numbers from 1700000000 to 1700000059, of which float32 tells"));
+  EXPECT_THAT(error_of("x;target\n1;1000000,5\n2;1000000,75\n"), HasSubstr("from 1000000.5 to 1000000.75"));
+  parse("ts,label\n1700000000,a\n1700099999,b\n", {});
+  parse("ts,label\n1700000000,a\n1700000000,b\n", {});
+  parse("ts,label\n1700000000,a\n1700000059,b\n", {.categorical = {"ts"}});
+}
+
 TEST(MalformedCsv, RefusesPartsThatItDoesNotKnow) {
   EXPECT_EQ(
       error_of("x,split,label\n1,trian,a\n"),
