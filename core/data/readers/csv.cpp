@@ -13,6 +13,7 @@
 #include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/data/readers/csv_checks.h"
 #include "core/data/readers/csv_columns.h"
 #include "core/data/readers/csv_rows.h"
 
@@ -60,9 +61,6 @@ class Table {
   void choose_targets(const std::string& file);
   void check_columns_exist(const std::string& file) const;
   void add_row(const CsvRows& rows, Part part, const std::string& file);
-  void check_features(const std::string& name);
-  void check_thousands(const std::string& name) const;
-  void check_ranges(const std::string& name) const;
   void add_part(Part part, std::size_t features, DataArrays& data) const;
 
   const ReadOptions& options_;
@@ -261,65 +259,10 @@ void Table::read(InputFile& file, Part part) {
     throw DataError(file.name() + ": has a header, but no rows");
 }
 
-// Refuses ids, dates and free text, which would become a feature per row, of which a network learns nothing.
-void Table::check_features(const std::string& name) {
-  std::string refused, commas;
-  for (const std::size_t i : features_) {
-    const FeatureColumn& feature = columns_[i].feature();
-    if (columns_[i].names_rows()) {
-      refused += (refused.empty() ? "" : ", ") + quoted_name(feature.name) +
-                 (columns_[i].holds_dates() ? " (dates, " : " (") +
-                 std::to_string(feature.categories.size()) + " values, as " +
-                 shown_field(feature.categories.front()) + ")";
-    }
-    if (feature.decimal_comma) commas += (commas.empty() ? "" : ", ") + quoted_name(feature.name);
-  }
-  if (!refused.empty()) {
-    throw DataError(name + ": these columns tell rows apart instead of describing them: " + refused +
-                    ". List them under \"ignore\", or under \"categorical\" if their values are categories");
-  }
-  if (!commas.empty() && options_.decimal == DecimalMark::kAuto) {
-    notes_.push_back(name + ": numbers with a decimal comma are in " + commas +
-                     "; \"decimal\": \".\" makes them text");
-  }
-  for (const std::size_t i : features_) {
-    if (!columns_[i].is_constant()) continue;
-    notes_.push_back(name + ": column " + quoted_name(header_[i]) + " has the same value in all rows");
-  }
-}
-
-// Where some columns have decimal commas, the points of others may separate thousands.
-void Table::check_thousands(const std::string& name) const {
-  const bool has_comma =
-      std::ranges::any_of(columns_, [](const TableColumn& column) { return column.feature().decimal_comma; });
-  for (const TableColumn& column : columns_) {
-    if (!has_comma || column.thousands().empty()) continue;
-    throw DataError(name + ": column " + quoted_name(column.feature().name) + " has numbers such as " +
-                    quoted_name(column.thousands()) +
-                    ", and others have decimal commas: if its points separate thousands, take them out, else "
-                    "write commas");
-  }
-}
-
-// Samples and targets are float32, also before they are normalised.
-void Table::check_ranges(const std::string& name) const {
-  for (const TableColumn& column : columns_) {
-    const std::string range = column.unresolved_range();
-    if (range.empty()) continue;
-    throw DataError(name + ": column " + quoted_name(column.feature().name) + " holds numbers from " + range +
-                    ", of which float32 tells fewer than 256 apart: subtract a constant from them, or list "
-                    "the column under \"ignore\" or \"categorical\"");
-  }
-}
-
 DataArrays Table::take_data(const std::string& name) {
   DataArrays data;
   for (TableColumn& column : columns_) column.finish();
-  if (!is_known()) {
-    check_thousands(name);
-    check_ranges(name);
-    check_features(name);
-  }
+  if (!is_known()) check_columns(columns_, options_, name, notes_);
   std::size_t features = 0;
   for (const std::size_t i : features_) {
     data.columns.push_back(columns_[i].feature());
