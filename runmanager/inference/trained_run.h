@@ -49,7 +49,7 @@ LoadedRun load_run(const std::filesystem::path& path, std::optional<WhichWeights
                    const std::filesystem::path& data = {});
 
 /// The data set that the run was trained on, or another with the same columns and classes, which are found
-/// by name and numbered as the network knows them; see load_dataset(). `changed` is set to whether its
+/// by name and numbered as the network knows them; see load_dataset_for(). `changed` is set to whether its
 /// content is another one now, by the digests that the run recorded. Throws what load_dataset() throws.
 Dataset load_data_of(const RecordedRun& run, bool& changed);
 
