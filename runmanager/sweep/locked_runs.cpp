@@ -144,6 +144,7 @@ bool LockedRuns::collect(std::size_t run) {
     return true;
   }
   record.name = known.name;
+  record.config = known.config;  // It may have more epochs now.
   if (options_.trials != nullptr) recorder_.update(run, std::move(record));
   return false;
 }

@@ -174,7 +174,9 @@ std::optional<RunRecord> SweepRunner::known_record(const ExistingRun& existing,
   RunRecord record = *existing.record;
   record.name = config.name;
   record.params = config.params;
-  if (!is_kept && record.status != RunStatus::kPruned) record.status = RunStatus::kInterrupted;
+  if (is_kept) return record;
+  record.config = config.resolved;  // It may have more epochs now, and a worker trains what it says.
+  if (record.status != RunStatus::kPruned) record.status = RunStatus::kInterrupted;
   return record;
 }
 

@@ -62,6 +62,39 @@ TEST_F(Search, AGridAfterwardsTakesTheEndedOnesOn) {
   expect_same(outcome_of(after), outcome_of(run("fresh")));
 }
 
+// In workers, which have nothing but the record of a run.
+TEST_F(Search, WithMoreEpochsEndsAsIfItHadThemFromTheStart) {
+  for (const char* method : {"grid", "random", "tpe", "halving", "hyperband", "asha", "population"}) {
+    Json search = {{"method", method}, {"reduction", 2}}, params = kRates;
+    if (std::string(method) == "grid") {
+      search["target"] = 0.0001;
+      params = {{"lr", {0.001, 0.01}}};
+    } else {
+      search["trials"] = 4;
+    }
+    if (std::string(method) == "population") {
+      search["interval"] = 2;
+      params.erase("batch_size");
+    }
+    write(search, params);
+    run_in_workers(2, method, {"epochs=4"});
+    options_.join = std::string(method) == "tpe";
+    const Outcome longer = outcome_of(run_in_workers(2, method, {"epochs=8"})),
+                  whole = outcome_of(run(std::string(method) + "-whole", {"epochs=8"}));
+    options_.join = false;
+    EXPECT_EQ(longer.names, whole.names) << method;
+    std::size_t completed = 0;
+    for (const auto& [name, end] : whole.ends) {
+      // What is ended earlier than before keeps the epochs that it has.
+      if (!end.starts_with("completed")) continue;
+      ++completed;
+      EXPECT_EQ(longer.ends.at(name), end) << method << " " << name;
+      EXPECT_TRUE(test::same_bytes(longer.weights.at(name), whole.weights.at(name))) << method << name;
+    }
+    EXPECT_GT(completed, 0U) << method;
+  }
+}
+
 class InterruptedSearch : public Search, public testing::WithParamInterface<const char*> {};
 
 TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
