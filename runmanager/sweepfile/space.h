@@ -47,7 +47,8 @@ class Space {
   /// Those of every grid, in file order.
   std::vector<const Axis*> axes() const;
   const std::vector<ExcludeRule>& exclude() const { return space_.exclude; }
-  bool has_repeats() const { return space_.repeats > 1; }
+  int repeats() const { return space_.repeats; }
+  bool has_repeats() const { return repeats() > 1; }
   /// Every swept key, in file order; "repeat" last if there are repeats.
   std::vector<std::string> keys() const;
 

@@ -49,6 +49,7 @@ void TrialReader::check_ranges(Problems& problems) const {
 std::vector<std::string> TrialReader::keys() const {
   std::vector<std::string> keys;
   for (const Axis& axis : *axes_) keys.push_back(axis.key);
+  if (space_->has_repeats()) keys.emplace_back(kRepeatKey);
   return keys;
 }
 
@@ -67,13 +68,14 @@ Combination TrialReader::combination_of(const SearchPoint& point) {
   return combination;
 }
 
-RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
-  const Combination combination = combination_of(point);
+RunConfig TrialReader::read(std::size_t index, const SearchPoint& point, int repeat) {
+  Combination combination = combination_of(point);
+  combination.repeat = repeat;
   Problems problems;
   RunConfig config = reader_->read(combination, problems);
   problems.throw_if_any();
   config.index = index;
-  config.params = swept_.of(combination, false);
+  config.params = swept_.of(combination, space_->has_repeats());
   config.not_swept = swept_.in_force(config);
   config.name = run_name(config.params);
   if (trials_.try_emplace(lower_case(config.name), index).first->second != index)
@@ -96,7 +98,9 @@ void draw_trials(const std::shared_ptr<TrialReader>& reader, const SearchSpec& s
   for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
     std::optional<SearchPoint> point = sampler->suggest(i, earlier);
     if (!point) break;  // There are no more.
-    sweep.runs.push_back(source->make_run(i, *point));
+    if (reader->repeats() == 1) sweep.runs.push_back(source->make_run(i, *point));
+    for (int repeat = 0; reader->repeats() > 1 && repeat < reader->repeats(); ++repeat)
+      sweep.runs.push_back(reader->read(sweep.runs.size(), *point, repeat));
     earlier.push_back({.point = *point});
     source->points.push_back(*std::move(point));
   }

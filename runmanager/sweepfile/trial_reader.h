@@ -31,9 +31,11 @@ class TrialReader {
   SearchDomain domain() const { return Space::domain_of(space_); }
   std::vector<std::string> keys() const;
 
-  /// The run of trial `index` at `point`. Has to be called for one trial after the other, as names depend on
+  /// The run `index` of the sweep, at `point`. Has to be called for one after the other, as names depend on
   /// those before; for the last one it may be called again. Throws ConfigError with every mistake.
-  RunConfig read(std::size_t index, const SearchPoint& point);
+  RunConfig read(std::size_t index, const SearchPoint& point, int repeat = 0);
+  /// Trainings of each point.
+  int repeats() const { return space_->repeats(); }
 
  private:
   Combination combination_of(const SearchPoint& point);

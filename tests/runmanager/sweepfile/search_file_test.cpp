@@ -64,6 +64,21 @@ TEST(SearchFile, TheSameSeedDrawsTheSamePointsAndMoreTrialsBeginWithThem) {
   EXPECT_NE(ten, names(R"({"method": "random", "trials": 10, "seed": 8})"));
 }
 
+TEST(SearchFile, RepeatsEachRandomPoint) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(searching(R"({"method": "random", "trials": 2})",
+                                            R"("repeats": 2, "params": {"lr": {"uniform": [0.1, 1]}})"));
+  ASSERT_THAT(sweep.runs, SizeIs(4));
+  EXPECT_THAT(sweep.keys, ElementsAre("lr", "repeat"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(sweep.runs[i].index, i);
+    EXPECT_EQ(sweep.runs[i].repeat, i % 2);
+    EXPECT_EQ(sweep.runs[i].lr, sweep.runs[i / 2 * 2].lr);
+    EXPECT_EQ(param_text(sweep.runs[i].params, "repeat"), std::to_string(i % 2));
+  }
+  EXPECT_NE(sweep.runs[0].lr, sweep.runs[2].lr);
+}
+
 TEST(SearchFile, HalvingWithoutTrialsHasEveryCombination) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(
