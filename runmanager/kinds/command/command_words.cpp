@@ -153,15 +153,25 @@ std::vector<std::string> expanded(const std::string& word, const std::vector<std
   return missing ? std::vector<std::string>() : std::vector{text};
 }
 
-std::uint64_t seed_of(const CommandStart& start) {
-  const ParamValue* const seed = find_param(start.config.params, "seed");
+std::uint64_t seed_of(const RunConfig& config) {
+  const ParamValue* const seed = find_param(config.params, "seed");
   const auto* const number = seed != nullptr ? std::get_if<std::int64_t>(seed) : nullptr;
-  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + start.config.repeat;
+  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + config.repeat;
+}
+
+// Those of the run, with the seed of its repeat.
+Params told_params(const RunConfig& config) {
+  Params params = config.params;
+  for (auto& [key, value] : params) {
+    if (key == "seed" && std::holds_alternative<std::int64_t>(value))
+      value = static_cast<std::int64_t>(seed_of(config));
+  }
+  return params;
 }
 
 std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
   std::vector<std::string> words;
-  for (const auto& [key, value] : start.config.params) {
+  for (const auto& [key, value] : told_params(start.config)) {
     if (key == kRepeatKey) continue;
     std::string name = key;
     if (as_flags && start.config.command->dashes) std::ranges::replace(name, '_', '-');
@@ -171,12 +181,13 @@ std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
 }
 
 std::optional<std::vector<std::string>> value_of(const CommandStart& start, const std::string& name) {
-  if (const ParamValue* const value = find_param(start.config.params, name))
+  const Params params = told_params(start.config);
+  if (const ParamValue* const value = find_param(params, name))
     return std::vector{param_text(*value)};
   if (name == "flags" || name == "overrides") return all_params(start, name == "flags");
   if (name == "params") return std::vector{(start.run_directory / kParamsFile).string()};
   if (name == "run_dir") return std::vector{start.run_directory.string()};
-  if (name == "seed") return std::vector{std::to_string(seed_of(start))};
+  if (name == "seed") return std::vector{std::to_string(seed_of(start.config))};
   return std::nullopt;
 }
 
@@ -199,7 +210,7 @@ std::vector<std::string> command_environment(const CommandStart& start) {
   std::map<std::string, std::string> own = {
       {"SWEEP_RUN_DIR", start.run_directory.string()},
       {"SWEEP_PARAMS", (start.run_directory / kParamsFile).string()},
-      {"SWEEP_SEED", std::to_string(seed_of(start))},
+      {"SWEEP_SEED", std::to_string(seed_of(start.config))},
       {"SWEEP_ATTEMPT", std::to_string(start.attempt)},
       {"SWEEP_CHECKPOINT_DIR", (start.run_directory / kCheckpointFolder).string()},
       {"SWEEP_METRICS", (start.run_directory / kMetricsFile).string()}};
@@ -225,9 +236,9 @@ std::vector<std::string> command_environment(const CommandStart& start) {
   return environment;
 }
 
-std::string params_text(const Params& params) {
+std::string params_text(const RunConfig& config) {
   auto json = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : params)
+  for (const auto& [key, value] : told_params(config))
     json[key] = is_json_text(value)
                     ? nlohmann::ordered_json::parse(std::get<std::string>(value), nullptr, false)
                     : to_json(value);

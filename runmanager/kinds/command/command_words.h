@@ -35,7 +35,7 @@ std::vector<std::string> command_words(const CommandStart& start);
 std::vector<std::string> command_environment(const CommandStart& start);
 
 /// The content of kParamsFile.
-std::string params_text(const Params& params);
+std::string params_text(const RunConfig& config);
 
 /// Throws ConfigError if a word has an unknown substitution. `keys`: the parameters.
 void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys);

@@ -10,12 +10,14 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false) {
+std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false,
+                                  std::uint32_t repeat = 0) {
   CommandSpec spec;
   spec.words = std::move(words);
   spec.shell = shell;
   RunConfig config;
   config.params = params;
+  config.repeat = repeat;
   config.command = std::make_shared<const CommandSpec>(spec);
   return command_words({.config = config, .run_directory = "/run"});
 }
@@ -39,6 +41,17 @@ TEST(CommandWords, AWordWhoseParameterTheRunLacksIsLeftOutAlsoForAShell) {
   EXPECT_EQ(shell_text_of("echo --m={m} --lr={lr}", params), "echo  --lr='0.5'");
   EXPECT_EQ(shell_text_of("a --m={m}; b {lr}>'x y'{m} && c \"d {m}\"|e \\ {m}", params),
             "a ; b '0.5'> && c |e ");
+}
+
+TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
+  const Params params = {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}};
+  EXPECT_THAT(words_of({"{seed}", "{flags}", "{overrides}"}, params, false, 2),
+              ElementsAre("7", "--seed=7", "seed=7"));
+  EXPECT_THAT(words_of({"{seed}"}, {{"repeat", std::int64_t{2}}}, false, 2), ElementsAre("2"));
+  RunConfig config;
+  config.params = params;
+  config.repeat = 2;
+  EXPECT_THAT(params_text(config), ::testing::HasSubstr("\"seed\": 7"));
 }
 
 }  // namespace
