@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <system_error>
 
 #include "core/base/error.h"
@@ -16,10 +18,13 @@ namespace {
 constexpr double kLargestStep = 1e15;
 
 std::optional<double> number_of(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
-  const std::errc error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
-  return error == std::errc() ? std::optional(value) : std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -49,14 +54,23 @@ std::optional<MetricPattern::Match> MetricPattern::find(std::string_view line) c
                   nullptr) <= 0)
     return std::nullopt;
   const std::size_t* const ends = pcre2_get_ovector_pointer(match_.get());
-  const auto number = [&](std::size_t group) -> std::optional<double> {
-    const std::size_t begin = ends[2 * group], end = ends[2 * group + 1];
-    return begin == PCRE2_UNSET ? std::nullopt : number_of(line.substr(begin, end - begin));
+  const auto group = [&](std::size_t number) -> std::optional<std::string_view> {
+    const std::size_t begin = ends[2 * number], end = ends[2 * number + 1];
+    return begin == PCRE2_UNSET ? std::nullopt : std::optional(line.substr(begin, end - begin));
   };
-  const std::optional<double> value = number(value_), step = step_ > 0 ? number(step_) : std::nullopt;
-  if (!value) return std::nullopt;
-  Match match{.value = *value, .step = {}};
-  if (step && *step >= 0 && *step < kLargestStep) match.step = static_cast<std::int64_t>(*step);
+  const std::optional<std::string_view> value_text = group(value_), step_text = group(step_);
+  if (!value_text) return std::nullopt;
+  Match match;
+  if (const std::optional<double> value = number_of(*value_text))
+    match.value = *value;
+  else
+    match.problem = fmt::format("its value, {}, is no number", *value_text);
+  if (step_ == 0 || !step_text) return match;
+  const std::optional<double> step = number_of(*step_text);
+  if (step && *step >= 0 && *step < kLargestStep && std::floor(*step) == *step)
+    match.step = static_cast<std::int64_t>(*step);
+  else
+    match.problem = fmt::format("its step, {}, is no whole number from 0 to 1e15", *step_text);
   return match;
 }
 

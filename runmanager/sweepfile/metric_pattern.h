@@ -18,13 +18,14 @@ class MetricPattern {
  public:
   struct Match {
     double value = 0;
-    std::optional<std::int64_t> step;
+    std::optional<std::int64_t> step = {};
+    std::string problem = "";  // why it does not count: of its value or its step; "" if it does
   };
 
   /// Throws ConfigError with what is wrong: it is no expression, or has no group for the value.
   explicit MetricPattern(const std::string& text);
 
-  /// The first match in the line, if its value is a number.
+  /// The first match in the line.
   std::optional<Match> find(std::string_view line) const;
 
  private:

@@ -192,6 +192,8 @@ class CommandRun {
                  *step);
     if (const std::string problem = metrics_.take_problem(); !problem.empty())
       log_->warn("a line of {} does not count: {}", kMetricsFile, problem);
+    if (const std::string problem = printed_.take_problem(); !problem.empty())
+      log_->warn("what \"metrics\" found in a line of the output does not count: {}", problem);
     return *end;
   }
 

@@ -144,6 +144,10 @@ void OutputMetrics::read(std::string_view line, char end) {
     if (auto found = entry.pattern.find(line)) entry.match = found;
     if (end == '\r' || !entry.match) continue;
     const MetricPattern::Match match = *std::exchange(entry.match, {});
+    if (!match.problem.empty()) {
+      if (problem_.empty()) problem_ = fmt::format("{}: {}", entry.name, printable(match.problem));
+      continue;
+    }
     const std::int64_t step = match.step.value_or(++entry.count);
     // There may be millions, for which an object of JSON takes too long.
     const std::string value =

@@ -57,6 +57,8 @@ class OutputMetrics {
   void finish();
   /// What was found since the last call, as lines for a MetricFile.
   std::string take() { return std::exchange(found_, {}); }
+  /// What is wrong with the first match since the last call that does not count; "" if all do.
+  std::string take_problem() { return std::exchange(problem_, {}); }
 
  private:
   struct Entry {
@@ -69,7 +71,7 @@ class OutputMetrics {
 
   std::vector<Entry> entries_;
   LineSplitter splitter_{"\r\n", std::size_t{1} << 16};
-  std::string found_;
+  std::string found_, problem_;
 };
 
 /// Follows a file of JSON lines while it grows. Numbers of a line are values, "step", or "epoch", is their

@@ -106,6 +106,21 @@ TEST(OutputMetrics, OfALineThatIsOverwrittenTheLastValueCounts) {
   EXPECT_EQ(metrics_of_output("loss=3\rloss=2\r"), "{\"step\":1,\"loss\":2}\n");
 }
 
+TEST(OutputMetrics, LeavesOutFractionsOfStepsAndWhatOnlyBeginsLikeANumberAndTellsTheFirst) {
+  CommandSpec spec;
+  spec.metrics = {{"loss", "epoch (?<step>\\S+) loss=(\\S+)"}};
+  for (const auto& [line, problem] : {std::pair("epoch -1 loss=1", "its step, -1, is no whole number"),
+                                      std::pair("epoch 1.5 loss=1", "its step, 1.5, is no whole number"),
+                                      std::pair("epoch 1 loss=1,5", "its value, 1,5, is no number"),
+                                      std::pair("epoch 1 loss=0x10", "its value, 0x10, is no number")}) {
+    OutputMetrics output(spec);
+    output.add(std::string(line) + "\nepoch 3 loss=+4e0\nepoch 4 loss=x\n");
+    EXPECT_EQ(output.take(), "{\"step\":3,\"loss\":4}\n") << line;
+    EXPECT_THAT(output.take_problem(), HasSubstr(problem));
+    EXPECT_EQ(output.take_problem(), "");
+  }
+}
+
 TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/train", "epoch_loss"), "loss");
   EXPECT_EQ(metric_in("run/validation", "epoch_loss"), "validation_loss");
