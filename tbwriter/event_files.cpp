@@ -15,7 +15,6 @@
 #include <memory>
 #include <system_error>
 
-#include "core/base/error.h"
 #include "core/base/retry.h"
 #include "tbwriter/event_reader.h"
 
@@ -105,7 +104,8 @@ std::string new_event_file_name(const std::vector<std::string>& existing, double
     if (failure == std::errc{} && last == first + kSecondDigits) seconds = std::max(seconds, other + 1);
     // Other programs may write numbers of other widths, which sort by their first digits.
     if (seconds > kLastSecond || name_at(seconds) <= name) {
-      throw IoError(name + ": no event file can have a later name; move this one out of the run's directory");
+      throw DirectoryError(name +
+                           ": no event file can have a later name; move this one out of the run's directory");
     }
   }
   return name_at(seconds);

@@ -9,9 +9,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 
 namespace sweep::tbwriter {
+
+/// Others have removed a directory's event file, or made one that is in the way. Files elsewhere can be
+/// written.
+class DirectoryError : public IoError {
+ public:
+  using IoError::IoError;
+};
 
 /// Names of the event files in `directory`, sorted: like TensorBoard, every name that contains "tfevents".
 /// Empty if there is no such directory. Throws IoError if it cannot be read.
@@ -22,7 +30,7 @@ bool is_event_file_name(std::string_view name);
 
 /// Returns a name that sorts after all of `existing`, even if the clock was set back:
 /// "events.out.tfevents.1700000000.host.123.000000", with the seconds since 1970 and the process. `now` is in
-/// seconds since 1970. Throws IoError if no name can sort after an existing one.
+/// seconds since 1970. Throws DirectoryError if no name can sort after an existing one.
 std::string new_event_file_name(const std::vector<std::string>& existing, double now);
 
 /// Locks an existing directory until the descriptor is closed or the process has ended in any way. Does

@@ -181,6 +181,7 @@ void EventLog::write_records(std::string_view bytes, std::uint64_t last_event) {
   if (done == bytes.size()) {
     written_ = begin + done;
     written_events_ = removed ? written_events_ : last_event;
+    removed_ = removed;
     if (removed) fail("the file was removed while it was being written; its events are lost");
     done_.notify_all();
     return;
@@ -217,8 +218,10 @@ void EventLog::fail(const std::string& message) {
 void EventLog::throw_failure() const {
   if (out_of_memory_) throw std::bad_alloc();
   const std::uint64_t missing = appended_events_ - written_events_ + refused_events_;
-  throw IoError(failure_ +
-                (missing == 0 ? "" : "; " + std::to_string(missing) + " events are not in the file"));
+  const std::string text =
+      failure_ + (missing == 0 ? "" : "; " + std::to_string(missing) + " events are not in the file");
+  if (removed_) throw DirectoryError(text);
+  throw IoError(text);
 }
 
 }  // namespace sweep::tbwriter

@@ -113,7 +113,8 @@ class EventLog {
   std::string queue_;
   std::uint64_t appended_ = 0, written_ = 0, synced_ = 0;                        // bytes of the file
   std::uint64_t appended_events_ = 0, written_events_ = 0, refused_events_ = 0;  // calls of append()
-  bool flush_wanted_ = false, sync_wanted_ = false, closing_ = false, closed_ = false, failed_ = false;
+  bool flush_wanted_ = false, sync_wanted_ = false, closing_ = false, closed_ = false, failed_ = false,
+       removed_ = false;
   bool thread_done_ = false, stalled_ = false, out_of_memory_ = false;  // stalled_: write_timeout has passed
   std::string failure_;
   std::thread thread_;

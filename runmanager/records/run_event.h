@@ -70,6 +70,7 @@ struct LostRun {
 /// The run ended because a file could not be written.
 struct UnwritableRun {
   std::string error;
+  bool only_its_directory = false;  // what is in its way, or was removed, is there
 };
 
 /// In the order in which they come, and one of the last three ends the run. An EpochRecord says that the

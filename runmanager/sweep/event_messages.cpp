@@ -48,7 +48,10 @@ void fill(const TrainedRun& trained, proto::FromWorker& message) {
 
 void fill(const LostRun& lost, proto::FromWorker& message) { message.set_failed(lost.reason); }
 
-void fill(const UnwritableRun& run, proto::FromWorker& message) { message.set_io_error(run.error); }
+void fill(const UnwritableRun& run, proto::FromWorker& message) {
+  message.set_io_error(run.error);
+  message.set_only_its_directory(run.only_its_directory);
+}
 
 RunPlan plan_of(const proto::Begin& begin) {
   RunPlan plan{.name = begin.name(),
@@ -91,7 +94,7 @@ RunEvent event_of(const proto::FromWorker& message) {
     case proto::FromWorker::kFailed:
       return LostRun{message.failed()};
     case proto::FromWorker::kIoError:
-      return UnwritableRun{message.io_error()};
+      return UnwritableRun{.error = message.io_error(), .only_its_directory = message.only_its_directory()};
     case proto::FromWorker::CONTENT_NOT_SET:
       break;
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 
@@ -39,7 +40,9 @@ void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
   try {
     end = worker_->run(task, report, options_);
   } catch (const IoError& error) {
-    end = UnwritableRun{error.what()};
+    end =
+        UnwritableRun{.error = error.what(),
+                      .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&error) != nullptr};
   } catch (const std::bad_alloc&) {
     end = LostRun{"out of memory"};
   } catch (const std::exception& error) {

@@ -215,7 +215,7 @@ class RunScheduler {
   void take(Slot& slot, const RunEvent& event) {
     if (const auto* trained = std::get_if<TrainedRun>(&event)) return end_run(slot, *trained);
     if (const auto* lost = std::get_if<LostRun>(&event)) return lose_run(slot, lost->reason);
-    if (const auto* run = std::get_if<UnwritableRun>(&event)) return fail_writing(slot, run->error);
+    if (const auto* run = std::get_if<UnwritableRun>(&event)) return fail_writing(slot, *run);
     const double now = options_.clock();
     if (const auto* batches = std::get_if<TrainedBatches>(&event); batches != nullptr && batches->count > 0) {
       if (slot.intervals.size() == kIntervalsKept) slot.intervals.pop_front();
@@ -259,10 +259,16 @@ class RunScheduler {
   }
 
   // A full disk ends the sweep, because no other run could go on either. If somebody has removed the
-  // directory of this run, only this run fails.
-  void fail_writing(Slot& slot, const std::string& error) {
-    if (!only_run_directory_is_gone(slot)) throw IoError(error);
-    slot.kill_reason = fmt::format("its directory was removed while it was trained ({})", error);
+  // directory of this run or its events, only this run fails.
+  void fail_writing(Slot& slot, const UnwritableRun& run) {
+    const bool is_gone = only_run_directory_is_gone(slot);
+    if (!is_gone && !run.only_its_directory) throw IoError(run.error);
+    slot.kill_reason =
+        is_gone ? fmt::format("its directory was removed while it was trained ({})", run.error)
+                : fmt::format(
+                      "its directory cannot hold its events ({}); leave to the sweep the files there "
+                      "that the program has not made; it ended",
+                      run.error);
     lose_run(slot, "");
   }
 

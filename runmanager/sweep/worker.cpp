@@ -31,6 +31,7 @@
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
 #include "runmanager/training/run_trainer.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {
@@ -198,7 +199,9 @@ class Worker {
       }
       return train(message.train());
     } catch (const IoError& error) {
-      failure = UnwritableRun{error.what()};
+      failure = UnwritableRun{
+          .error = error.what(),
+          .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&error) != nullptr};
     } catch (const std::bad_alloc&) {
       failure = LostRun{"out of memory"};
     } catch (const std::exception& error) {

@@ -347,7 +347,11 @@ void record_end(const RecorderOptions& options, const Run& run, RunRecord& recor
   if (error)
     throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
   remove_temporaries(directory);
-  append_end(directory, run, record, !options.shared);
+  try {
+    append_end(directory, run, record, !options.shared);
+  } catch (const tbwriter::DirectoryError&) {
+    // What is in the way of its events is why it ended, or will be when it goes on.
+  }
   if (record.status == RunStatus::kPruned) record.event_files = event_file_sizes(directory);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }

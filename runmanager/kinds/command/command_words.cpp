@@ -182,8 +182,7 @@ std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
 
 std::optional<std::vector<std::string>> value_of(const CommandStart& start, const std::string& name) {
   const Params params = told_params(start.config);
-  if (const ParamValue* const value = find_param(params, name))
-    return std::vector{param_text(*value)};
+  if (const ParamValue* const value = find_param(params, name)) return std::vector{param_text(*value)};
   if (name == "flags" || name == "overrides") return all_params(start, name == "flags");
   if (name == "params") return std::vector{(start.run_directory / kParamsFile).string()};
   if (name == "run_dir") return std::vector{start.run_directory.string()};

@@ -160,8 +160,7 @@ class CommandRun {
                              .threads = options_.threads(),
                              .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>()),
                              .until = until_in_population()};
-    write_file_atomically(files_.directory() / kParamsFile, params_text(task_.config),
-                          Survives::kKill);
+    write_file_atomically(files_.directory() / kParamsFile, params_text(task_.config), Survives::kKill);
     metrics_.append_attempt(start.attempt);
     history_.begin_attempt();
     printed_.begin_attempt();

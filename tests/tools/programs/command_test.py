@@ -188,6 +188,18 @@ time.sleep(100)
         self.sweep(self.file("forever", command=["sh", "-c", "exit 75"]), code=1)
         self.assertIn("asked 50 times", self.runs("forever")["run"]["error"])
 
+    def test_a_program_that_spoils_its_own_directory_ends_only_its_run(self):
+        for name, spoil, what in (("emptied", "rm -rf {run_dir}/*", "was removed"), ("cleared", "rm {run_dir}/events*", "was removed"),
+                                  ("later", "echo a > {run_dir}/events.out.tfevents.mine", "no event file can have a later name")):
+            file = self.file(name, command=["sh", "-c", "echo '{\"step\": 1, \"loss\": 1}' >> $SWEEP_METRICS; sleep 0.4; "
+                                            f"[ {{x}} != 1 ] || {spoil}; sleep 0.4"], params={"x": [1, 2]})
+            for _ in range(2):
+                self.sweep(file, code=1)
+                records = self.runs(name)
+                self.assertEqual([records[run]["status"] for run in ("x=1", "x=2")], ["failed", "completed"])
+                self.assertIn(what, records["x=1"]["error"])
+                self.assertIn("its directory cannot hold its events", records["x=1"]["error"])
+
     # What it is.
 
     def test_a_run_is_another_one_with_another_command_or_input_but_not_with_another_regex(self):
