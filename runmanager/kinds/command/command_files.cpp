@@ -27,10 +27,8 @@ using nlohmann::literals::operator""_json_pointer;
 
 constexpr const char* kProgramLock = ".program.lock";
 constexpr const char* kChangesFile = "git.diff";
-// TensorBoard's page of hyperparameters breaks at larger steps.
-constexpr std::int64_t kMaxStep = (std::int64_t{1} << 31) - 1;
 // Our file may come after the program's, whose points it must not make void.
-constexpr std::int64_t kNoPurge = kMaxStep + 1;
+constexpr std::int64_t kNoPurge = CommandFiles::kMaxEventStep + 1;
 // .program.lock does. A keeper would inherit a lock on the events, and hold it when they are written anew.
 constexpr bool kLocks = false;
 
@@ -130,7 +128,7 @@ void CommandFiles::open_events() {
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
-  if (step >= 0 && step <= kMaxStep && !values.values.empty()) events_->epoch(values, std::nullopt, step);
+  if (step >= 0 && step <= kMaxEventStep && !values.values.empty()) events_->epoch(values, std::nullopt, step);
 }
 
 void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {

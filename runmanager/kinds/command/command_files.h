@@ -18,6 +18,9 @@ struct RunTakenOver {};  // Thrown if the run no longer belongs to this process.
 /// Every call may throw IoError. Not thread-safe.
 class CommandFiles {
  public:
+  /// The events have steps up to it: TensorBoard's page of hyperparameters breaks at larger ones.
+  static constexpr std::int64_t kMaxEventStep = (std::int64_t{1} << 31) - 1;
+
   CommandFiles(const WorkerTask& task, const TrainerOptions& options);
 
   /// The run's, absolute.

@@ -245,6 +245,10 @@ class CommandRun {
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {
+    if (step > CommandFiles::kMaxEventStep && !std::exchange(told_large_step_, true))
+      log_->warn("step {} is in the results, but not in the events: TensorBoard has steps up to {}; count in "
+                 "thousands, say",
+                 step, CommandFiles::kMaxEventStep);
     files_.write_events(step, history_.not_in_events(step, values));
     if (watch_) watch_->add(values);
     if (is_live_ && step == history_.last_step() && history_.keeps_last()) report_(history_.last());
@@ -317,7 +321,7 @@ class CommandRun {
   std::optional<LogFile> log_;
   std::optional<Reason> reason_;  // why the program was ended
   int attempt_ = 0;               // of all starts
-  bool is_live_ = false;
+  bool is_live_ = false, told_large_step_ = false;
   double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;
   double next_look_ = 0, next_save_ = 0;
 };

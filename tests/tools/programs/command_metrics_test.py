@@ -68,6 +68,11 @@ class CommandMetricsTest(ProgramRuns):
         self.assertEqual([(int(step), round(float(value), 2)) for step, value in points],
                          [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
 
+    def test_steps_that_tensorboard_cannot_have_are_named(self):
+        record = self.run_of("sh", "-c", "for step in 5 3000000000; do echo \"{\\\"step\\\": $step, \\\"loss\\\": 1}\" >> $SWEEP_METRICS; done")
+        self.assertEqual([e["step"] for e in record["epochs"]], [5, 3000000000])
+        self.assertEqual(self.log("run").count(b"step 3000000000 is in the results, but not in the events"), 1)
+
     def test_what_is_not_reported_at_each_step_still_decides(self):
         (self.folder / "sparse.py").write_text(
             "import json, os, sys\n"
