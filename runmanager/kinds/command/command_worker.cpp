@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -121,7 +122,7 @@ class CommandRun {
   void read_earlier() {
     history_.know_times(files_.epochs());
     const UseReport add = [this](const MetricReport& report) {
-      if (history_.add(report, std::nullopt)) start_over();
+      if (history_.add(named_apart(report), std::nullopt)) start_over();
     };
     metrics_.poll(add, [this](int attempt) {
       attempt_ = attempt;
@@ -216,7 +217,7 @@ class CommandRun {
     events_.poll(keep);
     // When each was made since the last look is not known: evenly is nearest to what programs do.
     for (std::size_t i = 0; i < reports.size(); ++i)
-      add(reports[i],
+      add(named_apart(std::move(reports[i])),
           last_look_ + (now - last_look_) * static_cast<double>(i + 1) / static_cast<double>(reports.size()));
     last_look_ = now;
     if (history_.has_open() && now - last_report_ > kSecondsOfStep) history_.close();
@@ -224,6 +225,19 @@ class CommandRun {
     next_save_ = now + kSecondsBetweenSaves;
     report_(RunPhase{"running"});
     files_.save(history_.epochs(), now - begin_);
+  }
+
+  // A metric that is called as a parameter gets a name of its own, as both have a column.
+  MetricReport named_apart(MetricReport report) {
+    for (auto& [metric, value] : report.values) {
+      if (find_param(task_.config.params, std::string(metric->key)) == nullptr || tells_position(*metric))
+        continue;
+      const std::string name = fmt::format("reported_{}", metric->key);
+      if (renamed_.insert(metric).second)
+        log_->info("the metric {} is called {}, as there is a parameter {}", metric->key, name, metric->key);
+      metric = &metric_named(name);
+    }
+    return report;
   }
 
   void add(const MetricReport& report, double when) {
@@ -319,6 +333,7 @@ class CommandRun {
   MetricFile metrics_;
   ProgramEvents events_;
   std::optional<LogFile> log_;
+  std::set<const Metric*> renamed_;
   std::optional<Reason> reason_;  // why the program was ended
   int attempt_ = 0;               // of all starts
   bool is_live_ = false, told_large_step_ = false;

@@ -10,12 +10,6 @@ namespace {
 // More would make records that take long to write after each of many steps.
 constexpr std::size_t kMaxSteps = 1000;
 
-// Where a report belongs is no metric; programs repeat it as one.
-bool tells_position(const std::pair<const Metric*, double>& value) {
-  static const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
-  return value.first == &epoch || value.first == &step;
-}
-
 // A person's own metrics may be of any part.
 bool is_of_test(const std::pair<const Metric*, double>& value) {
   return value.first->part == MetricPart::kTest && value.first->column > 0;
@@ -25,15 +19,21 @@ bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan
 
 }  // namespace
 
+bool tells_position(const Metric& metric) {
+  static const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
+  return &metric == &epoch || &metric == &step;
+}
+
 void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
   for (const EpochRecord& epoch : recorded)
     recorded_[static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch))] = epoch;
 }
 
 bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
-  if (std::ranges::any_of(report.values, tells_position)) {
+  const auto is_position = [](const auto& value) { return tells_position(*value.first); };
+  if (std::ranges::any_of(report.values, is_position)) {
     MetricReport others = report;
-    std::erase_if(others.values, tells_position);
+    std::erase_if(others.values, is_position);
     return add(others, seconds);
   }
   if (report.values.empty()) return false;

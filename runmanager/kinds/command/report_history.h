@@ -21,6 +21,9 @@ struct MetricReport {
   bool in_events = false;  // TensorBoard has them from the program's own events
 };
 
+/// Whether it says where a report belongs: that is no metric; programs repeat it as one.
+bool tells_position(const Metric& metric);
+
 /// Joins reports by their steps, over all attempts of a run. An attempt goes on where the previous one ended,
 /// or starts over: from its first step on, it replaces what earlier ones have reported. Within an attempt,
 /// only the last step may change; earlier ones can still get metrics that they do not have. Metrics of a test

@@ -68,6 +68,17 @@ class CommandMetricsTest(ProgramRuns):
         self.assertEqual([(int(step), round(float(value), 2)) for step, value in points],
                          [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
 
+    def test_a_metric_with_the_name_of_a_parameter_has_a_column_of_its_own(self):
+        line = '{"step": %d, "loss": 1, "lr": 0.125, "batch_size": 7}'
+        self.sweep("lr=0.5,0.25", "batch_size=8", "--name", "s", "--", "sh", "-c",
+                   f"echo '{line % 1}' >> $SWEEP_METRICS; echo '{line % 2}' >> $SWEEP_METRICS")
+        self.sweep("fsck", "runs/s")
+        for text in ((self.folder / "runs/s/results.csv").read_text(), self.sweep("show", "runs/s", "--format", "csv").stdout):
+            (first, *_) = rows = list(csv.DictReader(text.splitlines()))
+            self.assertEqual(len(text.splitlines()[0].split(",")), len(first))
+            self.assertEqual({row["lr"] for row in rows}, {"0.5", "0.25"})
+            self.assertEqual((first["reported_lr"], first["reported_batch_size"]), ("0.125", "7"))
+
     def test_steps_that_tensorboard_cannot_have_are_named(self):
         record = self.run_of("sh", "-c", "for step in 5 3000000000; do echo \"{\\\"step\\\": $step, \\\"loss\\\": 1}\" >> $SWEEP_METRICS; done")
         self.assertEqual([e["step"] for e in record["epochs"]], [5, 3000000000])
