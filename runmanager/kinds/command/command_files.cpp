@@ -128,7 +128,8 @@ void CommandFiles::open_events() {
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
-  if (step >= 0 && step <= kMaxEventStep && !values.values.empty()) events_->epoch(values, std::nullopt, step);
+  if (step >= 0 && step <= kMaxEventStep && !values.values.empty())
+    events_->epoch(values, std::nullopt, step);
 }
 
 void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {

@@ -130,6 +130,7 @@ class CommandRun {
     });
     metrics_.take_problem();  // Told by the start that has seen it first.
     events_.poll(add);
+    history_.take_repeated();
     history_.close();
     if (const Lineage lineage = lineage_of(task_.config.resolved);
         !lineage.empty() && history_.size() < static_cast<std::size_t>(lineage.back().until))
@@ -188,8 +189,10 @@ class CommandRun {
     history_.close();
     log_->end_line();
     if (const auto step = history_.take_repeated())
-      log_->warn("step {} was reported again, which does not count; does each epoch count its own steps?",
-                 *step);
+      log_->warn(
+          "step {} was reported again with other values, which do not count; does each epoch count its own "
+          "steps, or do two sources (files of events, {}, output) report one metric?",
+          *step, kMetricsFile);
     if (const std::string problem = metrics_.take_problem(); !problem.empty())
       log_->warn("a line of {} does not count: {}", kMetricsFile, problem);
     if (const std::string problem = printed_.take_problem(); !problem.empty())
@@ -260,9 +263,10 @@ class CommandRun {
 
   void close_step(std::int64_t step, const EpochRecord& values) {
     if (step > CommandFiles::kMaxEventStep && !std::exchange(told_large_step_, true))
-      log_->warn("step {} is in the results, but not in the events: TensorBoard has steps up to {}; count in "
-                 "thousands, say",
-                 step, CommandFiles::kMaxEventStep);
+      log_->warn(
+          "step {} is in the results, but not in the events: TensorBoard has steps up to {}; count in "
+          "thousands, say",
+          step, CommandFiles::kMaxEventStep);
     files_.write_events(step, history_.not_in_events(step, values));
     if (watch_) watch_->add(values);
     if (is_live_ && step == history_.last_step() && history_.keeps_last()) report_(history_.last());

@@ -17,6 +17,9 @@ bool is_of_test(const std::pair<const Metric*, double>& value) {
 
 bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
+// Events have values in 32 bits.
+bool is_same_in_events(double a, double b) { return is_same(static_cast<float>(a), static_cast<float>(b)); }
+
 }  // namespace
 
 bool tells_position(const Metric& metric) {
@@ -54,6 +57,11 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
   }
   EpochRecord& at = steps_[step];
   for (const auto& [metric, value] : report.values) {
+    const bool was_in_events = sources_.emplace(metric, report.in_events).first->second;
+    if (was_in_events != report.in_events) {
+      if (!is_same_in_events(*at[*metric], value) && !repeated_) repeated_ = step;
+      continue;
+    }
     at.set(*metric, value);
     latest_[metric] = {step, value};
   }
@@ -86,6 +94,7 @@ void ReportHistory::begin_step(std::int64_t step) {
   ++count_;
   if (steps_.size() > kMaxSteps) thin_out();
   passed_ = {};
+  sources_.clear();
   steps_[step];
 }
 
@@ -102,7 +111,7 @@ void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
     if (at == steps_.end()) {
       fresh.set(*metric, value);
     } else if (const std::optional<double> known = at->second[*metric]) {
-      if (!is_same(*known, value) && !report.in_events && !repeated_) repeated_ = step;
+      if (!is_same_in_events(*known, value) && !repeated_) repeated_ = step;
     } else {
       at->second.set(*metric, value);
       fresh.set(*metric, value);

@@ -26,10 +26,10 @@ bool tells_position(const Metric& metric);
 
 /// Joins reports by their steps, over all attempts of a run. An attempt goes on where the previous one ended,
 /// or starts over: from its first step on, it replaces what earlier ones have reported. Within an attempt,
-/// only the last step may change; earlier ones can still get metrics that they do not have. Metrics of a test
-/// without a later step belong to the last one. If there are thousands of steps, some are left out of the
-/// records, but never the last one. The latest value of a metric whose step was left out is in the step kept
-/// after it. Not thread-safe.
+/// only the last step may change, by the source that reported the metric first; earlier ones can still get
+/// metrics that they do not have. Metrics of a test without a later step belong to the last one. If there are
+/// thousands of steps, some are left out of the records, but never the last one. The latest value of a metric
+/// whose step was left out is in the step kept after it. Not thread-safe.
 class ReportHistory {
  public:
   /// Called with the values of a step once a later one has begun or close() was called, and again with those
@@ -85,8 +85,9 @@ class ReportHistory {
   std::map<const Metric*, std::int64_t> in_events_;  // of the program: the first step that is in them
   std::vector<std::pair<std::int64_t, EpochRecord>> orphans_;
   std::optional<std::int64_t> repeated_;
-  EpochRecord passed_;  // what the last step had when it was passed on
-  bool open_ = false;   // the last step has more
+  std::map<const Metric*, bool> sources_;  // of the last step: whether its events reported the metric first
+  EpochRecord passed_;                     // what the last step had when it was passed on
+  bool open_ = false;                      // the last step has more
   bool starts_ = true;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept

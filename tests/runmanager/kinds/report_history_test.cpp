@@ -48,6 +48,22 @@ TEST(ReportHistory, JoinsWhatIsReportedOfOneStepAndClosesItWithTheNext) {
   EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 0.4), std::pair(2, 0.3)));
 }
 
+TEST(ReportHistory, WhatComesFirstCountsWhateverItsSource) {
+  History history;
+  for (const double first : {100.0, 200.0, 300.0}) {
+    const auto step = static_cast<std::int64_t>(first / 100);
+    history.add(step, first);
+    history.reports.add({.step = step, .values = {{&loss(), first / 100}}, .in_events = true}, {});
+  }
+  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 100.0), std::pair(2, 200.0), std::pair(3, 300.0)));
+  EXPECT_EQ(history.reports.take_repeated(), 1);
+  history.reports.add({.step = 2, .values = {{&loss(), 7}}, .in_events = true}, {});
+  EXPECT_EQ(history.reports.take_repeated(), 2);
+  history.add(3, 0.1);
+  history.reports.add({.step = 3, .values = {{&loss(), static_cast<double>(0.1F)}}, .in_events = true}, {});
+  EXPECT_EQ(history.reports.take_repeated(), std::nullopt) << "the same number in 32 bits";
+}
+
 TEST(ReportHistory, CountsReportsWithoutAStepInEachAttempt) {
   History history;
   for (const double value : {3, 2}) history.add({}, value);
