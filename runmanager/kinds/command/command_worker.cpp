@@ -217,11 +217,18 @@ class CommandRun {
     // They go to the file first: they are there when the run goes on later.
     if (!found.empty()) metrics_.append(found);
     metrics_.poll(keep, [](int) {});
-    events_.poll(keep);
-    // When each was made since the last look is not known: evenly is nearest to what programs do.
+    // The last one was made when the file changed. When the others were is not known: evenly is nearest to
+    // what programs do.
+    const double seen = std::clamp(on_clock(metrics_.modified()), last_look_, now);
     for (std::size_t i = 0; i < reports.size(); ++i)
-      add(named_apart(std::move(reports[i])),
-          last_look_ + (now - last_look_) * static_cast<double>(i + 1) / static_cast<double>(reports.size()));
+      add(named_apart(std::move(reports[i])), last_look_ + (seen - last_look_) * static_cast<double>(i + 1) /
+                                                               static_cast<double>(reports.size()));
+    reports.clear();
+    events_.poll(keep);
+    for (MetricReport& report : reports) {
+      const double when = report.wall_time > 0 ? std::clamp(on_clock(report.wall_time), begin_, now) : now;
+      add(named_apart(std::move(report)), when);
+    }
     last_look_ = now;
     if (history_.has_open() && now - last_report_ > kSecondsOfStep) history_.close();
     if (now < next_save_) return;
@@ -241,6 +248,12 @@ class CommandRun {
       metric = &metric_named(name);
     }
     return report;
+  }
+
+  // A time since 1970 on the clock of the run.
+  double on_clock(double wall_time) const {
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return options_.clock() - (std::chrono::duration<double>(since_1970).count() - wall_time);
   }
 
   void add(const MetricReport& report, double when) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,11 +162,16 @@ void MetricFile::poll(const UseReport& use, const std::function<void(int)>& atte
   std::array<char, 1 << 16> part;
   while (file.get() >= 0) {
     const ssize_t size = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
-    if (size <= 0) return;
+    if (size <= 0) break;
     offset_ += static_cast<std::uint64_t>(size);
     lines_.add({part.data(), static_cast<std::size_t>(size)},
                [&](std::string_view line, char) { read_line(line, use, attempt); });
   }
+  struct ::stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
+  constexpr double kNanoseconds = 1e-9;
+  modified_ =
+      static_cast<double>(status.st_mtim.tv_sec) + kNanoseconds * static_cast<double>(status.st_mtim.tv_nsec);
 }
 
 void MetricFile::read_line(std::string_view line, const UseReport& use,
@@ -224,7 +230,8 @@ void ProgramEvents::read(const fs::path& file, tbwriter::EventReader& reader, co
   while (const auto payload = reader.next()) {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
     const fs::path folder = file.parent_path();
-    MetricReport report{.step = event.step, .values = {}, .in_events = folder == directory_};
+    MetricReport report{
+        .step = event.step, .values = {}, .in_events = folder == directory_, .wall_time = event.wall_time};
     for (const tbwriter::DecodedValue& value : event.values) {
       const bool is_scalar = value.scalar && (value.plugin.empty() || value.plugin == "scalars");
       const std::string tag(value.tag), name = report.in_events ? tag : metric_in(folder, tag);

@@ -82,6 +82,8 @@ class MetricFile {
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
   /// Reads what has been added. `attempt` is called with the number of each that begins.
   void poll(const UseReport& use, const std::function<void(int)>& attempt);
+  /// When the file last changed, before the last poll(), in seconds since 1970.
+  double modified() const { return modified_; }
   /// Appends lines; first ends a line that the program has left incomplete. Throws IoError.
   void append(std::string_view lines) const;
   /// Says that what follows is of this attempt. Throws IoError.
@@ -96,6 +98,7 @@ class MetricFile {
 
   std::filesystem::path path_;
   std::uint64_t offset_ = 0;
+  double modified_ = 0;
   LineSplitter lines_{"\n", std::size_t{1} << 24};
   std::string problem_;
 };

@@ -19,6 +19,7 @@ struct MetricReport {
   std::optional<std::int64_t> step;  // none: it counts the reports of the attempt
   std::vector<std::pair<const Metric*, double>> values;
   bool in_events = false;  // TensorBoard has them from the program's own events
+  double wall_time = 0;    // of the event, in seconds since 1970; 0: not known
 };
 
 /// Whether it says where a report belongs: that is no metric; programs repeat it as one.

@@ -152,6 +152,23 @@ for step in range(20000): print("loss=%d" % step)
         self.assertEqual([e["epoch"] for e in record["epochs"]], list(range(1, len(record["epochs"]) + 1)))
         self.sweep("fsck", "runs/s")
 
+    def test_times_of_steps_are_those_of_the_file_or_the_events_not_of_the_looks_at_them(self):
+        (self.folder / "step.py").write_text(
+            "import json, os, sys, time\n"
+            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+            "import program_runs as p\n"
+            "events = open(os.environ['SWEEP_RUN_DIR'] + '/events.out.tfevents.1.theirs', 'wb') if sys.argv[2] == 'events' else None\n"
+            "for step in range(1, 9):\n"
+            "    time.sleep(float(sys.argv[1]))\n"
+            "    if events:\n"
+            "        events.write(p.scalar_record('loss', step, step))\n"
+            "    else:\n"
+            "        with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(json.dumps({'step': step, 'loss': step}) + '\\n')\n")
+        self.sweep("pause=0.24,0.3", "by=events,file", "--name", "s", "--jobs", "4", "--", "python3", "step.py", "{pause}", "{by}")
+        for name, record in self.runs().items():
+            seconds = sorted(e["epoch_seconds"] for e in record["epochs"][1:])
+            self.assertAlmostEqual(seconds[3], record["params"]["pause"], delta=0.025, msg=name)
+
     def test_steps_that_are_seen_together_share_the_time_since_the_last_look(self):
         record = self.run_of("sh", "-c", """for step in 1 2 3 4 5 6 7 8 9 10; do
             echo "{\\"step\\": $step, \\"loss\\": 1}" >> $SWEEP_METRICS; sleep 0.05; done""")
