@@ -215,10 +215,7 @@ class DirectoryChecker {
     if (record->best_epoch && !is_there(best))
       add(best, {.problems = {fmt::format("is missing: the weights of epoch {}, the best, are lost",
                                           *record->best_epoch)}});
-    // A program keeps its own weights. A run of the user's own training loop has no configuration in its
-    // record, and may keep no weights.
-    if (!is_there(last) && !record->epochs.empty() && record->config.is_object() && !record->config.empty() &&
-        !record->config.contains("command"))
+    if (!is_there(last) && has_checkpoint(*record))
       add(last, {.problems = {"is missing: the weights are lost"}});
   }
 

@@ -111,4 +111,9 @@ std::string event_file_problem(const std::filesystem::path& run_directory, const
   return "";
 }
 
+bool has_checkpoint(const RunRecord& record) {
+  return !record.epochs.empty() && record.config.is_object() && !record.config.empty() &&
+         !record.config.contains("command");
+}
+
 }  // namespace sweep

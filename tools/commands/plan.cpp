@@ -52,8 +52,8 @@ void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool r
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     PlannedRun& run = plan.runs[i];
     run.fate = to_string(existing[i].fate);
-    if (existing[i].fate == RunFate::kNew) continue;
     run.note = note_of(existing[i], *run.config);
+    if (existing[i].fate == RunFate::kNew) continue;
     if (existing[i].fate == RunFate::kInTheWay && replace) run.fate = "replaced";
     if (is_pruned(*plan.sweep, existing[i])) run.fate = "pruned";
     if (existing[i].fate == RunFate::kContinued && existing[i].record)

@@ -65,7 +65,10 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
       if (check.end != tbwriter::ReadEnd::kEnd || check.records == 0)
         return fmt::format("{} is damaged", file);
     }
-    if (is_there(run_directory / kCheckpointFile)) read_checkpoint_record(run_directory / kCheckpointFile);
+    if (is_there(run_directory / kCheckpointFile))
+      read_checkpoint_record(run_directory / kCheckpointFile);
+    else if (has_checkpoint(record))
+      return fmt::format("{} is missing", kCheckpointFile);
     if (record.best_epoch && whole_checkpoint_epoch(run_directory / kBestFile) != record.best_epoch)
       return fmt::format("{} is not that of its best epoch, or damaged", kBestFile);
     return "";
@@ -74,6 +77,15 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
   } catch (const DataError& error) {
     return error.what();
   }
+}
+
+// Whether a finished run with damaged files need not be trained from the start.
+bool can_go_on(const fs::path& run_directory, const RunRecord& record) {
+  if (!has_checkpoint(record)) return true;
+  const auto epoch_of = [&](const char* file) { return whole_checkpoint_epoch(run_directory / file); };
+  const bool has_best = !record.best_epoch || record.best_epoch == record.epochs.back().epoch ||
+                        epoch_of(kBestFile) == record.best_epoch;
+  return has_best && (epoch_of(kCheckpointFile) || epoch_of(kPreviousCheckpointFile));
 }
 
 // Settings such as num_workers change no number, but they are swept to compare times or files. A run has to
@@ -132,9 +144,12 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
     existing.fate = RunFate::kInTheWay;
   } else if (completed && (epochs >= wanted || !record->stop_reason.empty())) {
     const std::string damage = damage_of(run_directory, *record);
-    existing.fate = damage.empty() ? RunFate::kKept : RunFate::kContinued;
+    existing.fate = damage.empty()                      ? RunFate::kKept
+                    : can_go_on(run_directory, *record) ? RunFate::kContinued
+                                                        : RunFate::kNew;
     if (!damage.empty())
-      existing.note = fmt::format("was finished, but {}", damage);
+      existing.note = fmt::format("was finished, but {}{}", damage,
+                                  existing.fate == RunFate::kNew ? "; it is trained from the start" : "");
     else if (epochs > wanted && wanted > 0)  // 0: as many as a program reports
       existing.note = fmt::format("has {}, {} asked for; it stays as it is", counted(epochs, "epoch"),
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));

@@ -350,5 +350,19 @@ TEST_F(ChangedSweep, TrainsAgainWhatIsHollow) {
             static_cast<float>(*outcome.runs[0].epochs.back()["loss"]));
 }
 
+TEST_F(ChangedSweep, TrainsAgainFromTheStartWhatHasLostItsCheckpoint) {
+  const fs::path checkpoint = directory_ / "runs/quarters/lr=0.02/checkpoint.safetensors";
+  const std::string whole = read_file(checkpoint);
+  for (const bool is_missing : {true, false}) {
+    is_missing ? fs::remove(checkpoint) : (fs::resize_file(checkpoint, whole.size() - 1), true);
+    told_.clear();
+    EXPECT_EQ(run().exit_code, 0);
+    EXPECT_THAT(told_, HasSubstr(is_missing ? "was finished, but checkpoint.safetensors is missing; it is "
+                                              "trained from the start"
+                                            : "; it is trained from the start"));
+    EXPECT_EQ(read_file(checkpoint).size(), whole.size());
+  }
+}
+
 }  // namespace
 }  // namespace sweep
