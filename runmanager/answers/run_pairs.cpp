@@ -115,7 +115,8 @@ std::string setting_text(const SourceRun& run, const std::string& key) {
   if (key == kSweepKey) return run.source;
   if (key == "device" && !run.record.device.empty()) return run.record.device;
   if (const ParamValue* value = find_param(run.record.params, key)) return param_text(*value);
-  return config_text(run.record.config, key);
+  const std::string text = config_text(run.record.config, key);
+  return key == kRepeatKey && text.empty() ? "0" : text;
 }
 
 std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs) {
@@ -127,7 +128,12 @@ std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs) {
   names.add("repeat");
   names.add(std::string(kSweepKey));
   std::vector<std::string> keys = names.list();
-  std::erase_if(keys, [&](const std::string& key) { return !has_two_values(runs, key); });
+  // An imported run does not say which device trained it.
+  const bool has_devices = std::ranges::all_of(
+      runs, [](const SourceRun& run) { return !is_completed(run) || !setting_text(run, "device").empty(); });
+  std::erase_if(keys, [&](const std::string& key) {
+    return !has_two_values(runs, key) || (key == "device" && !has_devices);
+  });
   return keys;
 }
 

@@ -134,7 +134,7 @@ void ReportHistory::set_times(std::int64_t step, EpochRecord& values, std::optio
   if (seconds && !values[run_seconds]) {
     seconds = std::max(*seconds, last_seconds_);  // Clocks of events may be set back.
     values.set(run_seconds, *seconds);
-    values.set(epoch_seconds, *seconds - last_seconds_);
+    if (!values[epoch_seconds]) values.set(epoch_seconds, *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "core/base/error.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/support/message_of.h"
@@ -62,6 +64,17 @@ TEST(RunPairs, SweepsWithPartsOfTheComparisonArePairedAcross) {
   runs[0].source = runs[2].source = "runs/here";
   runs[1].source = runs[3].source = "runs/there";
   EXPECT_THAT(pair_runs(runs, "device").values[0].pairs, SizeIs(2));
+}
+
+TEST(RunPairs, RunsOfAnImportedSweepHaveNoDeviceAndArePairedWithThoseThatHave) {
+  std::vector<SourceRun> runs = {made_run({{"lr", 0.1}}, "cpu", 1), made_run({{"lr", 0.2}}, "cpu", 1),
+                                 made_run({{"lr", 0.1}}, "", 1, {1.0}, "runs/imported"),
+                                 made_run({{"lr", 0.2}}, "", 1, {1.0}, "runs/imported")};
+  for (SourceRun& run : std::span(runs).first(2)) run.record.config["repeat"] = 0;
+  const RunPairs pairs = pair_runs(runs, std::string(kSweepKey));
+  ASSERT_THAT(pairs.values, SizeIs(1));
+  EXPECT_THAT(pairs.values[0].pairs, SizeIs(2));
+  EXPECT_THAT(pairs.alone, IsEmpty());
 }
 
 TEST(RunPairs, SweepsWithAllOfTheComparisonArePairedWithin) {

@@ -64,6 +64,16 @@ TEST(ReportHistory, WhatComesFirstCountsWhateverItsSource) {
   EXPECT_EQ(history.reports.take_repeated(), std::nullopt) << "the same number in 32 bits";
 }
 
+TEST(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
+  History history;
+  history.add(1, 0.5, 1);
+  history.reports.add({.step = 2, .values = {{&metric_named("epoch_seconds"), 0.25}}}, 4);
+  history.add(3, 0.5, 6);
+  std::vector<double> seconds;
+  for (const EpochRecord& epoch : history.reports.epochs()) seconds.push_back(*epoch["epoch_seconds"]);
+  EXPECT_THAT(seconds, ElementsAre(1, 0.25, 2));
+}
+
 TEST(ReportHistory, CountsReportsWithoutAStepInEachAttempt) {
   History history;
   for (const double value : {3, 2}) history.add({}, value);
