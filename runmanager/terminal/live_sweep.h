@@ -51,11 +51,12 @@ struct LiveRun {
 /// A sweep that is being trained. Runs count from 1.
 struct LiveSweep {
   std::string name;
-  std::size_t runs = 0;   // all, finished ones included
-  std::size_t kept = 0;   // that an earlier start has finished
-  double work = 0;        // training samples times epochs, over all runs that this start trains
-  double ended_work = 0;  // of those that have ended; one that ended early counts whole
-  double seconds = 0;     // since the start
+  std::size_t runs = 0;  // all, finished ones included
+  std::size_t kept = 0;  // that an earlier start has finished
+  double work = 0;       // training samples times epochs, over all runs that this start trains
+  double ended_work =
+      0;  // of those that have ended or paused; one that ended early counts whole, unless a search did that
+  double seconds = 0;                           // since the start
   std::map<RunStatus, std::size_t> ended = {};  // how many ended in this start, by how they did
   std::size_t ends = 0;                         // how often one ended; a run can end more than once
   std::map<std::size_t, LiveRun> active = {};

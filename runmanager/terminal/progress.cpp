@@ -155,9 +155,11 @@ void Progress::leave_run(std::size_t number, std::optional<RunStatus> status) {
   double work = 0;
   if (const auto end = ended_.find(number); end != ended_.end()) work = end->second.work;
   forget_end(number);
-  // For the time left, a run that ended early counts as all of its work.
+  // For the time left, a run that ended early counts as all of its work. What a search trains of those that
+  // it ends is known.
   if (const auto active = active_.find(number); active != active_.end()) {
-    work = active->second->live().work();
+    const LiveRun& live = active->second->live();
+    work = status && status != RunStatus::kPruned ? live.work() : live.fraction() * live.work();
     active_.erase(active);
     state_.active.erase(number);
   }

@@ -91,12 +91,14 @@ TEST(ProgressState, CountsARunOnceHoweverOftenItEnds) {
 
 TEST(ProgressState, ARunThatPausesIsNotFinishedButItsWorkIsDone) {
   World world;
-  world.begin(1, 1);
+  world.begin(1, 4);
+  world.progress.report(1, EpochRecord{1, {{"loss", 1}}});
   world.progress.pause_run(1);
   EXPECT_EQ(world.state().finished(), 0u);
   EXPECT_TRUE(world.state().active.empty());
   EXPECT_EQ(world.state().fraction(), 0.25);
-  world.begin(1, 2, 1);
+  world.begin(1, 4, 1);
+  world.progress.report(1, EpochRecord{2, {{"loss", 1}}});
   world.end(1, RunStatus::kPruned);
   EXPECT_EQ(world.state().finished(), 1u);
   EXPECT_EQ(world.state().fraction(), 0.5);
