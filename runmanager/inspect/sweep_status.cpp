@@ -54,7 +54,9 @@ void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
   for (const RunRecord& run : sweep.runs) {
     // What a killed sweep says of itself: see SweepDirectory::is_held().
     const bool was_killed = run.status == RunStatus::kRunning && !status.is_held;
-    ++status.statuses[was_killed ? RunStatus::kInterrupted : run.status];
+    // A run that a living sweep does not train waits: for a free slot, or for the results of other trials.
+    const bool waits = run.status == RunStatus::kInterrupted && status.is_held;
+    ++status.statuses[was_killed ? RunStatus::kInterrupted : waits ? RunStatus::kPending : run.status];
     // UTC times of one format sort as texts.
     if (!run.started.empty() && (status.started.empty() || run.started < status.started))
       status.started = run.started;

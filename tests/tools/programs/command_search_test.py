@@ -7,7 +7,9 @@ PROGRAM is the sweep program.
 """
 import json
 import os
+import subprocess
 import sys
+import time
 import unittest
 
 from program_runs import ProgramRuns
@@ -66,6 +68,18 @@ class CommandSearchTest(ProgramRuns):
             pass
         self.sweep(file, "--jobs", "3")
         self.assertEqual(set(self.runs("killed")), set(self.runs("one")))
+
+    def test_trials_that_wait_for_others_are_pending_in_its_status(self):
+        process = self.start(self.file("waits", command=["python3", "train.py", "{lr}", "4", "0.2"], reports=4, params={"lr": [1, 2, 3, 4]},
+                                       search={"method": "halving", "metric": "loss", "reduction": 2, "min_epochs": 1}), "--jobs", "1")
+        seen = set()
+        while process.poll() is None:
+            status = subprocess.run([self.program, "status", "runs/waits", "--json"], cwd=self.folder, capture_output=True, text=True, check=False)
+            if status.returncode == 0 and (found := json.loads(status.stdout))["state"] == "running":
+                seen.update(found["statuses"])
+            time.sleep(0.05)
+        self.assertIn("pending", seen)
+        self.assertNotIn("interrupted", seen)
 
     def population(self, name, **keys):
         (self.folder / "walk.py").write_text(WALK)
