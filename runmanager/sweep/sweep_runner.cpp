@@ -176,6 +176,8 @@ std::optional<RunRecord> SweepRunner::known_record(const ExistingRun& existing,
   record.params = config.params;
   if (is_kept) return record;
   record.config = config.resolved;  // It may have more epochs now, and a worker trains what it says.
+  // It is tried once more: what it had until it failed must not end it as the worst.
+  if (record.status == RunStatus::kFailed) record.epochs.clear();
   if (record.status != RunStatus::kPruned) record.status = RunStatus::kInterrupted;
   return record;
 }

@@ -81,6 +81,17 @@ class CommandSearchTest(ProgramRuns):
         self.assertIn("pending", seen)
         self.assertNotIn("interrupted", seen)
 
+    def test_a_failed_trial_is_tried_again_by_the_next_start_and_not_pruned(self):
+        file = self.file("fails", command=["sh", "-c", "echo {lr} >> starts; echo step 1 loss={lr}; test {lr} -lt 4 || exit 3; "
+                                                       "echo step 2 loss={lr}; echo step 3 loss={lr}; echo step 4 loss={lr}"],
+                         metrics={"loss": "step (?<step>[0-9]+) loss=(.+)"}, reports=4, params={"lr": [1, 2, 3, 4]},
+                         search={"method": "halving", "metric": "loss", "reduction": 2, "min_epochs": 1})
+        for starts in (1, 2):
+            self.sweep(file, code=1)
+            self.assertIn("ended with exit code 3", self.runs("fails")["lr=4"]["error"])
+            self.assertEqual(self.runs("fails")["lr=4"]["status"], "failed")
+            self.assertEqual((self.folder / "starts").read_text().count("4\n"), starts)
+
     def population(self, name, **keys):
         (self.folder / "walk.py").write_text(WALK)
         search = {"method": "population", "trials": 4, "interval": 3, "reduction": 4, "metric": "loss", "seed": 2}
