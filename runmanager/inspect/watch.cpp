@@ -70,6 +70,7 @@ class Watch {
       if (!is_held && (!elsewhere.lives || all_ended_)) break;
       options_.wait();
     }
+    if (shown_ends_) show_last_ends();
     region_.clear();
     if (options_.tells_end && !options_.stop_requested()) tell_end();
   }
@@ -89,8 +90,18 @@ class Watch {
     next_records_ = begin + kRestPerReading * (Clock::now() - begin);
   }
 
+  // The sweep is gone with what it could have told of the last ends.
+  void show_last_ends() {
+    const RecordedSweep sweep = read_sweep(directory_);
+    LiveSweep live = recorded_.update(sweep.runs, goals_of(sweep));
+    live.ends = *shown_ends_ + live.finished() - std::min(live.finished(), shown_finished_);
+    if (live.ends > *shown_ends_) show(live);
+  }
+
   void show(const LiveSweep& sweep) {
     if (options_.quiet) return;
+    shown_ends_ = sweep.ends;
+    shown_finished_ = sweep.finished();
     if (options_.json) {
       const Json json = to_json(sweep);
       if (json != last_json_) write_json({{"event", "progress"}, {"progress", json}});
@@ -158,6 +169,8 @@ class Watch {
   std::string line_;                          // WatchedElsewhere::line
   std::string last_skip_;                     // the reason of the last run that was skipped
   std::optional<std::size_t> ends_;           // LiveSweep::ends the last time
+  std::optional<std::size_t> shown_ends_;     // likewise; none: nothing was shown yet
+  std::size_t shown_finished_ = 0;            // LiveSweep::finished() then
   std::map<std::size_t, int> logged_epochs_;  // by the run's number
   Json last_json_;
 };

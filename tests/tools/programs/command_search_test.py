@@ -92,6 +92,15 @@ class CommandSearchTest(ProgramRuns):
             self.assertEqual(self.runs("fails")["lr=4"]["status"], "failed")
             self.assertEqual((self.folder / "starts").read_text().count("4\n"), starts)
 
+    def test_following_a_sweep_shows_the_end_of_each_run(self):
+        process = self.start(self.file("ends", command=["python3", "train.py", "{lr}", "2", "0.4"], params={"lr": [1, 2, 3]}), "--jobs", "1")
+        while not (self.folder / "runs/ends/.progress.json").exists():
+            time.sleep(0.02)
+        lines = self.sweep("status", "runs/ends", "--follow").stdout.splitlines()
+        process.wait()
+        for lr in (1, 2, 3):
+            self.assertEqual(sum(f"lr={lr}" in line and " epoch " not in line for line in lines), 1, lines)
+
     def population(self, name, **keys):
         (self.folder / "walk.py").write_text(WALK)
         search = {"method": "population", "trials": 4, "interval": 3, "reduction": 4, "metric": "loss", "seed": 2}
