@@ -27,6 +27,7 @@ namespace {
 
 constexpr double kBestPart = 0.1;
 constexpr std::size_t kFewestBest = 10, kFewestTrials = 4;
+constexpr int kFailedPlace = 2;        // after completed trials, and pruned ones
 constexpr std::size_t kMaxCells = 12;  // numbers that are compared as such if most are there again
 
 // The trials that have ended, the best first.
@@ -50,7 +51,7 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
     else if (run.status == RunStatus::kPruned && is_number)
       places.push_back({{1, -static_cast<int>(run.epochs.size()), cost}, &run});
     else if (is_whole || run.status == RunStatus::kPruned || run.status == RunStatus::kFailed)
-      places.push_back({{2, 0, 0}, &run});
+      places.push_back({{kFailedPlace, 0, 0}, &run});
   }
   if (!any) throw ConfigError(fmt::format("no completed trial has a finite {}", goal.metric->key));
   if (places.size() < kFewestTrials)
@@ -58,9 +59,11 @@ Ranking ranked(const std::vector<RunRecord>& runs, const Goal& goal) {
                                   kFewestTrials, places.size()));
   std::ranges::stable_sort(places, {}, [](const auto& trial) { return trial.first; });
   const auto tenth = static_cast<std::size_t>(std::ceil(kBestPart * static_cast<double>(places.size())));
-  Ranking ranking{.best = std::min(std::max(tenth, kFewestBest), places.size() / 2)};
-  while (ranking.best < places.size() && places[ranking.best].first == places[ranking.best - 1].first)
-    ++ranking.best;
+  // Failed ones are equal, and never among the best.
+  const auto good = static_cast<std::size_t>(std::ranges::count_if(
+      places, [](const auto& trial) { return std::get<0>(trial.first) < kFailedPlace; }));
+  Ranking ranking{.best = std::min({std::max(tenth, kFewestBest), places.size() / 2, good})};
+  while (ranking.best < good && places[ranking.best].first == places[ranking.best - 1].first) ++ranking.best;
   for (const auto& [place, run] : places) ranking.trials.push_back(run);
   return ranking;
 }

@@ -54,6 +54,15 @@ std::map<std::string, Importance> by_key(const Importances& importances) {
   return map;
 }
 
+TEST(Importances, FailedTrialsAreNotAmongTheBestHoweverManyThereAre) {
+  std::vector<RunRecord> runs = trials(9, [](Unit& unit, Params& params) {
+    params = {{"lr", unit()}};
+    return std::get<double>(params[0].second);
+  });
+  for (std::size_t i = 2; i < runs.size(); ++i) runs[i].status = RunStatus::kFailed;
+  EXPECT_EQ(importances_of(runs, kLowestLoss).best, 2U);
+}
+
 // For 3 x + y: x carries 90 % of the variance. The best tenth is the triangle below 3 x + y = t, of area
 // t²/6, so t = sqrt(0.6). Its density in x is (t - 3 x) / 0.1 and in y (t - y) / 0.3; the integral of the
 // squares, less 1, is t³ / 9 / 0.01 - 1 = 4.164 for x and t³ / 27 / 0.01 - 1 = 0.721 for y.
@@ -163,7 +172,8 @@ TEST(Importances, CountPrunedTrialsAsWorseAndFailedOnesAsWorst) {
   EXPECT_DOUBLE_EQ(importances.settings[0].divergence, 1);
   for (RunRecord& run : runs) run.epochs[0].set("loss", std::numeric_limits<double>::quiet_NaN());
   runs[3].epochs[0].set("loss", 1.0);
-  EXPECT_EQ(importances_of(runs, kLowestLoss).best, 40u) << "those that diverged are equal";
+  EXPECT_EQ(importances_of(runs, kLowestLoss).best, 1u)
+      << "those that diverged are not good, however many there are";
 }
 
 TEST(Importances, FollowTheGoalAndSayWhatTheBestHave) {
