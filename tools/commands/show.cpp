@@ -239,9 +239,14 @@ int show(const ShowOptions& options) {
   const fs::path& given = options.directory;
   const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
   if (fs::exists(directory / "run.json")) {
-    if (options.effects)
-      throw ConfigError(
-          fmt::format("{}: --effects needs the directory of a sweep, not of one run", directory.string()));
+    for (const auto& [option, is_given] : {std::pair("--effects", options.effects),
+                                           {"--sort", !options.sort.empty()},
+                                           {"--columns", !options.columns.empty()},
+                                           {"--top", options.top > 0}}) {
+      if (is_given)
+        throw ConfigError(fmt::format("{}: {} needs the directory of a sweep, not of one run",
+                                      directory.string(), option));
+    }
     print_run_directory(directory, options.format);
   } else if (has_runs(directory)) {
     print_sweep_directory(directory, options);

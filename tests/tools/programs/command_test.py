@@ -200,6 +200,11 @@ time.sleep(100)
                 self.assertIn(what, records["x=1"]["error"])
                 self.assertIn("its directory cannot hold its events", records["x=1"]["error"])
 
+    def test_options_of_tables_of_runs_are_refused_for_one_run(self):
+        self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
+        for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--effects"]):
+            self.assertIn(f"{words[0]} needs the directory of a sweep", self.sweep("show", "runs/s/run", *words, code=2).stderr)
+
     # What it is.
 
     def test_a_run_is_another_one_with_another_command_or_input_but_not_with_another_regex(self):
