@@ -202,7 +202,11 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   }
   compare_records(record, outcome.runs.at(0), run.differences);
   const fs::path after = outcome.directory / record.name / kCheckpointFile;
-  if (fs::exists(after)) compare_weights(before, after, run.differences);
+  try {
+    if (fs::exists(after)) compare_weights(before, after, run.differences);
+  } catch (const DataError& error) {
+    run.differences.emplace_back(error.what());
+  }
   if (record.best_epoch) compare_best(before.parent_path(), after.parent_path(), run.differences);
   return run;
 } catch (const nlohmann::json::exception& error) {  // of a value in the record that has another type
@@ -227,6 +231,10 @@ VerifyReport verify_sweep(const VerifyOptions& options, const SweepEnvironment& 
     if (!run.differences.empty()) report.exit_code = 1;
     report.runs.push_back(std::move(run));
   }
+  const auto is_compared = [](const VerifiedRun& run) { return run.not_compared.empty(); };
+  constexpr int kNothingToCompare = 2;
+  if (report.exit_code == 0 && std::ranges::none_of(report.runs, is_compared))
+    report.exit_code = kNothingToCompare;
   return report;
 }
 

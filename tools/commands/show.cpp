@@ -244,8 +244,8 @@ int show(const ShowOptions& options) {
                                            {"--columns", !options.columns.empty()},
                                            {"--top", options.top > 0}}) {
       if (is_given)
-        throw ConfigError(fmt::format("{}: {} needs the directory of a sweep, not of one run",
-                                      directory.string(), option));
+        throw ConfigError(
+            fmt::format("{}: {} needs the directory of a sweep, not of one run", directory.string(), option));
     }
     print_run_directory(directory, options.format);
   } else if (has_runs(directory)) {

@@ -45,7 +45,7 @@ Command verify_command() {
                 ->capture_default_str();
             app.footer(
                 "Exit codes: 0 every bit is the same, 1 some are not, 2 no such directory or no finished run "
-                "in it.");
+                "in it that can be trained again.");
           })};
 }
 

@@ -205,6 +205,10 @@ time.sleep(100)
         for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--effects"]):
             self.assertIn(f"{words[0]} needs the directory of a sweep", self.sweep("show", "runs/s/run", *words, code=2).stderr)
 
+    def test_runs_of_programs_are_not_called_verified(self):
+        self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
+        self.assertIn("0 of 1 finished run trained again", self.sweep("verify", "runs/s", code=2).stdout)
+
     # What it is.
 
     def test_a_run_is_another_one_with_another_command_or_input_but_not_with_another_regex(self):
