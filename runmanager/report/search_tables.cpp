@@ -149,6 +149,8 @@ std::string best_command(const ReportData& data) {
   if (!data.is_search || !data.best || data.directories.size() != 1 || begins_at_points(data.files[0]))
     return "";
   const RunRecord& run = data.records[*data.best];
+  // Settings of a population's last epochs alone are another training.
+  if (run.config.is_object() && run.config.contains(kLineageKey)) return "";
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
   for (const auto& [key, value] : run.params) {
     if (key == kRepeatKey) continue;

@@ -109,6 +109,9 @@ TEST(BestCommand, KeepsTextsOfProgramsTexts) {
   data.directories = {"runs/p"};
   data.files = {Json::object()};
   data.title = "p";
+  ReportData population = data;
+  population.records[0].config["lineage"] = Json::array();
+  EXPECT_EQ(best_command(population), "") << "settings of its last epochs only";
   EXPECT_EQ(best_command(data),
             "sweep runs/p/sweep.json x.y=0.5 mode=fast id=007 'flag=\"true\"' 'list=\"a,b\"' search.trials=1 "
             "name=p-best");
