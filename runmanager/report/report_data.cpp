@@ -158,8 +158,10 @@ std::string metric_axis_title(std::string_view metric) {
 
 std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   std::vector<std::string> parts;
-  for (const std::string& key : data.keys)
-    parts.push_back(fmt::format("{}={}", key, short_number(setting_text(data.runs[run], key))));
+  for (const std::string& key : data.keys) {
+    const std::string value = short_number(setting_text(data.runs[run], key));
+    if (!value.empty()) parts.push_back(fmt::format("{}={}", key, value));  // It may depend on another.
+  }
   const std::string repeat = param_text(data.records[run].params, kRepeatKey);
   if (repeats && !repeat.empty()) parts.push_back(fmt::format("{}={}", kRepeatKey, repeat));
   return parts.empty() ? data.records[run].name : fmt::format("{}", fmt::join(parts, ", "));

@@ -31,6 +31,12 @@ TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
                                        "size changes the validation accuracy hardly at all."));
 }
 
+TEST(Headline, LeavesOutKeysThatTheBestRunLacks) {
+  const Headline answer = headline(report_data_of(
+      {graded({{"optimizer", "adam"}}, 0.9), graded({{"optimizer", "sgd"}, {"momentum", 0.5}}, 0.5)}));
+  EXPECT_EQ(answer.best, "Best of 2 runs: 90.00% validation accuracy with optimizer=adam.");
+}
+
 TEST(Headline, HasTheValuesOfTheBestEpochWhereItIsKept) {
   SourceRun run = graded({{"lr", 0.1}}, 0.5);
   run.record.epochs[0].set("validation_accuracy", 0.9);
