@@ -23,11 +23,19 @@ struct Override {
   bool is_axis = false;  // of several values, or of a list or a range of JSON
 };
 
+// Whether the file's values of a program's parameter have lists.
+bool parameter_has_lists(const JsonView& root, const std::string& key) {
+  const JsonView params = root.find("params"), values = params ? params.find(key) : JsonView();
+  return values && values->is_array() && std::ranges::any_of(*values, &Json::is_array);
+}
+
 // A list for a key that takes lists, such as kernel_size=[3,3], is one value; a list of such lists, or one
 // for another key, is an axis.
-bool list_is_value(const Json& list, const KeyPath& path) {
+bool list_is_value(const JsonView& root, const Json& list, const std::string& key, const KeyPath& path) {
+  if (std::ranges::all_of(list, &Json::is_array)) return false;
+  if (is_command_file(root) && path == program_parameter(key)) return parameter_has_lists(root, key);
   const std::optional<Setting> setting = setting_at(path);
-  return (!setting || takes_list(*setting)) && !std::ranges::all_of(list, &Json::is_array);
+  return !setting || takes_list(*setting);
 }
 
 // Splits at commas outside of brackets and quotes, so that [3,3],[5,5] is two values.
@@ -122,7 +130,7 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
       override.value = std::move(value);
   }
   const JsonView first(override.value);
-  const bool is_list = first->is_array() && !list_is_value(*first, override.path);
+  const bool is_list = first->is_array() && !list_is_value(root, *first, override.key, override.path);
   override.is_axis = parts.size() > 1 || is_list || has_axis_form(first);
   return override;
 }

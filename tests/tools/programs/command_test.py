@@ -209,6 +209,15 @@ time.sleep(100)
         self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
         self.assertIn("0 of 1 finished run trained again", self.sweep("verify", "runs/s", code=2).stdout)
 
+    def test_a_list_on_the_command_line_is_an_axis_unless_the_file_has_lists(self):
+        file = self.file(command=["echo", "{x}"], params={"x": [1]})
+        self.sweep(file, "x=[3,4]")
+        self.assertEqual(set(self.runs()), {"x=3", "x=4"})
+        self.sweep("x=[5,6]", "--name", "own", "--", "echo", "{x}")
+        self.assertEqual(set(self.runs("own")), {"x=5", "x=6"})
+        self.sweep(self.file("lists", command=["echo", "{x}"], params={"x": [[1, 2]]}), "x=[3,4]")
+        self.assertEqual([record["config"]["params"] for record in self.runs("lists").values()], [{"x": [3, 4]}])
+
     # What it is.
 
     def test_a_run_is_another_one_with_another_command_or_input_but_not_with_another_regex(self):
