@@ -161,7 +161,10 @@ void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
                  "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
       ->type_name("KEY=VALUE");
   app.add_option("--name", arguments.name, "name of the sweep; default: that of the file or the program")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check([](const std::string& name) {
+        return name.empty() ? "want a name with a character at least" : "";
+      });
   app.add_option("--program-word", arguments.program)->group("")->allow_extra_args(false);
   LoadOptions& load = arguments.load;
   app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
