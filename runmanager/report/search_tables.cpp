@@ -146,17 +146,19 @@ ChartTable importances_rows(const ReportData& data) {
 }
 
 std::string best_command(const ReportData& data) {
-  if (!data.is_search || !data.best || data.directories.size() != 1 || begins_at_points(data.files[0]))
-    return "";
+  if (!data.is_search || !data.best || data.directories.size() != 1) return "";
   const RunRecord& run = data.records[*data.best];
   // Settings of a population's last epochs alone are another training.
   if (run.config.is_object() && run.config.contains(kLineageKey)) return "";
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
+  Json point = Json::object();
   for (const auto& [key, value] : run.params) {
     if (key == kRepeatKey) continue;
-    words.push_back(override_text(key, value_of(run, key, value)));
+    point[key] = value_of(run, key, value);
+    words.push_back(override_text(key, point[key]));
   }
   words.push_back("search.trials=1");
+  if (begins_at_points(data.files[0])) words.push_back("search.points=" + Json::array({point}).dump());
   words.push_back(fmt::format("name={}-best", data.title));
   return shell_command(words);
 }
