@@ -12,7 +12,7 @@ namespace {
 
 // Cells with leading or trailing spaces are also quoted, because some readers strip them.
 std::string csv_field(const std::string& text) {
-  const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
+  const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
                      (text.empty() || (text.front() != ' ' && text.back() != ' '));
   if (plain) return text;
   std::string quoted = "\"";

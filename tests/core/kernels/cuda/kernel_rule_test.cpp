@@ -86,6 +86,40 @@ TEST_F(KernelRuleTest, CountsTheProductsOfConvolutions) {
   EXPECT_EQ(products(shape, {.images = 3}), 3 * 8 * 16 * 16 * 2 * 2 * 2);
 }
 
+ConvShape square_conv(int in_channels, int out_channels, int kernel) {
+  return {.in_channels = in_channels,
+          .in_height = 32,
+          .in_width = 32,
+          .out_channels = out_channels,
+          .out_height = 32,
+          .out_width = 32,
+          .kernel_height = kernel,
+          .kernel_width = kernel,
+          .stride_y = 1,
+          .stride_x = 1,
+          .pad_y = kernel / 2,
+          .pad_x = kernel / 2,
+          .dilation_y = 1,
+          .dilation_x = 1,
+          .groups = 1,
+          .bias = true};
+}
+
+// As measured on an H100: see library_benchmark.
+TEST_F(KernelRuleTest, KeepsConvolutionsOfFewChannelsForBuiltInKernels) {
+  const auto directions_of = [](const ConvShape& shape) {
+    std::string text;
+    for (const LibraryTask& task : {kForward, kWeights, kInput})
+      text += library_is_faster(shape, task) ? "yes " : "no ";
+    return text;
+  };
+  EXPECT_EQ(directions_of(square_conv(3, 64, 3)), "no no yes ") << "sums of 27, 576 products";
+  EXPECT_EQ(directions_of(square_conv(16, 16, 3)), "yes no yes ");
+  EXPECT_EQ(directions_of(square_conv(64, 64, 3)), "yes yes yes ");
+  EXPECT_EQ(directions_of(square_conv(256, 64, 1)), "yes no no ");
+  EXPECT_EQ(directions_of(square_conv(2, 2, 5)), "no no no ");
+}
+
 TEST_F(KernelRuleTest, LeavesToBuiltInKernelsWhatLibrariesLack) {
   cudart::set_library_limits({.has_input_gradients = false});
   KernelRule some(0, true, KernelPolicy::kByShape);
