@@ -70,8 +70,8 @@ class Release(unittest.TestCase):
         report = "echo '{\"step\": 1, \"score\": NaN, \"best\": -Infinity}' >> $SWEEP_METRICS"
         config = {"name": "own", "command": ["/bin/sh", "-c", report], "params": {"score": [7], "x": [1]}}
         script = (f"import sweep\nresults = sweep.run({config!r}, options=['--quiet'])\n"
-                  "print([results.epochs[0][key] for key in ('score', 'best', 'param.score', 'x', 'epoch')])\n"
-                  "print([results.runs[0][key] for key in ('score', 'best', 'param.score', 'x', 'status')])\n"
+                  "print([results.epochs[0][key] for key in ('reported_score', 'best', 'score', 'x', 'epoch')])\n"
+                  "print([results.runs[0][key] for key in ('reported_score', 'best', 'score', 'x', 'status')])\n"
                   f"try:\n  sweep.run({config!r}, options=['--fresh'])\nexcept ValueError as error:\n  print(error)\n"
                   "try:\n  sweep.load('runs/own/score=7,x=1')\nexcept ValueError as error:\n  print(error)")
         printed = self.in_environment("python", "-c", script).splitlines()

@@ -76,7 +76,7 @@ TEST_F(OwnRuns, AreExported) {
 }
 
 TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {
-  const Finished finished = run({"verify", "mine"});
+  const Finished finished = run({"verify", "mine"}, 2);
   EXPECT_THAT(finished.out, HasSubstr("lr=0.5: not compared: it was trained by another program's loop"));
   EXPECT_THAT(finished.out, HasSubstr("0 of 2 finished runs trained again"));
 }
