@@ -95,9 +95,10 @@ void measure(Stream& stream, const Shape& shape, int images) {
   const Array<std::byte> workspace(kMaxWorkspace, "the library's workspace");
   const LibraryArrays arrays{in.data(),       weight.data(), shape.bias ? bias.data() : nullptr,
                              grad_out.data(), result.data(), workspace.data()};
-  for (const auto& [direction, name] :
-       {std::pair(Direction::kForward, "forward"), std::pair(Direction::kBackwardWeights, "weights"),
-        std::pair(Direction::kBackwardInput, "input")}) {
+  constexpr const char* kNames[] = {"forward", "weights", "input"};  // of Direction's values
+  for (const Direction direction :
+       {Direction::kForward, Direction::kBackwardWeights, Direction::kBackwardInput}) {
+    const char* name = kNames[static_cast<int>(direction)];
     const LibraryTask task{.direction = direction, .images = images};
     const BuiltIn built_in{stream, images, slices, arrays};
     const double own = time_of(stream, [&] { built_in.run(shape, direction); });

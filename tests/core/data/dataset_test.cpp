@@ -119,7 +119,7 @@ TEST(TrainedDataset, HasTargetsByNameAndTheTrainingsMeans) {
 }
 
 TEST_F(LoadDataset, RefusesLabelsThatTheNetworkDoesNotKnow) {
-  SampleFormat trained = load();
+  Dataset trained = load();
   trained.class_names.pop_back();
   EXPECT_THAT(message_of<DataError>([&] { load_dataset_for(trained, spec()); }),
               HasSubstr("label 2 of sample 2 (from 0) is out of range: 0 to 1"));
