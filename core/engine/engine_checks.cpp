@@ -11,8 +11,9 @@ namespace {
 void check_classes(const Batch& batch, const Network& network, LossOptions::Kind loss) {
   const auto outputs = static_cast<std::int64_t>(element_count(network.output()));
   const std::int64_t classes = outputs == 1 && least_outputs(loss, 2) == 1 ? 2 : outputs;
+  const std::span<const std::int32_t> labels = batch.labels();
   for (const std::uint32_t index : batch.indices) {
-    const std::int64_t label = batch.labels()[index];
+    const std::int64_t label = labels[index];
     if (label < 0 || label >= classes)
       throw ShapeError("a sample of class " + std::to_string(label) + ", but the network has outputs for " +
                        std::to_string(classes) + " classes, from 0");

@@ -28,8 +28,8 @@ struct VerifyOptions {
 struct VerifyReport {
   std::vector<VerifiedRun> runs;
   std::size_t finished = 0;  // finished runs of the sweep, chosen or not
-  int exit_code =
-      0;  // 0: all bits are the same, 1: not, 2: none was trained again; 75, 130 or 143 if it was stopped
+  // 0: all bits are the same, 1: not, 2: none was trained again; 75, 130 or 143 if it was stopped
+  int exit_code = 0;
 };
 
 /// Compares weights, optimizer state, and the metrics of every epoch and of the whole run, but not times.

@@ -273,7 +273,7 @@ struct ForwardImages {
     }
   }
 
-  // The bytes behind the last output of an image, which backward copies but does not use.
+  // The bytes after the last output of an image, which backward copies but does not use.
   __device__ void fill_up_argmax(const ConvPoolShape& s, int image, std::uint8_t* argmax) const {
     if (argmax == nullptr || thread_index() >= s.argmax_bytes() - s.outputs()) return;
     argmax[static_cast<std::ptrdiff_t>(image) * s.argmax_bytes() + s.outputs() + thread_index()] = kDeadRelu;
