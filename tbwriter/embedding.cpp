@@ -69,20 +69,26 @@ std::string labels_tsv(const EmbeddingLabels& labels) {
   return text;
 }
 
-// A directory name without separators and leading dots, so that it stays inside the run's directory.
-std::string safe_name(std::string_view tag) {
-  std::string name = valid_utf8(tag);
-  for (char& c : name) {
-    if (c == '/' || c == '\\' || c == '\0' || c == '"' || static_cast<unsigned char>(c) < 0x20) c = '_';
+// A directory name that stays inside the run's directory and differs for each tag: "a%2fb" for "a/b", as
+// PyTorch's.
+std::string directory_name(std::string_view tag) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string name;
+  for (const char c : valid_utf8(tag)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || c == '/' || c == '\\' || c == '"' || c == '%' || (c == '.' && name.empty())) {
+      name += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    } else {
+      name += c;
+    }
   }
-  if (name.empty() || name[0] == '.') name = "_" + name;
   return name;
 }
 
 // The step has at least five digits, as in PyTorch; TensorBoard would strip ":0".
 std::string tensor_name(std::string_view tag, std::int64_t step) {
   const std::string number = std::to_string(step);
-  return safe_name(tag) + ":" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
+  return directory_name(tag) + ":" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
 }
 
 std::string config_entry(const std::string& folder, const std::string& name, bool has_labels, bool has_sprite,
@@ -116,7 +122,7 @@ void write_embedding(const std::filesystem::path& directory, std::string_view ta
     sprite = encode_image_grid(pictures.pixels, pictures.size,
                                {.columns = static_cast<int>(side), .padding = 0, .background = 255});
   }
-  const std::string folder = safe_name(tag) + "/" + std::to_string(step);
+  const std::string folder = directory_name(tag) + "/" + std::to_string(step);
   const std::filesystem::path place = directory / folder;
   std::error_code error;
   std::filesystem::create_directories(place, error);

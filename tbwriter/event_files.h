@@ -45,8 +45,8 @@ struct FilePosition {
 };
 
 /// Removes what was written after `position`: the rest of that file and all later event files. TensorBoard
-/// then shows what had been added when SummaryWriter::position() returned `position`, and a new SummaryWriter
-/// continues from there.
+/// then shows what had been added when SummaryWriter::position() returned `position`. A new SummaryWriter
+/// continues from there if its options.purge_step is the next step; by default it hides all older points.
 ///
 /// After a power cut the files may be shorter than that, damaged or missing. Each is then truncated to its
 /// whole records before the first damage. Returns false if some of the run's events are lost that way; does

@@ -30,6 +30,15 @@ FileDescriptor lock_new_directory(const std::filesystem::path& directory, bool l
   return locks ? lock_directory(directory) : FileDescriptor();
 }
 
+// "Never" as a time, and a queue without room, would fail in waiting.
+WriterOptions with_limits(WriterOptions options) {
+  constexpr std::chrono::milliseconds kForever = std::chrono::years(1);
+  options.flush_interval = std::min(options.flush_interval, kForever);
+  options.write_timeout = std::min(options.write_timeout, kForever);
+  options.queue_bytes = std::max<std::size_t>(options.queue_bytes, 1);
+  return options;
+}
+
 FileDescriptor create_file(const std::filesystem::path& path) {
   FileDescriptor file = open_output_file(path, OutputMode::kNew);
   // Goes on at the end, without a gap, if another process has truncated the file.
@@ -41,7 +50,7 @@ FileDescriptor create_file(const std::filesystem::path& path) {
 
 EventLog::EventLog(const std::filesystem::path& directory, const WriterOptions& options, double now,
                    Write write)
-    : options_(options),
+    : options_(with_limits(options)),
       write_(write ? std::move(write) : Write(::write)),
       lock_(lock_new_directory(directory, options.locks_directory)),
       path_(directory / new_event_file_name(list_event_files(directory), now)),

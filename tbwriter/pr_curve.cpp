@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "tbwriter/encoding.h"
@@ -28,6 +29,10 @@ void check(std::span<const std::uint8_t> labels, std::span<const float> scores,
     if (!(scores[i] >= 0.0f && scores[i] <= 1.0f)) {
       throw UsageError("a PR curve's score " + std::to_string(i) + " is " + std::to_string(scores[i]) +
                        ", but must be from 0 to 1");
+    }
+    if (!weights.empty() && !(weights[i] >= 0.0f && std::isfinite(weights[i]))) {
+      throw UsageError("a PR curve's weight " + std::to_string(i) + " is " + std::to_string(weights[i]) +
+                       ", but must be a finite number of at least 0");
     }
   }
 }

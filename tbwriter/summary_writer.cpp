@@ -78,9 +78,11 @@ void SummaryWriter::add_scalars(std::string_view tag, std::span<const ScalarPoin
                                 const Details& details) {
   const auto line = [&](const std::string& directory) -> SummaryWriter& {
     const std::lock_guard lock(state_->mutex);
-    auto& writer = state_->lines[directory];
-    if (!writer) writer = std::make_unique<SummaryWriter>(log_dir() / directory, state_->options);
-    return *writer;
+    state_->check_open(tag);
+    const auto known = state_->lines.find(directory);
+    if (known != state_->lines.end()) return *known->second;
+    auto writer = std::make_unique<SummaryWriter>(log_dir() / directory, state_->options);
+    return *state_->lines.emplace(directory, std::move(writer)).first->second;
   };
   for (const ScalarPoint& point : points)
     line(line_directory(tag, point.tag)).add_scalar(tag, point.value, step, details);
@@ -145,7 +147,7 @@ void SummaryWriter::add_graph(const Graph& graph, std::optional<double> wall_tim
 
 void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes,
                                       std::int64_t step) {
-  if (tag.empty()) throw UsageError("a profile's tag is empty; TensorBoard could not show it");
+  state_->check_open(tag);
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->graph_nodes && state_->options.purge_step <= 0)
@@ -206,6 +208,10 @@ void SummaryWriter::add_pr_curve(std::string_view tag, const PrCurve& curve, std
       throw UsageError("\"" + std::string(tag) +
                        "\": a PR curve's six lists must have the same length, 1 or more");
     }
+    if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); })) {
+      throw UsageError("\"" + std::string(tag) +
+                       "\": a PR curve has a number that is not finite; TensorBoard could not show it");
+    }
     values.insert(values.end(), row.begin(), row.end());
   }
   const std::int64_t shape[] = {6, static_cast<std::int64_t>(thresholds)};
@@ -215,7 +221,7 @@ void SummaryWriter::add_pr_curve(std::string_view tag, const PrCurve& curve, std
 void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_t step,
                              const Details& details) {
   check_mesh(mesh);
-  if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
+  state_->check_open(tag);
   constexpr int kVertex = 1, kFace = 2, kColor = 3;
   const int components =
       1 << kVertex | (mesh.faces.empty() ? 0 : 1 << kFace) | (mesh.colors.empty() ? 0 : 1 << kColor);
@@ -234,6 +240,8 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
 void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> points,
                                   std::int64_t dimensions, const EmbeddingLabels& labels,
                                   const EmbeddingPictures& pictures, std::int64_t step) {
+  const std::lock_guard lock(state_->mutex);  // what the projector reads is read, extended and replaced
+  state_->check_open(tag);
   write_embedding(log_dir(), tag, points, dimensions, labels, pictures, step);
 }
 

@@ -163,14 +163,14 @@ class SummaryWriter {
   void add_hparams_experiment(const HParamsExperiment& experiment);
 
   /// Adds a precision-recall curve of the predictions for one class. labels[i] is 0 or 1,
-  /// scores[i] in [0, 1], `weights` are empty or one per label; `thresholds`, 2 to 127, are evenly
-  /// spaced. Throws UsageError otherwise.
+  /// scores[i] in [0, 1], `weights` are empty or one finite number >= 0 per label; `thresholds`, 2 to 127,
+  /// are evenly spaced. Throws UsageError otherwise.
   void add_pr_curve(std::string_view tag, std::span<const std::uint8_t> labels, std::span<const float> scores,
                     std::int64_t step = 0, int thresholds = 127, const Details& details = {},
                     std::span<const float> weights = {});
 
-  /// Adds a curve that the caller has computed. Throws UsageError unless all
-  /// arrays have the same length >= 1.
+  /// Adds a curve that the caller has computed. Throws UsageError unless all arrays have the same length >= 1
+  /// and finite numbers.
   void add_pr_curve(std::string_view tag, const PrCurve& curve, std::int64_t step = 0,
                     const Details& details = {});
 

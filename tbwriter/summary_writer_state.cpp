@@ -36,6 +36,10 @@ std::string first_records(double wall_time, std::int64_t purge_step) {
   return records;
 }
 
+void check_tag(std::string_view tag) {
+  if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
+}
+
 void check_payload(std::size_t size, std::string_view tag) {
   if (size <= kMaxWrittenPayload) return;
   throw UsageError("\"" + std::string(tag) + "\": an event of " + std::to_string(size) +
@@ -112,8 +116,15 @@ void SummaryWriter::State::check_metric_step(std::int64_t step) {
                    std::to_string(kLargest) + "; TensorBoard would show no run's hparams at all");
 }
 
+void SummaryWriter::State::check_open(std::string_view tag) {
+  check_tag(tag);
+  log->locked([this] {
+    if (closing) throw UsageError(log_dir.string() + ": the writer is closed; nothing can be added any more");
+  });
+}
+
 TagState* SummaryWriter::State::find(std::string_view tag, const Kind& kind, std::int64_t step) {
-  if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
+  check_tag(tag);
   if (limits_steps && is_scalar(kind)) check_metric_step(step);
   const auto found = tags.find(tag);
   if (found == tags.end()) return nullptr;

@@ -94,6 +94,8 @@ struct SummaryWriter::State {
   /// Closes all lines before it reports the first failure.
   void close(SessionStatus status);
 
+  /// For what does not become an event of this file. Throws UsageError after close(), and for an empty tag.
+  void check_open(std::string_view tag);
   /// Throws UsageError if TensorBoard could not show a point with this tag, kind and step. Returns what is
   /// known of the tag.
   TagState* find(std::string_view tag, const Kind& kind, std::int64_t step);

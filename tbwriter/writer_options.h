@@ -17,13 +17,13 @@ struct WriterOptions {
   std::chrono::milliseconds flush_interval{1000};
   /// ... or once this many bytes are queued.
   std::size_t flush_bytes = std::size_t{1} << 20;
-  /// Limit of the queue in bytes. If the disk falls behind that far, add_*() waits for room as long as the
-  /// disk makes progress. No progress for `write_timeout` is a failure of the writer, like a full disk, so
-  /// add_*(), flush(), sync() and close() never block forever.
+  /// Limit of the queue in bytes; 0 is 1. If the disk falls behind that far, add_*() waits for room as long
+  /// as the disk makes progress. No progress for `write_timeout` is a failure of the writer, like a full
+  /// disk, so add_*(), flush(), sync() and close() never block forever.
   std::size_t queue_bytes = std::size_t{64} << 20;
   std::chrono::milliseconds write_timeout{30000};
-  /// The first step that this session writes. When a run is resumed, TensorBoard discards the points of older
-  /// files in the directory from this step on.
+  /// The first step that this session writes. TensorBoard discards the points of older files in the directory
+  /// from this step on: all of them by default. Give the next step to resume a run.
   std::int64_t purge_step = 0;
   /// Whether close() ends an open hparams session: as a success, or as a failure if the writer is destroyed
   /// by an exception. Set to false for a run that may be resumed, because the first end is final.

@@ -1,0 +1,104 @@
+// What callers may do wrong with a SummaryWriter, or at its edges.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <thread>
+
+#include "core/base/file.h"
+#include "tbwriter/summary_writer.h"
+#include "tests/support/event_files.h"
+#include "tests/support/message_of.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+using test::message_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct SummaryWriterMisuse : testing::Test {
+  TemporaryDirectory directory;
+  std::filesystem::path run = directory / "run";
+};
+
+TEST_F(SummaryWriterMisuse, RefusesEmptyTagsOfAllKindsAndEverythingAfterClose) {
+  SummaryWriter writer(run);
+  const ScalarPoint lines[] = {{"line", 1}};
+  const float points[] = {1, 2, 3, 4};
+  const float corners[] = {0, 0, 0};
+  const std::pair<const char*, std::function<void(std::string_view)>> kinds[] = {
+      {"scalar", [&](auto tag) { writer.add_scalar(tag, 1); }},
+      {"lines", [&](auto tag) { writer.add_scalars(tag, lines, 1); }},
+      {"embedding", [&](auto tag) { writer.add_embedding(tag, points, 2); }},
+      {"mesh", [&](auto tag) { writer.add_mesh(tag, {.vertices = corners}); }},
+      {"profile", [&](auto tag) { writer.add_graph_profile(tag, {}, 1); }}};
+  for (const auto& [kind, add] : kinds)
+    EXPECT_THAT(message_of<UsageError>([&] { add(""); }), HasSubstr("tag is empty")) << kind;
+  writer.close();
+  for (const auto& [kind, add] : kinds)
+    EXPECT_THAT(message_of<UsageError>([&] { add("tag"); }), HasSubstr("the writer is closed")) << kind;
+  EXPECT_THAT(std::vector<std::filesystem::path>(std::filesystem::directory_iterator(run), {}),
+              ElementsAre(writer.path()));
+}
+
+TEST_F(SummaryWriterMisuse, GoesOnAfterALineWhoseDirectoryIsTaken) {
+  const ScalarPoint lines[] = {{"line", 1}};
+  SummaryWriter other(run / "tag_line");
+  SummaryWriter writer(run);
+  EXPECT_THROW(writer.add_scalars("tag", lines, 1), IoError);
+  writer.flush();
+  other.close();
+  writer.add_scalars("tag", lines, 2);
+  writer.close();
+  EXPECT_EQ(read_run(run / "tag_line").back().step(), 2);
+}
+
+TEST_F(SummaryWriterMisuse, KeepsEmbeddingsThatSeveralThreadsAddAndThatHaveSimilarTags) {
+  SummaryWriter writer(run);
+  const float points[] = {1, 2, 3, 4};
+  std::vector<std::jthread> threads;
+  for (const char* tag : {"a/b", "a_b", "a%2fb", ".a"}) {
+    threads.emplace_back([&writer, &points, tag] {
+      for (int step = 0; step < 20; ++step) writer.add_embedding(tag, points, 2, {}, {}, step);
+    });
+  }
+  threads.clear();
+  const std::string config = read_file(run / "projector_config.pbtxt");
+  for (const char* name : {"a%2fb", "a_b", "a%252fb", "%2ea"}) {
+    for (int step = 0; step < 20; ++step)
+      EXPECT_THAT(config,
+                  HasSubstr(std::string("\"") + name + "/" + std::to_string(step) + "/tensors.tsv\""));
+  }
+}
+
+TEST_F(SummaryWriterMisuse, RefusesCurvesWhoseNumbersTensorBoardCannotShow) {
+  SummaryWriter writer(run);
+  const std::uint8_t labels[] = {0, 1};
+  const float scores[] = {0.25f, 0.75f}, ones[] = {1, 1};
+  for (const float wrong : {-1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    const float weights[] = {1, wrong};
+    EXPECT_THAT(
+        message_of<UsageError>([&] { writer.add_pr_curve("curve", labels, scores, 1, 3, {}, weights); }),
+        HasSubstr("weight 1 is"));
+  }
+  const float infinite[] = {1, std::numeric_limits<float>::infinity()};
+  EXPECT_THAT(message_of<UsageError>([&] {
+                writer.add_pr_curve("curve", {ones, ones, ones, ones, infinite, ones}, 1);
+              }),
+              HasSubstr("not finite"));
+}
+
+TEST_F(SummaryWriterMisuse, TakesTimesThatMeanNeverAndAQueueWithoutRoom) {
+  WriterOptions options = {.queue_bytes = 0};
+  options.write_timeout = options.flush_interval = std::chrono::milliseconds::max();
+  SummaryWriter writer(run, options);
+  for (int step = 0; step < 3; ++step) writer.add_scalar("tag", 1, step);
+  writer.close();
+  EXPECT_EQ(read_run(run).size(), 5u);
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter
