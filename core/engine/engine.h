@@ -201,7 +201,8 @@ inline bool is_deterministic(std::string_view kernels) {
 }
 
 /// Compiles `network`, which is copied, for options.device. Throws DeviceError, with the
-/// reason, if the device cannot be used; ConfigError if the network has nothing to train.
+/// reason, if the device cannot be used; ConfigError if an option is out of its range, does not fit the
+/// network, or no layer of it computes anything.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep

@@ -1,6 +1,8 @@
 #include "core/engine/engine_checks.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 
@@ -18,6 +20,34 @@ void check_classes(const Batch& batch, const Network& network, LossOptions::Kind
       throw ShapeError("a sample of class " + std::to_string(label) + ", but the network has outputs for " +
                        std::to_string(classes) + " classes, from 0");
   }
+}
+
+// Sizes are computed from these, and a NaN among them would be in every parameter after one step.
+void check_ranges(const EngineOptions& options) {
+  const auto check = [](bool is_in_range, const char* name, auto got, const char* wanted) {
+    if (is_in_range) return;
+    throw ConfigError(std::string(name) + ": got " + std::to_string(got) + ", want " + wanted);
+  };
+  const auto check_all = [&](const std::vector<float>& values, const char* name) {
+    for (const float value : values) check(value > 0 && std::isfinite(value), name, value, "numbers > 0");
+  };
+  constexpr std::size_t kMaxBatch = std::numeric_limits<std::int32_t>::max();
+  check(options.batch_size >= 1 && options.batch_size <= kMaxBatch, "batch_size", options.batch_size,
+        "1 to 2147483647 samples");
+  check(options.threads >= 0, "threads", options.threads, "0 or more");
+  check(options.accumulation_steps >= 1, "accumulation_steps", options.accumulation_steps, "1 or more");
+  check(options.clip_norm >= 0, "clip_norm", options.clip_norm, "0 or more");
+  check(options.loss.label_smoothing >= 0 && options.loss.label_smoothing <= 1, "label_smoothing",
+        options.loss.label_smoothing, "0 to 1");
+  check(options.loss.beta >= 0, "beta", options.loss.beta, "0 or more");
+  check_all(options.loss.class_weights, "class_weights");
+  check_all(options.transform.std, "std");
+  const ParallelOptions& parallel = options.parallel;
+  check(parallel.data >= 1 && parallel.data <= kMaxReplicas, "parallel.data", parallel.data, "1 to 1024");
+  if (!parallel.pipeline) return;
+  check(parallel.pipeline->stages >= 0, "parallel.pipeline.stages", parallel.pipeline->stages, "0 or more");
+  check(parallel.pipeline->micro_batches >= 1, "parallel.pipeline.micro_batches",
+        parallel.pipeline->micro_batches, "1 or more");
 }
 
 }  // namespace
@@ -46,6 +76,7 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
 }
 
 void check_options(const EngineOptions& options, const Network& network) {
+  check_ranges(options);
   const std::size_t weights = options.loss.class_weights.size(), outputs = element_count(network.output());
   if (weights != 0 && weights != outputs)
     throw ConfigError("loss: " + std::to_string(weights) + " class_weights for a network of " +

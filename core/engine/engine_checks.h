@@ -15,8 +15,8 @@ namespace sweep {
 void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss,
                  std::span<const AugmentStep> augment = {});
 
-/// Throws ConfigError unless there is a class weight for every output, and a mean and a deviation for every
-/// channel or feature, or none.
+/// Throws ConfigError if an option is out of its range, unless there is a class weight for every output, and
+/// a mean and a deviation for every channel or feature, or none.
 void check_options(const EngineOptions& options, const Network& network);
 
 /// Throws ShapeError unless `outputs` has the size of the outputs of `batch`.

@@ -22,26 +22,26 @@ inline const EnumNames<PipelineSchedule>& pipeline_schedule_names() {
 
 /// Layers in a row are a stage; a batch is cut into parts, and different stages work on different parts.
 struct PipelineOptions {
-  int stages = 0;                         // >= 1; 0: `first_layers`, or the devices of ParallelOptions::model
-  std::vector<std::string> first_layers;  // names of the layers that stages begin with, except the first
-  int micro_batches = 4;                  // parts of a batch, >= 1
+  int stages = 0;  // >= 1; 0: `first_layers`, or the devices of ParallelOptions::model
+  std::vector<std::string> first_layers = {};  // names of the layers that stages begin with, except the first
+  int micro_batches = 4;                       // parts of a batch, >= 1
   PipelineSchedule schedule = PipelineSchedule::kGpipe;
   friend bool operator==(const PipelineOptions&, const PipelineOptions&) = default;
 };
 
 /// Layers and the device that computes them.
 struct LayerPlacement {
-  std::string layers;  // a name, or a pattern with * and ?: "conv*"
-  std::string device;  // "cpu:0", "cuda:1"
+  std::string layers = {};  // a name, or a pattern with * and ?: "conv*"
+  std::string device = {};  // "cpu:0", "cuda:1"
   friend bool operator==(const LayerPlacement&, const LayerPlacement&) = default;
 };
 
 /// Devices that train one network together. Whichever they are, the bits are those of one device; for an
-/// exception see `accumulate`.
+/// exception see EngineOptions::accumulation_steps.
 struct ParallelOptions {
-  int data = 1;                             // devices, or sets of them, that share each batch; >= 1
-  std::vector<LayerPlacement> model;        // the first that fits counts; empty: one device has all layers
-  std::optional<PipelineOptions> pipeline;  // none: the whole batch goes from layer to layer
+  int data = 1;                            // devices, or sets of them, that share each batch; >= 1
+  std::vector<LayerPlacement> model = {};  // the first that fits counts; empty: one device has all layers
+  std::optional<PipelineOptions> pipeline = {};  // none: the whole batch goes from layer to layer
   friend bool operator==(const ParallelOptions&, const ParallelOptions&) = default;
 
   bool has_stages() const { return !model.empty() || pipeline.has_value(); }

@@ -1,6 +1,7 @@
 // Creates the engine for a device, and says how much memory it takes.
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "core/engine/engine_checks.h"
 #include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
 #include "core/kernels/cpu/cpu_engine.h"
@@ -24,6 +25,7 @@ std::unique_ptr<ReplicaEngine> make_replica(const Network& network, const Engine
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
+  check_options(options, network);
   throw_if(options, unavailable_reason(options.device));
   throw_if(options, parallel_unavailable_reason(network, options));
   const bool cuda = options.device.type == DeviceType::kCuda;
@@ -55,6 +57,7 @@ std::optional<std::string> group_unavailable_reason(const Network& network, cons
 std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,
                                        const EngineOptions& options) {
   if (options.parallel.data <= 1) return make_engine(network, options);
+  check_options(options, network);
   throw_if(options, unavailable_reason(options.device));
   throw_if(options, group_unavailable_reason(network, options, group.size()));
   return make_group_engine(network, options, group, make_replica);

@@ -13,16 +13,16 @@ namespace sweep {
 
 /// One combination of hyperparameters, for a training loop and RunManager::begin_run().
 struct Run {
-  std::string name;                           // of its directory, "lr=0.01,batch_size=100"; must not be empty
-  Params params;                              // in the order of the axes
+  std::string name = {};                      // of its directory, "lr=0.01,batch_size=100"; must not be empty
+  Params params = {};                         // in the order of the axes
   Params not_swept = {};                      // RunConfig::not_swept: for TensorBoard's table
   std::string device = "cpu";                 // for the graph and the records
-  LossOptions loss;                           // for the graph
+  LossOptions loss = {};                      // for the graph
   std::vector<std::string> class_names = {};  // for captions; empty: classes are shown as numbers
   bool has_validation = true;                 // so that there are charts for it
-  LogOptions log;                             // which events are written
-  nlohmann::ordered_json config;  // every other setting, for run.json and the Text tab; may be null
-  int jobs = 1;                   // runs at once on this machine, this one included; for the records
+  LogOptions log = {};                        // which events are written
+  nlohmann::ordered_json config = {};  // every other setting, for run.json and the Text tab; may be null
+  int jobs = 1;                        // runs at once on this machine, this one included; for the records
 
   /// The value of `key`. Throws ConfigError, listing all keys, if there is none.
   const ParamValue& at(std::string_view key) const;

@@ -79,8 +79,8 @@ struct FeatureColumn {
 /// v is byte / 255 or the float itself. Samples of [features] have a channel per feature. Both are
 /// [channels], or both are empty: x = v.
 struct InputTransform {
-  std::vector<float> mean;
-  std::vector<float> std;  // > 0
+  std::vector<float> mean = {};
+  std::vector<float> std = {};  // > 0
   friend bool operator==(const InputTransform&, const InputTransform&) = default;
 };
 

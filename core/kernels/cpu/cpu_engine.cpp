@@ -46,9 +46,7 @@ class CpuEngine final : public ReplicaEngine {
         runner_(network_, options_, program_, pool_, group),
         has_group_(group != nullptr),
         arrays_(program_, options.optimizer),
-        state_names_(state_names(options.optimizer)) {
-    check_options(options_, network_);
-  }
+        state_names_(state_names(options.optimizer)) {}
 
   void train(const Batch& batch, const StepValues& values) override {
     check(batch);

@@ -50,9 +50,7 @@ class NetworkEngine : public Base {
   /// `arguments`: those of Trained's constructor after the network.
   template <class... Arguments>
   NetworkEngine(const Network& network, const EngineOptions& options, Arguments&&... arguments)
-      : network_(network), options_(options), trained_(network_, std::forward<Arguments>(arguments)...) {
-    check_options(options, network_);
-  }
+      : network_(network), options_(options), trained_(network_, std::forward<Arguments>(arguments)...) {}
 
   void check(const Batch& batch, std::span<const AugmentStep> augment = {}) const {
     check_batch(batch, network_, options_.batch_size, options_.loss, augment);

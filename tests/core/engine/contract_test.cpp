@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "core/base/error.h"
 #include "tests/support/message_of.h"
@@ -119,6 +121,32 @@ TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
   options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
   EXPECT_EQ(test::message_of<ConfigError>([&] { make_engine(network, options); }),
             "transform: 2 means and 2 deviations for samples of [1, 28, 28]");
+}
+
+TEST(Engine, OptionsOutOfRangeAreErrors) {
+  const Network network(test::mlp(), {1, 28, 28});
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::pair<const char*, std::function<void(EngineOptions&)>> wrong[] = {
+      {"batch_size: got 0, want 1", [](auto& o) { o.batch_size = 0; }},
+      {"batch_size: got 18446744073709551615", [](auto& o) { o.batch_size = SIZE_MAX; }},
+      {"threads: got -1", [](auto& o) { o.threads = -1; }},
+      {"accumulation_steps: got 0", [](auto& o) { o.accumulation_steps = 0; }},
+      {"clip_norm: got nan", [](auto& o) { o.clip_norm = kNan; }},
+      {"label_smoothing: got 2", [](auto& o) { o.loss.label_smoothing = 2; }},
+      {"beta: got -1", [](auto& o) { o.loss.beta = -1; }},
+      {"class_weights: got 0", [](auto& o) { o.loss.class_weights.assign(10, 0); }},
+      {"std: got 0",
+       [](auto& o) {
+         o.transform = {{0}, {0}};
+       }},
+      {"parallel.data: got 0", [](auto& o) { o.parallel.data = 0; }},
+      {"parallel.data: got 2000", [](auto& o) { o.parallel.data = 2000; }},
+      {"micro_batches: got 0", [](auto& o) { o.parallel.pipeline = {.stages = 2, .micro_batches = 0}; }}};
+  for (const auto& [message, change] : wrong) {
+    EngineOptions options{.device = test::device()};
+    change(options);
+    EXPECT_THAT(test::message_of<ConfigError>([&] { make_engine(network, options); }), HasSubstr(message));
+  }
 }
 
 TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
