@@ -16,6 +16,21 @@
 
 namespace sweep {
 
+namespace {
+
+// It becomes a directory, whose files of an earlier start are removed.
+void check_name(const std::filesystem::path& name) {
+  if (!name.empty() && name.is_relative() && name == name.lexically_normal() && name.has_filename() &&
+      *name.begin() != ".." && name != ".")
+    return;
+  throw ConfigError(
+      fmt::format("a run's name: got \"{}\", want one of a directory below that of all runs, "
+                  "as RunBuilder::get_runs() gives it",
+                  printable(name.string())));
+}
+
+}  // namespace
+
 // Hidden from the installed header, which must not show TensorBoard's writer.
 struct RunManager::Runs {
   RecorderOptions recorder_options() const {
@@ -25,12 +40,20 @@ struct RunManager::Runs {
             .survives = Survives::kPowerCut};
   }
 
-  // The record of the run of that name; adds an empty one if there is none. Valid until another is added.
-  RunRecord& record_of(const std::string& name) {
+  // Calls open(record) with the record of the run of that name, an empty one if there is none so far, which
+  // is kept unless it throws. It is valid until another is added.
+  template <class Open>
+  void open_record(const std::string& name, Open&& open) {
+    check_name(name);
     const auto known = std::ranges::find(records, name, &RunRecord::name);
-    if (known != records.end()) return *known;
+    if (known != records.end()) return open(*known);
     records.emplace_back().name = name;
-    return records.back();
+    try {
+      open(records.back());
+    } catch (...) {
+      records.pop_back();
+      throw;
+    }
   }
 
   RunManagerOptions options;
@@ -57,27 +80,27 @@ RunManager::~RunManager() {
   }
 }
 
-// Valid while the run is open, because no other record is added meanwhile.
-RunRecord& RunManager::next_record(const char* call, const Run& run) {
+void RunManager::check_ended(const char* call) const {
   if (recorder_)
     throw std::logic_error(fmt::format("RunManager::{}() before end_run() of the last run", call));
-  return runs_->record_of(run.name);
 }
 
 void RunManager::begin_run(const Run& run, const Network& network, const DataLoader& loader) {
-  RunRecord& record = next_record("begin_run", run);
-  recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{&network, &loader},
-                                            runs_->grids, record);
+  begin_run(run, &network, &loader);
 }
 
-void RunManager::begin_run(const Run& run) {
-  RunRecord& record = next_record("begin_run", run);
-  recorder_ =
-      std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{}, runs_->grids, record);
+void RunManager::begin_run(const Run& run) { begin_run(run, nullptr, nullptr); }
+
+void RunManager::begin_run(const Run& run, const Network* network, const DataLoader* loader) {
+  check_ended("begin_run");
+  runs_->open_record(run.name, [&](RunRecord& record) {
+    recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{network, loader},
+                                              runs_->grids, record);
+  });
 }
 
 void RunManager::resume_run(const Run& run, std::string_view text) {
-  RunRecord& record = next_record("resume_run", run);
+  check_ended("resume_run");
   const std::string where = "the progress of " + run.name;
   RunProgress progress;
   try {
@@ -86,8 +109,12 @@ void RunManager::resume_run(const Run& run, std::string_view text) {
   } catch (const nlohmann::json::exception&) {
     throw DataError(where + " is damaged; want what RunManager::progress() returned");
   }
-  recorder_ =
-      std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{}, progress, record);
+  if (progress.record.name != run.name || progress.record.params != run.params)
+    throw DataError(where + " is that of another run, " + progress.record.name);
+  runs_->open_record(run.name, [&](RunRecord& record) {
+    recorder_ =
+        std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{}, progress, record);
+  });
   recorder_->restore_events([](int) { return std::nullopt; });
 }
 
@@ -101,13 +128,14 @@ std::string RunManager::progress() {
 }
 
 bool RunManager::keep_completed(const Run& run) {
-  if (recorder_) throw std::logic_error("RunManager::keep_completed() before end_run() of the last run");
+  check_ended("keep_completed");
+  check_name(run.name);
   const std::filesystem::path file = runs_->options.directory / run.name / kRunRecordFile;
   if (!std::filesystem::exists(file)) return false;
   RunRecord record = read_run_record(file);
   if (record.status != RunStatus::kCompleted || record.params != run.params || record.config != run.config)
     return false;
-  runs_->record_of(run.name) = std::move(record);
+  runs_->open_record(run.name, [&](RunRecord& kept) { kept = std::move(record); });
   return true;
 }
 
@@ -122,6 +150,8 @@ const std::filesystem::path& RunManager::directory() const { return runs_->optio
 const std::vector<RunRecord>& RunManager::records() const { return runs_->records; }
 
 void RunManager::save(const std::filesystem::path& file) const {
+  if (!file.has_filename())
+    throw ConfigError("RunManager::save(): want the name of a file, such as \"results\"");
   const RunManagerOptions& options = runs_->options;
   save_results(options.directory / file, runs_->records, options.name, options.keys, Survives::kPowerCut);
 }

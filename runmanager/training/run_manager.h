@@ -51,8 +51,8 @@ class RunManager : public RunTracker {
 
   /// Opens the run's directory and events file and writes configuration, hparams, graph, and the images of
   /// the first batch that `loader` will give. Removes the files of an earlier run of this name. Keeps
-  /// references to `network` and `loader` until end_run(). Starts the run's clock. Throws ConfigError if the
-  /// run has no name.
+  /// references to `network` and `loader` until end_run(). Starts the run's clock. Throws ConfigError unless
+  /// the run's name is one of a directory below directory().
   void begin_run(const Run& run, const Network& network, const DataLoader& loader);
 
   /// The same for a loop whose network and data are not this project's: without graph, images and layout.
@@ -62,8 +62,8 @@ class RunManager : public RunTracker {
   /// disk when it returns.
   std::string progress();
   /// In place of begin_run(): goes on where progress() returned `progress`. Removes what the run wrote after
-  /// that; keeps its epochs and its clock. Throws DataError if `progress` is damaged or the run's events
-  /// cannot be read.
+  /// that; keeps its epochs and its clock. Throws DataError if `progress` is damaged or that of a run of
+  /// another name or params, and if the run's events cannot be read.
   void resume_run(const Run& run, std::string_view progress);
   /// Returns whether the directory has this run, completed with equal params and config. Then it is among
   /// records() and results, and needs no training. Throws DataError if its run.json is damaged, and IoError
@@ -80,12 +80,15 @@ class RunManager : public RunTracker {
   const std::vector<RunRecord>& records() const;
 
   /// Replaces `file`.csv and `file`.json with the results so far. A relative path is below directory().
+  /// Throws ConfigError if it names no file.
   void save(const std::filesystem::path& file) const;
 
  private:
   struct Runs;
-  /// The record that a run which begins gets.
-  RunRecord& next_record(const char* call, const Run& run);
+  /// Throws std::logic_error, naming `call`, if a run is open.
+  void check_ended(const char* call) const;
+  /// Without a network if these are null.
+  void begin_run(const Run& run, const Network* network, const DataLoader* loader);
 
   std::unique_ptr<Runs> runs_;
 };

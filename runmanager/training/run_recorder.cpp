@@ -26,11 +26,6 @@ namespace {
 // Runs are resumed from their checkpoints: run.json need not be written after each of many short epochs.
 constexpr double kSecondsBetweenSaves = 1.0;
 
-std::filesystem::path run_directory(const RecorderOptions& options, const Run& run) {
-  if (run.name.empty()) throw ConfigError("a run needs a name; RunBuilder::get_runs() gives one");
-  return options.directory / run.name;
-}
-
 RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
   RunRecord record;
   record.name = run.name;
@@ -66,7 +61,7 @@ std::int64_t first_step(const Run& run, const RunProgress& progress) {
 RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
                          ImageGridCache& grids, RunRecord& record)
     : options_(std::move(options)),
-      directory_(run_directory(options_, run)),
+      directory_(options_.directory / run.name),
       record_(record),
       trained_(trained),
       run_begin_(now()) {
@@ -81,7 +76,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
 RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
                          const RunProgress& progress, RunRecord& record)
     : options_(std::move(options)),
-      directory_(run_directory(options_, run)),
+      directory_(options_.directory / run.name),
       record_(record),
       trained_(trained) {
   const double begin = now();
@@ -328,7 +323,7 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
 
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record) {
-  const std::filesystem::path directory = run_directory(options, run);
+  const std::filesystem::path directory = options.directory / run.name;
   prepare_run_directory(directory);
   record = new_record(run, options.provenance);
   record.status = status;
@@ -339,7 +334,7 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
 }
 
 void record_end(const RecorderOptions& options, const Run& run, RunRecord& record) {
-  const std::filesystem::path directory = run_directory(options, run);
+  const std::filesystem::path directory = options.directory / run.name;
   check_is_own_directory(directory);
   std::error_code error;
   // Its process may have ended before it made the directory, or the directory was removed.

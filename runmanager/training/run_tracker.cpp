@@ -11,6 +11,13 @@
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {
+namespace {
+
+void check_count(const char* call, std::int64_t samples) {
+  if (samples < 0) throw ConfigError(fmt::format("{}: got {} samples, want 0 or more", call, samples));
+}
+
+}  // namespace
 
 RunTracker::RunTracker(std::unique_ptr<RunRecorder> recorder) : recorder_(std::move(recorder)) {}
 RunTracker::~RunTracker() = default;
@@ -66,6 +73,7 @@ void RunTracker::track_loss(double mean_loss, const Batch& batch) {
 
 void RunTracker::track_loss(double mean_loss, std::int64_t samples) {
   OpenEpoch& epoch = this->epoch("track_loss");
+  check_count("track_loss", samples);
   epoch.training.loss += mean_loss * static_cast<double>(samples);
   epoch.training.samples += samples;
   epoch.is_own_loss = true;
@@ -73,6 +81,7 @@ void RunTracker::track_loss(double mean_loss, std::int64_t samples) {
 
 void RunTracker::track_num_correct(std::int64_t count) {
   OpenEpoch& epoch = this->epoch("track_num_correct");
+  check_count("track_num_correct", count);
   epoch.training.correct += count;
   epoch.counts_correct = true;
 }
@@ -96,6 +105,7 @@ void RunTracker::track_num_correct(std::span<const float> outputs, const Batch& 
 }
 
 void RunTracker::track_epoch_metric(std::string_view name, double value) {
+  if (name.empty()) throw ConfigError("track_epoch_metric: a metric needs a name");
   if (name == "epoch") throw ConfigError("track_epoch_metric: \"epoch\" is the number of each epoch");
   epoch("track_epoch_metric").own_metrics.insert_or_assign(std::string(name), value);
 }

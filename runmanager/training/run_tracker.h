@@ -38,10 +38,10 @@ class RunTracker {
   /// equal ones the first. Throws ShapeError if `outputs` has no whole rows.
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
   /// The same of `samples` that are in no Batch, and of the `count` of them that were predicted rightly. An
-  /// epoch has an accuracy only if they are counted.
+  /// epoch has an accuracy only if they are counted. Throw ConfigError for a number below 0.
   void track_loss(double mean_loss, std::int64_t samples);
   void track_num_correct(std::int64_t count);
-  /// A metric of the epoch, of any name except "epoch" (ConfigError): a chart, and a column of tables
+  /// A metric of the epoch, of any name except "" and "epoch" (ConfigError): a chart, and a column of tables
   /// and results. The last value counts.
   void track_epoch_metric(std::string_view name, double value);
   /// A histogram and a picture at the epoch's step. `pixels`: [channels, height, width], 1 or 3 channels.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "tests/runmanager/training/run_files.h"
 
 namespace sweep {
@@ -278,8 +279,40 @@ TEST_F(RunManagerTest, RefusesCallsOutOfOrder) {
   EXPECT_THROW(manager.begin_epoch(), std::logic_error);
 }
 
-TEST_F(RunManagerTest, RefusesARunWithoutAName) {
-  EXPECT_THROW(manager().begin_run(sweep::Run{}, network_, loader_), ConfigError);
+TEST_F(RunManagerTest, RefusesRunsWithoutADirectoryOfTheirOwnAndKeepsNoRecordOfThem) {
+  RunManager& manager = this->manager();
+  for (const char* name : {"", ".", "..", "../beside", "/tmp/elsewhere", "a/../..", "a/"}) {
+    EXPECT_THROW(manager.begin_run({.name = name}), ConfigError) << name;
+    EXPECT_THROW(manager.keep_completed({.name = name}), ConfigError) << name;
+  }
+  EXPECT_THROW(manager.save(""), ConfigError);
+  std::filesystem::create_directories(manager.directory());
+  write_file_atomically(manager.directory() / "taken", "a file where the run's directory would be");
+  EXPECT_THROW(manager.begin_run({.name = "taken"}), IoError);
+  EXPECT_TRUE(manager.records().empty());
+}
+
+TEST_F(RunManagerTest, RefusesCountsBelowZeroAndMetricsWithoutAName) {
+  RunManager& manager = this->manager();
+  manager.begin_run({.name = "run"});
+  manager.begin_epoch();
+  EXPECT_THROW(manager.track_loss(1, -5), ConfigError);
+  EXPECT_THROW(manager.track_num_correct(-3), ConfigError);
+  EXPECT_THROW(manager.track_epoch_metric("", 1), ConfigError);
+}
+
+TEST_F(RunManagerTest, GoesOnOnlyWhereTheSameRunStopped) {
+  RunManager& manager = this->manager();
+  manager.begin_run({.name = "a", .params = {{"lr", 0.1}}});
+  const std::string progress = manager.progress();
+  manager.end_run(RunStatus::kInterrupted);
+  EXPECT_THAT(
+      [&] {
+        manager.resume_run({.name = "b", .params = {{"lr", 0.1}}}, progress);
+      },
+      ThrowsMessage<DataError>("the progress of b is that of another run, a"));
+  EXPECT_THROW(manager.resume_run({.name = "a", .params = {{"lr", 0.2}}}, progress), DataError);
+  manager.resume_run({.name = "a", .params = {{"lr", 0.1}}}, progress);
 }
 
 }  // namespace
