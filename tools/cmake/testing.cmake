@@ -27,7 +27,7 @@ function(sweep_add_test_entry name program)
     list(JOIN test_SLOW ":" slow)
     add_test(NAME ${name} COMMAND ${program} --gtest_brief=1 --gtest_filter=-${slow})
     add_test(NAME ${name}.slow COMMAND ${program} --gtest_brief=1 --gtest_filter=${slow})
-    set_tests_properties(${name}.slow PROPERTIES LABELS slow)
+    set_tests_properties(${name}.slow PROPERTIES LABELS slow COST 100)  # starts before the quick ones
     list(APPEND names ${name}.slow)
   else()
     add_test(NAME ${name} COMMAND ${program} --gtest_brief=1)
