@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "runmanager/records/run_metric.h"
+#include "runmanager/text/csv.h"
 
 namespace sweep {
 namespace {
@@ -37,10 +38,15 @@ std::optional<SortValue> metric_value(const RunRecord& run, const Goal& goal) {
 void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals& goals) {
   std::vector<const RunRecord*> all;
   for (const RunRecord& run : runs) all.push_back(&run);
-  std::vector<std::string> known = param_keys(runs);
-  const bool is_param = std::ranges::find(known, key) != known.end();
   const std::vector<std::string> metrics = metric_names(all);
-  if (!is_param && std::ranges::find(metrics, key) == metrics.end()) {
+  const bool is_metric = std::ranges::find(metrics, key) != metrics.end();
+  std::vector<std::string> known;
+  std::optional<std::string> param;
+  for (const std::string& of_param : param_keys(runs)) {
+    known.push_back(param_title(of_param, metrics));
+    if (known.back() == key || std::string(kParamPrefix) + of_param == key) param = of_param;
+  }
+  if (!param && !is_metric) {
     known.insert(known.end(), metrics.begin(), metrics.end());
     throw ConfigError(fmt::format("no run has \"{}\" to sort by, there are: {}{}", key,
                                   fmt::join(known, ", "), did_you_mean(nearest_key(key, known), "; did")));
@@ -48,7 +54,7 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals
   const Goal by = goal_for(metric_named(key), goals);
   std::vector<std::pair<std::optional<SortValue>, RunRecord>> keyed;
   for (RunRecord& run : runs) {
-    auto value = is_param ? param_value(run, key) : metric_value(run, by);
+    auto value = param ? param_value(run, *param) : metric_value(run, by);
     keyed.emplace_back(std::move(value), std::move(run));
   }
   std::ranges::stable_sort(keyed, [](const auto& a, const auto& b) {

@@ -168,6 +168,10 @@ class ResultsChecker {
     const std::string wanted = results_csv(*records, swept_keys(*records, rows[0]));
     if (wanted == text) return;
     const auto wanted_rows = parse_csv_text(wanted, "the runs' records");
+    // Earlier versions called the columns of all parameters by their keys.
+    auto earlier = wanted_rows[0];
+    for (std::string& title : earlier) title = param_key(std::move(title));
+    if (csv_row(earlier) + wanted.substr(csv_row(wanted_rows[0]).size()) == text) return;
     std::size_t row = 0;
     while (row < std::min(rows.size(), wanted_rows.size()) && rows[row] == wanted_rows[row]) ++row;
     const auto cells = [row](const auto& of) {
@@ -177,15 +181,20 @@ class ResultsChecker {
         fmt::format("row {} is {}, the runs' records give {}", row + 1, cells(rows), cells(wanted_rows)));
   }
 
+  static std::string param_key(std::string title) {
+    if (title.starts_with(kParamPrefix)) title.erase(0, kParamPrefix.size());
+    return title;
+  }
+
   // Their columns come after those of the epochs.
   static std::vector<std::string> swept_keys(const std::vector<RunRecord>& records,
                                              const std::vector<std::string>& header) {
     const std::size_t after = any_shared(records) ? 1 : 0;
     const std::size_t before =
         parse_csv_text(results_csv(records, {}), "the runs' records")[0].size() - after;
-    if (header.size() < before + after) return {};
-    return {header.begin() + static_cast<std::ptrdiff_t>(before),
-            header.end() - static_cast<std::ptrdiff_t>(after)};
+    std::vector<std::string> keys;
+    for (std::size_t i = before; i + after < header.size(); ++i) keys.push_back(param_key(header[i]));
+    return keys;
   }
 
   // Reports runs that have ended according to results.json but have no run.json.

@@ -252,16 +252,14 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
   Row header = {"run", "status", "epoch"};
   Columns columns = columns_of(runs);
   const bool shared = any_shared(runs);
-  // A metric of people's own whose name is that of another column is in results.json only.
-  const auto is_taken = [&](std::string_view name) {
-    return (shared && name == "jobs") || std::ranges::find(header, name) != header.end() ||
-           std::ranges::find(keys, name) != keys.end();
-  };
+  // A metric of people's own whose name is that of a fixed column is in results.json only.
   std::erase_if(columns, [&](const Metric* metric) {
-    return find_metric(metric->key) == nullptr && is_taken(metric->key);
+    return (shared && metric->key == "jobs") || std::ranges::find(header, metric->key) != header.end();
   });
   for (const Metric* metric : columns) header.emplace_back(metric->key);
-  header.insert(header.end(), keys.begin(), keys.end());
+  std::vector<std::string> others = header;
+  if (shared) others.emplace_back("jobs");
+  for (const std::string& key : keys) header.push_back(param_title(key, others));
   if (shared) header.emplace_back("jobs");
   std::string csv = csv_row(header);
   for (const RunRecord& run : runs) {

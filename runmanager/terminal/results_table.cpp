@@ -27,6 +27,7 @@ constexpr int kConstantParameter = 10, kVaryingParameter = 450;
 struct ResultColumn {
   Column column;
   std::function<std::string(const RunRecord&)> text;
+  std::string alias = {};  // another name that finds it
 };
 using ResultColumns = std::vector<ResultColumn>;
 
@@ -34,7 +35,8 @@ bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-ResultColumn param_column(const std::string& key, const std::vector<RunRecord>& runs, bool is_plain) {
+ResultColumn param_column(const std::string& key, const std::string& title,
+                          const std::vector<RunRecord>& runs, bool is_plain) {
   const bool numeric = std::ranges::all_of(runs, [&key](const RunRecord& run) {
     const ParamValue* value = find_param(run.params, key);
     return value == nullptr || is_number(*value);
@@ -45,12 +47,13 @@ ResultColumn param_column(const std::string& key, const std::vector<RunRecord>& 
   };
   const bool varies =
       std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });
-  return {{.title = key,
+  return {{.title = title,
            .right_aligned = numeric,
            .importance = varies ? kVaryingParameter : kConstantParameter,
            .leads = true,
-           .key = key},
-          text};
+           .key = title},
+          text,
+          std::string(kParamPrefix) + key};
 }
 
 // "12", or "5 of 12" for a run that was stopped early.
@@ -109,8 +112,7 @@ std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs, con
 
 ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           bool is_plain, const Goals& goals) {
-  ResultColumns columns;
-  for (const std::string& key : keys) columns.push_back(param_column(key, runs, is_plain));
+  ResultColumns columns, params;
   const auto add_text = [&columns](const char* title, auto text) {
     columns.push_back({{.title = title, .right_aligned = false, .leads = true, .key = title}, text});
   };
@@ -118,6 +120,11 @@ ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<
   add_text("status", [](const RunRecord& run) { return std::string(to_string(run.status)); });
   columns.push_back({{.title = "epochs", .importance = 200, .key = "epochs"}, epochs_text});
   for (const Metric* metric : shown_metrics(runs, goals)) columns.push_back(metric_column(*metric, is_plain));
+  std::vector<std::string> others;
+  for (const ResultColumn& column : columns) others.push_back(column.column.key);
+  for (const std::string& key : keys)
+    params.push_back(param_column(key, param_title(key, others), runs, is_plain));
+  columns.insert(columns.begin(), params.begin(), params.end());
   return columns;
 }
 
@@ -125,8 +132,9 @@ ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<
 ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std::string>& names) {
   ResultColumns chosen;
   for (const std::string& name : names) {
-    const auto found =
-        std::ranges::find_if(columns, [&](const ResultColumn& column) { return column.column.key == name; });
+    const auto found = std::ranges::find_if(columns, [&](const ResultColumn& column) {
+      return column.column.key == name || column.alias == name;
+    });
     if (found == columns.end()) {
       std::vector<std::string> known;
       for (const ResultColumn& column : columns) known.push_back(column.column.key);
@@ -276,11 +284,14 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
                           bool unicode, int width) {
   std::vector<std::string> shown_keys = keys;
   std::erase(shown_keys, kRepeatKey);
-  TextTable table(shown_keys, shown_keys.size());
-  table.columns.push_back({.title = "repeats", .importance = 15});
   std::vector<const Metric*> shown = own_metrics(runs);
   for (const Metric& metric : metrics()) shown.push_back(&metric);
   std::erase_if(shown, [](const Metric* metric) { return metric->mean_importance == 0; });
+  std::vector<std::string> titles = {"repeats"}, of_params;
+  for (const Metric* metric : shown) titles.emplace_back(metric->title);
+  for (const std::string& key : shown_keys) of_params.push_back(param_title(key, titles));
+  TextTable table(of_params, of_params.size());
+  table.columns.push_back({.title = "repeats", .importance = 15});
   for (const Metric* metric : shown)
     table.columns.push_back({.title = std::string(metric->title), .importance = metric->mean_importance});
   std::vector<Params> params;

@@ -20,6 +20,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/terminal/results_table.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/text/csv.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
@@ -107,11 +108,13 @@ std::string front_text(std::vector<RunRecord> runs, const Goals& goals) {
   put_front_first(runs, goals);
   runs.resize(front_runs(runs, goals).size());
   if (runs.empty()) return "";
-  TableOptions options = {.unicode = stdout_unicode(), .columns = param_keys(runs)};
+  const std::vector<std::string> keys = param_keys(runs);
+  TableOptions options = {.unicode = stdout_unicode()};
+  for (const std::string& key : keys) options.columns.push_back(std::string(kParamPrefix) + key);
   for (const Goal& goal : goals) options.columns.emplace_back(goal.metric->key);
   options.goals = goals;
   return fmt::format("\nNo other run is better in {} than these:\n\n{}", goal_names(goals),
-                     formatted_results(runs, param_keys(runs), TableFormat::kText, options));
+                     formatted_results(runs, keys, TableFormat::kText, options));
 }
 
 // What is known of one goal.

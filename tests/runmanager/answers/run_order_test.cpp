@@ -47,6 +47,15 @@ TEST(SortRuns, ByAParameterUpwardsAndByAMetricTheBestFirst) {
   EXPECT_THAT(order_by("loss"), ElementsAre("a", "b", "c", "d")) << "all are equal";
 }
 
+TEST(SortRuns, ByAMetricWithTheNameOfAParameterAndByTheParameter) {
+  std::vector<RunRecord> runs = some_runs();
+  for (RunRecord& run : runs) run.params.emplace_back("epoch_seconds", "not " + run.name);
+  sort_runs(runs, "epoch_seconds", default_goals(runs));
+  EXPECT_EQ(runs[0].name, "b") << "the shortest";
+  sort_runs(runs, "param.epoch_seconds", default_goals(runs));
+  EXPECT_EQ(runs[0].name, "a");
+}
+
 TEST(SortRuns, ByTheMetricOfAGoalAsThatGoalSays) {
   std::vector<RunRecord> runs = some_runs();
   const Goals goals = {asked_goal("test_accuracy", false), asked_goal("epoch_seconds", true)};

@@ -87,7 +87,7 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
   EXPECT_EQ(check_directory(world_.options.logdir).damaged(), 0u);
 }
 
-// "loss" is also an axis; its column has the same name as that of the epochs' loss.
+// "loss" is also an axis. Earlier versions called its column as that of the epochs' loss.
 TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   for (const char* name : {"results.json", "results.csv"}) fs::remove(sweep() / name);
   std::vector<RunRecord> records;
@@ -100,6 +100,9 @@ TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   }
   save_results(sweep() / "results", records, "small", {"lr", "device", "loss"}, Survives::kKill);
   EXPECT_EQ(check().damaged(), 0u) << fsck_text(check());
+  edit(sweep() / "results.csv", ",param.loss\n", ",loss\n");
+  EXPECT_EQ(check().damaged(), 0u) << fsck_text(check());
+  edit(sweep() / "results.csv", ",loss\n", ",param.loss\n");
   edit(sweep() / "results.csv", ",0.75,0.5,cpu", ",0.7,0.5,cpu");
   EXPECT_THAT(only_damage(sweep() / "results.csv"), HasSubstr("row 2 is"));
 }

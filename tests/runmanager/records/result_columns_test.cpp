@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "runmanager/records/run_record_json.h"
 #include "tests/support/run_world.h"
@@ -65,6 +66,22 @@ TEST(ResultColumns, HaveAPersonsOwnMetricsInTheirEpochsAndInTheMeans) {
   const auto means = results_json(runs, "s")["repeats"][0];
   EXPECT_EQ(means["mean"][0]["score"], 4);
   EXPECT_EQ(means["std"][1]["score"], 0);
+}
+
+TEST(ResultColumns, HaveOneNameEach) {
+  RunRecord run = trained({});
+  run.jobs = 2;
+  run.epochs[0].set("slope", 3);
+  std::vector<std::string> keys = {"loss", "run", "status", "epoch", "jobs", "slope", "lr", "param.lr"};
+  for (const std::string& key : keys) run.params.emplace_back(key, "of " + key);
+  const auto rows = parse_csv(results_csv({run}, keys));
+  EXPECT_EQ(std::set<std::string>(rows[0].begin(), rows[0].end()).size(), rows[0].size());
+  const auto cell = [&](std::string_view title) {
+    return rows[1][static_cast<std::size_t>(std::ranges::find(rows[0], title) - rows[0].begin())];
+  };
+  EXPECT_EQ(cell("loss") + cell("run") + cell("jobs") + cell("slope"), "1run23") << "as without parameters";
+  for (const char* key : {"loss", "run", "status", "epoch", "jobs", "slope", "param.lr"})
+    EXPECT_EQ(cell(std::string("param.") + key), std::string("of ") + key);
 }
 
 TEST(ResultColumns, HaveWhatIsNoNumberAsItIsAlsoOfAPersonsOwnMetrics) {

@@ -200,6 +200,16 @@ TEST(FormattedResults, HavePlainNumbersInCsvAndTextElsewhere) {
   EXPECT_THAT(formatted_results(runs, {"optimizer"}, TableFormat::kLatex), HasSubstr("50.00\\%"));
 }
 
+TEST(FormattedResults, CallAParameterApartFromAColumnWithItsName) {
+  std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5)};
+  for (const char* key : {"loss", "epochs", "run"}) runs[0].params.emplace_back(key, "of parameter");
+  const std::vector<std::string> keys = {"loss", "epochs", "run"};
+  EXPECT_THAT(formatted_results(runs, keys, TableFormat::kCsv),
+              StartsWith("param.loss,param.epochs,param.run,run,status,epochs,loss,accuracy,"));
+  EXPECT_THAT(results_table(runs, keys, {.columns = {"loss", "param.loss"}}),
+              AllOf(StartsWith("    loss  param.loss\n"), HasSubstr("0.5000  of parameter\n")));
+}
+
 TEST(ResultsTable, LeavesOutParametersBeforeMetricsAndSaysWhich) {
   std::vector<RunRecord> runs;
   for (const char* name : {"a", "b"}) {
