@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -41,9 +42,18 @@ ResultColumn param_column(const std::string& key, const std::string& title,
     const ParamValue* value = find_param(run.params, key);
     return value == nullptr || is_number(*value);
   });
-  const auto text = [key, is_plain](const RunRecord& run) {
+  const auto values = [&](int width) {
+    std::set<std::string> different;
+    for (const RunRecord& run : runs) different.insert(fit_width(param_text(run.params, key), width));
+    return different.size();
+  };
+  // Long values are cut, but not so that two of them look the same.
+  constexpr int kMaxWidth = 1024;
+  int width = is_plain ? 0 : 32;
+  while (width > 0 && width < kMaxWidth && values(width) < values(kMaxWidth)) width *= 2;
+  const auto text = [key, width](const RunRecord& run) {
     const std::string whole = param_text(run.params, key);
-    return is_plain ? whole : fit_width(whole, 32);
+    return width > 0 ? fit_width(whole, width) : whole;
   };
   const bool varies =
       std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });

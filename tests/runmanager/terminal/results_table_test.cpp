@@ -165,6 +165,15 @@ TEST(ResultsTable, CallsNoRunTheBestThatIsNotTheBestOfAll) {
   EXPECT_EQ(lines[4], "  ★ highest validation accuracy: 90.00%, optimizer=a");
 }
 
+TEST(ResultsTable, CutsLongValuesButNotWhereTheyDiffer) {
+  const std::string same(40, 'x');
+  const std::vector<RunRecord> one = {run(same, RunStatus::kCompleted, 0.5)},
+                               two = {run(same + "1", RunStatus::kCompleted, 0.5),
+                                      run(same + "2", RunStatus::kCompleted, 0.5)};
+  EXPECT_THAT(results_table(one, {"optimizer"}), Not(HasSubstr(same)));
+  EXPECT_THAT(results_table(two, {"optimizer"}), AllOf(HasSubstr(same + "1"), HasSubstr(same + "2")));
+}
+
 TEST(ResultsTable, ShowsTheEpochThatIsKeptAsTheBest) {
   RunRecord record = run("a", RunStatus::kCompleted, 0.75, 0.625);
   record.epochs.push_back(run("a", RunStatus::kCompleted, 0.875, 0.5).epochs[0]);
