@@ -329,7 +329,9 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
 std::string results_table(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
                           const TableOptions& options) {
   const Goals goals = default_goals(all, options.goals);
-  const std::optional<std::size_t> best = best_run(all, goals);
+  std::optional<std::size_t> best = best_run(all, goals);
+  if (const auto named = std::ranges::find(all, options.best, &RunRecord::name); named != all.end())
+    best = static_cast<std::size_t>(named - all.begin());
   const std::vector<std::size_t> front = front_runs(all, goals);
   std::vector<RunRecord> first;
   const std::vector<RunRecord>& runs = first_runs(all, options.top, first);

@@ -20,6 +20,7 @@ struct TableOptions {
   std::vector<std::string> columns = {};  // only these, by Column::key; empty: all that have values
   Goals goals = {};                       // by which the best run is chosen; completed by default_goals()
   std::size_t top = 0;                    // max number of runs; the best is that of all. 0: all
+  std::string best = {};                  // the name of the best run; empty: the first of equal ones
 };
 
 /// The results of `runs` as a table with a line per run: its parameters `keys`, its metrics, see

@@ -15,6 +15,7 @@
 #include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
@@ -184,6 +185,9 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   const Goals goals = goals_of(sweep);
   if (options.effects) return print_effects(runs, goals, is_search(sweep.file), options);
+  // Of equal runs the first one of the sweep is the best, whatever they are sorted by.
+  const std::optional<std::size_t> best = best_run(runs, default_goals(runs, goals));
+  const std::string best_name = best ? runs[*best].name : "";
   if (!options.sort.empty())
     sort_runs(runs, options.sort, goals);
   else
@@ -195,7 +199,8 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
                               .skipped = options.verbose,
                               .columns = options.columns,
                               .goals = goals,
-                              .top = options.top};
+                              .top = options.top,
+                              .best = best_name};
   if (options.format == TableFormat::kJson) {
     if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));

@@ -165,6 +165,13 @@ TEST(ResultsTable, CallsNoRunTheBestThatIsNotTheBestOfAll) {
   EXPECT_EQ(lines[4], "  ★ highest validation accuracy: 90.00%, optimizer=a");
 }
 
+TEST(ResultsTable, MarksTheRunThatIsSaidToBeTheBestOfEqualOnes) {
+  const std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5),
+                                       run("b", RunStatus::kCompleted, 0.5)};
+  EXPECT_THAT(results_table(runs, {"optimizer"}), HasSubstr("★ a"));
+  EXPECT_THAT(results_table(runs, {"optimizer"}, {.best = "b"}), HasSubstr("★ b"));
+}
+
 TEST(ResultsTable, CutsLongValuesButNotWhereTheyDiffer) {
   const std::string same(40, 'x');
   const std::vector<RunRecord> one = {run(same, RunStatus::kCompleted, 0.5)},
