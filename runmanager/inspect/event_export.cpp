@@ -126,7 +126,7 @@ class RunReader {
 void add_runs(const fs::path& directory, const TagFilter& filter, ExportedLogdir& logdir) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_directory() && !it->is_symlink()) add_runs(it->path(), filter, logdir);
+    if (!it->is_symlink() && it->is_directory()) add_runs(it->path(), filter, logdir);
   }
   if (error) {
     logdir.damage.push_back(fmt::format("{}: cannot be read: {}", directory.string(), error.message()));

@@ -123,7 +123,7 @@ class DirectoryChecker {
     std::error_code error;
     std::vector<fs::path> children;
     for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-      if (it->is_directory() && !it->is_symlink()) children.push_back(it->path());
+      if (!it->is_symlink() && it->is_directory()) children.push_back(it->path());
     }
     if (error) {
       add(directory, {.problems = {"cannot be read: " + error.message()}});

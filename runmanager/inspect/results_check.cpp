@@ -202,10 +202,15 @@ class ResultsChecker {
     if (!results_) return;
     for (const ResultsRun& run : *results_) {
       if (is_open(run.status) || records_.contains(run.name)) continue;
-      findings_.push_back({.path = (fs::path(run.name) / kRunRecordFile).string(),
-                           .problems = {fmt::format("is missing, though results.json calls the run {}; its "
-                                                    "settings and reasons are lost",
-                                                    to_string(run.status))}});
+      const fs::path file = fs::path(run.name) / kRunRecordFile;
+      std::error_code error;
+      const std::string problem = !fs::exists(directory_ / file, error) && error
+                                      ? "cannot be read: " + error.message()
+                                      : fmt::format(
+                                            "is missing, though results.json calls the run {}; its "
+                                            "settings and reasons are lost",
+                                            to_string(run.status));
+      findings_.push_back({.path = file.string(), .problems = {problem}});
     }
   }
 

@@ -146,7 +146,7 @@ void AggregateRuns::remove_old() const {
   const std::set<std::string> wanted(known.begin(), known.end());
   std::vector<fs::path> old;
   for (const fs::directory_entry& entry : entries) {
-    if (entry.is_directory() && !entry.is_symlink() && !wanted.contains(entry.path().filename().string()))
+    if (!entry.is_symlink() && entry.is_directory() && !wanted.contains(entry.path().filename().string()))
       old.push_back(entry.path());
   }
   for (const fs::path& path : old) remove_run(path);

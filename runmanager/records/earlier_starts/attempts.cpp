@@ -59,7 +59,7 @@ void adopt_attempts(const fs::path& sweep_directory) {
   if (fs::symlink_status(claims, error).type() != fs::file_type::directory) return;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory)) {
-      if (entry.is_directory() && !entry.is_symlink() && entry.path() != claims) adopt_newest(entry.path());
+      if (!entry.is_symlink() && entry.is_directory() && entry.path() != claims) adopt_newest(entry.path());
     }
     fs::remove_all(claims);
   } catch (const fs::filesystem_error& failed) {

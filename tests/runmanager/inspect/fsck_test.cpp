@@ -219,6 +219,8 @@ TEST_F(Fsck, FindsAMissingOrDamagedRecordOfARun) {
   fs::remove(file("run.json"));
   EXPECT_THAT(only_damage(file("run.json")),
               HasSubstr("is missing, though results.json calls the run completed"));
+  fs::create_symlink("run.json", file("run.json"));
+  EXPECT_THAT(only_damage(file("run.json")), HasSubstr("cannot be read: ")) << "not lost";
 }
 
 TEST_F(Fsck, FindsMissingEventsOfACompletedRun) {
