@@ -175,7 +175,7 @@ std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat f
 
 std::string latex_text(const std::string& text) {
   std::string escaped;
-  for (const char c : printable(text)) {
+  for (const char c : printable_line(text)) {
     switch (c) {
       case '&':
       case '%':
@@ -186,6 +186,19 @@ std::string latex_text(const std::string& text) {
       case '}':
         escaped += '\\';
         escaped += c;
+        break;
+      case '[':  // after a line's end these two would belong to it
+      case '*':
+        escaped += fmt::format("{{{}}}", c);
+        break;
+      case '<':
+        escaped += "\\textless{}";
+        break;
+      case '>':
+        escaped += "\\textgreater{}";
+        break;
+      case '|':
+        escaped += "\\textbar{}";
         break;
       case '~':
         escaped += "\\textasciitilde{}";

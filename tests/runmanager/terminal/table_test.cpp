@@ -87,6 +87,9 @@ TEST(TextTable, PrintsItselfInEveryFormat) {
 TEST(TextTable, LatexShowsItsOwnCharactersAsTheyAre) {
   EXPECT_EQ(latex_text("a_b & 50% ~ {x} \\y ^2 #1 $"),
             "a\\_b \\& 50\\% \\textasciitilde{} \\{x\\} \\textbackslash{}y \\textasciicircum{}2 \\#1 \\$");
+  EXPECT_EQ(latex_text("[1,2] *"), "{[}1,2] {*}") << "not the options of \\\\ in front";
+  EXPECT_EQ(latex_text("<a|b>"), "\\textless{}a\\textbar{}b\\textgreater{}");
+  EXPECT_EQ(latex_text("a\n\nb"), "a\\textbackslash{}n\\textbackslash{}nb");
 }
 
 }  // namespace
