@@ -38,6 +38,7 @@ RunConfig recorded_config(const RunRecord& record) {
     config.params = record.params;
     config.not_swept = record.not_swept;
     config.resolved["repeat"] = repeat;
+    if (config.command) config.resolved["params"] = settings.value("params", Json::object());
     if (!lineage.is_null()) config.resolved[kLineageKey] = lineage;
     return config;
   } catch (const nlohmann::json::exception& error) {

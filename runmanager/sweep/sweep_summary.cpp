@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "core/json/json_path.h"
+#include "runmanager/kinds/command/metric_sources.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_metric.h"
@@ -85,7 +86,8 @@ std::string unmatched_text(const std::vector<RunRecord>& runs, const Sweep& swee
       const auto* const expressions = find_at(run.config, "metrics");
       was_tried = was_tried || (expressions != nullptr &&
                                 expressions->value(name, nlohmann::ordered_json()) == expression);
-      has_value = has_value || run_metric(run, metric_called(name));
+      const Metric& metric = metric_called(name);
+      has_value = has_value || run_metric(run, metric) || run_metric(run, metric_apart(metric));
     }
     if (was_tried && !has_value)
       text += fmt::format("\nmetrics.{}: no line of the output of any run matches {}\n", name,

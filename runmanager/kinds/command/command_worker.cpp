@@ -237,15 +237,15 @@ class CommandRun {
     files_.save(history_.epochs(), now - begin_);
   }
 
-  // A metric that is called as a parameter gets a name of its own, as both have a column.
   MetricReport named_apart(MetricReport report) {
     for (auto& [metric, value] : report.values) {
       if (find_param(task_.config.params, std::string(metric->key)) == nullptr || tells_position(*metric))
         continue;
-      const std::string name = fmt::format("reported_{}", metric->key);
+      const Metric& renamed = metric_apart(*metric);
       if (renamed_.insert(metric).second)
-        log_->info("the metric {} is called {}, as there is a parameter {}", metric->key, name, metric->key);
-      metric = &metric_named(name);
+        log_->info("the metric {} is called {}, as there is a parameter {}", metric->key, renamed.key,
+                   metric->key);
+      metric = &renamed;
     }
     return report;
   }

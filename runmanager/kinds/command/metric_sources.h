@@ -24,6 +24,11 @@ namespace sweep {
 
 using UseReport = std::function<void(const MetricReport&)>;
 
+/// The metric that a program means by one with the name of a parameter, as both have a column.
+inline const Metric& metric_apart(const Metric& metric) {
+  return metric_named("reported_" + std::string(metric.key));
+}
+
 /// Cuts text that comes in pieces into lines. Only the beginning of an overlong line counts.
 class LineSplitter {
  public:

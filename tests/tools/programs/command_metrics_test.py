@@ -70,8 +70,12 @@ class CommandMetricsTest(ProgramRuns):
 
     def test_a_metric_with_the_name_of_a_parameter_has_a_column_of_its_own(self):
         line = '{"step": %d, "loss": 1, "lr": 0.125, "batch_size": 7}'
-        self.sweep("lr=0.5,0.25", "batch_size=8", "--name", "s", "--", "sh", "-c",
-                   f"echo '{line % 1}' >> $SWEEP_METRICS; echo '{line % 2}' >> $SWEEP_METRICS")
+        (self.folder / "s.json").write_text(json.dumps({
+            "params": {"lr": [0.5, 0.25], "batch_size": [8], "found": [3]}, "metrics": {"found": "found ([0-9]+)"},
+            "command": ["sh", "-c", f"echo '{line % 1}' >> $SWEEP_METRICS; echo '{line % 2}' >> $SWEEP_METRICS; echo found 4"]}))
+        self.assertNotIn("no line of the output", self.sweep("s.json").stdout)
+        (events,) = self.folder.glob("runs/s/lr=0.5*/events*")
+        self.assertIn(b"| params.lr | 0.5 |", events.read_bytes())
         self.sweep("fsck", "runs/s")
         for text in ((self.folder / "runs/s/results.csv").read_text(), self.sweep("show", "runs/s", "--format", "csv").stdout):
             (first, *_) = rows = list(csv.DictReader(text.splitlines()))
