@@ -53,6 +53,9 @@ std::string markdown_text(std::string_view text) {
       case '|':
         escaped += "&#124;";
         break;
+      case '~':  // TensorBoard would show the escape \~
+        escaped += "&#126;";
+        break;
       case '\\':
       case '`':
       case '*':
@@ -60,7 +63,6 @@ std::string markdown_text(std::string_view text) {
       case '[':
       case ']':
       case '#':
-      case '~':
         escaped += '\\';
         escaped += c;
         break;
