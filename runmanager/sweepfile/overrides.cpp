@@ -175,8 +175,14 @@ void apply(JsonDocument& root, const Override& override, std::vector<Assignment>
   const bool simple = setting->kind == ArgumentKind::kPath || setting->kind == ArgumentKind::kInteger;
   if (!override.is_axis && (simple || override.path.size() > 1))
     return set_value(root, override.path, override.value, override.place, problems);
-  problems.add(override.place, simple ? fmt::format("want one value: {}", allowed_text(*setting))
-                                      : "this cannot be given on the command line, only in the file");
+  const std::string& key = override.path[0];
+  std::string problem = "this cannot be given on the command line, only in the file";
+  if (simple)
+    problem = fmt::format("want one value: {}", allowed_text(*setting));
+  else if (setting->has_parts && override.path.size() == 1)
+    problem = fmt::format("want a value of one of its keys: {}.KEY=VALUE", key);
+  if (is_command_file(root)) problem += fmt::format("; a parameter of this name is params.{}", key);
+  problems.add(override.place, problem);
 }
 
 constexpr std::size_t kMaxShown = 60;
