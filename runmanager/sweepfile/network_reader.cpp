@@ -148,10 +148,10 @@ const JsonDocument* NetworkFiles::read(const JsonView& name, Problems& problems)
     return &cache_.emplace(name.text(), std::move(content)).first->second;
   } catch (const DataError& error) {
     const fs::path nearest = nearest_file(path).filename();
-    const fs::path suggested = fs::path(name.text()).parent_path() / nearest;
-    problems.add(
-        name, fmt::format("got {}, want a network file; {}{}", describe(name), error.what(),
-                          nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", suggested.string())));
+    const std::string suggested = (fs::path(name.text()).parent_path() / nearest).string();
+    const bool is_other = !nearest.empty() && suggested != name.text();
+    problems.add(name, fmt::format("got {}, want a network file; {}{}", describe(name), error.what(),
+                                   did_you_mean(is_other ? suggested : "")));
   } catch (const ConfigError& error) {
     problems.add_message(error.what());
   }
