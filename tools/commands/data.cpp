@@ -178,6 +178,10 @@ int describe(const DataOptions& options) {
 
 int clean() {
   const fs::path cache = decoded_cache();
+  if (cache.empty()) {
+    std::cout << "no decoded images are kept: HOME is not set, or SWEEP_CACHE_SIZE is 0\n";
+    return kExitDone;
+  }
   const CleanedCache cleaned = clean_cache(cache);
   std::cout << fmt::format("removed {} with {} MB of decoded images from {}\n",
                            counted(cleaned.files, "file"), megabytes(cleaned.bytes),
