@@ -124,7 +124,7 @@ std::string RunManager::progress() {
   recorder.flush(Survives::kPowerCut);
   nlohmann::ordered_json json = {{"record", to_json(record())}};
   json.update(position);
-  return json.dump();
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // as in run.json
 }
 
 bool RunManager::keep_completed(const Run& run) {

@@ -224,7 +224,7 @@ EpochRecord OpenEpoch::record(int number, double training_variation) const {
   epoch.set("data_wait_seconds", wait_seconds);
   epoch.set("device_seconds", device_seconds);
   epoch.set("communication_seconds", communication_seconds);
-  for (const auto& [name, value] : own_metrics) epoch.set(name, value);
+  for (const auto& [name, value] : own_metrics) epoch.set(metric_called(name), value);
   return epoch;
 }
 

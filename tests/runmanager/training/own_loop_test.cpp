@@ -136,6 +136,21 @@ TEST(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(parse_csv(tbwriter::slurp(directory.path() / "stopped/results.csv")).size(), 1u + 4);
 }
 
+TEST(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {
+  TemporaryDirectory directory;
+  RunManager manager({.directory = directory.path()});
+  sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
+  run.params.emplace_back("note", "not UTF-8: \xff");
+  manager.begin_run(run);
+  manager.begin_epoch();
+  manager.track_epoch_metric("Loss/train", 3);
+  manager.end_epoch();
+  EXPECT_THAT(manager.progress(), ::testing::HasSubstr("not UTF-8: \xef\xbf\xbd"));
+  manager.end_run();
+  EXPECT_EQ(read_run_record(directory.path() / run.name / "run.json").epochs[0]["loss"], 3);
+  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(directory.path() / run.name), "Loss/train").size(), 1u);
+}
+
 TEST(OwnTrainingLoop, TrainsARunAgainThatFailedOrIsAnother) {
   TemporaryDirectory directory;
   RunManager manager({.directory = directory.path()});
