@@ -132,6 +132,11 @@ void check_complete(const std::vector<Factor>& factors, const std::vector<Cell>&
   for (const Factor& factor : factors) points *= static_cast<double>(factor.values.size());
   const double gaps = points - static_cast<double>(cells.size());
   if (gaps == 0) return;
+  for (const Factor& factor : factors) {
+    if (std::ranges::find(factor.values, "") != factor.values.end())
+      throw ConfigError(
+          fmt::format("effects need all settings in every run, but some have no {}", factor.key));
+  }
   std::vector<std::string> missing;
   std::vector<std::size_t> at(factors.size(), 0);
   auto cell = cells.begin();  // the first one that is not before `at`

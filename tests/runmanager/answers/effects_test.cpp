@@ -189,6 +189,12 @@ TEST(Effects, OfASearchAreRefusedWithoutAWalkOverAllPoints) {
               HasSubstr("each of the 7.29e+20 combinations"));
 }
 
+TEST(Effects, NeedAllSettingsInEveryRun) {
+  std::vector<RunRecord> runs = grid(2);
+  runs[0].params.erase(runs[0].params.begin());
+  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "score"); }), HasSubstr("but some have no a"));
+}
+
 TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
   std::vector<RunRecord> runs = grid(2);
   runs[3].status = runs[2].status = RunStatus::kFailed;
