@@ -86,10 +86,15 @@ ChartTable comparison_table(const ReportData& data, std::size_t most) {
     for (const ComparedPair& pair : value.pairs) {
       if (!pair.base || !pair.other) continue;
       if (row == most) return table;
-      const std::string label = settings_text(pair.settings);
+      std::string label = settings_text(pair.settings);
+      if (!pair.notes.empty()) label += fmt::format(" (but {})", fmt::join(pair.notes, "; "));
       const std::string ratio = ratio_text(value, pair);
-      table.rows.push_back({row, 0, label, value.base, *pair.base, human_seconds(*pair.base), ratio});
-      table.rows.push_back({row, 1, label, value.other, *pair.other, human_seconds(*pair.other), ratio});
+      const auto add = [&](int place, const std::string& side, double seconds, int jobs) {
+        const std::string text = (jobs > 1 ? "~" : "") + human_seconds(seconds);
+        table.rows.push_back({row, place, label, side, seconds, text, ratio});
+      };
+      add(0, value.base, *pair.base, pair.base_jobs);
+      add(1, value.other, *pair.other, pair.other_jobs);
       ++row;
     }
   }

@@ -60,6 +60,17 @@ TEST(ComparisonTable, ComparesSweepsWithEachOther) {
   EXPECT_EQ(data.title, "s and t");
   EXPECT_EQ(data.keys, (std::vector<std::string>{"sweep"}));
   EXPECT_EQ(column(comparison_table(data), "side"), (std::vector<Json>{"runs/s", "runs/t"}));
+  EXPECT_EQ(column(comparison_table(data), "label")[0], "all");
+}
+
+TEST(ComparisonTable, TellsWhatElseDiffersAndWhichTimesAreOfASharedMachine) {
+  SourceRun one = graded(0.1, 32, "cpu", 0.5, 1), other = graded(0.1, 32, "cpu", 0.5, 2);
+  other.source = "runs/t";
+  other.record.epochs.pop_back();
+  other.record.jobs = 2;
+  const ChartTable pairs = comparison_table(report_data_of({one, other}));
+  EXPECT_EQ(column(pairs, "label")[0], "all (but 2 and 1 epochs)");
+  EXPECT_EQ(column(pairs, "text"), (std::vector<Json>{"1.00 s", "~2.00 s"}));
 }
 
 TEST(ComparisonTable, IsEmptyWithOneDevice) {
