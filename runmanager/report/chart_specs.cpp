@@ -93,7 +93,8 @@ void add_curves(const ReportData& data, Charts& charts) {
     }
     Chart chart = chart_of("curves", fmt::format("{} by epoch, {} lines", measure.title, series.size()),
                            {{"series", "series"}, {"points", "points"}}, signals);
-    chart.id += "-" + measure.name;
+    const bool is_own = find_metric(measure.name) == nullptr;  // whose name may have any characters
+    chart.id += is_own ? fmt::format("-own-{}", charts.charts.size()) : "-" + measure.name;
     chart.title = measure.title;
     charts.charts.push_back(std::move(chart));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "runmanager/records/repeats.h"
 
@@ -11,30 +12,46 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using EpochValue = std::optional<double> (*)(const EpochRecord&);
 
 struct Part {
   const char* name;
-  EpochValue of;
+  const Metric* metric;
 };
 
 struct Quantity {
   CurveMeasure measure;
-  Part training, validation;
+  std::vector<Part> parts;
 };
 
-const std::vector<Quantity>& quantities() {
-  using Epoch = EpochRecord;
-  static const std::vector<Quantity> list = {
-      {{"loss", "Loss"},
-       {"training", [](const Epoch& e) { return e["loss"]; }},
-       {"validation", [](const Epoch& e) { return e["validation_loss"]; }}},
-      {{"accuracy", "Accuracy", true},
-       {"training", [](const Epoch& e) { return e["accuracy"]; }},
-       {"validation", [](const Epoch& e) { return e["validation_accuracy"]; }}},
-      {{"rmse", "RMSE"},
-       {"training", [](const Epoch& e) { return e["rmse"]; }},
-       {"validation", [](const Epoch& e) { return e["validation_rmse"]; }}}};
+Quantity quantity_of_networks(const std::string& key, const char* title) {
+  const Metric& metric = metric_named(key);
+  return {{key, title, metric.unit == MetricUnit::kShare},
+          {{"training", &metric}, {"validation", &metric_named("validation_" + key)}}};
+}
+
+// Those that any run has; people's own come last, by name.
+std::vector<Quantity> quantities(const ReportData& data) {
+  std::set<const Metric*> measured;
+  std::map<std::string, const Metric*> own;
+  for (const RunRecord& run : data.records) {
+    const std::optional<EpochRecord> latest = latest_values(run.epochs);
+    if (!latest) continue;
+    for (const auto& [metric, value] : latest->values) {
+      measured.insert(metric);
+      if (find_metric(metric->key) == nullptr) own.emplace(metric->key, metric);
+    }
+  }
+  std::vector<Quantity> list = {quantity_of_networks("loss", "Loss"),
+                                quantity_of_networks("accuracy", "Accuracy"),
+                                quantity_of_networks("rmse", "RMSE")};
+  std::erase_if(list, [&measured](const Quantity& quantity) {
+    return std::ranges::none_of(quantity.parts,
+                                [&](const Part& part) { return measured.contains(part.metric); });
+  });
+  for (const auto& [key, metric] : own) {
+    if (list.size() == kMaxCurveMeasures) break;
+    list.push_back({{key, key, metric->unit == MetricUnit::kShare}, {{"reported", metric}}});
+  }
   return list;
 }
 
@@ -65,7 +82,7 @@ void add_point(const SeriesEpochs& epochs, std::size_t position, std::size_t ser
                const std::string& measure, ChartTable& table) {
   std::vector<double> values;
   for (const auto& of_run : epochs.of_runs) {
-    const std::optional<double> value = part.of(of_run[position]);
+    const std::optional<double> value = of_run[position][*part.metric];
     if (!value || !std::isfinite(*value)) return;
     values.push_back(*value);
   }
@@ -104,19 +121,14 @@ std::vector<CurveSeries> curve_series(const ReportData& data) {
 
 std::vector<CurveMeasure> curve_measures(const ReportData& data) {
   std::vector<CurveMeasure> measures;
-  for (const Quantity& quantity : quantities()) {
-    const bool found = std::any_of(data.records.begin(), data.records.end(), [&](const RunRecord& run) {
-      return !run.epochs.empty() &&
-             (quantity.training.of(run.epochs.back()) || quantity.validation.of(run.epochs.back()));
-    });
-    if (found) measures.push_back(quantity.measure);
-  }
+  for (const Quantity& quantity : quantities(data)) measures.push_back(quantity.measure);
   return measures;
 }
 
 Curves curves_table(const ReportData& data, const std::vector<CurveSeries>& series, std::size_t most_points) {
   constexpr std::size_t kFewest = 30;
-  const std::size_t lines = std::max<std::size_t>(1, series.size() * 2 * curve_measures(data).size());
+  const std::vector<Quantity> shown = quantities(data);
+  const std::size_t lines = std::max<std::size_t>(1, series.size() * 2 * shown.size());
   const std::size_t limit = std::max(kFewest, most_points / lines);
   Curves curves{{{"series", "part", "measure", "epoch", "value", "low", "high"}}};
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -124,10 +136,10 @@ Curves curves_table(const ReportData& data, const std::vector<CurveSeries>& seri
     const std::vector<std::size_t> positions = thinned(epochs.count, limit);
     curves.epochs = std::max(curves.epochs, epochs.count);
     curves.shown = std::max(curves.shown, positions.size());
-    for (const Quantity& quantity : quantities()) {
-      for (const Part* part : {&quantity.training, &quantity.validation}) {
+    for (const Quantity& quantity : shown) {
+      for (const Part& part : quantity.parts) {
         for (const std::size_t position : positions)
-          add_point(epochs, position, i, *part, quantity.measure.name, curves.points);
+          add_point(epochs, position, i, part, quantity.measure.name, curves.points);
       }
     }
   }

@@ -21,17 +21,18 @@ std::vector<CurveSeries> curve_series(const ReportData& data);
 
 /// One quantity of an epoch that gets a chart of its own.
 struct CurveMeasure {
-  std::string name;   // "loss", "accuracy", "rmse"
+  std::string name;   // "loss", "accuracy", "rmse", or a person's own metric
   std::string title;  // "Loss"
   bool is_share = false;
 };
 
-/// The measures that any run has: the loss, and the accuracy or RMSE.
+inline constexpr std::size_t kMaxCurveMeasures = 12;
+/// The measures that any run has: the loss, the accuracy or RMSE, and the first of people's own metrics.
 std::vector<CurveMeasure> curve_measures(const ReportData& data);
 
 struct Curves {
-  /// series, part ("training" or "validation"), measure, epoch, value, low, high: the last two are the mean
-  /// less and plus the standard deviation over repeats, of two or more.
+  /// series, part ("training", "validation", or "reported" of people's own metrics), measure, epoch, value,
+  /// low, high: the last two are the mean less and plus the standard deviation over repeats, of two or more.
   ChartTable points;
   std::size_t epochs = 0;  // most of any run
   std::size_t shown = 0;   // of these, most in `points`: long curves are thinned

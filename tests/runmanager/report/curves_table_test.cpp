@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -85,6 +86,19 @@ TEST(Curves, AreOfWhatTheRunsMeasure) {
   ASSERT_EQ(measures.size(), 2u);
   EXPECT_EQ(measures[0].name, "loss");
   EXPECT_EQ(measures[1].name, "rmse");
+}
+
+TEST(Curves, AreAlsoOfPeoplesOwnMetrics) {
+  SourceRun own = curve_of(0.1, {1, 2, 3});
+  own.record.epochs[1].set("reward", 7);  // not of every epoch
+  for (int i = 0; i < 20; ++i) own.record.epochs[2].set("z" + std::to_string(i), i);
+  const ReportData data = report_data_of({own});
+  const std::vector<CurveMeasure> measures = curve_measures(data);
+  ASSERT_EQ(measures.size(), kMaxCurveMeasures);
+  EXPECT_EQ(measures[2].title, "reward");
+  const auto rows = curves_table(data, curve_series(data)).points.rows;
+  EXPECT_EQ(std::ranges::count(rows, std::vector<Json>{0, "reported", "reward", 2, 7.0, nullptr, nullptr}),
+            1);
 }
 
 TEST(Series, NamesItsSettingsAndItsGroup) {
