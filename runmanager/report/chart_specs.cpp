@@ -36,6 +36,12 @@ Json spec_of(const std::string& kind, const Json& signals = Json::object()) {
   const std::string file = "charts/" + kind + ".vg.json";
   Json spec = parse_json_text(embedded_file(file), file);
   for (const auto& [name, value] : signals.items()) named(spec.at("signals"), name)["value"] = value;
+  // The digits of what a diverging run has would be cut off.
+  Json none = Json::array();
+  constexpr const char* kLabel = "abs(datum.value) < 1e6 ? datum.label : format(datum.value, '.2~e')";
+  for (Json& axis : spec.contains("axes") ? spec["axes"] : none)
+    if (axis.contains("format") && axis["format"].is_object())
+      axis["encode"]["labels"]["update"]["text"] = {{"signal", kLabel}};
   return spec;
 }
 

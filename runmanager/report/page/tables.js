@@ -75,6 +75,7 @@ const Tables = (() => {
       columns.forEach(({kind}, i) => {
         const cell = element("td", texts(row[i]), kind === "number" ? "number" : "");
         if (kind !== "number" && String(row[i] ?? "").length > 40) cell.title = row[i];
+        cell.classList.toggle("long", /\S{17}/.test(cell.textContent));
         line.append(cell);
       });
       line.addEventListener("click", () => onPick(run));
