@@ -20,7 +20,7 @@ constexpr int kShortestBar = 6, kLongestBar = 24, kPercentWidth = 5;
 // The lowest column is left out first if there is no room. Parameters are constant, vary in the sweep, or
 // differ between the runs of the table.
 constexpr int kBatchRate = 5, kConstant = 10, kValidation = 20, kVarying = 25, kRate = 30, kTimeLeft = 40,
-              kTelling = 50, kLoss = 60;
+              kLoss = 50, kTelling = 60;
 
 // "7 s", "1 m 05 s". Tenths would flicker with every redraw.
 std::string whole_seconds(double seconds) {
@@ -116,9 +116,11 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
   const bool is_validated = std::ranges::any_of(sweep.latest, [](const RunRecord& run) {
     return !run.epochs.empty() && run.epochs.back()["validation_loss"];
   });
+  // An epoch of a person's own program is one sample.
+  const bool has_samples = std::ranges::none_of(runs, [](const LiveRun* run) { return run->samples == 1; });
   add_number(table, runs,
-             {.title = title("loss"), .importance = has_accuracy ? kLoss : kNeeded, .min_width = 6}, true,
-             [&](const LiveRun& run) { return text("loss", run.loss); });
+             {.title = title("loss"), .importance = has_accuracy ? kLoss : kNeeded, .min_width = 6},
+             has_samples, [&](const LiveRun& run) { return text("loss", run.loss); });
   add_number(table, runs, {.title = title("accuracy"), .min_width = 6}, false,
              [&](const LiveRun& run) { return text("accuracy", run.accuracy); });
   add_number(table, runs, {.title = title("validation_loss"), .importance = kValidation - 1, .min_width = 6},
@@ -127,8 +129,6 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
              is_validated, of_last("validation_accuracy"));
   add_number(table, runs, {.title = "it/s", .importance = kBatchRate, .min_width = 5}, false,
              [&](const LiveRun& run) { return rate(run.batches_per_second); });
-  // An epoch of a person's own program is one sample.
-  const bool has_samples = std::ranges::none_of(runs, [](const LiveRun* run) { return run->samples == 1; });
   add_number(table, runs, {.title = "img/s", .importance = kRate, .min_width = 5}, has_samples,
              [&](const LiveRun& run) { return rate(run.samples_per_second); });
   add_number(table, runs, {.title = "left", .importance = kTimeLeft, .min_width = 4}, true,

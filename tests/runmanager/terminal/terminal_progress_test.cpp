@@ -198,6 +198,26 @@ TEST(Progress, CutsParametersThatDoNotTellRunsApartFirst) {
   }
 }
 
+TEST(Progress, CutsTheLossBeforeWhatTellsRunsApart) {
+  for (const int width : {40, 45, 50}) {
+    Screen screen(width);
+    Clock clock;
+    TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
+    for (std::size_t number = 1; number <= 2; ++number) {
+      RunRecord run;
+      run.name = "lr=" + std::to_string(number);
+      run.params = {{"lr", static_cast<std::int64_t>(number)}};
+      progress.start_run(number, run);
+      progress.report(number, RunPlan{.name = run.name, .epochs = 6000, .batches = 100, .samples = 100});
+      progress.report(number, TrainedBatches{.epoch = 42});
+      clock.seconds += 20;
+      progress.report(number, TrainedBatches{42, 1, {.loss = 50, .correct = 80, .samples = 100}});
+    }
+    progress.pass_time();
+    EXPECT_THAT(screen.lines().at(1), AllOf(HasSubstr("lr"), HasSubstr("acc"))) << width;
+  }
+}
+
 TEST(Progress, ShowsOneParameterOfASingleRunEvenIfThereIsLittleRoom) {
   Screen screen(60);
   Clock clock;
