@@ -219,7 +219,10 @@ void Table::add_row(const CsvRows& rows, Part part, const std::string& file) {
   }
   std::string refusal;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (!columns_[i].add(fields[i], file, rows.line())) refusal = columns_[i].refusal(fields[i]);
+    if (!columns_[i].is_known())
+      columns_[i].add(fields[i], file, rows.line());
+    else if (std::string problem = columns_[i].add_known(fields[i]); !problem.empty())
+      refusal = std::move(problem);
     if (columns_[i].use() == ColumnUse::kSplit) part = split_part(fields[i], file, rows.line());
   }
   if (!refusal.empty() && !options_.unlabelled)

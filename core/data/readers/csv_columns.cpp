@@ -138,25 +138,50 @@ void TableColumn::check_missing(std::string_view field, const std::string& file,
   const bool is_feature = use_ == ColumnUse::kFeature;
   if (is_feature && options_->missing == MissingValues::kMean) return;
   const char* way_on = "";
-  if (is_known_)
-    way_on = "; a network that is to take such rows is trained with \"missing\": \"mean\"";
-  else if (is_feature)
+  if (is_feature)
     way_on = "; with \"missing\": \"mean\" it becomes the column's mean";
   else if (use_ == ColumnUse::kLabel && !field.empty())
     way_on = "; if that is the name of a class, list the column under \"categorical\"";
   fail("the value is missing, as " + shown_field(field) + way_on, file, line);
 }
 
-bool TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
-  if (use_ == ColumnUse::kIgnored) return true;
+void TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
+  if (use_ == ColumnUse::kIgnored) return;
   field = trim(field);
   if (field.empty() || (!words_are_classes_ && is_missing(field))) {
     check_missing(field, file, line);
     values_.push_back(std::numeric_limits<float>::quiet_NaN());
-    return true;
+  } else if (kind_ == Kind::kCategories || !add_number(field, file, line)) {
+    add_category(field, file, line);
   }
-  if (kind_ != Kind::kCategories && add_number(field, file, line)) return true;
-  return add_category(field, file, line);
+}
+
+std::string TableColumn::add_known(std::string_view field) {
+  field = trim(field);
+  const auto refused = [&](const std::string& problem) {
+    return "column " + quoted_name(feature_.name) + ": " + problem;
+  };
+  float value = std::numeric_limits<float>::quiet_NaN();
+  bool has_comma = false;
+  if (is_missing(field)) {
+    if (options_->missing != MissingValues::kMean)
+      return refused("the value is missing, as " + shown_field(field) +
+                     "; a network that is to take such rows is trained with \"missing\": \"mean\"");
+  } else if (kind_ == Kind::kCategories) {
+    const auto found = indices_.find(std::string(field));
+    const bool zeros = feature_.one_hot && options_->unknown == UnknownCategory::kZeros;
+    if (found == indices_.end() && !zeros)
+      return refused(shown_field(field) +
+                     " was not there in training; allowed: " + listed_names(feature_.categories));
+    value = found == indices_.end() ? -1.0f : static_cast<float>(found->second);
+  } else if (feature_.decimal_comma && field.find('.') != std::string_view::npos) {
+    return refused(shown_field(field) + " has a point, but those it was trained on have a decimal comma");
+  } else if ((takes_comma_ ? parse_number(field, value, has_comma) : parse_number(field, value)) !=
+             ParsedNumber::kNumber) {
+    return refused(shown_field(field) + " is not a finite number, as those it was trained on");
+  }
+  values_.push_back(value);
+  return "";
 }
 
 // Returns false for text if no value has come before.
@@ -188,7 +213,6 @@ bool TableColumn::add_number(std::string_view field, const std::string& file, st
     highest_ = std::max(highest_, exact);
     return true;
   }
-  if (is_known_) fail(shown_field(field) + " is not a finite number, as those it was trained on", file, line);
   if (parsed == ParsedNumber::kNotFinite)
     fail(shown_field(field) + " is not a finite number of 32 bits", file, line);
   fail(shown_field(field) + " is not a number" +
@@ -198,15 +222,8 @@ bool TableColumn::add_number(std::string_view field, const std::string& file, st
        file, line);
 }
 
-bool TableColumn::add_category(std::string_view field, const std::string& file, std::size_t line) {
+void TableColumn::add_category(std::string_view field, const std::string& file, std::size_t line) {
   std::vector<std::string>& categories = feature_.categories;
-  if (is_known_) {
-    const auto found = indices_.find(std::string(field));
-    const bool zeros = feature_.one_hot && options_->unknown == UnknownCategory::kZeros;
-    if (found == indices_.end() && !zeros) return false;
-    values_.push_back(found == indices_.end() ? -1.0f : static_cast<float>(found->second));
-    return true;
-  }
   if (use_ == ColumnUse::kFeature && !is_listed_) count_numbers(field, file, line);
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories.size());
   if (is_new) {
@@ -225,7 +242,6 @@ bool TableColumn::add_category(std::string_view field, const std::string& file, 
     categories.emplace_back(field);
   }
   values_.push_back(static_cast<float>(found->second));
-  return true;
 }
 
 void TableColumn::count_numbers(std::string_view field, const std::string& file, std::size_t line) {
@@ -238,11 +254,6 @@ void TableColumn::count_numbers(std::string_view field, const std::string& file,
   first_text_ = field;
   file_ = file;
   line_ = line;
-}
-
-std::string TableColumn::refusal(std::string_view field) const {
-  return "column " + quoted_name(feature_.name) + ": " + shown_field(trim(field)) +
-         " was not there in training; allowed: " + listed_names(feature_.categories);
 }
 
 void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(), rows)); }

@@ -36,12 +36,13 @@ class TableColumn {
   /// Its name and, after finish(), what it became. Of a label: its classes.
   const FeatureColumn& feature() const { return feature_; }
 
-  /// Adds the field of the next row, which is in `line` of `file`. Returns false, without adding it, for
-  /// a category that a known column does not have: see refusal(). Throws DataError for a missing value that
+  /// Adds the field of the next row, which is in `line` of `file`. Throws DataError for a missing value that
   /// is not allowed, for text and infinity in a column of numbers, and for more categories than make sense.
-  bool add(std::string_view field, const std::string& file, std::size_t line);
-  /// Why add() has returned false.
-  std::string refusal(std::string_view field) const;
+  void add(std::string_view field, const std::string& file, std::size_t line);
+  /// The same in a feature of another table. Returns why the row has to be refused, without adding the field:
+  /// also for a category that was not there; "" if it was added.
+  std::string add_known(std::string_view field);
+  bool is_known() const { return is_known_; }
   /// Leaves out all rows but the first `rows`.
   void keep(std::size_t rows);
 
@@ -71,7 +72,7 @@ class TableColumn {
   enum class Kind { kUnknown, kNumbers, kCategories };
   void check_missing(std::string_view field, const std::string& file, std::size_t line) const;
   bool add_number(std::string_view field, const std::string& file, std::size_t line);
-  bool add_category(std::string_view field, const std::string& file, std::size_t line);
+  void add_category(std::string_view field, const std::string& file, std::size_t line);
   void count_numbers(std::string_view field, const std::string& file, std::size_t line);
   [[noreturn]] void fail(const std::string& problem, const std::string& file, std::size_t line) const;
 

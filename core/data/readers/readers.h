@@ -80,8 +80,8 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file);
 ///
 /// With options.columns, those of a table that a network was trained on, the samples have these features;
 /// columns are found by name, others are ignored. A category that was not there in training is refused, or
-/// has zeros, as options.unknown says. With options.unlabelled there are no targets, and only the row of such
-/// a category is refused: it is in DataArrays::skipped.
+/// has zeros, as options.unknown says. With options.unlabelled there are no targets, and of wrong fields only
+/// the row is refused: it is in DataArrays::skipped.
 bool is_csv(const std::filesystem::path& path);
 bool is_tsv(const std::filesystem::path& path);
 DataArrays read_csv(std::span<const std::filesystem::path> paths, const ReadOptions& options);
