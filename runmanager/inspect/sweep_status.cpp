@@ -142,6 +142,8 @@ std::vector<SweepStatus> list_sweeps(const fs::path& logdir) {
         sweeps.emplace_back(SweepStatus{.directory = path, .is_held = SweepDirectory::is_held(path)});
     try {
       sum_up(read_sweep(path), status);
+    } catch (const fs::filesystem_error& problem) {
+      status.problem = fmt::format("{}: {}", problem.path1().string(), problem.code().message());
     } catch (const Error& problem) {
       status.problem = problem.what();
     }

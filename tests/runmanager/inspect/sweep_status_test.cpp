@@ -51,6 +51,10 @@ TEST(SweepListing, ASweepThatCannotBeReadIsListedWithTheReason) {
   const std::vector<SweepStatus> sweeps = list_sweeps(world.options.logdir);
   ASSERT_THAT(sweeps, SizeIs(1));
   EXPECT_THAT(sweeps[0].problem, HasSubstr("lr=0.5,device=cpu/run.json"));
+  const fs::path record = world.options.logdir / "small/lr=0.5,device=cpu/run.json";
+  fs::remove(record);
+  fs::create_symlink("run.json", record);  // to itself
+  EXPECT_THAT(list_sweeps(world.options.logdir).at(0).problem, HasSubstr(record.string() + ": "));
 }
 
 TEST(SweepListing, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
