@@ -25,6 +25,13 @@ std::array<std::string, 2> lines_of(const std::string& caption) {
 
 }  // namespace
 
+std::size_t shown_pictures(const Shape& picture, std::size_t limit) {
+  constexpr std::size_t kMaxBytes = std::size_t{48} << 20;  // of a record of 64 MiB; PNG may save nothing
+  constexpr std::size_t kColors = 3;                        // with captions, gray pictures also have these
+  const auto pixels = static_cast<std::size_t>(picture.at(1)) * static_cast<std::size_t>(picture.at(2));
+  return std::min(limit, kMaxBytes / (kColors * pixels));
+}
+
 std::string cut_text(std::string text, std::int64_t width) {
   if (text_width(text) <= width) return text;
   while (!text.empty() && text_width(text + "..") > width) {

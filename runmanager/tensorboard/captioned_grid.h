@@ -1,6 +1,7 @@
 // A grid of pictures with a caption below each.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +14,10 @@ namespace sweep {
 
 /// Whether samples of this shape can be drawn: [1 or 3, height, width].
 inline bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
+
+/// How many pictures of this shape one image may show, `limit` at most: it must fit into a record of an
+/// events file. 0 if one is too large.
+std::size_t shown_pictures(const Shape& picture, std::size_t limit);
 
 /// `text`, or if it is wider than `width` pixels its beginning with "..".
 std::string cut_text(std::string text, std::int64_t width);

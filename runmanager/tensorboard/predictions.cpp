@@ -16,6 +16,8 @@ namespace sweep {
 namespace {
 
 constexpr std::size_t kShownMistakes = 32, kMistakesPerRow = 4;
+// With more classes, nobody can read the matrix, which would not fit into a record.
+constexpr std::size_t kMaxClasses = 1000;
 
 // The palette: shades from white for 0 to dark blue for 1, then one grey for lines and one for digits on
 // white.
@@ -243,6 +245,35 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
   return canvas.encode();
 }
 
+namespace {
+
+void log_curves(tbwriter::SummaryWriter& writer, std::span<const float> probabilities,
+                std::span<const std::int32_t> labels, std::size_t classes, std::span<const std::string> names,
+                std::string_view part, std::int64_t step) {
+  std::vector<std::uint8_t> is_class(labels.size());
+  std::vector<float> scores(labels.size());
+  for (std::size_t c = 0; c < std::min(classes, names.size()); ++c) {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      is_class[i] = labels[i] == static_cast<std::int32_t>(c);
+      scores[i] = probabilities[i * classes + c];
+    }
+    writer.add_pr_curve("pr_curve/" + names[c], is_class, scores, step, 127,
+                        {.description = fmt::format("{} against the rest, {} set", names[c], part)});
+  }
+}
+
+void log_confusion(tbwriter::SummaryWriter& writer, std::span<const float> outputs,
+                   std::span<const std::int32_t> labels, std::span<const std::string> names,
+                   std::string_view part, std::int64_t step) {
+  const std::vector<std::int64_t> counts = confusion_matrix(outputs, labels, names.size());
+  const std::string description = fmt::format("Rows: label, columns: prediction; {} set.", part);
+  writer.add_image("predictions/confusion_matrix", draw_confusion_matrix(counts, names), step,
+                   {.description = description});
+  writer.add_text("predictions/confusion_counts", confusion_table(counts, names, part), step);
+}
+
+}  // namespace
+
 void log_predictions(tbwriter::SummaryWriter& writer, const Subset& samples, std::span<const float> outputs,
                      std::span<const std::string> class_names, std::string_view part, std::int64_t step) {
   if (samples.count == 0) return;
@@ -254,25 +285,15 @@ void log_predictions(tbwriter::SummaryWriter& writer, const Subset& samples, std
   const std::vector<float> probabilities = softmax_rows(outputs, classes);
   if (!std::all_of(probabilities.begin(), probabilities.end(), [](float p) { return std::isfinite(p); }))
     return;
-
-  std::vector<std::uint8_t> is_class(samples.count);
-  std::vector<float> scores(samples.count);
-  for (std::size_t c = 0; c < std::min(classes, class_names.size()); ++c) {
-    for (std::size_t i = 0; i < samples.count; ++i) {
-      is_class[i] = labels[i] == static_cast<std::int32_t>(c);
-      scores[i] = probabilities[i * classes + c];
-    }
-    writer.add_pr_curve("pr_curve/" + names[c], is_class, scores, step, 127,
-                        {.description = fmt::format("{} against the rest, {} set", names[c], part)});
+  if (classes <= kMaxClasses) {
+    log_curves(writer, probabilities, labels, classes, class_names, part, step);
+    log_confusion(writer, outputs, labels, names, part, step);
   }
-  const std::vector<std::int64_t> counts = confusion_matrix(outputs, labels, classes);
-  const std::string description = fmt::format("Rows: label, columns: prediction; {} set.", part);
-  writer.add_image("predictions/confusion_matrix", draw_confusion_matrix(counts, names), step,
-                   {.description = description});
-  writer.add_text("predictions/confusion_counts", confusion_table(counts, names, part), step);
+  const Shape& shape = samples.set->shape;
+  if (!is_picture(shape)) return;
   const std::vector<Misclassified> mistakes =
-      most_confident_mistakes(probabilities, labels, classes, kShownMistakes);
-  if (mistakes.empty() || !is_picture(samples.set->shape)) return;
+      most_confident_mistakes(probabilities, labels, classes, shown_pictures(shape, kShownMistakes));
+  if (mistakes.empty()) return;
   writer.add_image("predictions/misclassified", draw_mistakes(samples, mistakes, names), step);
   writer.add_text("predictions/misclassified_list", mistakes_table(mistakes, names), step);
 }

@@ -138,7 +138,7 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   const LoaderOptions& options = loader.options();
   const bool augments = !options.augment.empty();
   Key key = {.set = samples.set,
-             .rows = first_rows(loader, static_cast<std::size_t>(run.log.images)),
+             .rows = first_rows(loader, shown_pictures(shape, static_cast<std::size_t>(run.log.images))),
              .augment = options.augment,
              .seed = augments ? options.seed : 0,
              .repeat = augments ? options.repeat : 0,

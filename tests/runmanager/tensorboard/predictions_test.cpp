@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/text/markdown.h"
 #include "tests/support/run_world.h"
 
@@ -100,6 +101,30 @@ TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
                     data.class_names, "validation", 0);
   }
   EXPECT_TRUE(tbwriter::values_of(tbwriter::read_run(directory.path()), "pr_curve/a").empty());
+}
+
+// Records of events files have a limit.
+TEST(LogPredictions, LeavesOutMatricesOfThousandsOfClassesAndPicturesThatAreTooLarge) {
+  constexpr std::size_t kClasses = 5000, kSide = 4100;
+  auto set = std::make_shared<TensorDataset>();
+  set->shape = {1, kSide, kSide};
+  set->samples = std::vector<std::uint8_t>(kSide * kSide);
+  set->targets = std::vector<std::int32_t>{7};
+  std::vector<float> outputs(kClasses);
+  outputs[3] = 1;
+  TemporaryDirectory directory;
+  {
+    tbwriter::SummaryWriter writer(directory.path());
+    log_predictions(writer, {.set = set, .count = 1}, outputs, std::vector<std::string>(kClasses, "name"),
+                    "test", 0);
+  }
+  EXPECT_EQ(tbwriter::read_run(directory.path()).size(), 2u) << "only the beginning";
+}
+
+TEST(ShownPictures, FitIntoARecordWhateverTheirSize) {
+  EXPECT_EQ(shown_pictures({1, 28, 28}, 64), 64u);
+  EXPECT_EQ(shown_pictures({3, 640, 640}, 64), 40u);
+  EXPECT_EQ(shown_pictures({3, 5000, 5000}, 64), 0u);
 }
 
 TEST(MarkdownTable, EscapesWhatWouldBreakIt) {
