@@ -322,6 +322,7 @@ bool is_table(const fs::path& path, bool tabs) {
   std::string start = first_bytes(path, 64 << 10);
   if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff"))
     std::erase(start, '\0');  // UTF-16: enough to see its separators
+  start.erase(0, std::min(start.find_first_not_of("\r\n"), start.size()));
   const std::string_view line = std::string_view(start).substr(0, start.find_first_of("\r\n"));
   if (line.empty() || start.find('\0') != std::string::npos) return false;
   const bool has_tabs = std::ranges::count(line, '\t') > std::ranges::count(line, ',');

@@ -261,7 +261,7 @@ void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(
 void TableColumn::finish() {
   if (is_known_ || kind_ != Kind::kCategories) return;
   feature_.decimal_comma = false;
-  if (numbers_ > 0 && numbers_ >= values_.size() / 10) {
+  if (numbers_ > 0 && 10 * numbers_ >= values_.size()) {
     fail(shown_field(first_text_) + " is not a number, as " + counted(numbers_, "other value") +
              " are; if they are names, list the column under \"categorical\"",
          file_, line_);

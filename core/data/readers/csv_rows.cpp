@@ -75,7 +75,9 @@ void CsvRows::choose_separator() {
   constexpr std::string_view kSeparators = ",\t;";
   std::array<std::size_t, kSeparators.size()> counts{};
   bool quoted = false;
-  for (std::size_t i = position_; i < size_; ++i) {
+  std::size_t i = position_;
+  while (i < size_ && (buffer_[i] == '\n' || buffer_[i] == '\r')) ++i;
+  for (; i < size_; ++i) {
     const char c = buffer_[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;

@@ -75,6 +75,7 @@ TEST(Csv, ReadsQuotesAsInRfc4180) {
 TEST(Csv, PassesOverByteOrderMarkAndEmptyLines) {
   EXPECT_THAT(samples(parse("\xef\xbb\xbfx,label\n\n1,a\r\n\r\n2,b").train), ElementsAre(1, 2));
   EXPECT_THAT(samples(parse("x,label\r1,a\r2,b\r").train), ElementsAre(1, 2));
+  EXPECT_THAT(samples(parse("\n\r\nx;label\n1;a\n2;b\n").train), ElementsAre(1, 2));
 }
 
 TEST(Csv, FindsTheSeparator) {
@@ -86,6 +87,12 @@ TEST(Csv, MakesAFeatureOfEachCategory) {
   const Dataset data = parse("colour,x,label\nred,1,a\ngreen,2,b\nred,3,a\n");
   EXPECT_THAT(data.feature_names, ElementsAre("colour=green", "colour=red", "x"));
   EXPECT_THAT(samples(data.train), ElementsAre(0, 1, 1, 1, 0, 2, 0, 1, 3));
+}
+
+TEST(Csv, TakesAFewNumbersAmongTextForCategories) {
+  std::string table = "x,label\n7,a\n";
+  for (int row = 1; row < 19; ++row) table += row % 2 == 0 ? "red,a\n" : "blue,b\n";
+  EXPECT_EQ(samples(parse(table).train).size(), 19u * 3);
 }
 
 TEST(Csv, TakesTwoSignsForText) {
@@ -231,6 +238,7 @@ TEST(Csv, IsRecognisedByItsFirstLine) {
   const TemporaryDirectory directory;
   EXPECT_TRUE(is_csv(directory.write("a", "x,label\n1,a\n")));
   EXPECT_TRUE(is_tsv(directory.write("b", "x\tlabel\n1\ta, b\n")));
+  EXPECT_TRUE(is_csv(directory.write("e", "\nx;label\n1;a\n")));
   EXPECT_FALSE(is_csv(directory / "b"));
   EXPECT_FALSE(is_csv(directory.write("c", "just text")));
   EXPECT_FALSE(is_csv(directory.write("d", std::string("a,b\0c", 5))));
