@@ -150,18 +150,28 @@ class Pictures {
   std::vector<ImageEntry> entries_;
 };
 
-// The files that `path` stands for. Links to folders are not followed, so there are no circles.
-std::vector<fs::path> expanded(const fs::path& path) {
+// Adds the files in `folder` to `files`. Links to folders are not followed, so there are no circles.
+void add_files(const fs::path& folder, std::vector<fs::path>& files,
+               const std::function<void(SkippedFile)>& skip) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().filename().string().starts_with('.')) continue;
+    const bool is_link = it->is_symlink(ignored);
+    if (!is_link && it->is_directory(ignored))
+      add_files(it->path(), files, skip);
+    else if (!it->exists(ignored) || it->is_regular_file(ignored))
+      files.push_back(it->path());  // A link to nothing is named when it is read.
+  }
+  if (error) skip({folder, "cannot be read: " + error.message()});
+}
+
+// The files that `path` stands for.
+std::vector<fs::path> expanded(const fs::path& path, const std::function<void(SkippedFile)>& skip) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return {path};
   std::vector<fs::path> files;
-  fs::recursive_directory_iterator it(path, fs::directory_options::skip_permission_denied, error), end;
-  for (; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const bool hidden = it->path().filename().string().starts_with('.');
-    if (hidden && it->is_directory(ignored)) it.disable_recursion_pending();
-    if (!hidden && it->is_regular_file(ignored)) files.push_back(it->path());
-  }
+  add_files(path, files, skip);
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -173,7 +183,7 @@ void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format
   std::optional<Pictures> pictures;
   if (why_no_pictures(format).empty()) pictures.emplace(format, threads, take, skip);
   for (const fs::path& given : files) {
-    const std::vector<fs::path> inside = expanded(given);
+    const std::vector<fs::path> inside = expanded(given, skip);
     if (inside.empty()) skip({given, "holds no files"});
     for (const fs::path& path : inside) {
       if (pictures && starts_picture(path)) {

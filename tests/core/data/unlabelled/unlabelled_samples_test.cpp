@@ -67,6 +67,16 @@ TEST(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
   EXPECT_EQ(outcome.skipped[2], "none.png: no such file");
 }
 
+TEST(UnlabelledSamples, NameLinksToNothingInAFolder) {
+  const test::TemporaryDirectory folder;
+  folder.write("in/deep/1.png", test::png_file(test::flat_pixels(3, 3, {0})));
+  std::filesystem::create_symlink("nowhere.png", folder / "in/2.png");
+  std::filesystem::create_directory_symlink(folder.path(), folder / "in/deep/circle");
+  const Outcome outcome = read({folder / "in"}, gray(1), folder.path());
+  EXPECT_THAT(outcome.names, ElementsAre("in/deep/1.png"));
+  EXPECT_THAT(outcome.skipped, ElementsAre("in/2.png: no such file"));
+}
+
 TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   const test::TemporaryDirectory folder;
   folder.write("1.png", test::png_file(test::flat_pixels(2, 2, {1})));
