@@ -137,6 +137,7 @@ void tell_apart(std::vector<ForeignRun>& runs) {
   const bool all_differ = std::ranges::all_of(runs, [&known](const ForeignRun& run) {
     std::vector<std::string> texts;
     for (const auto& [key, value] : run.params) texts.push_back(key + "=" + param_text(value));
+    std::ranges::sort(texts);  // Programs write them in any order.
     return !texts.empty() && known.insert(std::move(texts)).second;
   });
   if (all_differ) return;

@@ -122,6 +122,13 @@ _wandb:
         self.sweep("import", "wandb", "--name", "w")
         self.assertEqual(self.runs("w")["lr=0.125"]["params"], {"lr": 0.125})
 
+    def test_runs_whose_parameters_differ_only_in_order_are_told_apart(self):
+        for name, text in (("a", "lr: 0.1\nwd: 0.5\n"), ("b", "wd: 0.5\nlr: 0.1\n")):
+            self.events(f"order/{name}", [("loss", 1, 1)])
+            (self.folder / f"order/{name}/hparams.yaml").write_text(text)
+        self.sweep("import", "order")
+        self.assertEqual(sorted(record["params"]["run"] for record in self.runs("order").values()), ["a", "b"])
+
     def test_runs_that_nothing_tells_apart_are_told_apart_by_their_directories(self):
         for name in ("a", "b"):
             self.events(f"plain/{name}", [("loss", 1, 1)])
