@@ -9,6 +9,8 @@
 namespace sweep {
 
 inline constexpr const char* kRunCwd = "run";  // of "cwd": the run's own directory
+/// Of "reports", if a search compares runs on the way: so many are all kept in the records.
+inline constexpr int kMaxComparedReports = 10'000;
 
 struct CommandSpec {
   std::vector<std::string> words;  // the program and its arguments, with substitutions; with a shell one text

@@ -190,6 +190,10 @@ void check_epochs(const SearchSpec& search, const JsonView& root, const JsonView
     return problems.add(node, fmt::format("\"{}\" has to know how many steps a whole run reports, want "
                                           "\"reports\"",
                                           search_method_names().of(search.method)));
+  if (is_command_file(base) && epochs_of(base) > kMaxComparedReports)
+    problems.add(base.find("reports"),
+                 fmt::format("\"{}\" compares single reports, want at most {}: report less often",
+                             search_method_names().of(search.method), kMaxComparedReports));
   const bool has_members = search.method == SearchMethod::kPopulation;
   const int epochs = epochs_of(base), wanted = has_members ? search.interval : search.min_epochs;
   if (has_members ? wanted < epochs : wanted <= epochs) return;
@@ -224,7 +228,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   JsonDocument rule_base = root;
   for (const JsonView& member : JsonView(base).children())
     rule_base.set(rule_base.json[member.key()], {member.key()}, member);
-  sweep.search = read_search(root, space, problems);
+  sweep.search = read_search(rule_base, space, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
   if (sweep.search) check_epochs(*sweep.search, root, base, problems);
   if (sweep.search && draws_points(*sweep.search, space)) {

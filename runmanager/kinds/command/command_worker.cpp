@@ -51,6 +51,12 @@ std::string end_text(const std::string& program, const ProcessEnd& end) {
   return fmt::format("{} was killed by {}", program, name_of_signal(end.value));
 }
 
+// A search compares runs by the number of a report, which must not be left out.
+std::size_t kept_steps(const RunConfig& config) {
+  constexpr int kMin = 1000;
+  return static_cast<std::size_t>(std::clamp(config.epochs, kMin, kMaxComparedReports));
+}
+
 // Does one run; used once.
 class CommandRun {
  public:
@@ -60,7 +66,8 @@ class CommandRun {
         report_(report),
         options_(options),
         files_(task, options),
-        history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); }),
+        history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); },
+                 kept_steps(task.config)),
         watch_(make_epoch_watch(task.config, true)),
         printed_(spec_),
         metrics_(files_.directory() / kMetricsFile),

@@ -7,9 +7,6 @@
 namespace sweep {
 namespace {
 
-// More would make records that take long to write after each of many steps.
-constexpr std::size_t kMaxSteps = 1000;
-
 // A person's own metrics may be of any part.
 bool is_of_test(const std::pair<const Metric*, double>& value) {
   return value.first->part == MetricPart::kTest && value.first->column > 0;
@@ -92,7 +89,7 @@ void ReportHistory::begin_step(std::int64_t step) {
   close();
   if (!steps_.empty() && !keeps_last()) steps_.erase(std::prev(steps_.end()));
   ++count_;
-  if (steps_.size() > kMaxSteps) thin_out();
+  if (steps_.size() > max_steps_) thin_out();
   passed_ = {};
   sources_.clear();
   steps_[step];
@@ -102,7 +99,7 @@ void ReportHistory::begin_step(std::int64_t step) {
 void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
   EpochRecord fresh;
   auto at = steps_.find(step);
-  if (at == steps_.end() && stride_ == 1 && steps_.size() < kMaxSteps) {
+  if (at == steps_.end() && stride_ == 1 && steps_.size() < max_steps_) {
     at = steps_.emplace(step, EpochRecord()).first;
     ++count_;
   }

@@ -29,14 +29,16 @@ bool tells_position(const Metric& metric);
 /// or starts over: from its first step on, it replaces what earlier ones have reported. Within an attempt,
 /// only the last step may change, by the source that reported the metric first; earlier ones can still get
 /// metrics that they do not have. Metrics of a test without a later step belong to the last one. If there are
-/// thousands of steps, some are left out of the records, but never the last one. The latest value of a metric
-/// whose step was left out is in the step kept after it. Not thread-safe.
+/// more steps than are kept, some are left out of the records, but never the last one. The latest value of a
+/// metric whose step was left out is in the step kept after it. Not thread-safe.
 class ReportHistory {
  public:
   /// Called with the values of a step once a later one has begun or close() was called, and again with those
   /// that come later. `values` has the number of the step among all as its epoch.
   using Closed = std::function<void(std::int64_t step, const EpochRecord& values)>;
-  explicit ReportHistory(Closed closed) : closed_(std::move(closed)) {}
+  /// `max_steps`: how many are kept at most, >= 2. More make records that take long to write.
+  explicit ReportHistory(Closed closed, std::size_t max_steps = 1000)
+      : closed_(std::move(closed)), max_steps_(max_steps) {}
 
   /// The next reports are those of a new attempt.
   void begin_attempt() {
@@ -80,6 +82,7 @@ class ReportHistory {
   void thin_out();
 
   const Closed closed_;
+  const std::size_t max_steps_;
   std::map<std::int64_t, EpochRecord> steps_;
   std::map<std::int64_t, EpochRecord> recorded_;                     // by earlier starts
   std::map<const Metric*, std::pair<std::int64_t, double>> latest_;  // of each metric: its step and value

@@ -230,6 +230,19 @@ TEST(ReportHistory, PassesOnWhatComesAfterAStepWasClosed) {
   EXPECT_EQ(history.epochs().at(1)["f1"], 0.25);
 }
 
+TEST(ReportHistory, KeepsEveryReportThatASearchMayCompare) {
+  const auto keep = [](ReportHistory history) {
+    for (int step = 1; step <= 1500; ++step)
+      history.add({.step = step, .values = {{&loss(), static_cast<double>(step)}}}, {});
+    return history.epochs();
+  };
+  const auto ignore = [](std::int64_t, const EpochRecord&) {};
+  EXPECT_LT(keep(ReportHistory(ignore)).size(), 1000u);
+  const std::vector<EpochRecord> all = keep(ReportHistory(ignore, 2000));
+  ASSERT_EQ(all.size(), 1500u);
+  EXPECT_EQ(all[1233][loss()], 1234);
+}
+
 TEST(ReportHistory, NumbersStepsAnewAfterAnAttemptHasStartedOver) {
   std::vector<int> numbers;
   ReportHistory history([&](std::int64_t, const EpochRecord& values) { numbers.push_back(values.epoch); });
