@@ -11,6 +11,7 @@
 #include "core/base/command.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/read_error.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
@@ -36,6 +37,10 @@ RunIdentity identity(const RunRecord& record) {
   return identity_of(record.config, record.device, record.provenance);
 }
 
+bool has_same_params(const fs::path& run, const RunConfig& config) {
+  return fs::exists(run / kParamsFile) && read_file(run / kParamsFile) == params_text(config);
+}
+
 }  // namespace
 
 CommandFiles::CommandFiles(const WorkerTask& task, const TrainerOptions& options)
@@ -57,9 +62,12 @@ void CommandFiles::open() {
       record_.epochs = earlier.epochs;
       record_.started = earlier.started;
     }
+  } catch (const ReadError&) {
+    throw;  // It may be whole: nothing may be removed.
   } catch (const DataError&) {
     // There is none, or it is damaged; the other files tell how far the run is.
-    is_same = fs::exists(directory_ / kMetricsFile) && !fs::exists(directory_ / kRunRecordFile);
+    is_same = fs::exists(directory_ / kMetricsFile) &&
+              (!fs::exists(directory_ / kRunRecordFile) || has_same_params(directory_, task_.config));
   }
   if (!is_same) {
     prepare_run_directory(directory_, [this] { check_owner(); });

@@ -11,6 +11,7 @@
 #include "core/base/command.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/read_error.h"
 #include "core/base/text.h"
 #include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"
@@ -39,19 +40,23 @@ std::set<std::string> files_of(const std::vector<std::string>& patterns) {
   std::set<std::string> files;
   for (const std::string& pattern : patterns) {
     glob_t found{};
+    std::string unreadable;
     const int error = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
     for (std::size_t i = 0; error == 0 && i < found.gl_pathc; ++i) {
       const fs::path path = found.gl_pathv[i];
-      std::error_code failed;
+      std::error_code failed, ignored;
       if (!fs::is_directory(path, failed)) {
         files.insert(path.string());
         continue;
       }
-      for (const auto& entry : fs::recursive_directory_iterator(path, failed)) {
-        if (entry.is_regular_file()) files.insert(entry.path().string());
+      for (fs::recursive_directory_iterator it(path, failed), end; !failed && it != end;
+           it.increment(failed)) {
+        if (it->is_regular_file(ignored)) files.insert(it->path().string());
       }
+      if (failed) unreadable = fmt::format("{}: cannot be read: {}", path.string(), failed.message());
     }
     ::globfree(&found);
+    if (!unreadable.empty()) throw ReadError(unreadable + "; \"inputs\" names it");
     if (error != 0) throw DataError(fmt::format("{}: no such file; \"inputs\" names it", pattern));
   }
   return files;

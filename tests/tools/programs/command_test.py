@@ -188,6 +188,15 @@ time.sleep(100)
         self.sweep(self.file("forever", command=["sh", "-c", "exit 75"]), code=1)
         self.assertIn("asked 50 times", self.runs("forever")["run"]["error"])
 
+    def test_what_the_program_has_written_stays_if_run_json_is_damaged(self):
+        words = ["n=1", "--name", "s", "--quiet", "--", "sh", "-c", "test -e $SWEEP_CHECKPOINT_DIR/state && exit 0; "
+                 "echo '{\"step\": 1, \"loss\": 1}' >> $SWEEP_METRICS; touch $SWEEP_CHECKPOINT_DIR/state; exit 1"]
+        self.sweep(*words, code=1)
+        (self.folder / "runs/s/n=1/run.json").write_text("")
+        self.sweep(*words)
+        record = self.runs()["n=1"]
+        self.assertEqual((record["status"], len(record["epochs"])), ("completed", 1))
+
     def test_a_program_that_spoils_its_own_directory_ends_only_its_run(self):
         for name, spoil, what in (("emptied", "rm -rf {run_dir}/*", "was removed"), ("cleared", "rm {run_dir}/events*", "was removed"),
                                   ("later", "echo a > {run_dir}/events.out.tfevents.mine", "no event file can have a later name")):
