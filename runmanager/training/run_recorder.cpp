@@ -14,6 +14,7 @@
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/recorded_epochs.h"
 #include "tbwriter/event_decoder.h"
@@ -319,6 +320,20 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
   log.close(record.status, record.error.value_or(""));
 }
 
+// A process that was lost before it told how far the run is leaves the run as it was.
+void keep_epochs(const std::filesystem::path& directory, RunRecord& record) {
+  const auto identity = [](const RunRecord& of) { return identity_of(of.config, of.device, of.provenance); };
+  try {
+    const RunRecord known = read_run_record(directory / kRunRecordFile);
+    if (!differences(identity(known), identity(record)).empty()) return;
+    record.epochs = known.epochs;
+    record.untrained = known.untrained;
+    record.started = known.started;
+  } catch (const DataError&) {
+    // There is none, or nothing can be read of it.
+  }
+}
+
 }  // namespace
 
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
@@ -342,6 +357,7 @@ void record_end(const RecorderOptions& options, const Run& run, RunRecord& recor
   if (error)
     throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
   remove_temporaries(directory);
+  if (record.epochs.empty()) keep_epochs(directory, record);
   try {
     append_end(directory, run, record, !options.shared);
   } catch (const tbwriter::DirectoryError&) {

@@ -170,7 +170,8 @@ class TrackedRun final : public RunTracker {
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record);
 
-/// Ends a run as `record` says: one that was pruned, or whose process ended before it did. Writes the end of
+/// Ends a run as `record` says: one that was pruned, or whose process ended before it did. Without epochs, it
+/// gets those that run.json has of the same run. Writes the end of
 /// the session, with the reason, after its events, in the place of an end that they have, and `record` to
 /// run.json, if it was pruned with the sizes of its events. Nothing else may write to the run's files. Throws
 /// IoError, and DataError if the events cannot be read.

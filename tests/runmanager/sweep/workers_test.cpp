@@ -120,6 +120,17 @@ TEST_F(Workers, TryAFailedRunAgainFromItsLastFinishedEpoch) {
               HasSubstr("resumed after epoch 2"));
 }
 
+TEST_F(Workers, ThatEndBeforeTheyHaveBegunLeaveTheEpochsOfARun) {
+  const std::vector<std::string> crashes = {fmt::format("lr={}", kCrashes)};
+  EXPECT_EQ(run("runs", crashes).runs[0].epochs.size(), std::size_t{kLastFinishedEpoch});
+  environment_.worker_command = {"/bin/false"};
+  const RunRecord lost = run("runs", crashes).runs[0];
+  EXPECT_EQ(lost.status, RunStatus::kFailed);
+  EXPECT_EQ(lost.epochs.size(), std::size_t{kLastFinishedEpoch});
+  const auto written = read_run_record(directory_ / "runs/s" / lost.name / "run.json");
+  EXPECT_EQ(written.epochs.size(), std::size_t{kLastFinishedEpoch});
+}
+
 TEST_F(Workers, DoNotTryADivergedRunAgain) {
   options_.retry = 5;
   EXPECT_EQ(run("runs", {"lr=103"}).exit_code, 1);
