@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
+
+#include "core/network/arguments.h"
+#include "runmanager/sweepfile/key_path.h"
 
 namespace sweep {
 
@@ -59,7 +63,10 @@ class SeenCombinations {
   // Networks of axes have names that differ, so the name represents all of the network.
   static std::string text_of(const AxisValue& value) {
     const JsonView name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : JsonView();
-    return fmt::format("{}={}", joined(value.axis->path), (name ? *name : *value.value()).dump());
+    const Json& shown = name ? *name : *value.value();
+    // 1 and 1.0 are one value.
+    const std::string text = shown.is_number_float() ? number_text(shown.get<double>()) : shown.dump();
+    return fmt::format("{}={}", joined(value.axis->path), text);
   }
 
   std::uint32_t number_of(const AxisValue& value) {
@@ -100,6 +107,26 @@ Dimension dimension_of(const Axis& axis) {
   return choices;
 }
 
+// The axis of a key, or of what it is part of: "optimizer" for "optimizer.name".
+std::size_t axis_of(const KeyPath& path, const Grid& grid) {
+  std::size_t found = kNoAxis;
+  for (std::size_t i = 0; i < grid.axes.size(); ++i) {
+    const KeyPath& of_axis = grid.axes[i].path;
+    if (std::ranges::mismatch(of_axis, path).in1 != of_axis.end()) continue;
+    if (found == kNoAxis || of_axis.size() > grid.axes[found].path.size()) found = i;
+  }
+  return found;
+}
+
+// What is at `path` where an axis has this value.
+Json value_in(const Json& value, const Axis& axis, const KeyPath& path) {
+  if (axis.path == path) return compared_value(value, path);
+  Json file = value;
+  for (const std::string& part : axis.path | std::views::reverse) file = Json{{part, file}};
+  const JsonDocument document(std::move(file), axis.place);
+  return value_at(JsonView(document), path);
+}
+
 }  // namespace
 
 Space::Space(SearchSpace axes_and_rules, const JsonView& base) : space_(std::move(axes_and_rules)) {
@@ -121,12 +148,12 @@ Space::Tests Space::tests_of(const std::vector<Condition>& conditions, const Gri
                              const JsonView& base) {
   Tests tests;
   for (const Condition& condition : conditions) {
-    const auto axis = std::ranges::find(grid.axes, condition.path, &Axis::path);
-    Test test{.condition = &condition, .axis = kNoAxis};
-    if (axis != grid.axes.end()) {
-      test.axis = static_cast<std::size_t>(axis - grid.axes.begin());
-      for (const Json& value : axis->values.json)
-        test.by_value.push_back(is_met(condition, compared_value(value, axis->path)));
+    Test test{.condition = &condition, .axis = axis_of(condition.path, grid)};
+    if (test.axis != kNoAxis) {
+      const Axis& axis = grid.axes[test.axis];
+      for (const Json& value : axis.values.json)
+        test.by_value.push_back(is_met(condition, value) ||
+                                is_met(condition, value_in(value, axis, condition.path)));
     }
     const Json otherwise = sweep::value_at(base, condition.path);
     test.otherwise = !otherwise.is_null() && is_met(condition, otherwise);

@@ -193,6 +193,21 @@ TEST(Axes, ARuleMayAskForAListWhereTheKeyTakesLists) {
   EXPECT_THAT(weights.excluded.at(0).reason, HasSubstr("loss.class_weights is [1,1,1,1,1,1,1,1,1,2]"));
 }
 
+TEST(Axes, ARuleMayAskForAPartOfAnAxisOrForAnObject) {
+  const SweepFolder folder;
+  const auto runs = [&](const std::string& optimizers, const std::string& exclude) {
+    return folder
+        .load(SweepFolder::with(R"("params": {"lr": [1, 2], "optimizer": [)" + optimizers +
+                                R"(]}, "exclude": [)" + exclude + "]"))
+        .runs.size();
+  };
+  const std::string objects = R"({"name": "sgd", "momentum": 0.9}, "adam")";
+  EXPECT_EQ(runs(objects, R"({"optimizer": {"name": "sgd", "momentum": 0.9}, "lr": 1})"), 3u);
+  EXPECT_EQ(runs(objects, R"({"momentum": 0.9, "lr": 1})"), 3u);
+  EXPECT_EQ(runs(R"("sgd", "adam")", R"({"optimizer.name": "adam", "lr": 1})"), 3u);
+  EXPECT_EQ(runs(R"("sgd", "adam")", R"({"optimizer.name": "adam"})"), 2u);
+}
+
 TEST(Axes, ARuleMayAskForAPlainValueOfTheFile) {
   const SweepFolder folder;
   const std::string params = R"("params": {"lr": [0.1, 0.2]}, "exclude": [{"lr": 0.1, "epochs": 5}])";
@@ -261,6 +276,13 @@ TEST(Axes, GridsAreAUnionWithoutDuplicates) {
   EXPECT_THAT(names_of(sweep), ElementsAre("seed=1,lr=0.1", "seed=1,lr=0.2", "seed=2,lr=0.1", "seed=2,lr=0.2",
                                            "seed=1,lr=0.2,epochs=3", "seed=2,lr=0.2,epochs=3"));
   EXPECT_THAT(sweep.keys, ElementsAre("seed", "lr", "epochs"));
+}
+
+TEST(Axes, GridsMayWriteANumberInSeveralWays) {
+  const SweepFolder folder;
+  const Sweep sweep =
+      folder.load(SweepFolder::with(R"("grids": [{"lr": [1, 0.1]}, {"lr": {"linspace": [0.5, 1, 2]}}])"));
+  EXPECT_EQ(sweep.runs.size(), 3u);
 }
 
 TEST(Axes, GridsWithKeysInAnotherOrderHaveTheSameCombinations) {
