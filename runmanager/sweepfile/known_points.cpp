@@ -120,9 +120,10 @@ class KnownPointReader {
   // times.
   bool agrees(const JsonView& member) const {
     const std::optional<KeyPath> path = path_of(member);
-    if (is_command_file(base_) || !path || *path == KeyPath{"seed"}) return true;
+    if (is_command_file(base_) || !path || *path == KeyPath{"seed"} || *path == KeyPath{"device"})
+      return true;
     const std::optional<Setting> setting = setting_at(*path);
-    if (setting && setting->changes != Changes::kNumbers) return true;
+    if (setting && setting->changes == Changes::kTimes) return true;
     const JsonView own = find_path(base_, *path);
     return own ? is_called(own, *member) : same_value(value_at(base_, *path), *member);
   }

@@ -67,9 +67,11 @@ bool wants_text(const KeyPath& path) {
   return setting && setting->kind == ArgumentKind::kPath;
 }
 
-// The values of "v1,v2,…". What sbatch takes is one value, commas or not: exclude=node1,node2.
+// The values of "v1,v2,…". A sweep's name and what sbatch takes are one value, commas or not:
+// exclude=node1,node2.
 std::vector<std::string> value_texts(const std::string& text, const KeyPath& path) {
-  return path[0] == "slurm" && wants_text(path) ? std::vector<std::string>{text} : split_values(text);
+  const bool is_one = wants_text(path) && (path[0] == "slurm" || path == KeyPath{"name"});
+  return is_one ? std::vector<std::string>{text} : split_values(text);
 }
 
 JsonDocument read_override_value(const std::string& text, const Override& override) {

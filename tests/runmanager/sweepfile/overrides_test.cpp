@@ -31,6 +31,7 @@ TEST(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
   EXPECT_EQ(folder.load(file, {"params.lr={\"logspace\":[0.001,1,4]}"}).runs.size(), 8u);
   EXPECT_EQ(folder.load(file, {"lr=[0.3]"}).runs.size(), 2u);
   EXPECT_EQ(folder.load(file, {"name=123", "repeats=2"}).name, "123");
+  EXPECT_EQ(folder.load(file, {"name=a,b"}).name, "a,b");
   EXPECT_EQ(folder.load(file, {"dataset=mnist", "dataset.limit=200"}).runs[0].dataset.limit, 200u);
   const Sweep adam = folder.load(file, {"optimizer=adam", "betas=[0.8,0.9]"});
   EXPECT_EQ(std::get<AdamOptions>(adam.runs[0].optimizer).beta2, 0.9);
