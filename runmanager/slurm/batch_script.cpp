@@ -53,10 +53,12 @@ std::string worker_script(const BatchScript& script, const std::string& shape, c
   // Without it, runs on "auto" would take a GPU that the task has not asked for.
   if (shape == "cpu") text += "export CUDA_VISIBLE_DEVICES=\n";
   text += fmt::format("export {}={}\n", kSlurmRestartsVariable, script.max_restarts);
-  if (threads == 0) {
+  // With --jobs auto, the program divides the cores.
+  const bool sets_threads = threads > 0 || jobs > 0;
+  if (threads == 0 && sets_threads) {
     text += "cores=${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\n";
-    text += fmt::format("threads=$((cores > {0} ? cores / {0} : 1))\n", std::max(jobs, 1));
-  } else {
+    text += fmt::format("threads=$((cores > {0} ? cores / {0} : 1))\n", jobs);
+  } else if (sets_threads) {
     text += fmt::format("threads={}\n", threads);
   }
   std::vector<std::string> words = {
@@ -64,7 +66,8 @@ std::string worker_script(const BatchScript& script, const std::string& shape, c
   if (!lists.empty()) words.insert(words.end(), {"--list", lists});
   words.insert(words.end(), options.begin(), options.end());
   // The program itself takes the signal that Slurm sends to the script.
-  return text + fmt::format("exec {} --threads \"$threads\"\n", shell_command(words));
+  return text +
+         fmt::format("exec {}{}\n", shell_command(words), sets_threads ? " --threads \"$threads\"" : "");
 }
 
 std::string report_script(const BatchScript& script, const std::vector<std::string>& options, int round) {
