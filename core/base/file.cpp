@@ -307,7 +307,7 @@ void sync_files(std::span<const std::filesystem::path> files) {
       sync_open();
       fd = open_descriptor(path, kFlags);
     }
-    if (fd < 0 && errno == ENOENT) continue;
+    if (fd < 0 && (errno == ENOENT || errno == EACCES)) continue;  // Others' files may be in the way.
     if (fd < 0) throw_io(path, "cannot sync", errno);
     open.emplace_back(path, fd);
     directories.insert(directory_of(path));
