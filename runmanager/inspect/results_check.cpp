@@ -84,7 +84,8 @@ class ResultsChecker {
     else
       sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
     const Json search = json.value("search", Json::object());
-    chooses_trials_ = search.value("method", "") == "tpe" || search.value("sampler", "") == "tpe";
+    const std::string method = search.value("method", "");
+    chooses_trials_ = method == "tpe" || method == "population" || search.value("sampler", "") == "tpe";
   }
 
   void check_json(const std::string& text, FileFinding& finding) {

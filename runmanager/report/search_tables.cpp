@@ -151,11 +151,13 @@ std::string best_command(const ReportData& data) {
   // Settings of a population's last epochs alone are another training.
   if (run.config.is_object() && run.config.contains(kLineageKey)) return "";
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
+  const bool is_program = run.config.is_object() && run.config.contains("command");
   Json point = Json::object();
   for (const auto& [key, value] : run.params) {
     if (key == kRepeatKey) continue;
     point[key] = value_of(run, key, value);
-    words.push_back(override_text(key, point[key]));
+    // A program's parameter may have the name of a key of the file.
+    words.push_back(override_text(is_program ? "params." + key : key, point[key]));
   }
   words.push_back("search.trials=1");
   if (begins_at_points(data.files[0])) words.push_back("search.points=" + Json::array({point}).dump());

@@ -118,8 +118,8 @@ TEST(BestCommand, KeepsTextsOfProgramsTexts) {
   population.records[0].config["lineage"] = Json::array();
   EXPECT_EQ(best_command(population), "") << "settings of its last epochs only";
   EXPECT_EQ(best_command(data),
-            "sweep runs/p/sweep.json x.y=0.5 mode=fast id=007 'flag=\"true\"' 'list=\"a,b\"' search.trials=1 "
-            "name=p-best");
+            "sweep runs/p/sweep.json params.x.y=0.5 params.mode=fast params.id=007 'params.flag=\"true\"' "
+            "'params.list=\"a,b\"' search.trials=1 name=p-best");
 }
 
 }  // namespace
