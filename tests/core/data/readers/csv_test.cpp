@@ -90,8 +90,9 @@ TEST(Csv, MakesAFeatureOfEachCategory) {
 }
 
 TEST(Csv, TakesAFewNumbersAmongTextForCategories) {
-  std::string table = "x,label\n7,a\n";
-  for (int row = 1; row < 19; ++row) table += row % 2 == 0 ? "red,a\n" : "blue,b\n";
+  std::string table = "x,label\n";
+  for (int row = 0; row < 18; ++row) table += row % 2 == 0 ? "red,a\n" : "blue,b\n";
+  table += "7,a\n";
   EXPECT_EQ(samples(parse(table).train).size(), 19u * 3);
 }
 
