@@ -124,10 +124,11 @@ TEST_F(Workers, ThatEndBeforeTheyHaveBegunLeaveTheEpochsOfARun) {
   const std::vector<std::string> crashes = {fmt::format("lr={}", kCrashes)};
   EXPECT_EQ(run("runs", crashes).runs[0].epochs.size(), std::size_t{kLastFinishedEpoch});
   environment_.worker_command = {"/bin/false"};
-  const RunRecord lost = run("runs", crashes).runs[0];
+  const SweepOutcome outcome = run("runs", crashes);
+  const RunRecord& lost = outcome.runs[0];
   EXPECT_EQ(lost.status, RunStatus::kFailed);
   EXPECT_EQ(lost.epochs.size(), std::size_t{kLastFinishedEpoch});
-  const auto written = read_run_record(directory_ / "runs/s" / lost.name / "run.json");
+  const RunRecord written = read_run_record(outcome.directory / lost.name / "run.json");
   EXPECT_EQ(written.epochs.size(), std::size_t{kLastFinishedEpoch});
 }
 
