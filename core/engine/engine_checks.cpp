@@ -28,9 +28,6 @@ void check_ranges(const EngineOptions& options) {
     if (is_in_range) return;
     throw ConfigError(std::string(name) + ": got " + std::to_string(got) + ", want " + wanted);
   };
-  const auto check_all = [&](const std::vector<float>& values, const char* name) {
-    for (const float value : values) check(value > 0 && std::isfinite(value), name, value, "numbers > 0");
-  };
   constexpr std::size_t kMaxBatch = std::numeric_limits<std::int32_t>::max();
   check(options.batch_size >= 1 && options.batch_size <= kMaxBatch, "batch_size", options.batch_size,
         "1 to 2147483647 samples");
@@ -40,8 +37,12 @@ void check_ranges(const EngineOptions& options) {
   check(options.loss.label_smoothing >= 0 && options.loss.label_smoothing <= 1, "label_smoothing",
         options.loss.label_smoothing, "0 to 1");
   check(options.loss.beta >= 0, "beta", options.loss.beta, "0 or more");
-  check_all(options.loss.class_weights, "class_weights");
-  check_all(options.transform.std, "std");
+  const std::vector<float>& weights = options.loss.class_weights;
+  for (const float weight : weights)
+    check(weight >= 0 && std::isfinite(weight), "class_weights", weight, "numbers >= 0");
+  check(weights.empty() || std::ranges::max(weights) > 0, "class_weights", 0, "one > 0");
+  for (const float deviation : options.transform.std)
+    check(deviation > 0 && std::isfinite(deviation), "std", deviation, "numbers > 0");
   const ParallelOptions& parallel = options.parallel;
   check(parallel.data >= 1 && parallel.data <= kMaxReplicas, "parallel.data", parallel.data, "1 to 1024");
   if (!parallel.pipeline) return;

@@ -23,7 +23,7 @@ std::span<const NamedType> loss_types();
 struct LossOptions {
   enum class Kind { kCrossEntropy, kMse, kL1, kSmoothL1, kBceWithLogits } kind = Kind::kCrossEntropy;
   double label_smoothing = 0;             // of cross_entropy, in [0, 1]
-  std::vector<float> class_weights = {};  // of cross_entropy, each > 0; empty: all 1
+  std::vector<float> class_weights = {};  // of cross_entropy, >= 0, not all 0; empty: all 1
   double beta = 1;                        // of smooth_l1, >= 0: errors below it count as squares
   friend bool operator==(const LossOptions&, const LossOptions&) = default;
 };

@@ -158,7 +158,7 @@ TEST_F(TrainedRuns, NameTheFilesThatTheyCannotUse) {
   folder_.write("bad.csv", "petal_width,petal_length,sepal_width,sepal_length\n0.2,1.4,,5.1\n");
   const Finished some = run({"predict", "runs/iris", "new.csv", "bad.csv", "none.csv"}, 1);
   EXPECT_THAT(some.out, HasSubstr("new.csv:2  "));
-  EXPECT_THAT(some.err, HasSubstr("skipped: bad.csv: line 2, column \"sepal_width\": the value is missing"));
+  EXPECT_THAT(some.err, HasSubstr("skipped: bad.csv:2: column \"sepal_width\": the value is missing"));
   EXPECT_THAT(some.err, HasSubstr("skipped: none.csv: no such file"));
   EXPECT_EQ(run({"predict", "runs/iris", "bad.csv", "--csv"}, 2).out, "");
   run({"predict", "runs/iris"}, 2);
