@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -122,7 +121,7 @@ std::size_t axis_of(const KeyPath& path, const Grid& grid) {
 Json value_in(const Json& value, const Axis& axis, const KeyPath& path) {
   if (axis.path == path) return compared_value(value, path);
   Json file = value;
-  for (const std::string& part : axis.path | std::views::reverse) file = Json{{part, file}};
+  for (auto part = axis.path.rbegin(); part != axis.path.rend(); ++part) file = Json{{*part, file}};
   const JsonDocument document(std::move(file), axis.place);
   return value_at(JsonView(document), path);
 }

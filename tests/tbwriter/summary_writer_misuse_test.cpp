@@ -36,10 +36,11 @@ TEST_F(SummaryWriterMisuse, RefusesEmptyTagsOfAllKindsAndEverythingAfterClose) {
       {"mesh", [&](auto tag) { writer.add_mesh(tag, {.vertices = corners}); }},
       {"profile", [&](auto tag) { writer.add_graph_profile(tag, {}, 1); }}};
   for (const auto& [kind, add] : kinds)
-    EXPECT_THAT(message_of<UsageError>([&] { add(""); }), HasSubstr("tag is empty")) << kind;
+    EXPECT_THAT(message_of<UsageError>([&, &add = add] { add(""); }), HasSubstr("tag is empty")) << kind;
   writer.close();
   for (const auto& [kind, add] : kinds)
-    EXPECT_THAT(message_of<UsageError>([&] { add("tag"); }), HasSubstr("the writer is closed")) << kind;
+    EXPECT_THAT(message_of<UsageError>([&, &add = add] { add("tag"); }), HasSubstr("the writer is closed"))
+        << kind;
   EXPECT_THAT(std::vector<std::filesystem::path>(std::filesystem::directory_iterator(run), {}),
               ElementsAre(writer.path()));
 }
