@@ -9,7 +9,7 @@
 namespace sweep {
 
 inline constexpr const char* kRunCwd = "run";  // of "cwd": the run's own directory
-/// Of "reports", if a search compares runs on the way: so many are all kept in the records.
+/// Max of "reports" if a search compares runs on the way; the records keep that many.
 inline constexpr int kMaxComparedReports = 10'000;
 
 struct CommandSpec {

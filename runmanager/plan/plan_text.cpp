@@ -98,8 +98,8 @@ std::string search_text(const Sweep& sweep) {
     return fmt::format("search: the first {} of at most {} trials; results choose the others\n",
                        sweep.runs.size(), total_trials(search, sweep.runs.front().epochs));
   }
-  if (!has_rungs(search.method) && !search.target && !search.seconds) return "";
-  if (!has_rungs(search.method)) return "search: begins no trial once it has found enough\n";
+  if (!has_rungs(search.method))
+    return search.target || search.seconds ? "search: begins no trial once it has found enough\n" : "";
   const int epochs = sweep.runs.front().epochs;
   const double trained = TrialSchedule(search, sweep.runs.size(), epochs).total_epochs();
   return fmt::format("search: ends the worse trials early, which leaves {}{:.0f} of {} epochs\n",

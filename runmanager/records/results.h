@@ -117,7 +117,7 @@ struct RunProgress {
 
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key, called by
 /// param_title(), of a population with what trained the epoch. A run without a finished epoch has one row
-/// with empty cells. Metrics of the whole run, test_loss and test_accuracy, stand at its last epoch. After
+/// with empty cells. Metrics of the whole run, test_loss and test_accuracy, are at its last epoch. After
 /// all runs come, for each combination with two completed repeats or more, a row with the status "mean" and
 /// one with "std" per epoch that all of them have. After the columns that every sweep has come those of other
 /// metrics that a run has: see Metric::column, and last those of people's own, by name. csv.h describes
