@@ -41,8 +41,8 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
 
 /// Writes everything about the predictions to `writer` at `step`: pr_curve/<class>,
 /// predictions/confusion_matrix and predictions/misclassified, and the same as text. `outputs` is
-/// [samples.count, classes] before softmax; `part` names the samples ("validation"). Of more than 1,000
-/// classes only the pictures, and of large pictures fewer.
+/// [samples.count, classes] before softmax; `part` names the samples ("validation"). With more than
+/// 1,000 classes it writes only the pictures, and of large pictures fewer.
 void log_predictions(tbwriter::SummaryWriter& writer, const Subset& samples, std::span<const float> outputs,
                      std::span<const std::string> class_names, std::string_view part, std::int64_t step);
 
