@@ -122,16 +122,14 @@ void BatchRunner::compare_with_classes(const float* outputs, const std::int32_t*
                                        const float* scale, float* loss, float* gradient,
                                        PartialTotals& totals) const noexcept {
   alignas(64) std::int32_t predicted[kLanes];
-  const auto smoothing = static_cast<float>(options_.loss.label_smoothing);
-  if (options_.loss.kind != LossOptions::Kind::kCrossEntropy) {
+  if (options_.loss.kind == LossOptions::Kind::kCrossEntropy) {
+    const std::vector<float>& weights = options_.loss.class_weights;
+    cross_entropy(outputs, labels, outputs_, static_cast<float>(options_.loss.label_smoothing),
+                  weights.empty() ? nullptr : weights.data(), scale, loss, predicted, gradient);
+  } else {
     pointwise_loss(options_.loss, outputs, {.labels = labels, .numbers = nullptr}, outputs_, scale, loss,
                    gradient);
     predict_classes(outputs, outputs_, predicted);
-  } else if (options_.loss.class_weights.empty()) {
-    softmax_cross_entropy(outputs, labels, outputs_, smoothing, scale, loss, predicted, gradient);
-  } else {
-    weighted_cross_entropy(outputs, labels, outputs_, smoothing, options_.loss.class_weights.data(), scale,
-                           loss, predicted, gradient);
   }
   for (std::size_t i = 0; i < images; ++i) totals.correct += predicted[i] == labels[i] ? 1 : 0;
   if (!counts_top(outputs_)) return;

@@ -176,7 +176,7 @@ inline __device__ void SampleLoss::count(const float* x, int stride, const Maxim
   int rank = 0;  // outputs that come before the label's
   for (int c = 0; c < outputs; ++c) {
     const float other = x[c * stride];
-    rank += other > of_label || (other == of_label && c < target.label) ? 1 : 0;
+    rank += other > of_label || of_label != of_label || (other == of_label && c < target.label) ? 1 : 0;
   }
   sums.in_top += rank < kTopClasses ? 1 : 0;
 }

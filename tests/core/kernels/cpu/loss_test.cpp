@@ -25,8 +25,8 @@ Loss loss_of(const std::vector<float>& logits) {
     scale[lane] = 0.5f;
   }
   Loss result;
-  softmax_cross_entropy(block.data(), labels, logits.size(), 0, scale, result.loss, result.predicted,
-                        gradient.data());
+  cross_entropy(block.data(), labels, logits.size(), 0, nullptr, scale, result.loss, result.predicted,
+                gradient.data());
   return result;
 }
 
@@ -47,6 +47,21 @@ TEST(SoftmaxCrossEntropy, ANaNOrInfinityMakesTheLossNaN) {
     const Loss result = loss_of(logits);
     for (const float loss : result.loss) EXPECT_TRUE(std::isnan(loss));
   }
+}
+
+TEST(RankLabels, PutsALabelWhoseOutputIsNaNLast) {
+  AlignedBuffer outputs(3 * kLanes);
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    outputs.data()[i] = std::numeric_limits<float>::quiet_NaN();
+    outputs.data()[kLanes + i] = 1;
+    outputs.data()[2 * kLanes + i] = 2;
+  }
+  alignas(64) std::int32_t labels[kLanes], ranks[kLanes];
+  for (std::size_t i = 0; i < kLanes; ++i) labels[i] = static_cast<std::int32_t>(i % 3);
+  rank_labels(outputs.data(), labels, 3, ranks);
+  EXPECT_EQ(ranks[0], 3);
+  EXPECT_EQ(ranks[1], 1);
+  EXPECT_EQ(ranks[2], 0);
 }
 
 TEST(SoftmaxCrossEntropy, OneClassHasNoLoss) { EXPECT_EQ(loss_of({5}).loss[3], 0); }
