@@ -92,7 +92,7 @@ void check_options(const EngineOptions& options, const Network& network) {
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network) {
   const std::size_t classes = element_count(network.output());
   if (outputs.size() == batch.size() * classes) return;
-  throw ShapeError("predict: room for " + std::to_string(outputs.size()) + " outputs, but the batch has " +
+  throw ShapeError("outputs: room for " + std::to_string(outputs.size()) + " numbers, but the batch has " +
                    std::to_string(batch.size()) + " samples of " + std::to_string(classes));
 }
 

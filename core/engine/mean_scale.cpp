@@ -14,6 +14,7 @@ MeanScale mean_scale(const Batch& batch, const LossOptions& loss) {
   const std::span<const std::int32_t> labels = batch.labels();
   double sum = 0;
   for (const std::uint32_t row : batch.indices) sum += weights[static_cast<std::size_t>(labels[row])];
+  if (sum == 0) return {0, 0};
   return {static_cast<float>(1 / sum), count / sum};
 }
 

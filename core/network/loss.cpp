@@ -1,5 +1,9 @@
 #include "core/network/loss.h"
 
+#include <algorithm>
+
+#include "core/base/error.h"
+
 namespace sweep {
 
 std::span<const NamedType> loss_types() {
@@ -10,7 +14,6 @@ std::span<const NamedType> loss_types() {
          .kind = ArgumentKind::kNumberList,
          .maximum = 1e6,
          .optional = true,
-         .exclusive = true,
          .help = "how much the samples of each class count, one number per class"}}},
       {"mse", {}},
       {"l1", {}},
@@ -31,6 +34,8 @@ LossOptions make_loss(std::string_view type, const Arguments& given) {
     if (name == "class_weights") {
       for (const double weight : std::get<std::vector<double>>(value))
         loss.class_weights.push_back(static_cast<float>(weight));
+      if (std::ranges::max(loss.class_weights) == 0)
+        throw ConfigError("loss: got class_weights that are all 0, want one > 0");
     }
   }
   return loss;

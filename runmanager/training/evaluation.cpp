@@ -46,8 +46,8 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
     weighted += totals;
     all_weights += weight;
   });
-  if (all_weights == 0) return engine.take_totals();
-  weighted.loss *= static_cast<double>(weighted.samples) / all_weights;
+  if (class_weights.empty()) return engine.take_totals();
+  if (all_weights > 0) weighted.loss *= static_cast<double>(weighted.samples) / all_weights;
   return weighted;
 }
 

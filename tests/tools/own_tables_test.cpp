@@ -255,7 +255,9 @@ TEST_F(OwnTables, ALossOrNetworkThatDoesNotFitTheTargetsIsRefusedWithOneLine) {
                  "ends with 2 outputs, want at least 3, one per class");
   expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})",
                  "loss: got 2 class_weights, want 3, one per output of the network");
-  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 0, 2]})", "class_weights: ");
+  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, -1, 2]})", "class_weights: ");
+  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [0, 0, 0]})",
+                 "loss: got class_weights that are all 0, want one > 0");
   expect_refused(dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")",
                  "iris.csv: has no column \"sepal_size\"");
   expect_refused(dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")",

@@ -125,11 +125,24 @@ TEST(Loss, IsNotFiniteWhereAnOutputIsNot) {
   }
 }
 
+json case_called(const char* name) {
+  return *std::ranges::find_if(cases(), [&](const json& c) { return c.at("name") == name; });
+}
+
+TEST(Loss, CountsABatchWithoutWeightAsNothing) {
+  json reference = case_called("mlp cross_entropy [0.5, 2, 1, 0.25] 4 of 4");
+  reference["loss"]["class_weights"] = {1, 0, 1, 1};
+  Training training(reference);
+  const std::vector<float> before = training.engine->parameters(), samples(7 * 2, 0.5f);
+  const std::vector<std::int32_t> labels = {1, 1};
+  const std::vector<std::uint32_t> rows = {0, 1};
+  training.engine->train({samples, labels, rows}, 0.1);
+  EXPECT_EQ(training.engine->take_totals().loss, 0);
+  EXPECT_EQ(training.engine->parameters(), before);
+}
+
 TEST(Loss, RefusesTargetsAndWeightsThatDoNotFit) {
-  const auto find = [](const char* name) {
-    return *std::find_if(cases().begin(), cases().end(), [&](const json& c) { return c.at("name") == name; });
-  };
-  Training numbers(find("mlp mse 3 of 0"));
+  Training numbers(case_called("mlp mse 3 of 0"));
   const std::vector<float> samples(7 * 2), targets(2 * 2);
   const std::vector<std::uint32_t> rows = {0, 1};
   EXPECT_EQ(
@@ -137,7 +150,7 @@ TEST(Loss, RefusesTargetsAndWeightsThatDoNotFit) {
         numbers.engine->train({samples, targets, rows}, 0.1);
       }),
       "samples of another size than the network's input [7], or targets of another size than its output");
-  json reference = find("mlp mse 4 of 4");
+  json reference = case_called("mlp mse 4 of 4");
   reference["loss"] = {{"name", "cross_entropy"}};
   Training classes(reference);
   const std::vector<float> fours(4 * 2);
