@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/mapped_file.h"
+#include "core/base/read_error.h"
 
 namespace sweep {
 namespace {
@@ -70,7 +71,7 @@ std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_byt
   }
   std::vector<std::uint8_t> bytes(size);
   in->read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (static_cast<std::uint64_t>(in->gcount()) != size) throw DataError(path.string() + ": cannot be read");
+  if (static_cast<std::uint64_t>(in->gcount()) != size) throw ReadError(path.string() + ": cannot be read");
   return bytes;
 }
 

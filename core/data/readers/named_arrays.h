@@ -27,6 +27,7 @@ struct DataFile {
 struct SkippedFile {
   std::filesystem::path path;
   std::string reason;
+  bool unread = false;  // it could not be read, which may pass
 };
 
 /// Row-major. uint8 are bytes; floats, and other integers with more than one value per sample, are float32;

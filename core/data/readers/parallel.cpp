@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -45,8 +46,8 @@ void parallel_for(std::size_t count, unsigned threads, const std::function<void(
     try {
       while (running.size() < std::min(threads > 0 ? threads : usable_cores(), count))
         running.emplace_back(run);
-    } catch (...) {  // another thread could not be started
-      fail();
+    } catch (const std::system_error&) {  // a limit of threads is reached: those there are do it all
+      if (running.empty()) run();
     }
   }
   if (error) std::rethrow_exception(error);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/parallel.h"
 
@@ -40,6 +41,7 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
       files[i].sha256 = sha256_of(bytes);
     } catch (const DataError& error) {
       files[i].problem = without_path(error.what(), path);
+      files[i].unread = dynamic_cast<const ReadError*>(&error) != nullptr;
     }
   };
   // Call 0 is `meanwhile`.

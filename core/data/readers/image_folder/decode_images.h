@@ -17,6 +17,7 @@ struct DecodedFile {
   std::string sha256;       // of the file
   std::string problem;      // empty: decoded
   bool other_size = false;  // the problem is nothing but its size
+  bool unread = false;      // it could not be read, which may pass
 };
 
 /// Decodes `entries` to `out`, one after the other, [channels, height, width] each, on `threads` threads (0:

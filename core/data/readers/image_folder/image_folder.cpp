@@ -198,7 +198,7 @@ class FolderDecoder {
                         "; give \"resize\": [height, width]");
       }
       if (!files[i].problem.empty()) {
-        folder_.skipped.push_back({entries[i].path, files[i].problem});
+        folder_.skipped.push_back({entries[i].path, files[i].problem, files[i].unread});
         continue;
       }
       classes.push_back(entries[i].class_index);
@@ -348,6 +348,8 @@ DataArrays decode_to_file(const ImageFolder& folder, const fs::path& root, const
   DataArrays data = decode_folder(folder, root, options, shape, writer);
   finish_kept(writer, key, root, data);
   map_arrays(file.release(), path.string(), data);
+  // The next start may be able to read what this one was not.
+  if (std::ranges::any_of(data.skipped, &SkippedFile::unread)) return data;
   // A file that was written meanwhile may have been decoded before or after that.
   const ImageFolder now = scan_image_folder(root);
   if (!is_settled(now) || key_of(now, root, options) != key) return data;
