@@ -97,7 +97,7 @@ std::size_t buffer_count(std::size_t threads, std::size_t batches) {
 }  // namespace
 
 std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const LoaderOptions& options) {
-  const std::size_t batch = std::min(options.batch_size, std::max<std::size_t>(count, 1));
+  const std::size_t batch = std::clamp<std::size_t>(options.batch_size, 1, std::max<std::size_t>(count, 1));
   const std::size_t batches = (count + batch - 1) / batch;
   const std::size_t order = count * sizeof(std::uint32_t) * (options.shuffle ? 2 : 1);
   if (options.num_workers == 0 && options.augment.empty()) return order;
@@ -132,9 +132,9 @@ class DataLoader::Implementation {
 
   void set_num_workers(int num_workers) {
     if (num_workers == options_.num_workers) return;
+    check_workers(num_workers);
     stop_workers();
     options_.num_workers = num_workers;
-    check();
     start_workers();
   }
 
@@ -169,11 +169,13 @@ class DataLoader::Implementation {
   double wait_seconds() const { return std::chrono::duration<double>(waited_).count(); }
 
  private:
+  static void check_workers(int count) {
+    if (count < 0) throw ConfigError("num_workers must be at least 0, found " + std::to_string(count));
+  }
+
   void check() const {
     if (options_.batch_size == 0) throw ConfigError("batch_size must be at least 1, found 0");
-    if (options_.num_workers < 0) {
-      throw ConfigError("num_workers must be at least 0, found " + std::to_string(options_.num_workers));
-    }
+    check_workers(options_.num_workers);
     const std::size_t size = samples_.order ? samples_.order->size()
                              : samples_.set ? samples_.set->size()
                                             : 0;
@@ -215,8 +217,10 @@ class DataLoader::Implementation {
     std::iota(local_rows_.begin(), local_rows_.end(), 0u);
     if (threads == 0) return;
     try {
-      prefetcher_.emplace(threads, buffers_.size(),
-                          [this](std::size_t batch, std::size_t slot) { fill(buffers_[slot], batch); });
+      prefetcher_.emplace(threads, buffers_.size(), [this](std::size_t batch, std::size_t slot) {
+        read_ahead(batch);
+        fill(buffers_[slot], batch);
+      });
     } catch (const Error& error) {
       throw ConfigError("num_workers = " + std::to_string(options_.num_workers) + ": " + error.what());
     }
@@ -224,7 +228,6 @@ class DataLoader::Implementation {
 
   void fill(BatchBuffer& buffer, std::size_t batch) const {
     const std::span<const std::uint32_t> rows = rows_of(batch), stored_rows = stored_rows_of(batch);
-    if (prefetcher_) read_ahead(batch);  // else it was when the batch before it was made
     gather(buffer.samples, samples_.set->samples, stored_rows);
     gather(buffer.targets, samples_.set->targets, stored_rows);
     if (!augments()) return;
