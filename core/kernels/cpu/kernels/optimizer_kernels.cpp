@@ -133,6 +133,7 @@ void step_with(const RmspropOptions& options, const OptimizerStep& step) {
       const Vector old = hn::Load(d, mean + i), m = hn::MulAdd(take, hn::Sub(g, old), old);
       hn::Store(m, d, mean + i);
       s = hn::NegMulAdd(m, m, s);
+      s = hn::IfThenElse(hn::Lt(s, hn::Zero(d)), hn::Zero(d), s);  // a variance that rounding made negative
     }
     Vector update = hn::Div(g, hn::Add(hn::Sqrt(s), eps));
     if (options.momentum != 0) {

@@ -75,6 +75,7 @@ struct OptimizerRule {
     if (centered) {
       state[1] += take2 * (g - state[1]);
       variance -= state[1] * state[1];
+      if (variance < 0.0f) variance = 0.0f;  // rounded so
     }
     g = g / (sqrtf(variance) + eps);
     if (!momentum) return g;
