@@ -5,6 +5,6 @@
 
 namespace sweep {
 
-enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid, kGelu };
+enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid, kGelu, kSilu };
 
 }  // namespace sweep

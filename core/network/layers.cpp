@@ -78,6 +78,7 @@ const std::vector<LayerType>& layer_rows() {
       {"Tanh", {"tanh", {}}, activated<Activation::kTanh>},
       {"Sigmoid", {"sigmoid", {}}, activated<Activation::kSigmoid>},
       {"GELU", {"gelu", {}}, activated<Activation::kGelu>},
+      {"SiLU", {"silu", {}}, activated<Activation::kSilu>},
       {"MaxPool2d",
        {"max_pool2d",
         {pair("kernel_size", std::nullopt, 1, "height and width of the window"),

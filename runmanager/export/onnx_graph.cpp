@@ -202,6 +202,8 @@ class GraphBuilder {
         return apply("Sigmoid", layer.name, {input});
       case Activation::kGelu:
         return add_gelu(layer.name, input);
+      case Activation::kSilu:
+        return apply("Mul", layer.name, {input, apply("Sigmoid", layer.name + "/sigmoid", {input})});
       case Activation::kLeakyRelu:
         break;
     }

@@ -167,6 +167,9 @@ def layer_cases():
     yield "conv_pool_kernel_5", (2, 14, 13), 18, [conv("first", 3, 2), relu, conv("conv", 7, 5), relu | {"name": "relu2"}, pool(2), *END]
     yield "conv_pool_kernel_4x3", (2, 14, 13), 18, [conv("first", 4, 2), relu, conv("conv", 7, [4, 3], padding=1), relu | {"name": "relu2"},
                                                     pool(2), *END]
+    yield "silu", (2, 6, 5), 17, [conv("first", 3, 2), layer("activation", "silu"), *END]
+    yield "silu_after_linear", (1, 3, 4), 5, [layer("flatten", "flatten"), linear("first", 33), layer("activation", "silu"),
+                                              linear("classes", 4)]
 
 
 def smallest_margin(network, x):

@@ -57,7 +57,7 @@ def build(layers, shape):
                   "adaptive_avg_pool2d": lambda: nn.AdaptiveAvgPool2d(**arguments),
                   "leaky_relu": lambda: nn.LeakyReLU(**arguments),
                   "dropout": lambda: nn.Dropout(**arguments),
-                  "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
+                  "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "silu": nn.SiLU,
                   "batch_norm2d": lambda: nn.BatchNorm2d(x.shape[1], **arguments),
                   "sequential": lambda: build(item["layers"], x.shape[1:]),
                   "residual": lambda: Residual(build(item["layers"], x.shape[1:]),

@@ -49,7 +49,7 @@ constexpr std::string_view kSweepText = R"(// Trains one network per combination
 
 constexpr std::string_view kNetworkText =
     R"(// Layers, one after the other. Sizes of inputs follow from the data.
-// The types: conv2d linear relu tanh sigmoid gelu leaky_relu max_pool2d avg_pool2d adaptive_avg_pool2d
+// The types: conv2d linear relu tanh sigmoid gelu silu leaky_relu max_pool2d avg_pool2d adaptive_avg_pool2d
 // batch_norm2d dropout flatten residual sequential, with PyTorch's names for their arguments.
 {
   "name": "cnn",

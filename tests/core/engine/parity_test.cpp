@@ -116,7 +116,8 @@ NetworkSpec everything() {
            layer("leaky", "leaky_relu"),
            layer("max", "max_pool2d", {{"kernel_size", std::int64_t{3}}, {"stride", std::int64_t{1}}}),
            layer("adaptive", "adaptive_avg_pool2d", {{"output_size", std::int64_t{2}}}), flatten("flatten"),
-           linear("fc", 20), layer("sigmoid", "sigmoid"), layer("drop2", "dropout"), linear("out", 5)}};
+           linear("fc", 20), layer("sigmoid", "sigmoid"), layer("silu", "silu"), layer("drop2", "dropout"),
+           linear("out", 5)}};
 }
 
 TEST(Parity, OfANetworkWithEveryKindOfLayer) {

@@ -13,6 +13,7 @@ NETWORKS = {
              {"type": "avg_pool2d", "kernel_size": 2, "padding": 1, "count_include_pad": False},
              {"type": "flatten"}, {"type": "dropout", "p": 0.3}, CLASSES], "cross_entropy"),
     "mlp": ([{"type": "flatten"}, {"type": "linear", "out_features": 20}, {"type": "gelu"},
+             {"type": "linear", "out_features": 20}, {"type": "silu"},
              {"type": "linear", "out_features": 16, "bias": False}, {"type": "tanh"},
              {"type": "linear", "out_features": 12}, {"type": "sigmoid"}, CLASSES], "mse"),
     "residual": ([CONV, {"type": "batch_norm2d"}, {"type": "relu"},

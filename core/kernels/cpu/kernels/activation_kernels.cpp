@@ -68,6 +68,8 @@ void activation_forward(Activation activation, float coefficient, const float* i
       return map([d](Vector x) HWY_ATTR { return sigmoid(d, x); });
     case Activation::kGelu:
       return map([d](Vector x) HWY_ATTR { return hn::Mul(x, normal_cdf(d, x)); });
+    case Activation::kSilu:
+      return map([d](Vector x) HWY_ATTR { return hn::Mul(x, sigmoid(d, x)); });
   }
 }
 
@@ -97,6 +99,11 @@ void activation_backward(Activation activation, float coefficient, const float* 
         const Vector density =
             hn::Mul(hn::Set(d, 0.39894228f), hn::Exp(d, hn::Mul(hn::Set(d, -0.5f), hn::Mul(x, x))));
         return hn::Mul(g, hn::MulAdd(x, density, normal_cdf(d, x)));
+      });
+    case Activation::kSilu:
+      return map(in, [d, one](Vector g, Vector x) HWY_ATTR {
+        const Vector s = sigmoid(d, x);
+        return hn::Mul(g, hn::Mul(s, hn::MulAdd(x, hn::Sub(one, s), one)));
       });
   }
 }

@@ -27,6 +27,8 @@ inline __device__ float value_of(Activation activation, float coefficient, float
       return sigmoid(x);
     case Activation::kGelu:
       return x * normal_cdf(x);
+    case Activation::kSilu:
+      return x * sigmoid(x);
   }
   return x;
 }
@@ -44,6 +46,8 @@ inline __device__ float derivative_of(Activation activation, float coefficient, 
       return y * (1.0f - y);
     case Activation::kGelu:
       return x * 0.39894228f * expf(-0.5f * x * x) + normal_cdf(x);
+    case Activation::kSilu:
+      return sigmoid(x) * (1.0f + x * (1.0f - sigmoid(x)));
   }
   return 1.0f;
 }
