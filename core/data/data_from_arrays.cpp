@@ -107,7 +107,10 @@ Shape sample_shape(const NamedArray& array, bool channels_last) {
 SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels_last) {
   if (auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values))
     return std::vector<float>(integers->begin(), integers->end());
-  if (auto* mapped = std::get_if<MaybeOwnedArray<std::uint8_t>>(&array.values)) return std::move(*mapped);
+  if (auto* mapped = std::get_if<MaybeOwnedArray<std::uint8_t>>(&array.values)) {
+    if (channels_last) move_channels(mapped->edit(), array.shape);
+    return std::move(*mapped);
+  }
   if (auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
     if (channels_last) move_channels(*bytes, array.shape);
     return std::move(*bytes);

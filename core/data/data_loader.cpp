@@ -176,6 +176,7 @@ class DataLoader::Implementation {
   void check() const {
     if (options_.batch_size == 0) throw ConfigError("batch_size must be at least 1, found 0");
     check_workers(options_.num_workers);
+    if (samples_.order && !samples_.set) throw ConfigError("an order of samples without their set");
     const std::size_t size = samples_.order ? samples_.order->size()
                              : samples_.set ? samples_.set->size()
                                             : 0;

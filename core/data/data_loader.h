@@ -22,7 +22,8 @@ struct BatchAugment {
 /// One batch. Its sample i is number indices[i] in `samples` and in `targets`.
 /// Without workers and augmentation, or with augmentation by the engine, the spans are the whole set's and
 /// `indices` select from them; else they are a contiguous copy and indices are 0, 1, 2, … Valid until the
-/// next call of next(), begin_epoch() or set_num_workers() of the loader that made it.
+/// next call of next(), begin_epoch(), set_num_workers() or set_augmented_by_engine() of the loader that made
+/// it.
 struct Batch {
   SampleSpan samples;
   TargetSpan targets;
@@ -46,8 +47,8 @@ struct LoaderOptions {
   int num_workers = 0;         // >= 0; 0: next() makes the batch itself; n: n threads make batches ahead
   std::uint64_t seed = 0;      // of the order
   std::uint32_t repeat = 0;    // of the order: distinguishes repetitions of a run with the same seed
-  /// Changes of each image, keyed by seed, repeat, epoch and the sample's index in its set. Batches are then
-  /// copies, as with workers.
+  /// Changes of each image, keyed by seed, repeat, epoch and the sample's place in the subset's order.
+  /// Batches are then copies, as with workers.
   std::vector<AugmentStep> augment{};
 };
 
@@ -76,9 +77,10 @@ class DataLoader {
   /// constructor does.
   void set_num_workers(int num_workers);
 
-  /// Leaves augmentation to the engine, from the next epoch on: batches of a loader without workers are then
-  /// the whole set's again, and Batch::augment says how to change them. For an engine that was made with
-  /// these options and holds the samples on its device, see Engine::prepare(). Changes no result.
+  /// Leaves augmentation to the engine; an epoch that has begun is abandoned. Batches of a loader without
+  /// workers are then the whole set's again, and Batch::augment says how to change them. For an engine that
+  /// was made with these options and holds the samples on its device, see Engine::prepare(). Changes no
+  /// result.
   void set_augmented_by_engine(bool by_engine);
 
   /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished.

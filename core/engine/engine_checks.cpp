@@ -41,8 +41,16 @@ void check_ranges(const EngineOptions& options) {
   for (const float weight : weights)
     check(weight >= 0 && std::isfinite(weight), "class_weights", weight, "numbers >= 0");
   check(weights.empty() || std::ranges::max(weights) > 0, "class_weights", 0, "one > 0");
+  check(weights.empty() || options.loss.kind == LossOptions::Kind::kCrossEntropy, "class_weights",
+        weights.size(), "none, or cross_entropy as the loss");
+  for (const float mean : options.transform.mean) check(std::isfinite(mean), "mean", mean, "numbers");
   for (const float deviation : options.transform.std)
     check(deviation > 0 && std::isfinite(deviation), "std", deviation, "numbers > 0");
+  for (const auto& [name, value] : numbers_of(options.optimizer)) {
+    const bool decays = name.starts_with("beta");
+    check(value >= 0 && (decays ? value < 1 : std::isfinite(value)), name.c_str(), value,
+          decays ? "0 or more, and less than 1" : "0 or more");
+  }
   const ParallelOptions& parallel = options.parallel;
   check(parallel.data >= 1 && parallel.data <= kMaxReplicas, "parallel.data", parallel.data, "1 to 1024");
   if (!parallel.pipeline) return;
@@ -74,6 +82,9 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
     throw ShapeError("cross_entropy needs classes as targets, but those of the batch are numbers");
   if (!batch.augment.steps.empty() && !std::ranges::equal(batch.augment.steps, augment))
     throw ConfigError("a batch is to be augmented by the engine, which was not made for these changes");
+  if (!batch.augment.steps.empty() && batch.augment.samples.size() != batch.size())
+    throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples that the engine augments as " +
+                     std::to_string(batch.augment.samples.size()));
 }
 
 void check_options(const EngineOptions& options, const Network& network) {
@@ -114,7 +125,9 @@ OptimizerOptions optimizer_of_step(const OptimizerOptions& optimizer, const Step
   if (!values.momentum) return optimizer;
   if (!has_momentum(optimizer))
     throw ConfigError("train: a momentum for an engine that was made for an optimizer without momentum");
-  return with_momentum(optimizer, *values.momentum);
+  OptimizerOptions changed = with_momentum(optimizer, *values.momentum);
+  if (!has_momentum(changed)) throw ConfigError("train: got momentum 0, want more than 0");
+  return changed;
 }
 
 }  // namespace sweep

@@ -67,6 +67,7 @@ int serve_replicas(Communicator& group) { return serve_replicas(group, make_repl
 
 std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options,
                                          std::size_t profiled) {
+  check_options(options, network);
   if (options.device.type != DeviceType::kCpu) return std::nullopt;
   return cpu_engine_memory(network, options, profiled);
 }

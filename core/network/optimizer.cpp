@@ -88,6 +88,22 @@ void set_momentum(SgdOptions& sgd, double momentum) { sgd.momentum = momentum; }
 void set_momentum(AdamOptions& adam, double momentum) { adam.beta1 = momentum; }
 void set_momentum(RmspropOptions& rmsprop, double momentum) { rmsprop.momentum = momentum; }
 
+using Numbers = std::vector<std::pair<std::string, double>>;
+
+Numbers listed(const SgdOptions& sgd) {
+  return {{"momentum", sgd.momentum}, {"dampening", sgd.dampening}, {"weight_decay", sgd.weight_decay}};
+}
+Numbers listed(const AdamOptions& adam) {
+  return {
+      {"beta1", adam.beta1}, {"beta2", adam.beta2}, {"eps", adam.eps}, {"weight_decay", adam.weight_decay}};
+}
+Numbers listed(const RmspropOptions& rmsprop) {
+  return {{"alpha", rmsprop.alpha},
+          {"eps", rmsprop.eps},
+          {"weight_decay", rmsprop.weight_decay},
+          {"momentum", rmsprop.momentum}};
+}
+
 }  // namespace
 
 std::span<const NamedType> optimizer_types() {
@@ -111,6 +127,10 @@ std::vector<std::string> state_names(const OptimizerOptions& options) {
 
 bool has_momentum(const OptimizerOptions& options) {
   return std::visit([](const auto& optimizer) { return uses_momentum(optimizer); }, options);
+}
+
+std::vector<std::pair<std::string, double>> numbers_of(const OptimizerOptions& options) {
+  return std::visit([](const auto& optimizer) { return listed(optimizer); }, options);
 }
 
 OptimizerOptions with_momentum(OptimizerOptions options, double momentum) {

@@ -23,6 +23,8 @@ namespace sweep {
 /// Thread-safe, as all of this header.
 std::span<const NamedType> optimizer_types();
 
+/// Engines refuse numbers below 0, infinite ones and NaN, and a beta1 or beta2 from 1 on.
+///
 /// torch.optim.SGD. With w the weight, g its gradient, b the momentum buffer: g += weight_decay·w; b =
 /// momentum·b + (1 − dampening)·g (b = g in the first step); g = nesterov ? g + momentum·b : b; w −= lr·g.
 struct SgdOptions {
@@ -61,7 +63,10 @@ std::vector<std::string> state_names(const OptimizerOptions& options);
 /// keep no array for it. adam and adamw: always (beta1).
 bool has_momentum(const OptimizerOptions& options);
 
-/// Returns the optimizer with another momentum (sgd, rmsprop) or beta1 (adam, adamw), in [0, 1).
+/// Returns the optimizer with another momentum (sgd, rmsprop), above 0, or beta1 (adam, adamw), in [0, 1).
 OptimizerOptions with_momentum(OptimizerOptions options, double momentum);
+
+/// The numbers of an optimizer, by the names of the structs' members.
+std::vector<std::pair<std::string, double>> numbers_of(const OptimizerOptions& options);
 
 }  // namespace sweep

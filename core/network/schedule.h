@@ -25,13 +25,13 @@ struct ConstantSchedule {};
 
 /// torch.optim.lr_scheduler.StepLR: lr · gamma^floor(epoch / step_size).
 struct StepSchedule {
-  std::int64_t step_size = 1;  // epochs
+  std::int64_t step_size = 1;  // epochs, >= 1
   double gamma = 0.1;
 };
 
 /// torch.optim.lr_scheduler.CosineAnnealingLR: eta_min + (lr − eta_min) · (1 + cos(π · epoch / T_max)) / 2.
 struct CosineSchedule {
-  std::optional<std::int64_t> t_max;  // epochs; none: all of the training, or all after the warmup
+  std::optional<std::int64_t> t_max;  // epochs, >= 1; none: all of the training, or all after the warmup
   double eta_min = 0;
 };
 
@@ -52,7 +52,7 @@ struct OneCycleSchedule {
 /// epochs. Afterwards the rate stays, or `then` continues with epoch 0 (SequentialLR).
 struct WarmupSchedule {
   double start_factor = 1.0 / 3, end_factor = 1;
-  std::int64_t total_iters = 5;
+  std::int64_t total_iters = 5;  // epochs, >= 1
   std::optional<std::variant<ConstantSchedule, StepSchedule, CosineSchedule>> then;
 };
 

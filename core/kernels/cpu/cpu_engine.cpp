@@ -117,6 +117,8 @@ class CpuEngine final : public ReplicaEngine {
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
     check_optimizer_state(state, options_.optimizer);
+    for (const OptimizerState& array : state)
+      check_count(array.values.size(), network_.parameter_count(), "set_optimizer_state", "parameters");
     for (std::size_t i = 0; i < arrays_.state.size(); ++i)
       import_array(state[i].values, arrays_.state[i], "set_optimizer_state");
     steps_ = step_count;

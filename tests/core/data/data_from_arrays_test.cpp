@@ -118,13 +118,16 @@ TEST(DataFromArrays, GivesImagesAChannel) {
 TEST(DataFromArrays, MovesChannelsToTheFront) {
   std::vector<std::uint8_t> values(4 * 5 * 3);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i);
-  const Dataset data = made({bytes("x", {1, 4, 5, 3}, values), labels("y", {0})});
-  EXPECT_EQ(data.shape, (Shape{3, 4, 5}));
-  const auto& moved = data.train.set->pixels();
-  EXPECT_EQ(moved[0], 0);
-  EXPECT_EQ(moved[1], 3);
-  EXPECT_EQ(moved[20], 1);
-  EXPECT_EQ(moved[59], 59);
+  const NamedArray borrowed{"x", {1, 4, 5, 3}, MaybeOwnedArray<std::uint8_t>(values)};
+  for (const NamedArray& array : {bytes("x", {1, 4, 5, 3}, values), borrowed}) {
+    const Dataset data = made({array, labels("y", {0})});
+    EXPECT_EQ(data.shape, (Shape{3, 4, 5}));
+    const auto& moved = data.train.set->pixels();
+    EXPECT_EQ(moved[0], 0);
+    EXPECT_EQ(moved[1], 3);
+    EXPECT_EQ(moved[20], 1);
+    EXPECT_EQ(moved[59], 59);
+  }
 }
 
 TEST(DataFromArrays, AsksWhereTheChannelsAreIfTheShapeDoesNotSay) {

@@ -139,6 +139,17 @@ TEST(Engine, OptionsOutOfRangeAreErrors) {
        [](auto& o) {
          o.transform = {{0}, {0}};
        }},
+      {"mean: got nan",
+       [](auto& o) {
+         o.transform = {{std::numeric_limits<float>::quiet_NaN()}, {1}};
+       }},
+      {"class_weights: got 10, want none, or cross_entropy",
+       [](auto& o) {
+         o.loss = {.kind = LossOptions::Kind::kMse, .class_weights = std::vector<float>(10, 1)};
+       }},
+      {"beta1: got 1", [](auto& o) { o.optimizer = AdamOptions{.beta1 = 1}; }},
+      {"eps: got nan", [](auto& o) { o.optimizer = RmspropOptions{.eps = kNan}; }},
+      {"momentum: got -0.1", [](auto& o) { o.optimizer = SgdOptions{.momentum = -0.1}; }},
       {"parallel.data: got 0", [](auto& o) { o.parallel.data = 0; }},
       {"parallel.data: got 2000", [](auto& o) { o.parallel.data = 2000; }},
       {"micro_batches: got 0", [](auto& o) { o.parallel.pipeline = {.stages = 2, .micro_batches = 0}; }}};

@@ -243,6 +243,13 @@ TEST(Feed, AnEngineRefusesChangesThatItCannotMake) {
   const auto engine = new_engine();
   EXPECT_THROW(engine->train({view(set->samples), view(set->targets), rows, set, {steps, rows, 0}}, 0.1),
                ConfigError);
+  if (device().type == DeviceType::kCpu) return;
+  Training training = training_with(Placement::kDevice);
+  training.options.augment = {steps, 1, 0};
+  const std::vector<std::uint32_t> one = {3};
+  EXPECT_THROW(engine_of(training, {})
+                   ->train({view(set->samples), view(set->targets), rows, set, {steps, one, 0}}, 0.1),
+               ShapeError);
 }
 
 TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
