@@ -26,7 +26,7 @@ LINEAR = json.dumps({"layers": [{"type": "flatten"}, {"type": "linear", "out_fea
 
 
 def under_qemu(*command, **options):
-    return run("bash", "-c", f'. {ROOT}/tools/common.sh; . {ROOT}/tools/aarch64.sh; under_qemu "$@"', "bash", *command, **options)
+    return run("bash", "-c", '. "$0/tools/common.sh"; . "$0/tools/aarch64.sh"; under_qemu "$@"', ROOT, *command, **options)
 
 
 def train(runner, program, folder, samples, *overrides):

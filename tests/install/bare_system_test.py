@@ -9,6 +9,7 @@ Exits with 77 and the reason if none can be made.
 import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         shutil.copy(wheel, work)
-        script = INSIDE.format(work=work, base=arguments.base, datasets=DATASETS)
+        script = INSIDE.format(work=shlex.quote(str(work)), base=shlex.quote(str(arguments.base)), datasets=DATASETS)
 
         def inside(command):
             done = subprocess.run(["unshare", "--mount", "bash", "-c", script, "bash", command], capture_output=True, text=True)
