@@ -114,6 +114,12 @@ class Release(unittest.TestCase):
         (program,) = self.files.glob("sweep-runner_*.deb")
         (development,) = self.files.glob("libsweep-dev_*.deb")
         self.assertIn("libc6", run("dpkg-deb", "--field", program, "Depends"))
+        # Between two releases the wheel and the packages of each commit have a version of their own, before the next release's.
+        version = run("dpkg-deb", "--field", program, "Version").strip()
+        self.assertRegex(version, r"^\d+\.\d+\.\d+(~dev\d+)?$")
+        self.assertIn(f"sweep_runner-{version.replace('~', '.')}-py3", self.wheel.name)
+        for module in self.files.glob("sweep-runner-mpi_*.deb"):
+            self.assertIn(f"sweep-runner (= {version})", run("dpkg-deb", "--field", module, "Depends"))
         self.assertNotIn("mpi", run("dpkg-deb", "--field", program, "Depends"))
         self.assertIn("/usr/bin/sweep\n", run("dpkg-deb", "--contents", program))
         self.assertIn("nlohmann-json3-dev", run("dpkg-deb", "--field", development, "Depends"))

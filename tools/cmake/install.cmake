@@ -27,7 +27,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "ca-certificates, curl")
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME sweep-runner-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "sweep-runner (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "sweep-runner (= ${PROJECT_VERSION})")  # tools/release gives the whole version
 set(CPACK_COMPONENT_MPI_DESCRIPTION "Module of sweep-runner for trainings on several machines by Open MPI")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsweep-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a wheel of an installed program: of bin/sweep, the libraries that it needs and what is under share.
 
-  make_wheel.py --prefix PREFIX --version 0.1.0 DIR
+  make_wheel.py --prefix PREFIX --version 0.2.0 DIR
 
 PREFIX is a directory that `cmake --install BUILD --strip --component program` filled. Prints the path of the wheel, whose tag says which
 glibc it needs at least. A program for another processor, --arch, runs under qemu with the libraries in --sysroot.
