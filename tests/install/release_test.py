@@ -114,6 +114,7 @@ class Release(unittest.TestCase):
         (program,) = self.files.glob("sweep-runner_*.deb")
         (development,) = self.files.glob("libsweep-dev_*.deb")
         self.assertIn("libc6", run("dpkg-deb", "--field", program, "Depends"))
+        self.assertEqual(run("dpkg-deb", "--field", program, "Conflicts"), "sweep\n")  # Debian's audio editor of that name
         # Between two releases the wheel and the packages of each commit have a version of their own, before the next release's.
         version = run("dpkg-deb", "--field", program, "Version").strip()
         self.assertRegex(version, r"^\d+\.\d+\.\d+(~dev\d+)?$")
