@@ -84,6 +84,17 @@ class Release(unittest.TestCase):
             if "/" in line and not any(name in line for name in ("ld-linux", "libc.so", "libm.so", "libgcc_s", "libstdc++")):
                 self.assertIn("/lib/sweep/", line)
 
+    def test_every_library_has_its_licence(self):
+        texts = self.environment / "share/doc/sweep-runner"
+        self.assertIn("Apache License", (texts / "copyright").read_text())
+        licences = {path.name: path.stat().st_size for path in (texts / "licences").iterdir()}
+        self.assertGreater(min(licences.values()), 500)
+        libraries = [path.name for path in (self.environment / "lib/sweep").iterdir()]
+        for name in libraries:
+            of_package = {"libcrypto": "libssl", "libz": "zlib"}.get(name.split(".so")[0], name.split(".so")[0])
+            self.assertTrue([licence for licence in licences if licence.startswith(of_package)], f"{name}: {sorted(licences)}")
+        self.assertIn("unifont", licences)
+
     def test_extras_are_those_of_the_program(self):
         with zipfile.ZipFile(self.wheel) as wheel:
             (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
@@ -106,6 +117,9 @@ class Release(unittest.TestCase):
     def test_the_archive_holds_the_program_that_runs_anywhere(self):
         (archive,) = self.files.glob("sweep-*.tar.gz")
         with tarfile.open(archive) as tar:
+            # What root unpacks belongs to root, whoever packed it, and others may read it.
+            self.assertEqual({(member.uid, member.gid) for member in tar}, {(0, 0)})
+            self.assertEqual([member.name for member in tar if member.mode & 0o077 not in (0o044, 0o055)], [])
             tar.extractall(self.folder / "unpacked")
         (program,) = self.folder.glob("unpacked/*/bin/sweep")
         self.assertRegex(run(program, "--version", env={}), r"^sweep ")
@@ -122,7 +136,12 @@ class Release(unittest.TestCase):
         for module in self.files.glob("sweep-runner-mpi_*.deb"):
             self.assertIn(f"sweep-runner (= {version})", run("dpkg-deb", "--field", module, "Depends"))
         self.assertNotIn("mpi", run("dpkg-deb", "--field", program, "Depends"))
-        self.assertIn("/usr/bin/sweep\n", run("dpkg-deb", "--contents", program))
+        contents = run("dpkg-deb", "--contents", program)
+        self.assertIn("/usr/bin/sweep\n", contents)
+        self.assertIn("/usr/share/doc/sweep-runner/copyright\n", contents)
+        for made in ("share/man/man1/sweep.1", "share/bash-completion/completions/sweep"):
+            self.assertRegex(contents, rf" [1-9]\d* \S+ \S+ \./usr/{made}\n")
+        self.assertEqual([line for line in contents.splitlines() if not re.match(r"[-dl]rw.r.[-x]r.[-x] ", line)], [])
         self.assertIn("nlohmann-json3-dev", run("dpkg-deb", "--field", development, "Depends"))
         self.assertIn("sweepConfig.cmake\n", run("dpkg-deb", "--contents", development))
 

@@ -8,6 +8,13 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/sweepConfigVersion.cmake 
 install(FILES ${PROJECT_BINARY_DIR}/sweepConfig.cmake ${PROJECT_BINARY_DIR}/sweepConfigVersion.cmake
   DESTINATION ${sweep_config_dir} COMPONENT development)
 
+# Each package has the licence where Debian's have theirs.
+foreach(package IN ITEMS program=sweep-runner mpi=sweep-runner-mpi development=libsweep-dev)
+  string(REGEX MATCH "(.+)=(.+)" matched ${package})
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2} RENAME copyright
+    COMPONENT ${CMAKE_MATCH_1})
+endforeach()
+
 # Debian packages, which tools/release makes: the program, its module for MPI, and what programs of others are built with.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "the developers of sweep")
@@ -18,6 +25,8 @@ endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME sweep-runner)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONFLICTS "sweep")  # an audio editor, whose program has the same path

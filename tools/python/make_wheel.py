@@ -22,8 +22,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 # What every Linux that the tag names has (PEP 600): glibc's libraries and the compiler's.
 OF_THE_SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))\.so\b")
+# What the program was built with and contains.
+IN_THE_PROGRAM = ("nlohmann-json3-dev", "libcli11-dev", "libboost-dev", "libjs-vega", "unifont")
 # The newest libstdc++ that comes with a distribution of that glibc (auditwheel's policies).
-NEWEST_LIBSTDCXX = {34: 29, 35: 30}
+NEWEST_LIBSTDCXX = {34: 29, 35: 30, 36: 30, 37: 31, 38: 32, 39: 33}
 METADATA = """\
 Metadata-Version: 2.1
 Name: sweep-runner
@@ -49,8 +51,31 @@ def output_of(*command, **environment):
 
 def needed_libraries(run, sysroot):
     """{name: path} of the shared libraries that the program that `run` starts and its libraries need and a system may lack."""
-    found = re.findall(r"^\s*(\S+) => /(.+) \(0x", output_of(*run, LD_TRACE_LOADED_OBJECTS="1"), re.MULTILINE)
+    loaded = output_of(*run, LD_TRACE_LOADED_OBJECTS="1")
+    if "=> not found" in loaded:
+        raise SystemExit(f"make_wheel.py: a library of the program is not here:\n{loaded}")
+    found = re.findall(r"^\s*(\S+) => /(.+) \(0x", loaded, re.MULTILINE)
     return {name: sysroot / path for name, path in found if not OF_THE_SYSTEM.match(name)}
+
+
+def licences(libraries, sysroot):
+    """{package: path} of the licences of these libraries, and of what is part of the program itself, as Debian's packages have them."""
+    documents = sysroot / "usr/share/doc"
+    packages = {name for name in IN_THE_PROGRAM if (documents / name).exists()}
+    names = {}  # of each library: a system with one folder for /lib and /usr/lib lists some files by the other name
+    for path in libraries:
+        real = path.resolve()
+        names[path] = [path, real, *([sysroot / real.relative_to(sysroot / "usr")] if real.is_relative_to(sysroot / "usr") else [])]
+    command = ["dpkg-query", f"--admindir={sysroot / 'var/lib/dpkg'}", "--search", *(name for group in names.values() for name in group)]
+    found = subprocess.run(command, capture_output=True, text=True).stdout if shutil.which("dpkg-query") else ""
+    owners = {path: package.split(":")[0] for package, path in re.findall(r"^(\S+): (.+)$", found, re.MULTILINE)}
+    for path, group in names.items():
+        owner = next((owners[str(name)] for name in group if str(name) in owners), None)
+        if owner:
+            packages.add(owner)
+        else:
+            print(f"make_wheel.py: no licence is known of {path}", file=sys.stderr)
+    return {name: documents / name / "copyright" for name in sorted(packages)}
 
 
 def glibc_needed(files):
@@ -104,9 +129,14 @@ def main():
         emulator = [] if arguments.arch == platform.machine() else [f"qemu-{arguments.arch}-static", "-L", arguments.sysroot]
         run = [*emulator, program]
         libraries = stage / "lib/sweep"
-        libraries.mkdir(parents=True)
-        for library, path in needed_libraries(run, arguments.sysroot).items():
+        libraries.mkdir(parents=True, exist_ok=True)
+        needed = needed_libraries(run, arguments.sysroot)
+        for library, path in needed.items():
             shutil.copy(path, libraries / library)
+        texts = stage / "share/doc/sweep-runner/licences"
+        texts.mkdir(parents=True)
+        for package, path in licences(needed.values(), arguments.sysroot).items():
+            shutil.copy(path, texts / package)
         binaries = [program, *sorted(libraries.iterdir())]
         tag = f"py3-none-manylinux_2_{glibc_needed(binaries)}_{arguments.arch}"
         files = {f"{name}.data/scripts/sweep": (program.read_bytes(), True)}
@@ -118,7 +148,7 @@ def main():
     for path in sorted((HERE / "sweep").glob("*.py")):
         files[f"sweep/{path.name}"] = (path.read_bytes(), False)
     info = f"{name}.dist-info"
-    readme = (HERE / "README.md").read_text()
+    readme = (HERE / "README.md").read_text(encoding="utf-8")
     files[f"{info}/METADATA"] = (METADATA.format(version=arguments.version, cuda=cuda, readme=readme).encode(), False)
     wheel = f"Wheel-Version: 1.0\nGenerator: sweep\nRoot-Is-Purelib: false\nTag: {tag}\n"
     files[f"{info}/WHEEL"] = (wheel.encode(), False)
