@@ -6,6 +6,7 @@
 import argparse
 import os
 import re
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -72,12 +73,49 @@ class Release(unittest.TestCase):
         script = (f"import sweep\nresults = sweep.run({config!r}, options=['--quiet'])\n"
                   "print([results.epochs[0][key] for key in ('reported_score', 'best', 'score', 'x', 'epoch')])\n"
                   "print([results.runs[0][key] for key in ('reported_score', 'best', 'score', 'x', 'status')])\n"
-                  f"try:\n  sweep.run({config!r}, options=['--fresh'])\nexcept ValueError as error:\n  print(error)\n"
+                  "for options in (['--fresh'], ['name=other'], ['--dry-run'], ['--launcher', 'slurm'], '--jobs 2'):\n"
+                  f"  try:\n    sweep.run({config!r}, options=options)\n"
+                  "  except (TypeError, ValueError) as error:\n    print(error)\n"
                   "try:\n  sweep.load('runs/own/score=7,x=1')\nexcept ValueError as error:\n  print(error)")
         printed = self.in_environment("python", "-c", script).splitlines()
-        self.assertEqual(printed[-4:], ["[nan, -inf, 7, 1, 1]", "[nan, -inf, 7, 1, 'completed']",
-                                        "--fresh: choose the directory by logdir and by the config's \"name\"",
+        elsewhere = "choose the directory by logdir and by the config's \"name\""
+        self.assertEqual(printed[-8:], ["[nan, -inf, 7, 1, 1]", "[nan, -inf, 7, 1, 'completed']",
+                                        f"--fresh: {elsewhere}", f"name=other: {elsewhere}", "--dry-run: leaves no results",
+                                        "--launcher slurm: there are results with --wait only",
+                                        "options: got the text '--jobs 2', want a list of words",
                                         "runs/own/score=7,x=1: is the directory of a run; want that of its sweep"])
+
+    def test_an_interrupt_ends_a_sweep_in_order(self):
+        # Only Python gets the signal, as from a notebook. Its numbers are of another library than json knows, its paths no texts.
+        script = """import os, pathlib, sweep
+class Number:
+    tolist = lambda self: 7
+program = f"trap 'echo asked > {os.getcwd()}/asked; exit 75' TERM; kill -INT {os.getpid()}; /bin/sleep 9 & wait"
+try:
+    sweep.run({"name": "stopped", "command": [pathlib.Path("/bin/sh"), "-c", program], "params": {"x": [Number()]}})
+except KeyboardInterrupt:
+    print(pathlib.Path("asked").read_text(), sweep.load("runs/stopped").runs[0]["status"], sweep.load("runs/stopped").runs[0]["x"])
+try:
+    sweep.run({"name": "failed", "command": ["/bin/false"], "params": {"x": [1]}})
+except RuntimeError as error:
+    print(error.returncode)
+"""
+        self.assertEqual(self.in_environment("python", "-c", script).split()[-4:], ["asked", "interrupted", "7", "1"])
+
+    def test_the_program_is_found_whatever_the_installer_lists_first(self):
+        (record,) = self.environment.glob("lib/python*/site-packages/sweep_runner-*.dist-info/RECORD")
+        written = record.read_text()
+        lines = written.splitlines(keepends=True)
+        record.write_text("".join(sorted(lines, key=lambda line: "bash-completion" not in line)))
+        self.addCleanup(record.write_text, written)
+        find = ("python", "-c", "import sweep\ntry:\n  print(sweep.binary())\nexcept FileNotFoundError as error:\n  print(error)")
+        self.assertEqual(self.in_environment(*find), f"{self.environment.resolve()}/bin/sweep\n")
+        # As pip install --target leaves it.
+        beside = record.parents[1] / "bin"
+        beside.mkdir()
+        self.addCleanup(shutil.rmtree, beside)
+        (beside / "sweep").touch()
+        self.assertIn("pip install --target leaves out the libraries", self.in_environment(*find))
 
     def test_every_library_is_there(self):
         for line in run("ldd", self.environment / "bin/sweep").splitlines():

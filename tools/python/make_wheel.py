@@ -145,7 +145,7 @@ def main():
         for path in sorted(stage.rglob("*")):
             if path.is_file():
                 files[f"{name}.data/data/{path.relative_to(stage)}"] = (path.read_bytes(), ".so" in path.name)
-    for path in sorted((HERE / "sweep").glob("*.py")):
+    for path in sorted((HERE / "sweep").glob("*.py*")):
         files[f"sweep/{path.name}"] = (path.read_bytes(), False)
     info = f"{name}.dist-info"
     readme = (HERE / "README.md").read_text(encoding="utf-8")
