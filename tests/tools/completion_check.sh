@@ -38,16 +38,17 @@ complete_bash() {
 shells=bash
 if command -v zsh >/dev/null; then
   shells+=' zsh'
-  sweep completion zsh >sweep.zsh
-  zsh -n sweep.zsh
+  sweep completion zsh >_sweep
+  zsh -n _sweep
   complete_zsh() {  # With the builtins of the completion system replaced by what prints their arguments.
     zsh -f -c '
       compset() { : }
       _files() { local f; for f in "${words[CURRENT]##*=}"*(N); do print -r -- "$f"; done }
       compadd() { local -a all; eval "all=(\"\${${@[-1]}[@]}\")"; print -rl -- "${all[@]}" }
-      source ./sweep.zsh
       words=(${=1}); [[ $1 == *" " ]] && words+=("")
       CURRENT=$#words
+      # As compinit has it loaded at the first completion, and after that.
+      if [[ $1 == *pl* ]]; then fpath=($PWD); autoload -U _sweep; else source ./_sweep; fi
       _sweep' zsh "$1" | tr '\n' ' ' | sed 's/ $//'
   }
 else

@@ -66,7 +66,9 @@ _sweep() {
   (( $#whole )) && compadd -l -d whole_shown -a whole
   return 0
 }
-(( $+functions[compdef] )) && compdef _sweep sweep
+# A shell that loads this file at the first completion wants that answered, too.
+if [[ ${funcstack[1]} == _sweep ]]; then _sweep "$@"
+elif (( $+functions[compdef] )); then compdef _sweep sweep; fi
 )script";
 
 constexpr const char* kFish = R"script(function __sweep_complete
