@@ -33,6 +33,15 @@ message=$(build "$folder/build" a b 2>&1)
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 
+# A mistyped file, and a repository that git does not read, are not "nothing found".
+touch "$folder/build/compile_commands.json"
+for call in "core/engne/x.cpp" ""; do
+  status=0
+  # shellcheck disable=SC2086
+  message=$(GIT_DIR=$folder "$sources/tools/tidy" --build "$folder/build" $call) || status=$?
+  [[ $status = 2 && $message != *findings* ]] || fail "tools/tidy $call: $status, $message"
+done
+
 # Packages by the names of the system, and the message if there is nothing to build with.
 os_release=$folder/os-release
 on() { printf 'ID=%s\nVERSION_ID="%s"\nPRETTY_NAME="%s %s"\n' "$1" "$2" "$1" "$2" >"$os_release"; }
