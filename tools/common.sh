@@ -7,6 +7,7 @@
 # shellcheck disable=SC2034
 gpu_architectures='75-real;80-real;86-real;89-real;90-real;100-real;120'
 os_release=/etc/os-release
+cgroup=/sys/fs/cgroup
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 # Whether this directory was made by tools/pack: it holds programs, and nothing to build them from.
@@ -118,11 +119,29 @@ install_packages() {
   rm -f "$log"
 }
 
-# Prints how many compilers may run at once: one per core of this process, and at least 1.5 GB of memory for each.
-build_jobs() {
-  local cores memory
+# Prints how many cores this process may use, of those of its container too.
+usable_cores() {
+  local cores quota period
   cores=$(nproc)
+  if read -r quota period 2>/dev/null <"$cgroup/cpu.max" && [ "$quota" != max ]; then
+    quota=$(((quota + period - 1) / period))
+    [ "$quota" -ge "$cores" ] || cores=$quota
+  fi
+  echo "$cores"
+}
+
+# Prints how many compilers may run at once: SWEEP_BUILD_JOBS, or one per core, and at least 1.5 GB of memory for each. Of a container's
+# memory all is free that its processes and temporary files do not hold.
+build_jobs() {
+  local cores memory limit
+  [ -z "${SWEEP_BUILD_JOBS:-}" ] || { echo "$SWEEP_BUILD_JOBS"; return; }
+  cores=$(usable_cores)
   memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || true)
+  limit=$(cat "$cgroup/memory.max" 2>/dev/null || echo max)
+  if [ "$limit" != max ]; then
+    limit=$(awk -v limit="$limit" '/^(anon|shmem) / { limit -= $2 } END { print int(limit / 1500000000) }' "$cgroup/memory.stat")
+    [ "$limit" -ge "${memory:-0}" ] || memory=$limit
+  fi
   [ "${memory:-0}" -ge 1 ] || memory=1
   [ "$memory" -lt "$cores" ] && echo "$memory" || echo "$cores"
 }

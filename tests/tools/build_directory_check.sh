@@ -33,6 +33,20 @@ message=$(build "$folder/build" a b 2>&1)
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 
+# In a container, as many compilers as its share of the machine allows.
+cgroup=$folder
+nproc() { echo 32; }
+jobs_are() { [ "$(build_jobs)" = "$1" ] || fail "$2: $(build_jobs) compilers at once, not $1"; }
+echo 'max 100000' >"$folder/cpu.max"
+printf '%s\n' 'anon 1000000000' 'file 3000000000' 'shmem 0' >"$folder/memory.stat"
+echo 3500000000 >"$folder/memory.max"
+jobs_are 1 "with 3.5 GB, 1 GB of them used"
+echo max >"$folder/memory.max"
+echo '100000 100000' >"$folder/cpu.max"
+jobs_are 1 "with the time of one core"
+SWEEP_BUILD_JOBS=7 jobs_are 7 "with SWEEP_BUILD_JOBS=7"
+unset -f nproc
+
 # A mistyped file, and a repository that git does not read, are not "nothing found".
 touch "$folder/build/compile_commands.json"
 for call in "core/engne/x.cpp" ""; do
