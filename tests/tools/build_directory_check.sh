@@ -33,6 +33,15 @@ message=$(build "$folder/build" a b 2>&1)
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 
+# The revision is that of these sources, not of a repository around them.
+git -C "$folder" init -q
+git -C "$folder" -c user.name=a -c user.email=a@b commit -q --allow-empty -m one
+mkdir "$folder/unpacked"
+for source in unpacked:unknown .:"$(git -C "$folder" describe --always --abbrev=12)"; do
+  cmake -DSOURCE="$folder/${source%%:*}" -DOUTPUT="$folder/revision.h" -P "$sources/tools/cmake/write_revision.cmake"
+  grep -q "\"${source#*:}\"" "$folder/revision.h" || fail "the revision is wrong: $(tail -n 3 "$folder/revision.h")"
+done
+
 # In a container, as many compilers as its share of the machine allows.
 cgroup=$folder
 nproc() { echo 32; }

@@ -1,5 +1,6 @@
 # Writes OUTPUT, a header with the commit of SOURCE. Run at every build; touches the file only if the commit changed.
-execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=*
+# What was unpacked inside a repository of others is not of its commits.
+execute_process(COMMAND git --git-dir=${SOURCE}/.git --work-tree=${SOURCE} describe --always --dirty --abbrev=12 --exclude=*
   OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed OR NOT revision)
   set(revision "unknown")
