@@ -41,9 +41,6 @@ Requires-Dist: pandas; extra == 'pandas'
 
 {readme}"""
 
-# The wheels with NVIDIA's libraries, which the program looks for in the environment that it is installed into. {}: the CUDA toolkit's major number.
-OF_NVIDIA = {"cublasLt": "nvidia-cublas", "cudnn": "nvidia-cudnn-cu{}", "nccl": "nvidia-nccl-cu{}"}
-
 
 def output_of(*command, **environment):
     return subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}).stdout
@@ -94,9 +91,14 @@ def glibc_needed(files):
 def cuda_extra(run):
     """The lines of METADATA for the wheels with the libraries that the program, which `run` starts, opens if there is a GPU."""
     opened = dict(re.findall(r"lib(cublasLt|cudnn|nccl)\.so\.(\d+)", output_of(*run, "devices")))
-    needed = [f"Requires-Dist: {OF_NVIDIA[library].format(opened['cublasLt'])} =={major}.*; extra == 'cuda'\n"
-              for library, major in opened.items()]
-    return "".join(["Provides-Extra: cuda\n", *needed]) if needed else ""
+    if "cublasLt" not in opened:
+        return ""
+    # The program looks for them in the environment that it is installed into.
+    suffix = f"-cu{opened['cublasLt']}"
+    wheels = {"cublasLt": "nvidia-cublas" + (suffix if int(opened["cublasLt"]) < 13 else ""),
+              "cudnn": f"nvidia-cudnn{suffix}", "nccl": f"nvidia-nccl{suffix}"}
+    needed = [f"Requires-Dist: {wheels[library]} =={major}.*; extra == 'cuda'\n" for library, major in opened.items()]
+    return "".join(["Provides-Extra: cuda\n", *needed])
 
 
 def write_wheel(path, info, files):
