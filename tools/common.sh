@@ -40,6 +40,9 @@ say() { printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2; }
 # Ends with 2, the exit code for a wrong command line: nothing was started.
 die() { say "$@"; exit 2; }
 
+# wants WHAT OPTION [VALUE…]: ends unless the option has a value.
+wants() { [ -n "${3:-}" ] || die "$2 needs $1"; }
+
 # quietly LOG COMMAND…: keeps the output in LOG; shows its end if the command fails.
 quietly() {
   local log=$1 status=0

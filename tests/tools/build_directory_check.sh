@@ -56,6 +56,21 @@ jobs_are 1 "with the time of one core"
 SWEEP_BUILD_JOBS=7 jobs_are 7 "with SWEEP_BUILD_JOBS=7"
 unset -f nproc
 
+# Command lines that say two things, or half of one.
+while IFS='|' read -r call wanted; do
+  status=0
+  # shellcheck disable=SC2086
+  message=$("$sources"/tools/$call 2>&1 </dev/null) || status=$?
+  [[ $status = 2 && $message == *"$wanted"* ]] || fail "tools/$call: $status, $message"
+done <<'END'
+release --built build --no-cuda packages|--no-cuda says how to build
+pack --built|--built needs a directory
+test --cuda --minutes|--minutes needs a number
+test --minutes 08|go with --cuda
+bench --rounds 3 --writer|--writer has to come first
+format --check core|only names the files
+END
+
 # A mistyped file, and a repository that git does not read, are not "nothing found".
 touch "$folder/build/compile_commands.json"
 for call in "core/engne/x.cpp" ""; do
