@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
@@ -20,6 +21,7 @@
 #include "core/parallel/mpi_session.h"
 #include "core/parallel/replicated_engine.h"
 #include "runmanager/sweep/worker.h"
+#include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/worker_program.h"
@@ -43,10 +45,16 @@ void open_standard_streams() {
   }
 }
 
-// Rank 0 decides when the processes that train together end, even if a signal was sent to all.
-int serve_until_the_end(sweep::Communicator& group) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, SIG_IGN);
-  return sweep::serve_replicas(group);
+// MPI, if its launcher has started this process with others. Rank 0 decides when they end, even if a signal
+// was sent to all: the others ignore it, and none ends a process that does not know its rank yet.
+std::unique_ptr<sweep::MpiSession> start_mpi() {
+  if (!sweep::is_started_by_mpi()) return nullptr;
+  const sweep::BlockSignals blocked;
+  auto session = std::make_unique<sweep::MpiSession>();
+  if (session->world().rank() > 0) {
+    for (const int signal : sweep::kStopSignals) std::signal(signal, SIG_IGN);
+  }
+  return session;
 }
 
 // The command line, and at its end that of the other ranks, with the same exit code.
@@ -83,9 +91,8 @@ int main(int argc, char** argv) {
   constexpr const char* kOutOfMemory = "sweep: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kExitFailed);
   try {
-    const std::unique_ptr<MpiSession> session =
-        is_started_by_mpi() ? std::make_unique<MpiSession>() : nullptr;
-    if (session && session->world().rank() > 0) return serve_until_the_end(session->world());
+    const std::unique_ptr<MpiSession> session = start_mpi();
+    if (session && session->world().rank() > 0) return serve_replicas(session->world());
     const int code =
         run_as_told({argv + 1, argv + argc}, session.get(), typed_program(argc > 0 ? argv[0] : "sweep"));
     std::cout.flush();

@@ -31,6 +31,7 @@
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
 #include "runmanager/training/run_trainer.h"
+#include "runmanager/training/stop_signals.h"
 #include "tbwriter/event_files.h"
 
 namespace sweep {
@@ -271,9 +272,9 @@ void keep_freed_memory() {
 
 int run_worker(int fd, const WorkerEnvironment& environment) {
   keep_freed_memory();
-  // A terminal or batch system sends these to all processes of a job. The parent decides what to do and sends
-  // a message.
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  // The parent decides when to stop, and sends a message.
+  for (const int signal : kStopSignals) ::signal(signal, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
   MessageSocket socket(fd);
   Inbox inbox(socket);
   Worker worker(socket, inbox, environment);

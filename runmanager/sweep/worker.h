@@ -18,8 +18,8 @@ struct WorkerEnvironment {
       sweep::make_engine;
 };
 
-/// Trains the runs that are requested over the socket `fd`, until its other end closes. Ignores SIGINT,
-/// SIGTERM, SIGUSR1 and SIGUSR2, which the parent handles. Returns an exit code.
+/// Trains the runs that are requested over the socket `fd`, until its other end closes. Ignores
+/// kStopSignals, which the parent handles. Returns an exit code.
 int run_worker(int fd, const WorkerEnvironment& environment = {});
 
 /// The exit code of a worker that ran out of memory where it could not report that.

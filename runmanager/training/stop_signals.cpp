@@ -1,9 +1,7 @@
 #include "runmanager/training/stop_signals.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 
 #include "core/base/child.h"
@@ -11,12 +9,10 @@
 namespace sweep {
 namespace {
 
-constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
-
 // Global, because a signal handler gets no argument of its own. Only lock-free atomics are safe in one.
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
-std::array<struct sigaction, kSignals.size()> previous;
+std::array<struct sigaction, kStopSignals.size()> previous;
 int installed = 0;  // StopSignals that there are
 
 extern "C" void record_signal(int signal) {
@@ -41,17 +37,17 @@ StopSignals::StopSignals() {
   // itself.
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], &action, &previous[i]);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    ::sigaction(kStopSignals[i], &action, &previous[i]);
     // nohup has this signal ignored, and the training is to go on after it.
-    if (kSignals[i] == SIGHUP && previous[i].sa_handler == SIG_IGN)
+    if (kStopSignals[i] == SIGHUP && previous[i].sa_handler == SIG_IGN)
       ::sigaction(SIGHUP, &previous[i], nullptr);
   }
 }
 
 StopSignals::~StopSignals() {
   if (--installed > 0) return;
-  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) ::sigaction(kStopSignals[i], &previous[i], nullptr);
 }
 
 int StopSignals::requested() { return first_signal; }

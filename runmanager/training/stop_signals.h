@@ -1,15 +1,20 @@
 // Ctrl-C and the like: the first signal asks to stop after the batch, the second ends the process at once.
 #pragma once
 
+#include <signal.h>
+
+#include <array>
 #include <string>
 
 namespace sweep {
 
-/// While an object exists, SIGINT, SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP are recorded instead of ending the
-/// process. A second SIGINT or SIGTERM ends it at once, with exit code 128 + signal. An ignored SIGHUP stays
-/// ignored. Signal handling is the process's, so an object that is made while there is another one changes
-/// nothing. The destructor of the first one restores the previous handling. One thread makes and destroys
-/// them.
+/// What a terminal or batch system sends to all processes of a job that is to stop.
+inline constexpr std::array<int, 5> kStopSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
+
+/// While an object exists, kStopSignals are recorded instead of ending the process. A second SIGINT or
+/// SIGTERM ends it at once, with exit code 128 + signal. An ignored SIGHUP stays ignored. Signal handling is
+/// the process's, so an object that is made while there is another one changes nothing. The destructor of the
+/// first one restores the previous handling. One thread makes and destroys them.
 class StopSignals {
  public:
   StopSignals();

@@ -60,5 +60,19 @@ TEST_F(ParallelProgram, InMoreProcessesThanDevicesSaysWhatIsAllowed) {
   EXPECT_THAT(finished.err + finished.out, HasSubstr("with 3 MPI ranks, want 3 or a multiple of it"));
 }
 
+// As a batch system does it before the time of a job is up. A rank may also have a signal for itself.
+TEST_F(ParallelProgram, InSeveralProcessesStopsInOrderIfAllOfThemHaveTheSignal) {
+  if (const std::string reason = mpi_unusable_reason(folder_.path()); !reason.empty()) GTEST_SKIP() << reason;
+  const std::string signals =
+      "RANK=$OMPI_COMM_WORLD_RANK; { for look in $(seq 600); do "
+      "[ -e runs/stopped/run/checkpoint.safetensors ] && break; sleep 0.1; done; "
+      "[ $RANK = 0 ] || kill -HUP $$; kill -USR2 $$; } > /dev/null 2>&1 &";
+  const Finished finished =
+      run_mpi(2, {"s.json", "epochs=100000", "name=stopped", "parallel.data=2", "--quiet"}, folder_.path(),
+              signals + " true");
+  EXPECT_EQ(finished.code, 75) << finished.err;
+  EXPECT_EQ(record("stopped/run").at("status"), "interrupted");
+}
+
 }  // namespace
 }  // namespace sweep::testing

@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -115,10 +114,10 @@ class CommandRun {
 
   // A signal to all processes of a job may end the program before this worker is asked to stop.
   void await_stop(const ProcessEnd& end) {
-    constexpr std::array kStops = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
     constexpr int kOfShells = 128;  // plus the signal: exit code of a shell whose command it ended
     const int signal = end.kind == ProcessEnd::Kind::kSignal ? end.value : end.value - kOfShells;
-    if (end.kind == ProcessEnd::Kind::kNotStarted || std::ranges::find(kStops, signal) == kStops.end())
+    if (end.kind == ProcessEnd::Kind::kNotStarted ||
+        std::ranges::find(kStopSignals, signal) == kStopSignals.end())
       return;
     const double until = options_.clock() + kSecondsToStop;
     while (!(reason_ = stop_reason()) && options_.clock() < until)
