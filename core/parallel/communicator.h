@@ -61,6 +61,9 @@ class Communicator {
   /// waits in the group is alive; a rank that does neither within twice the deadline is named instead of this
   /// one. Called by the thread that calls the other functions.
   virtual void abort_for_lost_rank(const std::string& reason) noexcept { abort(reason); }
+  /// Throws CommunicatorError if a rank has called abort() and that is known here; does not wait. For a rank
+  /// that waits outside the group. With processes it does nothing: abort() ends them.
+  virtual void check() {}
 };
 
 }  // namespace sweep

@@ -54,6 +54,10 @@ class ThreadGroup {
     const auto begin = std::chrono::steady_clock::now();
     while (!all_there() && std::chrono::steady_clock::now() - begin < spin_) hwy::Pause();
     if (!all_there()) sleep(all_there, next, end == 1);
+    check();
+  }
+
+  void check() {
     if (!has_failed_.load()) return;
     const std::lock_guard lock(mutex_);
     throw CommunicatorError(failure_);
@@ -140,6 +144,7 @@ class ThreadCommunicator final : public Communicator {
   void barrier() override { meet(); }
 
   void abort(const std::string& reason) noexcept override { group_->fail(rank_, reason); }
+  void check() override { group_->check(); }
 
  private:
   static void copy_part(const std::byte* from, std::byte* to, std::span<const std::size_t> begins,

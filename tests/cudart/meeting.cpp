@@ -59,11 +59,13 @@ struct Meeting::Mapping {
   void* data = nullptr;
 };
 
-Meeting::Meeting(const std::string& name, int rank, int size, const std::string& device, double deadline)
+Meeting::Meeting(const std::string& name, int rank, int size, const std::string& device, double deadline,
+                 std::function<void()> check)
     : name_("/sweep-devices-" + name),
       rank_(rank),
       size_(size),
       deadline_(deadline),
+      check_(std::move(check)),
       mapping_(std::make_unique<Mapping>(name_)),
       shared_(*static_cast<Shared*>(mapping_->data)) {
   struct Unlink {  // once all have it
@@ -116,6 +118,7 @@ void Meeting::arrive() {
     if (over.is_over())
       throw CommunicatorError("NCCL: rank " + std::to_string(late) + " has not come to call " +
                               std::to_string(target) + " of rank " + std::to_string(rank_));
+    if (check_) check_();
     if (look < 100) {
       std::this_thread::yield();
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,7 +15,9 @@ class Meeting {
  public:
   /// `name`: what the ranks have in common, in characters of a file's name. `device`: the same for no other
   /// rank. Waits for all ranks; `deadline`: for each wait, in seconds.
-  Meeting(const std::string& name, int rank, int size, const std::string& device, double deadline);
+  /// `check`: called while this rank waits, and may throw.
+  Meeting(const std::string& name, int rank, int size, const std::string& device, double deadline,
+          std::function<void()> check = {});
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -37,6 +40,7 @@ class Meeting {
   const std::string name_;
   const int rank_, size_;
   const double deadline_;
+  const std::function<void()> check_;
   std::unique_ptr<Mapping> mapping_;
   Shared& shared_;
 };

@@ -1,10 +1,10 @@
 // libraries/nccl.h on the host, for tests: NCCL's contract, and what it does not promise happens never.
 //
 // A call with other sizes than the others' is an error that names the rank; on GPUs it is undefined. A rank
-// that does not come, or has aborted, is noticed at the deadline only, as on GPUs. An exchange does the
-// stream's work so far: the streams of the other ranks cannot be reached from here, so that it cannot be left
-// for later. What it brings is written as late as the stream's other work. Ranks are threads or processes of
-// this machine.
+// that does not come, or has aborted, is noticed at the deadline only, as on GPUs, or if the caller's check
+// throws. An exchange does the stream's work so far: the streams of the other ranks cannot be reached from
+// here, so that it cannot be left for later. What it brings is written as late as the stream's other work.
+// Ranks are threads or processes of this machine.
 #include "core/kernels/cuda/libraries/nccl.h"
 
 #include <algorithm>
@@ -59,7 +59,8 @@ DeviceGroupId DeviceGroup::make_id() {
   return id;
 }
 
-DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline)
+DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline,
+                         std::function<void()> check)
     : implementation_(std::make_unique<Implementation>()) {
   if (size < 1 || rank < 0 || rank >= size)
     throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " of " + std::to_string(size));
@@ -68,7 +69,8 @@ DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double dea
   own.size = size;
   own.device = cudart::current_device();
   const std::string device = list_cuda_devices().at(static_cast<std::size_t>(own.device)).uuid;
-  own.meeting = std::make_unique<cudart::Meeting>(name_of(id), rank, size, device, deadline);
+  own.meeting =
+      std::make_unique<cudart::Meeting>(name_of(id), rank, size, device, deadline, std::move(check));
 }
 
 DeviceGroup::~DeviceGroup() {

@@ -76,9 +76,11 @@ std::vector<cuda::DeviceGroupId> send_ids(Communicator& group, std::size_t count
   return ids;
 }
 
-// After an error of the devices' exchange. Threads each notice it; processes end, as where the group has it.
-void end_processes(Communicator& group, const CommunicatorError& error) {
-  if (!group.shares_memory()) group.abort_for_lost_rank(error.what());
+// After an error of the devices' exchange: throws the reason if another rank has told it, else tells this one.
+// Processes end, as where the group has an error.
+void fail_group(Communicator& group, const CommunicatorError& error) {
+  group.check();
+  group.abort_for_lost_rank(error.what());
 }
 
 class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEngine> {
@@ -152,8 +154,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
         device_(stages.front().device),
         shares_(shares) {
     require_equal_kernels(group, kernels());
-    trained_.join(send_ids(group, trained_.device_count()), group.rank(), first_shares(group.size()),
-                  group.deadline());
+    trained_.join(send_ids(group, trained_.device_count()), group, first_shares(group.size()));
   }
 
   // Calls `work`; after an error this device waits for no other.
@@ -163,10 +164,12 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
       return work();
     } catch (const CommunicatorError& error) {
       trained_.abort();
-      end_processes(group_, error);
+      fail_group(group_, error);
       throw;
-    } catch (...) {
+    } catch (const std::exception& error) {
       trained_.abort();
+      // They may wait for this device and not for this thread.
+      if (group_.shares_memory()) group_.abort(error.what());
       throw;
     }
   }
@@ -252,7 +255,7 @@ std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const E
   try {
     return std::make_unique<CudaReplica>(network, options, group);
   } catch (const CommunicatorError& error) {
-    end_processes(group, error);
+    fail_group(group, error);
     throw;
   }
 }

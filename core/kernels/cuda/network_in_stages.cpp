@@ -115,14 +115,14 @@ std::size_t NetworkInStages::device_count() const {
 }
 
 // Stages on one device have one group: what several had under way could wait for each other.
-void NetworkInStages::join(std::span<const DeviceGroupId> groups, int rank,
-                           const std::vector<int>& first_shares, double deadline) {
+void NetworkInStages::join(std::span<const DeviceGroupId> groups, Communicator& ranks,
+                           const std::vector<int>& first_shares) {
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     stages_[s]->runner().select();
     const std::size_t device = devices_[s];
     if (device == groups_.size())
-      groups_.push_back(std::make_unique<DeviceGroup>(groups[device], rank,
-                                                      static_cast<int>(first_shares.size()) - 1, deadline));
+      groups_.push_back(std::make_unique<DeviceGroup>(groups[device], ranks.rank(), ranks.size(),
+                                                      ranks.deadline(), [&ranks] { ranks.check(); }));
     stages_[s]->join(*groups_[device], first_shares);
   }
 }

@@ -44,10 +44,9 @@ class NetworkInStages {
   /// How many devices it is on, each counted once.
   std::size_t device_count() const;
 
-  /// Joins each of its devices with that of the other ranks, through `groups`, [device_count()]. Waits for
-  /// all ranks. `deadline`: in seconds, > 0.
-  void join(std::span<const DeviceGroupId> groups, int rank, const std::vector<int>& first_shares,
-            double deadline);
+  /// Joins each of its devices with that of the other ranks of `ranks`, which outlives this object, through
+  /// `groups`, [device_count()]. Waits for all ranks.
+  void join(std::span<const DeviceGroupId> groups, Communicator& ranks, const std::vector<int>& first_shares);
 
   /// Whether prepare() has done what is done once for a batch of so many samples.
   bool is_prepared(std::size_t samples) const { return rounds_.contains(samples); }

@@ -37,6 +37,7 @@ class ForwardingCommunicator : public Communicator {
   void abort_for_lost_rank(const std::string& reason) noexcept override {
     group_.abort_for_lost_rank(reason);
   }
+  void check() override { group_.check(); }
 
  private:
   virtual void before_call() {}

@@ -45,6 +45,7 @@ TEST(ThreadGroup, NamesTheRankThatHasFailed) {
   on_all_ranks(3, [](Communicator& group) {
     if (group.rank() == 2) return group.abort("out of memory");
     EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.barrier(); }), "cpu:2: out of memory");
+    EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.check(); }), "cpu:2: out of memory");
   });
 }
 

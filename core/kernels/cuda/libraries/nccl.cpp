@@ -72,6 +72,7 @@ struct DeviceGroup::Implementation {
   ncclComm_t group = nullptr;
   int rank = 0, size = 0;
   double deadline = 0;
+  std::function<void()> check_others;
   bool has_work = false;  // whether exchanges may not be done
 
   [[noreturn]] void fail(const std::string& problem) {
@@ -130,14 +131,40 @@ struct DeviceGroup::Implementation {
     finish(kExchanging);
   }
 
+  // `answer`: to whether work on the device is done.
+  bool is_done(cudaError_t answer) {
+    if (answer == cudaSuccess) return true;
+    if (answer != cudaErrorNotReady) {
+      cudaGetLastError();  // clears the error, or the next call would report it again
+      fail(std::string("error while waiting for the device: ") + cudaGetErrorString(answer));
+    }
+    state(kExchanging);
+    return false;
+  }
+
   // "The communicator's state must be ncclSuccess before the next call": an exchange is on the stream only
   // then.
   void finish(const char* doing) {
+    wait_until([&] { return state(doing) != ncclInProgress; }, doing);
+  }
+
+  template <class IsDone>
+  void wait_until(IsDone is_done, const char* doing) {
     Deadline over(deadline);
     Pause pause;
-    while (state(doing) == ncclInProgress) {
+    while (!is_done()) {
       if (over.is_over()) fail_late(doing);
+      ask_others();
       pause.take();
+    }
+  }
+
+  void ask_others() {
+    try {
+      if (check_others) check_others();
+    } catch (...) {
+      abort();
+      throw;
     }
   }
 
@@ -182,13 +209,15 @@ DeviceGroupId DeviceGroup::make_id() {
   return id;
 }
 
-DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline)
+DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline,
+                         std::function<void()> check)
     : implementation_(std::make_unique<Implementation>()) {
   if (const auto reason = nccl_missing_reason()) throw DeviceError(*reason);
   Implementation& self = *implementation_;
   self.rank = rank;
   self.size = size;
   self.deadline = deadline;
+  self.check_others = std::move(check);
   ncclUniqueId made;
   std::memcpy(made.internal, id.data(), id.size());
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -229,19 +258,8 @@ void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const st
 void DeviceGroup::wait(Stream& stream) {
   Implementation& self = *implementation_;
   self.require_usable();
-  Deadline over(self.deadline);
-  Pause pause;
-  for (;;) {
-    const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(native_stream(stream)));
-    if (error == cudaSuccess) break;
-    if (error != cudaErrorNotReady) {
-      cudaGetLastError();  // clears the error, or the next call would report it again
-      self.fail(std::string("error while waiting for the device: ") + cudaGetErrorString(error));
-    }
-    self.state(Implementation::kExchanging);
-    if (over.is_over()) self.fail_late(Implementation::kExchanging);
-    pause.take();
-  }
+  auto* const native = static_cast<cudaStream_t>(native_stream(stream));
+  self.wait_until([&] { return self.is_done(cudaStreamQuery(native)); }, Implementation::kExchanging);
   self.has_work = false;
 }
 

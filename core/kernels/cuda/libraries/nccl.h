@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -25,8 +26,10 @@ class DeviceGroup {
   static DeviceGroupId make_id();
 
   /// For the current device, which is that of no other rank. Waits for all ranks. `deadline`: in seconds, >
-  /// 0.
-  DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline = kCommunicatorDeadline);
+  /// 0. `check`: called again and again while this rank waits for others, because NCCL does not tell whether
+  /// they are still there; the group is aborted if it throws.
+  DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline = kCommunicatorDeadline,
+              std::function<void()> check = {});
   /// Leaves the group together with the other ranks. Aborts if work is not done, which wait() tells, or if
   /// they do not come within seconds.
   ~DeviceGroup();
@@ -44,7 +47,7 @@ class DeviceGroup {
   void wait(Stream& stream);
 
   /// Ends exchanges on the device that wait for others. Nothing can be exchanged afterwards. By the rank's
-  /// own thread; the other ranks notice at their deadline, so somebody should tell them.
+  /// own thread; the other ranks notice at their deadline, unless their `check` tells them.
   void abort() noexcept;
 
  private:

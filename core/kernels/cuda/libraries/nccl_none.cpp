@@ -6,8 +6,7 @@ namespace sweep {
 
 std::optional<std::string> nccl_missing_reason() {
   return "several GPUs train one network through NCCL, which this build cannot use: there was no nccl.h when "
-         "it "
-         "was configured";
+         "it was configured";
 }
 
 namespace cuda {
@@ -15,7 +14,8 @@ namespace cuda {
 struct DeviceGroup::Implementation {};
 
 DeviceGroupId DeviceGroup::make_id() { throw DeviceError(*nccl_missing_reason()); }
-DeviceGroup::DeviceGroup(const DeviceGroupId& /*id*/, int /*rank*/, int /*size*/, double /*deadline*/) {
+DeviceGroup::DeviceGroup(const DeviceGroupId& /*id*/, int /*rank*/, int /*size*/, double /*deadline*/,
+                         std::function<void()> /*check*/) {
   throw DeviceError(*nccl_missing_reason());
 }
 DeviceGroup::~DeviceGroup() = default;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -47,9 +48,9 @@ TEST(DeviceGroup, GathersPartsOfAnySizes) {
   const DeviceGroupId id = DeviceGroup::make_id();
   for (const auto& begins : {begins_of({4, 4, 4}), begins_of({5, 0, 7}), begins_of({0, 0, 1})}) {
     const auto errors = run_ranks(3, [&, group_id = DeviceGroup::make_id()](int rank) {
-      DeviceGroup group(group_id, rank, 3, kLate);
       Stream stream;
       const Array<std::byte> array(begins.back(), "an array");
+      DeviceGroup group(group_id, rank, 3, kLate);
       for (int turn = 1; turn <= 3; ++turn) {
         const auto part = static_cast<std::size_t>(rank);
         const std::vector<std::byte> own(begins[part + 1] - begins[part],
@@ -72,9 +73,9 @@ TEST(DeviceGroup, GathersPartsOfAnySizes) {
 TEST(DeviceGroup, RefusesExchangesThatDiffer) {
   const DeviceGroupId id = DeviceGroup::make_id();
   const auto errors = run_ranks(3, [&](int rank) {
-    DeviceGroup group(id, rank, 3, kLate);
     Stream stream;
     const Array<std::byte> array(12, "an array");
+    DeviceGroup group(id, rank, 3, kLate);
     const auto begins = rank == 1 ? begins_of({4, 4, 3}) : begins_of({4, 4, 4});
     group.all_gather(stream, array.data(), begins);
   });
@@ -84,9 +85,9 @@ TEST(DeviceGroup, RefusesExchangesThatDiffer) {
 TEST(DeviceGroup, EndsAtTheDeadlineIfARankDoesNotCome) {
   const DeviceGroupId id = DeviceGroup::make_id();
   const auto errors = run_ranks(3, [&](int rank) {
-    DeviceGroup group(id, rank, 3, kSoon);
     Stream stream;
     const Array<std::byte> array(3, "an array");
+    DeviceGroup group(id, rank, 3, kSoon);
     if (rank == 2) group.abort();
     group.all_gather(stream, array.data(), begins_of({1, 1, 1}));
   });
@@ -96,6 +97,29 @@ TEST(DeviceGroup, EndsAtTheDeadlineIfARankDoesNotCome) {
   const DeviceGroupId lonely = DeviceGroup::make_id();
   EXPECT_THAT(run_ranks(1, [&](int rank) { const DeviceGroup group(lonely, rank, 2, kSoon); }),
               Each(HasSubstr("rank 1 has not come")));
+}
+
+TEST(DeviceGroup, EndsAtOnceIfItsCallerKnowsThatARankDoesNotCome) {
+  std::atomic<bool> is_known = false;
+  const auto check = [&] {
+    if (is_known) throw CommunicatorError("cuda:2 has no memory left");
+  };
+  const DeviceGroupId id = DeviceGroup::make_id(), lonely = DeviceGroup::make_id();
+  const auto errors = run_ranks(3, [&](int rank) {
+    Stream stream;
+    const Array<std::byte> array(3, "an array");
+    DeviceGroup group(id, rank, 3, kLate, check);
+    if (rank == 2) {
+      group.abort();
+      is_known = true;
+    } else {
+      group.all_gather(stream, array.data(), begins_of({1, 1, 1}));
+    }
+  });
+  EXPECT_EQ(errors[0], "cuda:2 has no memory left");
+  EXPECT_EQ(errors[1], "cuda:2 has no memory left");
+  EXPECT_THAT(run_ranks(1, [&](int rank) { const DeviceGroup group(lonely, rank, 2, kLate, check); }),
+              Each("cuda:2 has no memory left"));
 }
 
 TEST(DeviceGroup, NeedsADeviceForEachRank) {

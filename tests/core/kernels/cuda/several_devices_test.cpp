@@ -159,6 +159,27 @@ TEST(SeveralDevices, FailInTheMiddleOfATrainingWithTheReason) {
   }
 }
 
+// One of them, while the others wait for it in an exchange: whichever call fails, and whichever device.
+TEST(SeveralDevices, TellWhatHasFailedAsSoonAsOneHas) {
+  for (const std::string function : {"cudaEventRecord", "cudaMemcpyAsync", "cudaLaunchKernel"}) {
+    for (const int calls_before : {0, 1, 2, 5, 8, 13, 21}) {
+      auto engine = engine_of(kMlp, {.data = 2});
+      const test::OwnedBatch batch = batch_of(kMlp);
+      engine->train(batch.view(), 0.01);
+      const auto begin = std::chrono::steady_clock::now();
+      cuda::cudart::fail(function, cuda::cudart::CallError::kOperatingSystem, calls_before);
+      EXPECT_THAT(test::message_of<DeviceError>([&] {
+                    for (int step = 0; step < 20; ++step) engine->train(batch.view(), 0.01);
+                    engine->parameters();
+                  }),
+                  HasSubstr("(cudaErrorOperatingSystem)"))
+          << function << " after " << calls_before;
+      engine.reset();
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << function;
+    }
+  }
+}
+
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
 TEST(SeveralDevices, LeaveTheirGroupTogether) {
   auto engine = engine_of(kMlp, {.data = 3});
