@@ -25,7 +25,8 @@ class ReplicaEngine : public Engine {
   virtual void abandon_group() noexcept {}
 };
 
-/// Makes the engine of a rank, which `group` outlives. Throws as make_engine().
+/// Makes the engine of a rank, which `group` outlives. Throws as make_engine(); what may fail on one rank is
+/// done by on_all_ranks().
 using MakeReplica = std::function<std::unique_ptr<ReplicaEngine>(
     const Network& network, const EngineOptions& options, Communicator& group)>;
 

@@ -9,6 +9,7 @@
 #include "core/base/start_thread.h"
 #include "core/engine/engine_checks.h"
 #include "core/parallel/engine_message.h"
+#include "core/parallel/on_all_ranks.h"
 #include "core/parallel/replica_command.h"
 #include "core/parallel/sent_batch.h"
 #include "core/parallel/thread_group.h"
@@ -33,11 +34,10 @@ auto or_abort(Communicator& group, Body body) {
     return body();
   } catch (const CommunicatorError&) {
     throw;  // All ranks have it.
-  } catch (const std::bad_alloc&) {
-    group.abort("out of memory");
-    throw;
+  } catch (const ReplicaError&) {
+    throw;  // So with this.
   } catch (const std::exception& error) {
-    group.abort(error.what());
+    group.abort(reason_of(error));
     throw;
   }
 }
@@ -309,6 +309,17 @@ class GroupEngine final : public ReplicatedEngine {
   GroupEngine& operator=(const GroupEngine&) = delete;
 };
 
+// Another rank than 0 of a group of processes: from kMakeEngine to kEndEngine.
+void serve_engine(Communicator& group, const SentEngine& sent, const MakeReplica& make) {
+  try {
+    const std::unique_ptr<ReplicaEngine> engine = make(sent.network, sent.options, group);
+    group.barrier();
+    Replica(group, sent.network, *engine).serve();
+  } catch (const ReplicaError&) {
+    // Rank 0 has it, too, and goes on without this engine.
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> make_threaded_engine(const Network& network, const EngineOptions& options,
@@ -329,10 +340,7 @@ int serve_replicas(Communicator& group, const MakeReplica& make) {
       if (command.kind != Kind::kMakeEngine) continue;
       std::vector<std::byte> message(command.count);
       group.broadcast(message);
-      const SentEngine sent = decode_engine(message);
-      const std::unique_ptr<ReplicaEngine> engine = make(sent.network, sent.options, group);
-      group.barrier();
-      Replica(group, sent.network, *engine).serve();
+      serve_engine(group, decode_engine(message), make);
     }
   });
 }

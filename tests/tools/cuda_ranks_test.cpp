@@ -87,6 +87,16 @@ TEST_F(CudaRanks, MayHaveSetsOfDevices) {
               two);
 }
 
+// A run that needs more memory than a GPU has, and one that does not.
+TEST_F(CudaRanks, TrainTheOtherRunsAfterOneThatCannotBeTrained) {
+  const Finished finished = run_mpi(
+      2, {"s.json", "parallel.data=2", "epochs=1", "name=some", "batch_size=[1000000,100]", "--quiet"},
+      folder_.path());
+  EXPECT_EQ(finished.code, 1) << finished.err;
+  EXPECT_EQ(record("some/batch_size-1000000").at("status"), "failed");
+  EXPECT_EQ(record("some/batch_size-100").at("status"), "completed");
+}
+
 TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
   const Finished same = run_ranks(2, "CUDA_VISIBLE_DEVICES=2");
   EXPECT_NE(same.code, 0);
@@ -97,7 +107,7 @@ TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
   const Finished none = run_ranks(2, "CUDA_VISIBLE_DEVICES=${OMPI_COMM_WORLD_RANK#1}");
   EXPECT_NE(none.code, 0);
   EXPECT_THAT(none.err + none.out,
-              HasSubstr("sweep: rank 1: the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)"));
+              HasSubstr("rank 1: the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)"));
 }
 
 }  // namespace

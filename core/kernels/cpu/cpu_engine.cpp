@@ -11,6 +11,7 @@
 #include "core/kernels/cpu/simd/allocation_count.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/thread_pool.h"
+#include "core/parallel/on_all_ranks.h"
 
 namespace sweep {
 namespace {
@@ -204,7 +205,9 @@ std::unique_ptr<Engine> make_cpu_engine(const Network& network, const EngineOpti
 
 std::unique_ptr<ReplicaEngine> make_cpu_replica(const Network& network, const EngineOptions& options,
                                                 Communicator& group) {
-  return std::make_unique<CpuEngine>(network, options, &group);
+  std::unique_ptr<ReplicaEngine> replica;
+  on_all_ranks(group, [&] { replica = std::make_unique<CpuEngine>(network, options, &group); });
+  return replica;
 }
 
 std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled) {

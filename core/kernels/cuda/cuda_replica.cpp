@@ -16,6 +16,7 @@
 #include "core/kernels/cuda/network_engine.h"
 #include "core/kernels/cuda/network_in_stages.h"
 #include "core/kernels/cuda/rank_device.h"
+#include "core/parallel/on_all_ranks.h"
 
 namespace sweep {
 namespace {
@@ -60,10 +61,11 @@ void require_equal_kernels(Communicator& group, const std::string& own) {
   std::string first = own;  // rank 0's, in the end
   first.resize(size);
   group.broadcast(std::as_writable_bytes(std::span(first.data(), first.size())));
-  if (own == first) return;
-  throw DeviceError("rank " + std::to_string(group.rank()) +
-                    " of the devices that train together has the kernels " + own + ", and rank 0 has " +
-                    first + "; want GPUs of one model and the same libraries");
+  on_all_ranks(group, [&] {
+    if (own != first)
+      throw DeviceError("has the kernels " + own + ", and rank 0 has " + first +
+                        "; want GPUs of one model and the same libraries");
+  });
 }
 
 // One for each of a rank's devices.
@@ -76,8 +78,8 @@ std::vector<cuda::DeviceGroupId> send_ids(Communicator& group, std::size_t count
   return ids;
 }
 
-// After an error of the devices' exchange: throws the reason if another rank has told it, else tells this one.
-// Processes end, as where the group has an error.
+// After an error of the devices' exchange: throws the reason if another rank has told it, else tells this
+// one. Processes end, as where the group has an error.
 void fail_group(Communicator& group, const CommunicatorError& error) {
   group.check();
   group.abort_for_lost_rank(error.what());
@@ -85,9 +87,18 @@ void fail_group(Communicator& group, const CommunicatorError& error) {
 
 class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEngine> {
  public:
-  CudaReplica(const Network& network, const EngineOptions& options, Communicator& group)
-      : CudaReplica(network, options, group, cuda::stages_of_rank(network, options, group),
-                    shares_of(options, group)) {}
+  // Uses `group` only in join(), which comes next.
+  CudaReplica(const Network& network, const EngineOptions& options, Communicator& group,
+              const std::vector<Stage>& stages, const BatchShares& shares)
+      : NetworkEngine(network, options, options, stages, shares, own_samples_of(options, shares)),
+        group_(group),
+        device_(stages.front().device),
+        shares_(shares) {}
+
+  void join() {
+    require_equal_kernels(group_, kernels());
+    trained_.join(send_ids(group_, trained_.device_count()), group_, first_shares(group_.size()));
+  }
 
   Device device() const override { return device_; }
 
@@ -147,16 +158,6 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
   }
 
  private:
-  CudaReplica(const Network& network, const EngineOptions& options, Communicator& group,
-              const std::vector<Stage>& stages, const BatchShares& shares)
-      : NetworkEngine(network, options, options, stages, shares, own_samples_of(options, shares)),
-        group_(group),
-        device_(stages.front().device),
-        shares_(shares) {
-    require_equal_kernels(group, kernels());
-    trained_.join(send_ids(group, trained_.device_count()), group, first_shares(group.size()));
-  }
-
   // Calls `work`; after an error this device waits for no other.
   template <class Work>
   std::invoke_result_t<Work> or_abort(Work work) const {
@@ -169,7 +170,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
     } catch (const std::exception& error) {
       trained_.abort();
       // They may wait for this device and not for this thread.
-      if (group_.shares_memory()) group_.abort(error.what());
+      if (group_.shares_memory()) group_.abort(reason_of(error));
       throw;
     }
   }
@@ -209,11 +210,17 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
   // may wait for the device in the driver. No exchange may be under way then that waits for another rank,
   // which may wait for the same driver.
   void settle_before(const Batch& batch) {
-    if (!trained_.is_prepared(batch.size()) || trained_set_ != batch.set) {
+    const auto prepare = [&] {
       settle();
       is_resident_ = trained_.prepare(batch);
       trained_set_ = batch.set;
-      meet();  // Among processes, rank 0 alone may have a set.
+    };
+    if (!trained_.is_prepared(batch.size())) {
+      // Rank 0 may copy a large set meanwhile, and is waited for as long as it takes.
+      on_all_ranks(group_, prepare);
+    } else if (trained_set_ != batch.set) {
+      prepare();  // Among processes, rank 0 alone may have a set.
+      meet();
     } else if (is_resident_ && !trained_.is_resident(batch)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
@@ -253,7 +260,13 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,
                                                  Communicator& group) {
   try {
-    return std::make_unique<CudaReplica>(network, options, group);
+    const std::vector<Stage> stages = cuda::stages_of_rank(network, options, group);
+    std::unique_ptr<CudaReplica> replica;
+    on_all_ranks(group, [&] {
+      replica = std::make_unique<CudaReplica>(network, options, group, stages, shares_of(options, group));
+    });
+    replica->join();
+    return replica;
   } catch (const CommunicatorError& error) {
     fail_group(group, error);
     throw;

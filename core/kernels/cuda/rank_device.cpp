@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
+#include "core/parallel/on_all_ranks.h"
 
 namespace sweep::cuda {
 namespace {
@@ -65,23 +66,24 @@ void check(const std::vector<RankDevice>& devices, std::size_t of_a_rank) {
     const std::size_t rank = i / of_a_rank;
     for (std::size_t other = 0; other < rank * of_a_rank; ++other) {
       if (devices[other].uuid != own.uuid) continue;
-      throw DeviceError(name_of(rank, own) + " has the same GPU as " +
-                        name_of(other / of_a_rank, devices[other]) + "; want " + wanted(of_a_rank) +
-                        " for each rank: as many GPUs on a machine as its ranks have, all of which a rank "
-                        "sees, or its own alone (srun --gpus-per-task=" +
-                        std::to_string(of_a_rank) + ")");
+      throw ReplicaError(name_of(rank, own) + " has the same GPU as " +
+                         name_of(other / of_a_rank, devices[other]) + "; want " + wanted(of_a_rank) +
+                         " for each rank: as many GPUs on a machine as its ranks have, all of which a rank "
+                         "sees, or its own alone (srun --gpus-per-task=" +
+                         std::to_string(of_a_rank) + ")");
     }
     if (own.model != devices[0].model)
-      throw DeviceError(name_of(rank, own) + " has a " + own.model.data() + ", but " +
-                        name_of(0, devices[0]) + " a " + devices[0].model.data() +
-                        ", and their bits may differ; want GPUs of one model");
+      throw ReplicaError(name_of(rank, own) + " has a " + own.model.data() + ", but " +
+                         name_of(0, devices[0]) + " a " + devices[0].model.data() +
+                         ", and their bits may differ; want GPUs of one model");
   }
 }
 
 }  // namespace
 
 std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& options, Communicator& group) {
-  std::vector<Stage> stages = chosen_stages(network, options, group);
+  std::vector<Stage> stages;
+  on_all_ranks(group, [&] { stages = chosen_stages(network, options, group); });
   const std::vector<Device> own = devices_of(stages);
   const std::vector<DeviceInfo> infos = list_cuda_devices();
   const auto size = static_cast<std::size_t>(group.size());

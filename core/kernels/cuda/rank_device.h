@@ -14,7 +14,7 @@ namespace sweep::cuda {
 /// no stages. If the ranks are threads, the rank has the devices of replica number `rank`, see
 /// stages_of_replica(). If they are processes, it has those of replica number `local rank`, modulo the
 /// devices that the process sees, which may be only its own (CUDA_VISIBLE_DEVICES). Called by all ranks
-/// together. Throws DeviceError, naming the ranks, if a device cannot be used, if two ranks have the same
+/// together. Throws ReplicaError, naming the ranks, if a device cannot be used, if two ranks have the same
 /// one, or if not all are of one model.
 std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& options, Communicator& group);
 

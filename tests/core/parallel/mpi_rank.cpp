@@ -5,8 +5,10 @@
 #include <string_view>
 #include <thread>
 
+#include "core/kernels/cpu/cpu_engine.h"
 #include "core/parallel/group_engine.h"
 #include "core/parallel/mpi_session.h"
+#include "core/parallel/on_all_ranks.h"
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/communicator_contract.h"
 #include "tests/core/parallel/forwarding_communicator.h"
@@ -69,11 +71,38 @@ int compare_trainings(Communicator& group) {
   return 0;
 }
 
+// Engines that one rank cannot make, and one that all can.
+int make_engines(Communicator& group) {
+  constexpr std::uint64_t kFails = 1000;  // seed, of rank 0
+  const MakeReplica make = [](const Network& network, const EngineOptions& options, Communicator& ranks) {
+    on_all_ranks(ranks, [&] {
+      if (options.seed == kFails + static_cast<std::uint64_t>(ranks.rank())) throw std::bad_alloc();
+    });
+    return make_cpu_replica(network, options, ranks);
+  };
+  if (group.rank() > 0) return serve_replicas(group, make);
+  const test::Training training = test::shared_trainings().front();
+  EngineOptions options = test::options_of(training, {.data = group.size()});
+  for (int rank = 0; rank < group.size(); ++rank) {
+    EngineOptions failing = options;
+    failing.seed = kFails + static_cast<std::uint64_t>(rank);
+    try {
+      make_group_engine(test::network_of(training), failing, group, make);
+    } catch (const ReplicaError& error) {
+      std::cout << error.what() << "\n";
+    }
+  }
+  const auto engine = make_group_engine(test::network_of(training), options, group, make);
+  const auto same = test::same_bits(test::train(*engine, training), test::train(training, test::Way{}));
+  std::cout << (same ? "same bits" : same.message()) << "\n";
+  return same ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view task = argc > 1 ? argv[1] : "";
-  const bool may_be_late = task == "contract" || task == "train";
+  const bool may_be_late = task == "contract" || task == "train" || task == "make";
   MpiSession session(may_be_late ? 30 : task == "train-killed" ? 3 : 1);
   Communicator& group = session.world();
   if (task == "contract") {
@@ -85,6 +114,11 @@ int main(int argc, char** argv) {
     if (group.rank() > 0) return serve_replicas(group);
     const int result = compare_trainings(group);
     end_replicas(group, result);
+    return result;
+  }
+  if (task == "make") {
+    const int result = make_engines(group);
+    if (group.rank() == 0) end_replicas(group, result);
     return result;
   }
   // Rank argv[2] is stopped or killed: in an exchange, or while the others wait for rank 0's next command.

@@ -79,6 +79,13 @@ TEST_F(Mpi, TrainsOnAGpuPerRankWithTheBitsOfTwoOfOneProcess) {
   expect_the_bits_of_one_process(SWEEP_CUDA_MPI_RANK);
 }
 
+// The other runs of a sweep can be trained.
+TEST_F(Mpi, GoesOnAfterAnEngineThatOneRankCannotMake) {
+  const Ended ended = run_ranks(3, "make");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.output, "rank 0: out of memory\nrank 1: out of memory\nrank 2: out of memory\nsame bits\n");
+}
+
 TEST_F(Mpi, NamesTheRankThatIsLost) {
   for (const std::string task : {"exchange-stopped", "exchange-killed", "idle-stopped", "idle-killed"}) {
     for (const int lost : {0, 1}) {

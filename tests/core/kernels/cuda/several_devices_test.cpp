@@ -5,11 +5,17 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/engine/stages.h"
+#include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/device_runner.h"
 #include "core/parallel/group_engine.h"
+#include "core/parallel/on_all_ranks.h"
+#include "core/parallel/thread_group.h"
+#include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/environment.h"
 #include "tests/support/message_of.h"
@@ -178,6 +184,55 @@ TEST(SeveralDevices, TellWhatHasFailedAsSoonAsOneHas) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << function;
     }
   }
+}
+
+// A group of one, as if it were a process.
+class LonelyProcess final : public ForwardingCommunicator {
+ public:
+  LonelyProcess() : LonelyProcess(make_thread_group(1)) {}
+  bool shares_memory() const override { return false; }
+  void all_gather(std::span<const SharedArray> arrays) override {
+    ++gathered_;
+    ForwardingCommunicator::all_gather(arrays);
+  }
+  int take_gathered() { return std::exchange(gathered_, 0); }
+
+ private:
+  explicit LonelyProcess(std::vector<std::unique_ptr<Communicator>> ends)
+      : ForwardingCommunicator(*ends.front()), ends_(std::move(ends)) {}
+
+  std::vector<std::unique_ptr<Communicator>> ends_;
+  int gathered_ = 0;
+};
+
+// So rank 0, which alone may copy a set to its device, is waited for by the group and not by a device.
+TEST(SeveralDevices, OfProcessesPrepareTogetherForABatchSize) {
+  LonelyProcess group;
+  const auto engine = make_cuda_replica(network_of(kMlp), options_of(kMlp, {.data = 2}), group);
+  Training training = kMlp;
+  for (const std::size_t size : {11, 3}) {
+    training.batches = {size};
+    group.take_gathered();
+    engine->train(batch_of(training).view(), 0.01);
+    EXPECT_EQ(group.take_gathered(), 1);
+    engine->train(batch_of(training).view(), 0.01);
+    EXPECT_EQ(group.take_gathered(), 0);
+  }
+}
+
+TEST(SeveralDevices, OfProcessesAllFailIfOneHasTooLittleMemory) {
+  LonelyProcess group;
+  const auto make = [&] { return make_cuda_replica(network_of(kMlp), options_of(kMlp, {.data = 2}), group); };
+  cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use() + 50'000);
+  const std::string unmade = test::message_of<ReplicaError>(make);
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_THAT(unmade, testing::StartsWith("rank 0: cuda: out of memory"));
+  const auto engine = make();
+  cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
+  const std::string unprepared =
+      test::message_of<ReplicaError>([&] { engine->train(batch_of(kMlp).view(), 0.01); });
+  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_THAT(unprepared, testing::StartsWith("rank 0: cuda: out of memory"));
 }
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
