@@ -139,7 +139,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
   if (bytes == 0) return cudaSuccess;
   if (captures())
     return failed(cudaErrorStreamCaptureUnsupported);  // CUDA may do it, the engine never wants to
-  require_no_exchange("memory is allocated");
+  require_no_exchange("memory is allocated", true);
   if (device != kHost && bytes > std::min(s.machine.memory_bytes - s.used(device), s.left()))
     return failed(cudaErrorMemoryAllocation);
   constexpr std::size_t kAlignment = 256;

@@ -203,12 +203,24 @@ cudaError_t run_until(cudaStream_t stream, std::uint64_t count) {
   return failed(s.sticky);
 }
 
-void require_no_exchange(const char* doing) {
+void require_no_exchange(const char* doing, bool of_any_device) {
+  if (of_any_device && state().exchanging > 0)
+    state().mistake(std::string(doing) + " while another device exchanges");
   for (const cudaStream_t stream : state().streams) {
     if (stream->device == current_device() &&
         std::ranges::any_of(stream->queue, [](const Work& work) { return work.is_exchange; }))
       state().mistake(std::string(doing) + " while the device exchanges with others");
   }
+}
+
+Exchanging::Exchanging() {
+  const std::scoped_lock lock(state().mutex);
+  ++state().exchanging;
+}
+
+Exchanging::~Exchanging() {
+  const std::scoped_lock lock(state().mutex);
+  --state().exchanging;
 }
 
 cudaError_t run_all_streams(int device) {

@@ -86,6 +86,7 @@ void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const st
                             std::to_string(own.size));
   stream.wait();  // refuses captures
   const auto brought = std::make_shared<std::vector<std::byte>>(data, data + begins.back());
+  const cudart::Exchanging others_may_wait;
   own.meeting->all_gather(brought->data(), begins);
   for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
     if (rank == static_cast<std::size_t>(own.rank)) continue;

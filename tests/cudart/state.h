@@ -55,6 +55,7 @@ struct State {
   std::set<cudaGraphExec_t> executables;
   std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of kernels, on a device
   std::set<std::pair<int, int>> peers;  // the first device reaches the second one's memory
+  int exchanging = 0;                   // devices that are in an exchange
   int kernels_run = 0;
   int kernel_failure_after = -1;  // kernels; -1: none fails
   cudaError_t kernel_failure = cudaSuccess;
@@ -92,7 +93,17 @@ cudaError_t begin_call(const char* function);
 cudaError_t failed(cudaError_t error);
 
 /// Before what may let the driver wait for all of the current device's work: a mistake while it exchanges.
-void require_no_exchange(const char* doing);
+/// `of_any_device`: for the work of any device of the process, each of which may wait for this one.
+void require_no_exchange(const char* doing, bool of_any_device = false);
+
+/// While it exists, a device of the process is in an exchange, and may wait for the others.
+class Exchanging {
+ public:
+  Exchanging();
+  ~Exchanging();
+  Exchanging(const Exchanging&) = delete;
+  Exchanging& operator=(const Exchanging&) = delete;
+};
 
 /// Does the stream's work up to `count`; returns the sticky error, if it has one.
 cudaError_t run_until(cudaStream_t stream, std::uint64_t count);

@@ -159,6 +159,10 @@ void BatchFeed::allocate_staging(Stream& stream, const TensorDataset& set) {
   allocate_staging(stream, row_bytes(view(set.samples), view(set.targets)));
 }
 
+void BatchFeed::allocate_staging(Stream& stream, const Batch& batch) {
+  allocate_staging(stream, row_bytes(batch.samples, batch.targets));
+}
+
 void BatchFeed::allocate_staging(Stream& stream, const RowBytes& row) {
   const std::size_t bytes = targets_offset(row) + batch_size_ * row.targets;
   for (Staging& staging : staging_) {

@@ -36,8 +36,10 @@ class BatchFeed {
   bool make_resident(Stream& stream, const std::shared_ptr<const TensorDataset>& set);
   bool is_resident(const std::shared_ptr<const TensorDataset>& set) const;
 
-  /// Allocates the staging buffers for samples of `set` now instead of with the first batch that needs them.
+  /// Allocates the staging buffers for samples like these now instead of with the first batch that needs
+  /// them.
   void allocate_staging(Stream& stream, const TensorDataset& set);
+  void allocate_staging(Stream& stream, const Batch& batch);
 
   /// Adds a step over `batch`. `input` brings everything but samples and targets. At most max_steps() steps
   /// between two upload(), and only one if the batch's set is not resident.

@@ -131,7 +131,11 @@ bool NetworkInStages::prepare(const Batch& batch) {
   bool is_resident = true;
   for (const auto& stage : stages_) {
     for (const StageRound& round : rounds(batch.size())) stage->prepare(round);
-    is_resident = stage->runner().feed().make_resident(stage->runner().stream(), batch.set) && is_resident;
+    BatchFeed& feed = stage->runner().feed();
+    Stream& stream = stage->runner().stream();
+    if (feed.make_resident(stream, batch.set)) continue;
+    feed.allocate_staging(stream, batch);
+    is_resident = false;
   }
   return is_resident;
 }

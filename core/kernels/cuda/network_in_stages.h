@@ -51,9 +51,9 @@ class NetworkInStages {
   /// Whether prepare() has done what is done once for a batch of so many samples.
   bool is_prepared(std::size_t samples) const { return rounds_.contains(samples); }
 
-  /// Allocates memory, makes the libraries' plans and, if there is room, keeps the batch's set on the
-  /// devices; returns whether they have it. Must not be called while a device waits for another rank: wait()
-  /// first.
+  /// Allocates all memory for such batches, makes the libraries' plans and, if there is room, keeps the
+  /// batch's set on the devices; returns whether they have it. Must not be called while a device waits for
+  /// another rank: wait() first.
   bool prepare(const Batch& batch);
   bool is_resident(const Batch& batch) const;
 

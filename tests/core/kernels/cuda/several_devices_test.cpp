@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -184,6 +185,34 @@ TEST(SeveralDevices, TellWhatHasFailedAsSoonAsOneHas) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << function;
     }
   }
+}
+
+class LateCommunicator final : public ForwardingCommunicator {
+ public:
+  using ForwardingCommunicator::ForwardingCommunicator;
+  void barrier() override {
+    ForwardingCommunicator::barrier();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+};
+
+// An allocation may wait for the exchange of another device, which waits for this one.
+TEST(SeveralDevices, AllocateNothingWhenOneMayBeAheadInAnExchange) {
+  Training training = kMlp;
+  training.options.placement = Placement::kHost;
+  const auto ends = make_thread_group(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      LateCommunicator late(*ends[0]);
+      Communicator& group = rank == 0 ? late : *ends[1];
+      const auto engine = make_cuda_replica(network_of(training), options_of(training, {.data = 2}), group);
+      engine->train(batch_of(training).view(), 0.01);
+      engine->parameters();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(cuda::cudart::mistakes(), testing::IsEmpty());
 }
 
 // A group of one, as if it were a process.
