@@ -78,13 +78,17 @@ class MpiCommunicator final : public Communicator {
     wait();
   }
 
+  // In pieces, each within the deadline: rank 0 sends all parameters to all through one network card.
   void broadcast(std::span<std::byte> data) override {
-    if (rank_ == 0) {
-      for (int to = 1; to < size_; ++to) send(data, to);
-    } else {
-      receive(data, 0);
+    for (std::size_t begin = 0; begin < data.size(); begin += kPieceBytes) {
+      const auto piece = data.subspan(begin, std::min(kPieceBytes, data.size() - begin));
+      if (rank_ == 0) {
+        for (int to = 1; to < size_; ++to) send(piece, to);
+      } else {
+        receive(piece, 0);
+      }
+      wait();
     }
-    wait();
   }
 
   void barrier() override {
@@ -103,6 +107,7 @@ class MpiCommunicator final : public Communicator {
 
  private:
   enum Tag : int { kData, kRollCall };
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
   static constexpr int kLine = 64;  // bytes that count as one if a message is large: MPI counts with int
 
   static std::span<std::byte> part_of(const SharedArray& array, int rank) {
@@ -225,13 +230,15 @@ int count_ranks_on_these_cores() {
   MPI_Comm_size(machine, &size);
   MPI_Comm_rank(machine, &rank);
   std::vector<cpu_set_t> sets(static_cast<std::size_t>(size));
-  ::sched_getaffinity(0, sizeof(cpu_set_t), &sets[static_cast<std::size_t>(rank)]);
+  cpu_set_t& own = sets[static_cast<std::size_t>(rank)];
+  // A machine may have more cores than fit: then on all of them.
+  if (::sched_getaffinity(0, sizeof own, &own) != 0) std::memset(&own, 0xff, sizeof own);
   MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, sets.data(), sizeof(cpu_set_t), MPI_BYTE, machine);
   MPI_Comm_free(&machine);
   int count = 0;
   for (const cpu_set_t& set : sets) {
     cpu_set_t both;
-    CPU_AND(&both, &set, &sets[static_cast<std::size_t>(rank)]);
+    CPU_AND(&both, &set, &own);
     count += CPU_COUNT(&both) > 0 ? 1 : 0;
   }
   return count;
@@ -248,12 +255,16 @@ class World final : public MpiWorld {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     ranks_on_these_cores_ = count_ranks_on_these_cores();
-    world_.emplace(comm_, deadline);
+    try {
+      world_.emplace(comm_, deadline);
+    } catch (...) {
+      end();
+      throw;
+    }
   }
   ~World() override {
     world_.reset();
-    MPI_Comm_free(&comm_);
-    MPI_Finalize();
+    end();
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -262,6 +273,11 @@ class World final : public MpiWorld {
   int ranks_on_these_cores() const override { return ranks_on_these_cores_; }
 
  private:
+  void end() {
+    MPI_Comm_free(&comm_);
+    MPI_Finalize();
+  }
+
   MPI_Comm comm_{};
   std::optional<MpiCommunicator> world_;
   int ranks_on_these_cores_ = 1;

@@ -16,8 +16,9 @@
 namespace sweep {
 namespace {
 
-// 8 GiB of floats; gradients and state come on top.
-constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
+// 8 GiB of floats; gradients and state come on top. The CUDA engine counts them, and gaps that align, with
+// int.
+constexpr std::size_t kMaxParameters = (std::size_t{1} << 31) - (std::size_t{1} << 20);
 
 // Where a run's mistakes are reported.
 struct RunProblems {

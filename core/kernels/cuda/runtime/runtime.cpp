@@ -104,11 +104,8 @@ void reach_device(int index) {
   check(cudaDeviceCanAccessPeer(&possible, device, index), "asking whether devices reach each other");
   if (possible == 0) return;
   const cudaError_t error = cudaDeviceEnablePeerAccess(index, 0);
-  if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers) {
-    cudaGetLastError();
-    return;
-  }
-  check(error, "connecting devices");
+  if (is_sticky(error)) check(error, "connecting devices");
+  cudaGetLastError();  // clears the others: copies work without it
 }
 
 std::size_t free_memory() {
@@ -141,7 +138,14 @@ PinnedMemory::PinnedMemory(std::size_t bytes) {
   bytes_ = bytes;
   if (bytes == 0) return;
   void* pointer = nullptr;
-  check(cudaMallocHost(&pointer, bytes), "allocating pinned memory");
+  const cudaError_t error = cudaMallocHost(&pointer, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw DeviceError(
+        current_device_name() + ": this machine cannot lock " + mebibytes(bytes) +
+        " of its memory for copies to the device, though it may be free; try a smaller batch_size");
+  }
+  check(error, "allocating pinned memory");
   data_.reset(static_cast<std::byte*>(pointer));
 }
 
