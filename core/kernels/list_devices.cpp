@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/engine/device.h"
+#include "core/engine/lost_device.h"
 #include "core/kernels/cpu/simd/simd_target.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
@@ -61,6 +62,10 @@ std::optional<std::string> device_group_unavailable_reason(const Device& first, 
     if (auto reason = unavailable_reason(Device{first.type, first.index + i})) return reason;
   }
   return nccl_missing_reason();
+}
+
+bool is_lost(const Device& device) {
+  return device.type == DeviceType::kCuda && cuda_device_is_lost(device.index);
 }
 
 std::optional<std::string> unavailable_reason(const Device& device) {

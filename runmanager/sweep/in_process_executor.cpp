@@ -9,8 +9,9 @@
 
 namespace sweep {
 
-InProcessExecutor::InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options)
-    : worker_(std::move(worker)), options_(std::move(options)) {
+InProcessExecutor::InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options,
+                                     std::function<bool(const Device&)> is_lost)
+    : worker_(std::move(worker)), options_(std::move(options)), is_lost_(std::move(is_lost)) {
   options_.threads = [this] { return threads_; };
 }
 
@@ -20,6 +21,7 @@ void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRec
   options_.owner.reset();
   if (run.lock) options_.owner.emplace(run.lock->owner());
   threads_ = threads;
+  device_ = run.needs.device;
 }
 
 void InProcessExecutor::set_threads(std::size_t, int threads) { threads_ = threads; }
@@ -49,6 +51,10 @@ void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
     end = LostRun{error.what()};
   }
   report(end);
+  const auto* trained = std::get_if<TrainedRun>(&end);
+  if (trained != nullptr && trained->failure == RunFailure::kDevice && is_lost_(device_))
+    throw DeviceError(device_.name() + " failed in run \"" + task.config.name +
+                      "\", and this process cannot use it any more; the same command resumes the sweep");
 }
 
 }  // namespace sweep

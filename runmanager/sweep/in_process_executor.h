@@ -2,9 +2,11 @@
 // that crashes or hangs takes the sweep with it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
+#include "core/engine/lost_device.h"
 #include "runmanager/sweep/run_executor.h"
 
 namespace sweep {
@@ -13,19 +15,23 @@ namespace sweep {
 /// TrainerOptions::stop_requested itself.
 class InProcessExecutor final : public RunExecutor {
  public:
-  /// `options`: `threads` are set here.
-  InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options);
+  /// `options`: `threads` are set here. `is_lost`: as sweep::is_lost().
+  InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options,
+                    std::function<bool(const Device&)> is_lost = sweep::is_lost);
 
   void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override;
   void set_threads(std::size_t slot, int threads) override;
   void request_stop(std::size_t slot, int signal) override;
   void kill(std::size_t slot) override;
   void wait(std::chrono::milliseconds timeout) override;
+  /// Throws DeviceError after a run whose device this process cannot use any more: no other run could.
   void deliver(std::size_t slot, const ReportEvent& report) override;
 
  private:
   const std::unique_ptr<KindWorker> worker_;
   TrainerOptions options_;
+  const std::function<bool(const Device&)> is_lost_;
+  Device device_;                   // of the run
   std::optional<WorkerTask> task_;  // started, not yet trained
   bool is_killed_ = false;
   int threads_ = 0;

@@ -11,6 +11,8 @@ std::optional<std::string> cuda_missing_reason() {
 
 std::optional<std::string> cuda_device_reason(const DeviceInfo& /*device*/) { return cuda_missing_reason(); }
 
+bool cuda_device_is_lost(int /*index*/) { return false; }
+
 std::optional<std::string> nccl_missing_reason() { return cuda_missing_reason(); }
 
 std::vector<DeviceInfo> list_cuda_devices() { return {}; }

@@ -83,6 +83,13 @@ std::optional<std::string> cuda_device_reason(const DeviceInfo& device) {
          " only; build with -DCMAKE_CUDA_ARCHITECTURES=native on this machine";
 }
 
+// Every call fails then, also one that does nothing.
+bool cuda_device_is_lost(int index) {
+  const bool is_there = cudaSetDevice(index) == cudaSuccess && cudaFree(nullptr) == cudaSuccess;
+  if (!is_there) cudaGetLastError();
+  return !is_there;
+}
+
 std::vector<DeviceInfo> list_cuda_devices() { return driver_answer().devices; }
 
 }  // namespace sweep

@@ -16,6 +16,9 @@ std::optional<std::string> cuda_missing_reason();
 /// Why `device` cannot train although the driver sees it; nothing if it can.
 std::optional<std::string> cuda_device_reason(const DeviceInfo& device);
 
+/// See is_lost().
+bool cuda_device_is_lost(int index);
+
 /// Why several CUDA devices cannot exchange what they compute; nothing if they can.
 std::optional<std::string> nccl_missing_reason();
 
