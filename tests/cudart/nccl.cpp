@@ -87,7 +87,12 @@ void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const st
   stream.wait();  // refuses captures
   const auto brought = std::make_shared<std::vector<std::byte>>(data, data + begins.back());
   const cudart::Exchanging others_may_wait;
-  own.meeting->all_gather(brought->data(), begins);
+  try {
+    own.meeting->all_gather(brought->data(), begins);
+  } catch (...) {
+    abort();
+    throw;
+  }
   for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
     if (rank == static_cast<std::size_t>(own.rank)) continue;
     const std::scoped_lock lock(cudart::state().mutex);
@@ -103,6 +108,11 @@ void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const st
 void DeviceGroup::wait(Stream& stream) {
   implementation_->require_usable();
   stream.wait();
+}
+
+void DeviceGroup::wait(const Event& event) {
+  implementation_->require_usable();
+  event.wait();
 }
 
 void DeviceGroup::abort() noexcept { implementation_->meeting = nullptr; }

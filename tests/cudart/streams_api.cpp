@@ -207,13 +207,6 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* count) {
-  SWEEP_BEGIN_CALL(s);
-  if (!s.graphs.contains(graph)) return failed(cudaErrorInvalidValue);
-  *count = graph->work.size();
-  return cudaSuccess;
-}
-
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return destroy(__func__, state().graphs, graph, cudaErrorInvalidValue);
 }

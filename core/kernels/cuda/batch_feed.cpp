@@ -63,7 +63,7 @@ BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placemen
 
 void BatchFeed::add(Stream& stream, const Batch& batch, StepInput input) {
   // The last copy from this buffer was two upload() ago; it is nearly always done.
-  if (steps_ == 0) sent_[host_turn_].wait();
+  if (steps_ == 0) wait_(sent_[host_turn_]);
   std::byte* step = host_[host_turn_].data() + static_cast<std::size_t>(steps_) * stride_;
   auto* rows = reinterpret_cast<std::uint32_t*>(step + kRowsOffset);
   if (make_resident(stream, batch.set)) {
@@ -185,7 +185,7 @@ void BatchFeed::stage(Stream& stream, const Batch& batch, StepInput& input, std:
   Staging& staging = staging_[staging_turn_];
   staging_turn_ = 1 - staging_turn_;
   const std::size_t offset = targets_offset(bytes);
-  staging.copied.wait();  // the host may overwrite the pinned memory now
+  wait_(staging.copied);  // the host may overwrite the pinned memory now
   const auto samples = bytes_of(batch.samples), targets = bytes_of(batch.targets);
   for (std::size_t i = 0; i < batch.size();) {
     // Consecutive rows are copied together. A batch that a loader's worker has gathered is one such run.

@@ -5,8 +5,10 @@
 // reads the other, and the copies run on their own stream during the training.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
+#include <utility>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
@@ -46,6 +48,9 @@ class BatchFeed {
   void add(Stream& stream, const Batch& batch, StepInput input);
   int steps() const { return steps_; }
   int max_steps() const { return max_steps_; }
+
+  /// From now on add() calls `wait` where the host has to wait for a copy, which Event::wait() does without.
+  void wait_by(std::function<void(const Event&)> wait) { wait_ = std::move(wait); }
 
   /// Puts the copies of the collected steps on `stream` and starts collecting anew. Returns inputs().
   StepInputs upload(Stream& stream);
@@ -90,6 +95,7 @@ class BatchFeed {
   Array<std::byte> device_;
   Staging staging_[2];
   Stream copies_;  // of the staging buffers
+  std::function<void(const Event&)> wait_ = [](const Event& event) { event.wait(); };
   int host_turn_ = 0, staging_turn_ = 0, steps_ = 0;
   Staging* in_use_ = nullptr;  // what the last added step reads
 };

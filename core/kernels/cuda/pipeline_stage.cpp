@@ -70,6 +70,8 @@ void PipelineStage::join_optimizers(std::vector<std::unique_ptr<PipelineStage>>&
 void PipelineStage::join(DeviceGroup& devices, std::vector<int> first_shares) {
   runner_.select();
   group_ = &devices;
+  // A copy may come after an exchange on the stream.
+  runner_.feed().wait_by([&devices](const Event& event) { devices.wait(event); });
   first_shares_ = std::move(first_shares);
 }
 

@@ -263,6 +263,13 @@ void DeviceGroup::wait(Stream& stream) {
   self.has_work = false;
 }
 
+void DeviceGroup::wait(const Event& event) {
+  Implementation& self = *implementation_;
+  self.require_usable();
+  auto* const native = static_cast<cudaEvent_t>(native_event(event));
+  self.wait_until([&] { return self.is_done(cudaEventQuery(native)); }, Implementation::kExchanging);
+}
+
 void DeviceGroup::abort() noexcept { implementation_->abort(); }
 
 }  // namespace cuda

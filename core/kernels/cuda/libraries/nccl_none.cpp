@@ -22,6 +22,7 @@ DeviceGroup::~DeviceGroup() = default;
 void DeviceGroup::all_gather(Stream& /*stream*/, std::byte* /*data*/,
                              std::span<const std::size_t> /*begins*/) {}
 void DeviceGroup::wait(Stream& /*stream*/) {}
+void DeviceGroup::wait(const Event& /*event*/) {}
 void DeviceGroup::abort() noexcept {}
 
 }  // namespace cuda

@@ -167,13 +167,6 @@ Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
-std::size_t Graph::size() const {
-  std::size_t nodes = 0;
-  if (implementation_)
-    check(cudaGraphGetNodes(implementation_->graph, nullptr, &nodes), "counting a graph's nodes");
-  return nodes;
-}
-
 struct Event::Implementation {
   explicit Implementation(Kind kind) {
     check(cudaEventCreateWithFlags(&event, kind == Kind::kTime ? cudaEventDefault : cudaEventDisableTiming),
@@ -290,6 +283,7 @@ void Stream::launch(const Graph& graph) {
 }
 
 void* native_stream(const Stream& stream) { return native(stream); }
+void* native_event(const Event& event) { return event.implementation().event; }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
                   std::size_t shared_bytes, void** arguments) {

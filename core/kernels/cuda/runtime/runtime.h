@@ -87,8 +87,6 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
   Implementation& implementation() const { return *implementation_; }
-  /// Number of kernels, copies and fills.
-  std::size_t size() const;
 
  private:
   std::unique_ptr<Implementation> implementation_;
@@ -185,8 +183,9 @@ std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
   return values;
 }
 
-/// The cudaStream_t, for NVIDIA's libraries. CUDA only.
+/// The cudaStream_t and cudaEvent_t, for NVIDIA's libraries. CUDA only.
 void* native_stream(const Stream& stream);
+void* native_event(const Event& event);
 
 /// Puts one kernel on the stream; for launch(). `arguments` points to the kernel's arguments, in order, which
 /// are copied.

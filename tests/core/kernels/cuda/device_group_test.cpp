@@ -142,6 +142,14 @@ TEST(DeviceGroup, RefusesCallsAfterItsAbortInAGraphAndFromAnotherDevicesThread) 
                 },
                 "has aborted its group"},
                {[](DeviceGroup& group, Stream& stream) {
+                  const Event event;
+                  stream.record(event);
+                  group.wait(event);
+                  group.abort();
+                  group.wait(event);
+                },
+                "has aborted its group"},
+               {[](DeviceGroup& group, Stream& stream) {
                   const Array<std::byte> array(1, "an array");
                   stream.capture([&] { group.all_gather(stream, array.data(), begins_of({1})); });
                 },

@@ -215,6 +215,25 @@ TEST(SeveralDevices, AllocateNothingWhenOneMayBeAheadInAnExchange) {
   EXPECT_THAT(cuda::cudart::mistakes(), testing::IsEmpty());
 }
 
+// The copies may come after an exchange, which only the group can wait for without waiting for ever.
+TEST(SeveralDevices, WaitByTheirGroupBeforeTheHostOverwritesWhatIsCopied) {
+  const test::OwnedBatch batch = batch_of(kMlp);
+  cuda::Stream stream;
+  cuda::BatchFeed feed(batch.labels.size(), element_count(kMlp.input), Placement::kHost, false);
+  int waits = 0;
+  feed.wait_by([&](const cuda::Event& event) {
+    ++waits;
+    event.wait();
+  });
+  const int calls = cuda::cudart::calls("cudaEventSynchronize");
+  for (int step = 0; step < 3; ++step) {
+    feed.add(stream, batch.view(), {});
+    feed.upload(stream);
+  }
+  EXPECT_EQ(waits, 6) << "for row numbers and for samples";
+  EXPECT_EQ(cuda::cudart::calls("cudaEventSynchronize") - calls, waits);
+}
+
 // A group of one, as if it were a process.
 class LonelyProcess final : public ForwardingCommunicator {
  public:
