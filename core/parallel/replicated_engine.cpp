@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -239,10 +240,16 @@ std::string name_of(const EngineOptions& options) {
   return options.device.type == DeviceType::kCpu ? "cpu:" : "cuda:";
 }
 
+// A thread of the CPU that does not come computes a larger part, or has failed, and the others were told.
+double deadline_of(const EngineOptions& options) {
+  return options.device.type == DeviceType::kCpu ? std::numeric_limits<double>::infinity()
+                                                 : kCommunicatorDeadline;
+}
+
 // The ends of a group, before the engine that refers to the first of them.
 struct ThreadEnds {
   explicit ThreadEnds(const EngineOptions& options)
-      : ends(make_thread_group(options.parallel.data, name_of(options))) {}
+      : ends(make_thread_group(options.parallel.data, name_of(options), deadline_of(options))) {}
   std::vector<std::unique_ptr<Communicator>> ends;
 };
 

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <limits>
+
 #include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
 #include "core/kernels/cpu/cpu_engine.h"
@@ -51,6 +54,20 @@ TEST(DataParallel, FailsWithTheDeviceThatHasFailed) {
   };
   EXPECT_EQ(test::message_of<CommunicatorError>([&] { make_threaded_engine(network, options, make); }),
             "cpu:2: out of memory");
+}
+
+// One with a large part of a large network computes for minutes.
+TEST(DataParallel, HasNoDeadlineForThreadsOfTheCpu) {
+  EngineOptions options;
+  options.parallel.data = 2;
+  std::atomic<double> deadline = 0;
+  const auto make = [&](const Network&, const EngineOptions&,
+                        Communicator& group) -> std::unique_ptr<ReplicaEngine> {
+    deadline = group.deadline();
+    throw Error("no engine is needed");
+  };
+  EXPECT_THROW(make_threaded_engine(Network(test::mlp(), {1, 28, 28}), options, make), Error);
+  EXPECT_EQ(deadline, std::numeric_limits<double>::infinity());
 }
 
 TEST(DataParallel, IsRefusedWhereItDoesNotExist) {
