@@ -129,14 +129,6 @@ std::vector<std::size_t> pipeline_stages(const Network& network, const PipelineO
   return balanced_stages(costs, static_cast<std::size_t>(std::max(1, pipeline.stages)));
 }
 
-// The lowest and the highest index of a device.
-std::pair<int, int> device_range(const std::vector<Stage>& stages) {
-  const auto [lowest, highest] =
-      std::minmax_element(stages.begin(), stages.end(),
-                          [](const Stage& a, const Stage& b) { return a.device.index < b.device.index; });
-  return {lowest->device.index, highest->device.index};
-}
-
 std::optional<std::string> cuda_stages_unavailable_reason(const Network& network,
                                                           const EngineOptions& options) {
   const std::vector<Stage> stages = split_into_stages(network, options.parallel, options.device);
@@ -161,14 +153,6 @@ std::optional<std::string> cuda_stages_unavailable_reason(const Network& network
     }
   }
   return std::nullopt;
-}
-
-// Adds those that `devices` has not yet.
-void add_devices(const std::vector<Stage>& stages, std::vector<Device>& devices) {
-  for (const Stage& stage : stages) {
-    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
-      devices.push_back(stage.device);
-  }
 }
 
 }  // namespace
@@ -203,8 +187,9 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
 std::vector<Device> training_devices(const Network& network, const EngineOptions& options) {
   const std::vector<Stage> stages = split_into_stages(network, options.parallel, options.device);
   std::vector<Device> devices;
-  for (int replica = 0; replica < options.parallel.data; ++replica)
-    add_devices(stages_of_replica(stages, replica), devices);
+  for (int replica = 0; replica < options.parallel.data; ++replica) {
+    for (const Stage& stage : stages_of_replica(stages, replica)) place_of(stage.device, devices);
+  }
   std::ranges::sort(devices, {}, &Device::index);
   return devices;
 }
@@ -229,10 +214,18 @@ bool fits_pattern(std::string_view name, std::string_view pattern) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-std::size_t device_count(const std::vector<Stage>& stages) {
-  std::vector<Device> devices;
-  add_devices(stages, devices);
-  return devices.size();
+std::pair<int, int> device_range(const std::vector<Stage>& stages) {
+  const auto [lowest, highest] =
+      std::minmax_element(stages.begin(), stages.end(),
+                          [](const Stage& a, const Stage& b) { return a.device.index < b.device.index; });
+  return {lowest->device.index, highest->device.index};
+}
+
+std::size_t place_of(const Device& device, std::vector<Device>& known) {
+  const auto found = std::find(known.begin(), known.end(), device);
+  const auto place = static_cast<std::size_t>(found - known.begin());
+  if (found == known.end()) known.push_back(device);
+  return place;
 }
 
 }  // namespace sweep

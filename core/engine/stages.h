@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/engine/device.h"
@@ -46,7 +47,10 @@ std::vector<Device> training_devices(const Network& network, const EngineOptions
 /// Whether `name` fits the pattern, in which * stands for any text and ? for any character.
 bool fits_pattern(std::string_view name, std::string_view pattern);
 
-/// Number of different devices in `stages`.
-std::size_t device_count(const std::vector<Stage>& stages);
+/// The lowest and the highest index of a device of `stages`, at least one.
+std::pair<int, int> device_range(const std::vector<Stage>& stages);
+
+/// The place of `device` among those that are known so far; it is one of them afterwards.
+std::size_t place_of(const Device& device, std::vector<Device>& known);
 
 }  // namespace sweep

@@ -27,6 +27,16 @@ struct SharedArray {
   std::span<const std::size_t> begins;
 };
 
+/// The bytes of `values`, which a Communicator passes on.
+template <class T>
+std::span<std::byte> bytes_of(std::span<T> values) {
+  return std::as_writable_bytes(values);
+}
+template <class T>
+std::span<std::byte> bytes_of_value(T& value) {
+  return bytes_of(std::span<T>(&value, 1));
+}
+
 /// One rank's end of a group. Not thread-safe: one thread of the rank calls everything except abort(). Every
 /// function throws CommunicatorError, with the number of the rank, if another rank misses the deadline or has
 /// called abort(). All ranks fail then, and the group cannot be used again. The deadline does not apply to

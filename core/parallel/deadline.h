@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <string>
 
 namespace sweep {
 
@@ -29,5 +31,10 @@ class Deadline {
 
 /// For exchanges that take less than a second: a rank that is this late is taken for lost.
 inline constexpr double kCommunicatorDeadline = 120;
+
+/// Why it is: the reason in messages.
+inline std::string silence(double deadline) {
+  return "has not answered for " + std::to_string(std::lround(deadline)) + " s";
+}
 
 }  // namespace sweep

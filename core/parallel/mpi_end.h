@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -17,11 +16,6 @@ namespace sweep {
             << std::flush;
   MPI_Abort(comm, 1);
   std::_Exit(1);
-}
-
-/// The reason if a rank was waited for in vain.
-inline std::string silence(double deadline) {
-  return "has not answered for " + std::to_string(std::lround(deadline)) + " s";
 }
 
 }  // namespace sweep

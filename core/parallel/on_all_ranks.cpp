@@ -26,7 +26,7 @@ void on_all_ranks(Communicator& group, const std::function<void()>& work) {
   }
   std::vector<std::size_t> begins;
   for (std::size_t rank = 0; rank <= size; ++rank) begins.push_back(rank * sizeof(Problem));
-  const SharedArray array{std::as_writable_bytes(std::span(problems)).data(), begins};
+  const SharedArray array{bytes_of(std::span(problems)).data(), begins};
   group.all_gather({&array, 1});
   for (std::size_t rank = 0; rank < size; ++rank) {
     if (problems[rank][0] != '\0')

@@ -32,16 +32,6 @@ struct ReplicaCommand {
   void* outputs = nullptr;      // [count][outputs], likewise; nullptr: none are wanted
 };
 
-/// The bytes of `values`, which Communicator passes on.
-template <class T>
-std::span<std::byte> bytes_of(std::span<T> values) {
-  return std::as_writable_bytes(values);
-}
-template <class T>
-std::span<std::byte> bytes_of_value(T& value) {
-  return std::as_writable_bytes(std::span<T>(&value, 1));
-}
-
 /// Rank 0's `values` to all: to be called by rank 0. broadcast() takes what it does not change.
 inline void send_floats(Communicator& group, std::span<const float> values) {
   const auto bytes = std::as_bytes(values);

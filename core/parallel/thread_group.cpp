@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -84,7 +83,7 @@ class ThreadGroup {
     sleepers_.fetch_add(1);
     while (!changed_.wait_for(lock, 200ms, all_there)) {
       if (for_ever || !deadline.is_over()) continue;
-      set_failure(next, "has not answered for " + std::to_string(std::lround(deadline_)) + " s");
+      set_failure(next, silence(deadline_));
       changed_.notify_all();
     }
     sleepers_.fetch_sub(1);

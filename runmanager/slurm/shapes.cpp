@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/engine/device.h"
+#include "core/engine/stages.h"
 #include "runmanager/sweep/trial_schedule.h"
 
 namespace sweep {
@@ -14,16 +14,15 @@ namespace {
 
 // GPUs that a task needs: those up to the last one that a run names, or counts.
 int gpus_of(const ParallelOptions& parallel) {
-  int lowest = 0, highest = 0;
-  if (parallel.pipeline && parallel.pipeline->stages > 0) highest = parallel.pipeline->stages - 1;
-  if (parallel.pipeline && !parallel.pipeline->first_layers.empty())
-    highest = static_cast<int>(parallel.pipeline->first_layers.size());
-  for (const LayerPlacement& placement : parallel.model) {
-    const int index = parse_device(placement.device).index;
-    const bool is_first = &placement == parallel.model.data();
-    lowest = is_first ? index : std::min(lowest, index);
-    highest = is_first ? index : std::max(highest, index);
+  std::vector<Stage> stages;  // their devices
+  for (const LayerPlacement& placement : parallel.model)
+    stages.push_back({.device = parse_device(placement.device)});
+  if (stages.empty()) stages.emplace_back();
+  if (const auto& pipeline = parallel.pipeline; pipeline && parallel.model.empty()) {
+    const int named = static_cast<int>(pipeline->first_layers.size());
+    stages.emplace_back().device.index = named > 0 ? named : std::max(pipeline->stages, 1) - 1;
   }
+  const auto [lowest, highest] = device_range(stages);
   return lowest + parallel.data * (highest - lowest + 1);
 }
 

@@ -5,12 +5,6 @@
 #include "core/kernels/cpu/batch_runner.h"
 
 namespace sweep::cpu {
-namespace {
-
-std::byte* bytes_of(void* data) { return static_cast<std::byte*>(data); }
-
-}  // namespace
-
 void BatchRunner::gather(std::span<const SharedArray> arrays) {
   const auto begin = std::chrono::steady_clock::now();
   group_->all_gather(arrays);
@@ -37,7 +31,7 @@ SharedArray BatchRunner::shared_totals(const PartialShares& shares, std::size_t 
   for (std::size_t device = 0; device < place_.count; ++device)
     begins.push_back(shares.of(turn, device).begin * sizeof(PartialTotals));
   begins.push_back(shares.of(turn).end * sizeof(PartialTotals));
-  return {bytes_of(totals_.data()), begins};
+  return {bytes_of(std::span(totals_)).data(), begins};
 }
 
 void BatchRunner::gather_gradient() {
@@ -65,7 +59,7 @@ void BatchRunner::gather_evaluation(const Batch& batch, std::span<float> outputs
     begins_.clear();
     for (const std::size_t sample : sample_shares(batch.size(), false).of(0))
       begins_.push_back(sample * outputs_ * sizeof(float));
-    gathered_.push_back({bytes_of(outputs.data()), begins_});
+    gathered_.push_back({bytes_of(outputs).data(), begins_});
   }
   gather(gathered_);
 }

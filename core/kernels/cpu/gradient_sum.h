@@ -35,8 +35,8 @@ class GradientSum {
   GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads, DevicePlace place = {},
               std::size_t turns = 1);
 
-  /// This device's partial sums, in their order: [PartialShares::count_of()][floats]. The caller clears and
-  /// fills them.
+  /// This device's partial sums of all turns, in their order, of `floats` each. The caller clears and fills
+  /// them.
   float* partials() { return partials_.data(); }
 
   /// Starts a batch of as many partial sums as are shared out. Any thread may write any of this device's, but

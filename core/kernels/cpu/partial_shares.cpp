@@ -40,10 +40,4 @@ void PartialShares::assign(std::size_t partials, std::size_t turns, std::size_t 
   }
 }
 
-std::size_t PartialShares::count_of(std::size_t device) const {
-  std::size_t count = 0;
-  for (std::size_t turn = 0; turn < turns_; ++turn) count += of(turn, device).size();
-  return count;
-}
-
 }  // namespace sweep::cpu

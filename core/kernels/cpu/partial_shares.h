@@ -36,14 +36,11 @@ class PartialShares {
 
   std::size_t partials() const { return cuts_.back(); }
   std::size_t turns() const { return turns_; }
-  std::size_t devices() const { return devices_; }
   /// The partial sums of a turn, and what a device has of them: consecutive ranges, which may be empty.
   IndexRange of(std::size_t turn) const { return {cuts_[turn * devices_], cuts_[(turn + 1) * devices_]}; }
   IndexRange of(std::size_t turn, std::size_t device) const {
     return {cuts_[turn * devices_ + device], cuts_[turn * devices_ + device + 1]};
   }
-  /// All that a device has.
-  std::size_t count_of(std::size_t device) const;
 
  private:
   std::size_t turns_ = 1, devices_ = 1, asked_turns_ = 1;

@@ -26,9 +26,7 @@ std::vector<std::size_t> devices_of_ops(const Network& network, const EngineOpti
   for (std::size_t op = 0; op < program.op_count(); ++op) {
     const auto stage = std::find_if(stages.begin(), stages.end(),
                                     [&](const Stage& s) { return program.first_layer(op) < s.end_layer; });
-    const auto known = std::find(devices.begin(), devices.end(), stage->device);
-    device_of_op.push_back(static_cast<std::size_t>(known - devices.begin()));
-    if (known == devices.end()) devices.push_back(stage->device);
+    device_of_op.push_back(place_of(stage->device, devices));
   }
   return device_of_op;
 }

@@ -57,10 +57,10 @@ std::vector<int> first_shares(int size) {
 // With other libraries, ranks would not have the same bits.
 void require_equal_kernels(Communicator& group, const std::string& own) {
   std::uint64_t size = own.size();
-  group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  group.broadcast(bytes_of_value(size));
   std::string first = own;  // rank 0's, in the end
   first.resize(size);
-  group.broadcast(std::as_writable_bytes(std::span(first.data(), first.size())));
+  group.broadcast(bytes_of(std::span(first)));
   on_all_ranks(group, [&] {
     if (own != first)
       throw DeviceError("has the kernels " + own + ", and rank 0 has " + first +
@@ -142,7 +142,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
       for (const int share : first_shares(group_.size()))
         begins.push_back(static_cast<std::size_t>(share) * of_a_share * sizeof(DeviceTotals));
       std::ranges::copy(own, all.begin() + shares_.first * static_cast<std::ptrdiff_t>(of_a_share));
-      const SharedArray array{std::as_writable_bytes(std::span(all)).data(), begins};
+      const SharedArray array{bytes_of(std::span(all)).data(), begins};
       const auto begin = std::chrono::steady_clock::now();
       group_.all_gather({&array, 1});
       gathering_ += std::chrono::steady_clock::now() - begin;

@@ -48,7 +48,6 @@ DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program
                            Placement placement, FedArrays fed)
     : device_(program.device),
       pass_size_(static_cast<std::size_t>(program.batch_size)),
-      loss_(program.loss),
       optimizer_(program.optimizer),
       shares_(program.shares),
       selection_(program.device),
@@ -77,22 +76,9 @@ void DeviceRunner::flush() {
   clock_.stop(stream_);
 }
 
-void DeviceRunner::evaluate(const Batch& batch) {
-  const StepInput input = step_input(batch, loss_);
-  for_each_pass(batch, pass_size_,
-                [&](const Batch& rows, std::size_t /*begin*/) { add(Task::kEvaluate, rows, input); });
-}
-
-void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
-  if (batch.size() == 0) return;
-  const StepInput input =
-      task == Task::kPredict ? StepInput{} : step_input(batch, loss_);  // may lack targets
-  const std::size_t count = outputs.size() / batch.size();              // of a sample
-  for_each_pass(batch, pass_size_, [&](const Batch& rows, std::size_t begin) {
-    add(task, rows, input);
-    flush();
-    stream_.download(outputs.data() + begin * count, program_.outputs(), rows.size() * count * sizeof(float));
-  });
+void DeviceRunner::download_outputs(std::span<float> outputs) {
+  flush();
+  stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
 }
 
 std::vector<float> DeviceRunner::download(const Array<float>& array) {

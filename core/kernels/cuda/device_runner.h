@@ -57,10 +57,10 @@ class DeviceRunner {
   /// Puts the collected steps on the stream.
   void flush();
 
-  /// Adds the batch to the totals, in several passes if it is larger than one.
-  void evaluate(const Batch& batch);
-  /// The same, or with kPredict not; the network's outputs are copied to `outputs`.
-  void run_and_download(Task task, const Batch& batch, std::span<float> outputs);
+  /// kEvaluate or kPredict over `rows` samples, at most largest_pass().
+  void evaluate(Task task, const Batch& rows, const StepInput& input) { add(task, rows, input); }
+  /// The network's outputs for the samples of the last evaluate(), all of them.
+  void download_outputs(std::span<float> outputs);
 
   std::vector<float> download(const Array<float>& array);
   /// `function` and `contents`: of check_count().
@@ -92,7 +92,6 @@ class DeviceRunner {
 
   const int device_;
   const std::size_t pass_size_;
-  const LossOptions loss_;
   const OptimizerOptions optimizer_;
   const BatchShares shares_;
   const Selection selection_;

@@ -19,12 +19,14 @@ class NetworkEngine : public Base {
   Device device() const override { return options_.device; }
 
   void evaluate(const Batch& batch, std::span<float> outputs) override {
-    if (!outputs.empty()) return run_and_download(Task::kEvaluate, batch, outputs);
     check(batch);
-    evaluating([&] { trained_.evaluate(batch); });
+    if (!outputs.empty()) check_outputs(outputs, batch, network_);
+    run(Task::kEvaluate, batch, outputs);
   }
   void predict(const Batch& batch, std::span<float> outputs) override {
-    run_and_download(Task::kPredict, batch, outputs);
+    check(batch);
+    check_outputs(outputs, batch, network_);
+    run(Task::kPredict, batch, outputs);
   }
 
   std::string kernels() const override { return kernels_text(trained_.libraries(), device().index); }
@@ -74,10 +76,18 @@ class NetworkEngine : public Base {
   std::int64_t steps_ = 0;
 
  private:
-  void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    evaluating([&] { trained_.run_and_download(task, batch, outputs); });
+  // In passes; copies the network's outputs to `outputs` unless it is empty.
+  void run(Task task, const Batch& batch, std::span<float> outputs) {
+    if (batch.size() == 0) return;
+    evaluating([&] {
+      // A batch to predict may lack targets.
+      const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch, options_.loss);
+      const std::size_t count = outputs.size() / batch.size();  // of a sample
+      for_each_pass(batch, trained_.largest_pass(), [&](const Batch& rows, std::size_t begin) {
+        trained_.evaluate(task, rows, input);
+        if (count > 0) trained_.download_outputs(outputs.subspan(begin * count, rows.size() * count));
+      });
+    });
   }
 };
 

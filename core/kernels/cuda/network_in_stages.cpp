@@ -26,13 +26,9 @@ std::vector<Stage> used_stages(const Network& network, const std::vector<Stage>&
 
 // The device of each stage, from 0 in order of first appearance.
 std::vector<std::size_t> numbered_devices(const std::vector<Stage>& stages) {
-  std::vector<int> known;
+  std::vector<Device> known;
   std::vector<std::size_t> numbers;
-  for (const Stage& stage : stages) {
-    const auto found = std::find(known.begin(), known.end(), stage.device.index);
-    numbers.push_back(static_cast<std::size_t>(found - known.begin()));
-    if (found == known.end()) known.push_back(stage.device.index);
-  }
+  for (const Stage& stage : stages) numbers.push_back(place_of(stage.device, known));
   return numbers;
 }
 
@@ -161,23 +157,10 @@ void NetworkInStages::train(const Batch& own, std::size_t samples, const StepInp
   for (const auto& stage : stages_) stage->take_step();
 }
 
-void NetworkInStages::evaluate(const Batch& batch) {
-  const StepInput input = step_input(batch, options_.loss);
-  for_each_pass(batch, largest_pass(),
-                [&](const Batch& rows, std::size_t /*begin*/) { evaluate(Task::kEvaluate, rows, input); });
-}
-
-void NetworkInStages::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
-  if (batch.size() == 0) return;
-  const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch, options_.loss);
-  const std::size_t count = outputs.size() / batch.size();  // of a sample
-  for_each_pass(batch, largest_pass(), [&](const Batch& rows, std::size_t begin) {
-    evaluate(task, rows, input);
-    PipelineStage& last = *stages_.back();
-    last.runner().select();
-    last.runner().stream().download(outputs.data() + begin * count, last.program().outputs(),
-                                    rows.size() * count * sizeof(float));
-  });
+void NetworkInStages::evaluate(Task task, const Batch& rows, const StepInput& input) {
+  feed(rows, input);
+  evaluated_ = evaluation_round(rows.size(), rounds_of_);
+  run(task, evaluated_, false);
 }
 
 std::vector<float> NetworkInStages::parameters() {
@@ -273,12 +256,6 @@ const std::vector<StageRound>& NetworkInStages::rounds(std::size_t samples) {
 
 void NetworkInStages::feed(const Batch& batch, const StepInput& input) {
   for (const auto& stage : stages_) stage->feed(batch, input);
-}
-
-void NetworkInStages::evaluate(Task task, const Batch& rows, const StepInput& input) {
-  feed(rows, input);
-  evaluated_ = evaluation_round(rows.size(), rounds_of_);
-  run(task, evaluated_, false);
 }
 
 void NetworkInStages::run(Task task, const StageRound& round, bool waits) {

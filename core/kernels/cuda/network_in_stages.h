@@ -26,8 +26,8 @@ namespace sweep::cuda {
 /// Functions with the names of Engine's do the same, but do not check batches. Other sets of devices may
 /// compute other shares of each batch: join() connects this one with them. All ranks agree on shares and
 /// devices, and make the same calls in the same order. After join(), every function except abort() throws
-/// CommunicatorError if another rank is lost. Only wait() gives up at the deadline: call it before the others
-/// that wait for the devices. Not thread-safe.
+/// CommunicatorError if another rank is lost. Only wait() and train() give up at the deadline: call wait()
+/// before the others that wait for the devices. Not thread-safe.
 class NetworkInStages {
  public:
   /// `shares`: what is computed here of each batch; join() comes before train() if these are not all.
@@ -59,10 +59,11 @@ class NetworkInStages {
 
   /// One step. `own`: the samples that are computed here of a batch of `samples`, turn by turn.
   void train(const Batch& own, std::size_t samples, const StepInput& input);
-  void evaluate(const Batch& batch);
 
   /// See DeviceRunner.
-  void run_and_download(Task task, const Batch& batch, std::span<float> outputs);
+  std::size_t largest_pass() const { return stages_.front()->runner().largest_pass(); }
+  void evaluate(Task task, const Batch& rows, const StepInput& input);
+  void download_outputs(std::span<float> outputs) { stages_.back()->runner().download_outputs(outputs); }
 
   /// What all layers have used.
   const UsedLibraries& libraries() const { return libraries_; }
@@ -92,10 +93,8 @@ class NetworkInStages {
   };
 
   void make_stages(const std::vector<Stage>& stages, std::size_t fed_samples);
-  std::size_t largest_pass() const { return stages_.front()->runner().largest_pass(); }
   const std::vector<StageRound>& rounds(std::size_t samples);
   void feed(const Batch& batch, const StepInput& input);
-  void evaluate(Task task, const Batch& rows, const StepInput& input);
   void run(Task task, const StageRound& round, bool waits);
   void wait_for_streams() noexcept;
   void leave() noexcept;

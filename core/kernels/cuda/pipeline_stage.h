@@ -34,7 +34,6 @@ class PipelineStage {
 
   DeviceRunner& runner() { return runner_; }
   Program& program() { return runner_.program(); }
-  int device() const { return device_; }
   /// Whether, for each op, a training pass over several micro-batches needs all of them at once; the loss is
   /// an op.
   std::vector<bool> whole_batch_ops() const;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -36,25 +35,13 @@ std::vector<Stage> chosen_stages(const Network& network, const EngineOptions& op
       stages_of_replica(split_into_stages(network, options.parallel, options.device), group.local_rank());
   if (!group.shares_memory()) {
     const int count = static_cast<int>(list_cuda_devices().size());
-    const int lowest = std::min_element(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) {
-                         return a.device.index < b.device.index;
-                       })->device.index;
+    const int lowest = device_range(stages).first;
     for (Stage& stage : stages) stage.device.index -= lowest / count * count;
   }
   for (const Stage& stage : stages) {
     if (const auto reason = unavailable_reason(stage.device)) throw DeviceError(*reason);
   }
   return stages;
-}
-
-// The devices of all stages, each once, in their order.
-std::vector<Device> devices_of(const std::vector<Stage>& stages) {
-  std::vector<Device> devices;
-  for (const Stage& stage : stages) {
-    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
-      devices.push_back(stage.device);
-  }
-  return devices;
 }
 
 std::string wanted(std::size_t count) { return count == 1 ? "one" : std::to_string(count) + " of their own"; }
@@ -84,7 +71,8 @@ void check(const std::vector<RankDevice>& devices, std::size_t of_a_rank) {
 std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& options, Communicator& group) {
   std::vector<Stage> stages;
   on_all_ranks(group, [&] { stages = chosen_stages(network, options, group); });
-  const std::vector<Device> own = devices_of(stages);
+  std::vector<Device> own;
+  for (const Stage& stage : stages) place_of(stage.device, own);
   const std::vector<DeviceInfo> infos = list_cuda_devices();
   const auto size = static_cast<std::size_t>(group.size());
   std::vector<RankDevice> devices(size * own.size());
@@ -98,7 +86,7 @@ std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& o
   }
   std::vector<std::size_t> begins;
   for (std::size_t rank = 0; rank <= size; ++rank) begins.push_back(rank * own.size() * sizeof(RankDevice));
-  const SharedArray array{std::as_writable_bytes(std::span(devices)).data(), begins};
+  const SharedArray array{bytes_of(std::span(devices)).data(), begins};
   group.all_gather({&array, 1});
   check(devices, own.size());
   return stages;
