@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,17 @@ bool is_started_by_mpi() {
   if (number_of("OMPI_COMM_WORLD_SIZE") > 1) return true;
   // srun sets it; without --mpi=pmix its tasks do not know each other.
   return std::getenv("PMIX_RANK") != nullptr && number_of("SLURM_STEP_NUM_TASKS") > 1;
+}
+
+std::optional<std::string> unknown_ranks_reason() {
+  // Of MPICH and Intel MPI, and of srun without PMIx.
+  const int count = std::max(number_of("PMI_SIZE"), number_of("SLURM_STEP_NUM_TASKS"));
+  if (is_started_by_mpi() || count <= 1) return std::nullopt;
+  return std::to_string(count) +
+         " processes were started that do not know each other, and each would train all runs: want Open "
+         "MPI's "
+         "mpirun or srun --mpi=pmix, or --join to share the runs; with PMI_SIZE=1 SLURM_STEP_NUM_TASKS=1 in "
+         "its environment a process trains alone";
 }
 
 }  // namespace sweep

@@ -15,6 +15,10 @@ class MpiWorld;
 /// Whether an MPI launcher has started this process with others, by what it leaves in the environment.
 bool is_started_by_mpi();
 
+/// Why this process cannot train together with the others that were started with it, if it was: nothing if it
+/// is alone, or is_started_by_mpi().
+std::optional<std::string> unknown_ranks_reason();
+
 /// Why this program cannot take part, or nothing if it can.
 std::optional<std::string> mpi_missing_reason();
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/environment.h"
 #include "tests/tools/mpi_program.h"
 
 namespace sweep::testing {
@@ -58,6 +59,16 @@ TEST_F(ParallelProgram, InMoreProcessesThanDevicesSaysWhatIsAllowed) {
   if (const std::string reason = mpi_unusable_reason(folder_.path()); !reason.empty()) GTEST_SKIP() << reason;
   const Finished finished = run_mpi(3, {"s.json", "parallel.data=2"}, folder_.path());
   EXPECT_THAT(finished.err + finished.out, HasSubstr("with 3 MPI ranks, want 3 or a multiple of it"));
+}
+
+// By another MPI than the one of the program, or by srun without PMIx.
+TEST_F(ParallelProgram, StartedWithOthersThatItDoesNotKnowSaysSo) {
+  for (const char* variable : {"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const test::Environment ranks(variable, "4");
+    EXPECT_THAT(run({"s.json", "--quiet"}, 2).err,
+                HasSubstr("4 processes were started that do not know each other"));
+    run({"s.json", "name=" + std::string(variable), "--join", "--quiet"});
+  }
 }
 
 // As a batch system does it before the time of a job is up. A rank may also have a signal for itself.

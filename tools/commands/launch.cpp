@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/parallel/mpi_session.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/follow.h"
 #include "runmanager/slurm/launch.h"
@@ -152,6 +153,7 @@ int train_or_launch(const Sweep& sweep, const RunnerOptions& runner, const Launc
     for (const char* option : {options.wait ? "--wait" : "", options.slurm.empty() ? "" : "--slurm"}) {
       if (*option != '\0') throw ConfigError(fmt::format("{}: only with --launcher slurm", option));
     }
+    if (const auto reason = unknown_ranks_reason(); reason && !runner.join) throw ConfigError(*reason);
     if (was_submitted) check_no_live_tasks(directory, client);
     return train_sweep(sweep, runner, session);
   }

@@ -12,7 +12,7 @@ class FailingWorker final : public KindWorker {
  public:
   explicit FailingWorker(RunFailure failure) : failure_(failure) {}
   TrainedRun run(const WorkerTask&, const ReportEvent&, const TrainerOptions&) override {
-    return {.failure = failure_};
+    return {.record = {}, .failure = failure_};
   }
 
  private:
