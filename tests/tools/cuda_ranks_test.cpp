@@ -87,14 +87,16 @@ TEST_F(CudaRanks, MayHaveSetsOfDevices) {
               two);
 }
 
-// A run that needs more memory than a GPU has, and one that does not.
-TEST_F(CudaRanks, TrainTheOtherRunsAfterOneThatCannotBeTrained) {
-  const Finished finished = run_mpi(
-      2, {"s.json", "parallel.data=2", "epochs=1", "name=some", "batch_size=[1000000,100]", "--quiet"},
-      folder_.path());
+// The next run might be one that they can train.
+TEST_F(CudaRanks, GoOnAfterARunThatTheyCannotTrain) {
+  const Finished finished =
+      run_mpi(2, {"s.json", "parallel.data=2", "epochs=1", "name=none", "lr=[0.5,0.25]", "--quiet"},
+              folder_.path(), "SWEEP_CUDA_HOST_MODEL=model-$OMPI_COMM_WORLD_RANK");
   EXPECT_EQ(finished.code, 1) << finished.err;
-  EXPECT_EQ(record("some/batch_size-1000000").at("status"), "failed");
-  EXPECT_EQ(record("some/batch_size-100").at("status"), "completed");
+  for (const std::string run : {"none/lr=0.5", "none/lr=0.25"}) {
+    EXPECT_EQ(record(run).at("status"), "failed");
+    EXPECT_THAT(record(run).at("error").get<std::string>(), HasSubstr("has a model-1, but rank 0 on"));
+  }
 }
 
 TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
