@@ -232,6 +232,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
       meet();
       if (group_.rank() == 0) {
         settle_before_evaluation();
+        trained_.keep(trained_set_);  // Others may be in an exchange when it came back.
         work();
       }
     });

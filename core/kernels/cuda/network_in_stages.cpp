@@ -141,6 +141,13 @@ bool NetworkInStages::is_resident(const Batch& batch) const {
                      [&](const auto& stage) { return stage->runner().feed().is_resident(batch.set); });
 }
 
+void NetworkInStages::keep(const std::shared_ptr<const TensorDataset>& set) {
+  for (const auto& stage : stages_) {
+    BatchFeed& feed = stage->runner().feed();
+    if (feed.is_resident(set)) feed.make_resident(stage->runner().stream(), set);
+  }
+}
+
 // Kernels are loaded when they are first launched, which may wait for the device in the driver. So the host
 // waits for the exchanges of the first batch of a size: later ones load no kernel.
 void NetworkInStages::train(const Batch& own, std::size_t samples, const StepInput& input) {

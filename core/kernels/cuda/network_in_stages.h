@@ -56,6 +56,8 @@ class NetworkInStages {
   /// another rank: wait() first.
   bool prepare(const Batch& batch);
   bool is_resident(const Batch& batch) const;
+  /// Counts `set`, if the devices have it, as used now, so that the next one that comes evicts another.
+  void keep(const std::shared_ptr<const TensorDataset>& set);
 
   /// One step. `own`: the samples that are computed here of a batch of `samples`, turn by turn.
   void train(const Batch& own, std::size_t samples, const StepInput& input);
