@@ -34,6 +34,8 @@ class RungOfAsha {
     return static_cast<std::size_t>(better) < results_ / eta;
   }
 
+  bool has_value() const { return !waiting_.empty() || !gone_on_.empty(); }
+
   std::size_t send_on() {
     const Place best = *waiting_.begin();
     waiting_.erase(waiting_.begin());
@@ -118,8 +120,12 @@ class Play {
   }
 
   void end_all() {
+    const bool any_value = std::ranges::any_of(rungs_, &RungOfAsha::has_value);
     for (std::size_t i = 0; i < begun_trials_; ++i)
-      state_.ended[i] = fmt::format("not among the best 1 in {} after epoch {}", eta_, state_.until[i]);
+      state_.ended[i] =
+          !any_value ? fmt::format("no trial has a value of the metric after epoch {}, so none goes on",
+                                   state_.until[i])
+                     : fmt::format("not among the best 1 in {} after epoch {}", eta_, state_.until[i]);
   }
 
   const std::vector<int>& epochs_;

@@ -83,6 +83,18 @@ std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs,
   return result;
 }
 
+namespace {
+
+// Why a trial does not go on after an epoch. Without any value there is no best one.
+std::string ending_text(std::size_t good, const std::vector<std::optional<double>>& values, int epoch) {
+  if (std::ranges::none_of(values, [](const auto& value) { return value && std::isfinite(*value); }))
+    return fmt::format("none of the {} trials has a value of the metric after epoch {}, so none goes on",
+                       values.size(), epoch);
+  return fmt::format("not among the best {} of {} after epoch {}", good, values.size(), epoch);
+}
+
+}  // namespace
+
 void HyperbandBracket::play(SearchState& state, bool more, const ResultOfTrial& result,
                             const ReachesTarget& reaches_target) const {
   const std::vector<Rung>& rungs = halving.rungs();
@@ -111,8 +123,7 @@ void HyperbandBracket::play(SearchState& state, bool more, const ResultOfTrial& 
       if (std::ranges::find(good, place) != good.end())
         next.push_back(reached[place]);
       else
-        state.ended[reached[place]] =
-            fmt::format("not among the best {} of {} after epoch {}", good.size(), reached.size(), until);
+        state.ended[reached[place]] = ending_text(good.size(), values, until);
     }
     reached = std::move(next);
   }

@@ -67,6 +67,14 @@ TEST(Asha, EndsWithTheBestTrialsAtTheLastRung) {
   }
 }
 
+TEST(Asha, SaysIfNoTrialHasTheMetric) {
+  const auto reason = [](const char* results) {
+    return Asha({1, 3}, 3, 2).play(2, false, MadeResults(results), no_target).ended.at(0);
+  };
+  EXPECT_EQ(reason("1: x x"), "no trial has a value of the metric after epoch 1, so none goes on");
+  EXPECT_EQ(reason("1: 2 1 | 3: . 1"), "not among the best 1 in 3 after epoch 1");
+}
+
 TEST(Asha, WithATargetOnlyWhatReachesItGoesOnAndNoTrialBegins) {
   const auto reaches = [](double value) { return value <= 1; };
   const SearchState state = Asha({1, 2}, 2, 2).play(6, false, MadeResults("1: 5 0.5 2 | 2: . 0.5"), reaches);

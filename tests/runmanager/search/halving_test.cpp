@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "tests/runmanager/search/made_domains.h"
 
 namespace sweep {
 namespace {
@@ -64,6 +65,19 @@ TEST(Halving, WhoFailedOrDivergedNeverGoesOn) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(halving.decide(0, Values{std::nullopt, 5.0, infinity, NAN, -infinity, 4.0}), (Indices{1, 5}));
   EXPECT_EQ(halving.decide(0, Values(6, std::nullopt)), Indices{});
+}
+
+TEST(Halving, SaysIfNoTrialHasTheMetric) {
+  const HyperbandBracket bracket{.first_trial = 0, .halving = Halving(2, 1, 2, 2)};
+  for (const auto& [results, why] :
+       {std::pair("1: x x",
+                  "none of the 2 trials has a value of the metric after epoch 1, "
+                  "so none goes on"),
+        {"1: x 3", "not among the best 1 of 2 after epoch 1"}}) {
+    SearchState state(2);
+    bracket.play(state, false, test::MadeResults(results), test::no_target);
+    EXPECT_EQ(state.ended[0], why);
+  }
 }
 
 TEST(Halving, FewerThanExpectedFillTheNextRungFirst) {
