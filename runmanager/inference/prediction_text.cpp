@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "runmanager/tensorboard/predictions.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 
@@ -109,7 +110,7 @@ std::string csv_rows(const Predictions& predictions, const PredictionColumns& co
     const auto values = row_of(predictions.values, i, width);
     if (columns.kind != PredictionKind::kNumbers) {
       if (!predictions.labels.empty()) row.push_back(predictions.labels[i]);
-      const std::size_t best = largest_of(values);
+      const std::size_t best = largest(values);
       row.push_back(columns.names[best]);
       row.push_back(number(values[best]));
     } else if (!predictions.targets.empty()) {
@@ -138,7 +139,7 @@ Json predictions_json(const Predictions& predictions, const PredictionColumns& c
       entry["values"] = object(values);
     } else {
       if (!predictions.labels.empty()) entry["label"] = predictions.labels[i];
-      const std::size_t best = largest_of(values);
+      const std::size_t best = largest(values);
       const bool is_score = columns.kind == PredictionKind::kScores;
       entry["class"] = columns.names[best];
       entry[value_name(columns.kind)] = json_number(static_cast<double>(values[best]));

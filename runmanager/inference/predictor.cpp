@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
@@ -30,8 +28,6 @@ Device device_for(const LoadedRun& run, const std::string& wanted) {
   }
   return unavailable_reason(device) ? Device{} : device;
 }
-
-float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
 
 }  // namespace
 
@@ -60,10 +56,6 @@ std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleAr
   set->samples = std::move(values);
   set->targets = std::vector<std::int32_t>(set->size());
   return set;
-}
-
-std::size_t largest_of(std::span<const float> values) {
-  return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
 Predictor::Predictor(const LoadedRun& run, const std::string& device, int threads)
@@ -105,8 +97,7 @@ std::vector<float> Predictor::from_outputs(std::vector<float> outputs) const {
                           names_.size());
     case PredictionKind::kSigmoids:
     case PredictionKind::kNumbers:
-      if (is_bce) std::ranges::transform(outputs, outputs.begin(), sigmoid);
-      return outputs;
+      return is_bce ? sigmoids_of(std::move(outputs)) : outputs;
   }
   return outputs;
 }

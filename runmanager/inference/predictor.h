@@ -59,7 +59,4 @@ class Predictor {
   std::unique_ptr<Engine> engine_;
 };
 
-/// The place of the largest of `values`, the first of equal ones.
-std::size_t largest_of(std::span<const float> values);
-
 }  // namespace sweep

@@ -88,14 +88,6 @@ constexpr std::size_t kMaxNamed = 200;
 
 std::size_t width_of(std::string_view text) { return static_cast<std::size_t>(tbwriter::text_width(text)); }
 
-std::size_t largest(std::span<const float> row) {
-  std::size_t best = 0;
-  for (std::size_t c = 1; c < row.size(); ++c) {
-    if (row[c] > row[best]) best = c;
-  }
-  return best;
-}
-
 std::string confusion_table(std::span<const std::int64_t> counts, std::span<const std::string> names,
                             std::string_view part) {
   std::vector<std::vector<std::string>> rows;
@@ -153,6 +145,15 @@ tbwriter::EncodedImage draw_mistakes(const Subset& samples, std::span<const Misc
 }
 
 }  // namespace
+
+std::size_t largest(std::span<const float> values) {
+  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+}
+
+std::vector<float> sigmoids_of(std::vector<float> outputs) {
+  for (float& value : outputs) value = 1 / (1 + std::exp(-value));
+  return outputs;
+}
 
 std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t classes) {
   std::vector<float> probabilities(outputs.size());
@@ -275,14 +276,16 @@ void log_confusion(tbwriter::SummaryWriter& writer, std::span<const float> outpu
 }  // namespace
 
 void log_predictions(tbwriter::SummaryWriter& writer, const Subset& samples, std::span<const float> outputs,
-                     std::span<const std::string> class_names, std::string_view part, std::int64_t step) {
+                     std::span<const std::string> class_names, std::string_view part, std::int64_t step,
+                     bool by_sigmoid) {
   if (samples.count == 0) return;
   const std::size_t classes = outputs.size() / samples.count;
   // A network may have more outputs than the data has classes.
   std::vector<std::string> names(class_names.begin(), class_names.end());
   for (std::size_t c = names.size(); c < classes; ++c) names.push_back(fmt::format("output {}", c));
   const std::vector<std::int32_t> labels = samples.labels();
-  const std::vector<float> probabilities = softmax_rows(outputs, classes);
+  const std::vector<float> probabilities =
+      by_sigmoid ? sigmoids_of({outputs.begin(), outputs.end()}) : softmax_rows(outputs, classes);
   if (!std::all_of(probabilities.begin(), probabilities.end(), [](float p) { return std::isfinite(p); }))
     return;
   if (classes <= kMaxClasses) {

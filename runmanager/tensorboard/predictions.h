@@ -15,6 +15,12 @@ namespace sweep {
 /// The softmax of each row of `outputs`, [rows, classes] row-major. A row with NaN or infinity becomes NaN.
 std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t classes);
 
+/// The sigmoid of each output.
+std::vector<float> sigmoids_of(std::vector<float> outputs);
+
+/// The place of the largest of `values`, the first of equal ones.
+std::size_t largest(std::span<const float> values);
+
 /// A sample that was predicted to be of another class.
 struct Misclassified {
   std::size_t sample = 0;  // index within the samples
@@ -41,9 +47,12 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
 
 /// Writes everything about the predictions to `writer` at `step`: pr_curve/<class>,
 /// predictions/confusion_matrix and predictions/misclassified, and the same as text. `outputs` is
-/// [samples.count, classes] before softmax; `part` names the samples ("validation"). With more than
-/// 1,000 classes it writes only the pictures, and of large pictures fewer.
+/// [samples.count, classes] before softmax or sigmoid; `part` names the samples ("validation").
+/// `by_sigmoid`: a class's probability is the sigmoid of its own output, as bce_with_logits means several
+/// outputs; else the softmax. With more than 1,000 classes it writes only the pictures, and of large pictures
+/// fewer.
 void log_predictions(tbwriter::SummaryWriter& writer, const Subset& samples, std::span<const float> outputs,
-                     std::span<const std::string> class_names, std::string_view part, std::int64_t step);
+                     std::span<const std::string> class_names, std::string_view part, std::int64_t step,
+                     bool by_sigmoid = false);
 
 }  // namespace sweep

@@ -342,8 +342,9 @@ void RunLog::batch_points(const Totals& totals, std::int64_t batch, const char* 
 }
 
 void RunLog::predictions(const Subset& samples, std::span<const float> outputs,
-                         std::span<const std::string> class_names, std::string_view part, std::int64_t step) {
-  if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step);
+                         std::span<const std::string> class_names, std::string_view part, std::int64_t step,
+                         bool by_sigmoid) {
+  if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step, by_sigmoid);
 }
 
 void RunLog::results(const RunRecord& record, std::int64_t step) {

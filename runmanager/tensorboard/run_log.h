@@ -109,7 +109,8 @@ class RunLog {
   /// The same of batches of the validation set.
   void validation_batch(const Totals& totals, std::int64_t batch);
   void predictions(const Subset& samples, std::span<const float> outputs,
-                   std::span<const std::string> class_names, std::string_view part, std::int64_t step);
+                   std::span<const std::string> class_names, std::string_view part, std::int64_t step,
+                   bool by_sigmoid);
   /// Writes what is known at the end of the run: the charts of test_points() at `step`, and as text all
   /// metrics and the seconds of the setup.
   void results(const RunRecord& record, std::int64_t step);

@@ -122,7 +122,8 @@ void RunEvaluation::predictions(Engine& engine) {
   }
   const std::vector<float> outputs = class_outputs(std::move(*std::exchange(outputs_, std::nullopt)), columns,
                                                    run_.data->class_names.size());
-  tracker_.track_predictions(samples, outputs, run_.data->class_names, part);
+  const bool by_sigmoid = columns > 1 && run_.config->loss.kind == LossOptions::Kind::kBceWithLogits;
+  tracker_.track_predictions(samples, outputs, run_.data->class_names, part, by_sigmoid);
 }
 
 }  // namespace sweep

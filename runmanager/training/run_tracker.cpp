@@ -184,7 +184,8 @@ const EpochRecord& RunTracker::end_epoch() {
 }
 
 void RunTracker::track_predictions(const Subset& samples, std::span<const float> outputs,
-                                   std::span<const std::string> class_names, std::string_view part) {
+                                   std::span<const std::string> class_names, std::string_view part,
+                                   bool by_sigmoid) {
   RunRecorder& recorder = run("track_predictions");
   if (samples.count == 0 || outputs.size() % samples.count != 0) {
     throw ShapeError(
@@ -196,7 +197,7 @@ void RunTracker::track_predictions(const Subset& samples, std::span<const float>
                                  is_regression(samples.set->targets) ? 0 : class_names.size()));
   }
   const double begin = recorder.now();
-  recorder.log_->predictions(samples, outputs, class_names, part, recorder.last_step());
+  recorder.log_->predictions(samples, outputs, class_names, part, recorder.last_step(), by_sigmoid);
   recorder.record_.logging_seconds += recorder.now() - begin;
 }
 

@@ -83,10 +83,12 @@ class RunTracker {
   const EpochRecord& end_epoch();
 
   /// Outputs of the trained network, for PR curves, confusion matrix and misclassified samples:
-  /// [samples.count, classes] row-major, before softmax. `part` names the samples: "validation". Throws
-  /// ShapeError if `outputs` has no whole row for each sample, or one with fewer outputs than classes.
+  /// [samples.count, classes] row-major, before softmax, or `by_sigmoid` before the sigmoid of each. `part`
+  /// names the samples: "validation". Throws ShapeError if `outputs` has no whole row for each sample, or one
+  /// with fewer outputs than classes.
   void track_predictions(const Subset& samples, std::span<const float> outputs,
-                         std::span<const std::string> class_names, std::string_view part);
+                         std::span<const std::string> class_names, std::string_view part,
+                         bool by_sigmoid = false);
   /// A number about the whole run, such as "test_accuracy"; in run.json and the Text tab.
   void track_metric(std::string_view name, double value);
 

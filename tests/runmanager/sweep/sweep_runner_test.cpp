@@ -333,6 +333,22 @@ TEST(RunSweep, PassesOverTheSamplesThatItShowsOnceAfterTheLastEpoch) {
       << "which the last pass has given the outputs for";
 }
 
+TEST(RunSweep, ShowsTheSigmoidsOfSeveralOutputsWithBceWithLogits) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs[0].loss.kind = LossOptions::Kind::kBceWithLogits;
+  world.run(sweep);
+  const auto mistakes = [&](const char* run) {
+    return tbwriter::values_of(tbwriter::read_run(world.path(run)), "predictions/misclassified_list")
+        .at(0)
+        .tensor()
+        .string_val(0);
+  };
+  // Outputs are 1, 0, 0.
+  EXPECT_THAT(mistakes(kFirst), HasSubstr("| a | 73.1 % |"));
+  EXPECT_THAT(mistakes(kSecond), HasSubstr("| a | 57.6 % |"));
+}
+
 TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {
   World world;
   Sweep sweep = small_sweep();

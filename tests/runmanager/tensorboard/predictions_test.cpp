@@ -92,6 +92,11 @@ TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
   EXPECT_EQ(picture.height(), 2 * (64 + 2 * 17 + 2 * 4) + 4);
 }
 
+TEST(SigmoidsOf, AreOfEachOutput) {
+  EXPECT_THAT(sigmoids_of({0, 1, -1, 1000}),
+              ElementsAre(0.5f, ::testing::FloatEq(0.7310586f), ::testing::FloatEq(0.2689414f), 1));
+}
+
 TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
   TemporaryDirectory directory;
   const Dataset data = small_dataset();
