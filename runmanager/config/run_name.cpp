@@ -69,13 +69,6 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-// FNV-1a, 64 bits: the same on every machine, which std::hash need not be.
-std::string hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return fmt::format("{:016x}", hash);
-}
-
 // `text` cut to `longest` characters including the hash of the whole. Never cuts inside a %XX.
 std::string shortened(const std::string& text, std::size_t longest) {
   if (text.size() <= longest) return text;
@@ -148,6 +141,12 @@ std::vector<std::string> run_names(const std::vector<Params>& runs) {
     for (int n = 2; !taken.insert(lower_case(name)).second; ++n) name = fmt::format("{}~{}", stem, n);
   }
   return names;
+}
+
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace sweep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runmanager/config/params.h"
@@ -19,5 +20,8 @@ std::string run_name(const Params& params);
 /// If two names would be the same on a file system that ignores case, "~" and a number or hash are added.
 /// The same list always gives the same names.
 std::vector<std::string> run_names(const std::vector<Params>& runs);
+
+/// 16 digits: FNV-1a of 64 bits, the same on every machine, which std::hash need not be.
+std::string hash_of(std::string_view text);
 
 }  // namespace sweep

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/plan/plan.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/trial_schedule.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
@@ -148,17 +149,10 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json();
 }
 
-Json params_json(const Params& params) {
-  Json json = Json::object();
-  for (const auto& param : params)
-    std::visit([&](const auto& value) { json[param.first] = value; }, param.second);
-  return json;
-}
-
 Json run_json(const PlannedRun& run) {
   const RunCost& cost = *run.cost;
   Json json = {{"name", run.config->name},
-               {"params", params_json(run.config->params)},
+               {"params", to_json(run.config->params)},
                {"device", run.device},
                {"skip", run.skip != nullptr ? Json(*run.skip) : Json()},
                {"fate", run.fate}};
@@ -180,7 +174,7 @@ Json run_json(const PlannedRun& run) {
 }
 
 Json excluded_json(const ExcludedRun& run) {
-  return {{"name", run_name(run.params)}, {"params", params_json(run.params)}, {"reason", run.reason}};
+  return {{"name", run_name(run.params)}, {"params", to_json(run.params)}, {"reason", run.reason}};
 }
 
 // Writes the list one element after the other: there may be 100,000 of them.

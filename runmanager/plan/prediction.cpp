@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/cache_folder.h"
+#include "runmanager/config/run_name.h"
 
 namespace sweep {
 namespace {
@@ -20,9 +21,7 @@ fs::path file_of(const fs::path& directory) {
   if (cache.empty()) return {};
   std::error_code error;
   const std::string text = fs::weakly_canonical(fs::absolute(directory, error), error).string();
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return cache / "predictions" / fmt::format("{:016x}.json", hash);
+  return cache / "predictions" / (hash_of(text) + ".json");
 }
 
 }  // namespace

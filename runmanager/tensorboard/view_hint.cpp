@@ -6,22 +6,13 @@
 #include <map>
 
 #include "runmanager/tensorboard/aggregate.h"
+#include "runmanager/text/split.h"
 
 namespace sweep {
 namespace {
 
-// "lr=0.1", "batch_size=100" of "lr=0.1,batch_size=100".
-std::vector<std::string_view> parts_of(std::string_view name) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find(',', begin), name.size());
-    parts.push_back(name.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-// A part as a regular expression. "lr=0.1" also finds "lr=0.15", so its end belongs to it where that matters.
+// A part of a run's name as a regular expression. "lr=0.1" also finds "lr=0.15", so its end belongs to it
+// where that matters.
 std::string pattern_of(std::string_view part, std::span<const std::string> names) {
   std::string pattern;
   for (const char c : part) {
@@ -29,7 +20,7 @@ std::string pattern_of(std::string_view part, std::span<const std::string> names
     pattern += c;
   }
   const bool is_prefix = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    const auto parts = parts_of(name);
+    const auto parts = split(name, ',');
     return std::any_of(parts.begin(), parts.end(), [&](std::string_view other) {
       return other != part && other.find(part) != std::string_view::npos;
     });
@@ -59,7 +50,7 @@ std::string run_filter(std::span<const std::string> names) {
   while (left.size() > kMaxTickedRuns) {
     std::map<std::string_view, std::size_t> counts;
     for (const std::string_view name : left) {
-      for (const std::string_view part : parts_of(name)) ++counts[part];
+      for (const std::string_view part : split(name, ',')) ++counts[part];
     }
     // The most that fit; if none does, the fewest, and further parts leave fewer still.
     std::pair<std::string_view, std::size_t> best{};
@@ -73,13 +64,13 @@ std::string run_filter(std::span<const std::string> names) {
     if (best.second == 0) break;
     chosen.push_back(best.first);
     std::erase_if(left, [&](std::string_view name) {
-      const auto parts = parts_of(name);
+      const auto parts = split(name, ',');
       return std::find(parts.begin(), parts.end(), best.first) == parts.end();
     });
   }
   if (chosen.empty()) return "";
   // In the order of the names.
-  const auto order = parts_of(left.front());
+  const auto order = split(left.front(), ',');
   std::sort(chosen.begin(), chosen.end(), [&](std::string_view a, std::string_view b) {
     return std::find(order.begin(), order.end(), a) < std::find(order.begin(), order.end(), b);
   });
