@@ -84,9 +84,7 @@ std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {
   if (is_program(base) != is_program(other)) {
     notes.emplace_back(is_program(base) ? "a program against a network" : "a network against a program");
   } else if (base.config.is_object() && other.config.is_object()) {
-    std::vector<SettingDifference> differ =
-        differences(identity_of(base.config, base.device, base.provenance),
-                    identity_of(other.config, other.device, other.provenance));
+    std::vector<SettingDifference> differ = differences(identity_of(base), identity_of(other));
     std::erase_if(differ,
                   [&key](const SettingDifference& difference) { return belongs_to(difference.key, key); });
     if (!differ.empty()) notes.push_back(to_string(differ));

@@ -196,6 +196,10 @@ bool owns(const RunOwner& owner) {
   }
 }
 
+void check_owner(const std::optional<RunOwner>& owner) {
+  if (owner && !owns(*owner)) throw RunTakenOver{};
+}
+
 std::optional<RunLock> RunLock::try_lock(const fs::path& run_directory) {
   check_is_own_directory(run_directory);
   std::error_code error;
@@ -205,15 +209,11 @@ std::optional<RunLock> RunLock::try_lock(const fs::path& run_directory) {
   if (!file.try_lock(LockKind::kExclusive)) return std::nullopt;
   const std::string text = file.text();
   RunLock lock(std::move(file), {.file = run_directory / kLockFile, .id = random_id()});
-  lock.failed_start_ = line_of(text, kFailed);
-  lock.file_.write_owner(more_text(lock.owner_, lock.failed_start_));
+  lock.file_.write_owner(more_text(lock.owner_, line_of(text, kFailed)));
   return lock;
 }
 
-void RunLock::note_failure(const std::string& start) {
-  failed_start_ = start;
-  file_.write_owner(more_text(owner_, failed_start_));
-}
+void RunLock::note_failure(const std::string& start) { file_.write_owner(more_text(owner_, start)); }
 
 std::string failed_start_of(const fs::path& run_directory) {
   try {

@@ -70,6 +70,11 @@ struct RunOwner {
 /// by any process.
 bool owns(const RunOwner& owner);
 
+/// Thrown where a run is not this process's any more. No error of the run.
+struct RunTakenOver {};
+/// Throws RunTakenOver unless the run still belongs to its owner, if it has one.
+void check_owner(const std::optional<RunOwner>& owner);
+
 /// The lock of a run, held by the process that trains it and by each that got fd(). Not thread-safe.
 class RunLock {
  public:
@@ -79,8 +84,6 @@ class RunLock {
 
   const RunOwner& owner() const { return owner_; }
   int fd() const { return file_.fd(); }
-  /// The last argument of note_failure() for this run, by any process; "" once the run was locked again.
-  const std::string& failed_start() const { return failed_start_; }
   /// Leaves for others that the run has failed in that start of the sweep. Throws IoError.
   void note_failure(const std::string& start);
 
@@ -89,10 +92,10 @@ class RunLock {
 
   LockFile file_;
   RunOwner owner_;
-  std::string failed_start_;
 };
 
-/// RunLock::failed_start() without a lock; "" if the file cannot be read.
+/// The last argument of note_failure() for this run, by any process; "" if there was none, or the file cannot
+/// be read.
 std::string failed_start_of(const std::filesystem::path& run_directory);
 
 }  // namespace sweep

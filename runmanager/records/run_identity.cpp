@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "runmanager/config/search_spec.h"
+#include "runmanager/records/results.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -142,6 +143,8 @@ bool changes_only_times(std::string_view key) {
   const std::optional<Setting> setting = setting_at(path);
   return setting && setting->changes == Changes::kTimes;
 }
+
+RunIdentity identity_of(const RunRecord& run) { return identity_of(run.config, run.device, run.provenance); }
 
 RunIdentity identity_of(const Json& config, const std::string& device, const Json& provenance) {
   RunIdentity identity;

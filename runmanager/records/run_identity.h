@@ -10,6 +10,8 @@
 
 namespace sweep {
 
+struct RunRecord;
+
 /// The settings of a run that change its numbers, in one spelling: complete arguments, 1 and 1.0 alike, files
 /// by the digest of their content. It has the device that trained the run, but not how that was asked for,
 /// nor the names of sweep, network and layers, "log", "num_workers", "evaluate_first", "checkpoint" and
@@ -35,6 +37,9 @@ bool changes_only_times(std::string_view key);
 /// on. From `provenance`, reads "numerics" and, if present, "init_sha256" and the files of "dataset".
 RunIdentity identity_of(const nlohmann::ordered_json& config, const std::string& device,
                         const nlohmann::ordered_json& provenance);
+
+/// The same of what a run's record has.
+RunIdentity identity_of(const RunRecord& run);
 
 /// A setting whose values differ between two runs.
 struct SettingDifference {

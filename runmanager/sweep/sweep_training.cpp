@@ -226,7 +226,7 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   const auto is_kept = [&] {
     const std::optional<RunRecord> start = kind_->start_of(to);
     return start && is_state(static_cast<int>(start->epochs.size())) &&
-           differences(identity_of(start->config, start->device, start->provenance), identity).empty();
+           differences(identity_of(*start), identity).empty();
   };
   const std::optional<RunLock> lock = wait_for_lock(sweep_.runs[parent].name, is_kept);
   if (is_kept()) return true;

@@ -34,9 +34,8 @@ ResumePoint read_resume_point(const PreparedRun& run, const fs::path& file, cons
   try {
     Checkpoint checkpoint = read_checkpoint(file, *run.network);
     const RunRecord& record = checkpoint.progress.record;
-    const std::vector<SettingDifference> different =
-        differences(identity_of(record.config, record.device, record.provenance),
-                    identity_of(run.config->resolved, run.device.name(), run.provenance));
+    const std::vector<SettingDifference> different = differences(
+        identity_of(record), identity_of(run.config->resolved, run.device.name(), run.provenance));
     if (different.empty() && !has_best_epoch(run, record, best_file)) {
       return {
           .checkpoint = {},

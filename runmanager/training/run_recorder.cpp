@@ -322,10 +322,9 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
 
 // A process that was lost before it told how far the run is leaves the run as it was.
 void keep_epochs(const std::filesystem::path& directory, RunRecord& record) {
-  const auto identity = [](const RunRecord& of) { return identity_of(of.config, of.device, of.provenance); };
   try {
     const RunRecord known = read_run_record(directory / kRunRecordFile);
-    if (!differences(identity(known), identity(record)).empty()) return;
+    if (!differences(identity_of(known), identity_of(record)).empty()) return;
     record.epochs = known.epochs;
     record.untrained = known.untrained;
     record.started = known.started;

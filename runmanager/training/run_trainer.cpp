@@ -29,8 +29,6 @@ struct Stopped {
   int signal;
 };
 
-struct TakenOver {};  // Thrown where the run is not this process's any more. No error of the run.
-
 // Trains one run; used once. An epoch is finished when its checkpoint is in its file. A thread writes it
 // while the next epoch trains: `unfinished_` is the epoch whose checkpoint is on its way. All that ends the
 // run waits for it first.
@@ -47,10 +45,10 @@ class RunTrainer {
     try {
       begin();
       return train_to_its_end();
-    } catch (const TakenOver&) {
+    } catch (const RunTakenOver&) {
     } catch (const IoError&) {
       // Another attempt removes the files of this one.
-      if (is_owner()) throw;
+      if (!options_.owner || owns(*options_.owner)) throw;
     }
     if (log_) log_->warn("another process has taken over this run");
     return {.record = std::move(record_), .failure = RunFailure::kTakenOver};
@@ -86,11 +84,6 @@ class RunTrainer {
     return {.record = std::move(record_), .failure = failure};
   }
 
-  bool is_owner() const { return !options_.owner || owns(*options_.owner); }
-  void check_owner() const {
-    if (!is_owner()) throw TakenOver{};
-  }
-
   // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
     const Run run = describe_run(run_);
@@ -99,7 +92,7 @@ class RunTrainer {
                                            .provenance = run_.provenance,
                                            .survives = Survives::kKill,
                                            .shared = options_.owner.has_value(),
-                                           .check_owner = [this] { check_owner(); }};
+                                           .check_owner = [this] { check_owner(options_.owner); }};
     const TrainedNetwork trained{run_.network.get(), &loader_};
     ResumePoint point = find_resume_point(run_, options_.directory / config_.name);
     std::optional<Checkpoint>& old = point.checkpoint;

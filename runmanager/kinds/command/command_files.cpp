@@ -33,10 +33,6 @@ constexpr std::int64_t kNoPurge = CommandFiles::kMaxEventStep + 1;
 // .program.lock does. A keeper would inherit a lock on the events, and hold it when they are written anew.
 constexpr bool kLocks = false;
 
-RunIdentity identity(const RunRecord& record) {
-  return identity_of(record.config, record.device, record.provenance);
-}
-
 bool has_same_params(const fs::path& run, const RunConfig& config) {
   return fs::exists(run / kParamsFile) && read_file(run / kParamsFile) == params_text(config);
 }
@@ -56,7 +52,7 @@ void CommandFiles::open() {
   bool is_same = false;
   try {
     const RunRecord earlier = read_run_record(directory_ / kRunRecordFile);
-    is_same = differences(identity(earlier), identity(record_)).empty();
+    is_same = differences(identity_of(earlier), identity_of(record_)).empty();
     if (is_same) {
       earlier_seconds_ = earlier.run_seconds.value_or(0);
       record_.epochs = earlier.epochs;
@@ -121,9 +117,7 @@ void CommandFiles::lock() {
   }
 }
 
-void CommandFiles::check_owner() const {
-  if (options_.owner && !owns(*options_.owner)) throw RunTakenOver{};
-}
+void CommandFiles::check_owner() const { sweep::check_owner(options_.owner); }
 
 void CommandFiles::open_events() {
   events_.reset();

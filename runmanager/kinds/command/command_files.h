@@ -13,8 +13,6 @@
 
 namespace sweep {
 
-struct RunTakenOver {};  // Thrown if the run no longer belongs to this process. Not an error of the run.
-
 /// Every call may throw IoError. Not thread-safe.
 class CommandFiles {
  public:

@@ -133,7 +133,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   std::optional<RunRecord> record = read_record(run_directory);
   if (!record || !has_results(*record, run_directory)) return {.directory = directory};
   ExistingRun existing{.directory = directory};
-  const RunIdentity before = identity_of(record->config, record->device, record->provenance);
+  const RunIdentity before = identity_of(*record);
   existing.differences = differences(before, run.identity);
   for (SettingDifference& difference : swept_differences(*record, *run.config, run.config->params))
     existing.differences.push_back(std::move(difference));
@@ -213,7 +213,7 @@ UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
       continue;
     }
     if (!record || !has_results(*record, entry.path())) continue;
-    RunIdentity identity = identity_of(record->config, record->device, record->provenance);
+    RunIdentity identity = identity_of(*record);
     unclaimed.runs.push_back({name, std::move(*record), std::move(identity)});
   }
   // By name, so that the choice between equals does not depend on the file system; finished ones first.
