@@ -17,6 +17,7 @@
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_json.h"
 #include "runmanager/terminal/live_region.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/live_table.h"
 
 namespace sweep {
@@ -30,9 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kEndedAtFirst = 5;
 
 constexpr int kLogWidth = 10000;
-
-// The number that the live table could show.
-constexpr std::size_t kLatestKept = 32;
 
 LiveRun live_run(const RunRecord& record, std::size_t number) {
   LiveRun run{.number = number, .name = record.name, .params = record.params, .has_begun = true};

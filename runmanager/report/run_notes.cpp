@@ -7,11 +7,6 @@
 #include "core/base/text.h"
 
 namespace sweep {
-namespace {
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-}  // namespace
 
 std::vector<std::string> run_notes(const ReportData& data) {
   struct Note {
@@ -22,7 +17,7 @@ std::vector<std::string> run_notes(const ReportData& data) {
   std::vector<Note> notes;
   for (const RunRecord& run : data.records) {
     if (run.status == RunStatus::kCompleted) continue;
-    const std::string reason = first_line(run.error.value_or(""));
+    const std::string error = run.error.value_or(""), reason = error.substr(0, error.find('\n'));
     const auto found = std::find_if(notes.begin(), notes.end(), [&](const Note& note) {
       return note.status == run.status && note.reason == reason;
     });

@@ -13,6 +13,9 @@
 
 namespace sweep {
 
+/// So many of the latest runs are kept: at least as many as any screen shows.
+inline constexpr std::size_t kLatestKept = 32;
+
 /// A run that is being trained.
 struct LiveRun {
   std::size_t number = 1;  // in the sweep, from 1

@@ -10,9 +10,6 @@
 namespace sweep {
 namespace {
 
-// At least as many as any screen shows.
-constexpr std::size_t kLatestKept = 32;
-
 // A phase that is over sooner is not worth a glance.
 constexpr double kShortestPhase = 0.3;
 

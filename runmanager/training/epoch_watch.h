@@ -27,8 +27,6 @@ class EpochWatch {
     for (const EpochRecord& epoch : epochs) add(epoch);
   }
 
-  /// 0: none so far.
-  int best_epoch() const { return best_epoch_; }
   /// Whether the run ends now.
   bool has_ended() const { return stop_.patience > 0 && without_improvement_ >= stop_.patience; }
   /// Whether the run ends with the next epoch unless that one is better.
