@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "runmanager/records/run_metric.h"
-#include "runmanager/text/csv.h"
 
 namespace sweep {
 namespace {

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/repeats.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"

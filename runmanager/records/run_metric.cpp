@@ -68,6 +68,12 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
   return names;
 }
 
+std::string param_title(const std::string& key, const std::vector<std::string>& others) {
+  // A key with the prefix gets another one, so that keys can be told from titles.
+  const bool is_taken = key.starts_with(kParamPrefix) || std::ranges::find(others, key) != others.end();
+  return (is_taken ? std::string(kParamPrefix) : "") + key;
+}
+
 bool is_time(std::string_view key) { return metric_named(key).unit == MetricUnit::kSeconds; }
 
 std::string metric_text(const std::optional<double>& value, std::string_view key) {

@@ -30,6 +30,12 @@ std::optional<double> run_metric(const RunRecord& run, std::string_view key);
 /// Keys of all metrics that any of `runs` has, times first. Counts are left out.
 std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs);
 
+/// Always names a parameter, whatever else has the name after it: "param.loss".
+inline constexpr std::string_view kParamPrefix = "param.";
+/// The title of a parameter's column in a table that also has the columns `others`: its key, with
+/// kParamPrefix if one of them has that name.
+std::string param_title(const std::string& key, const std::vector<std::string>& others);
+
 /// Whether the metric `key` is a time, of which a ratio tells more than a difference.
 bool is_time(std::string_view key);
 /// A value of the metric `key` as people read it; "-" for none.

@@ -99,12 +99,6 @@ std::string csv_number(double value) {
 
 std::string csv_number(const std::optional<double>& value) { return value ? csv_number(*value) : ""; }
 
-std::string param_title(const std::string& key, const std::vector<std::string>& others) {
-  // A key with the prefix gets another one, so that keys can be told from titles.
-  const bool is_taken = key.starts_with(kParamPrefix) || std::ranges::find(others, key) != others.end();
-  return (is_taken ? std::string(kParamPrefix) : "") + key;
-}
-
 std::vector<std::vector<std::string>> parse_csv_text(std::string_view text, std::string_view where) {
   return CsvParser(text, where).parse();
 }
