@@ -106,12 +106,17 @@ std::string path_of(const SweepStatus& sweep, const fs::path& logdir) {
 
 // A problem is told after the row if it is text: as a cell it would leave others no room.
 TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& logdir, TableFormat format) {
-  TextTable table({"sweep", "runs", "last end", "best run", "accuracy"}, 4);
-  for (const auto& [column, importance] : {std::pair(2, 10), {3, 20}, {4, 30}})
-    table.columns[static_cast<std::size_t>(column)].importance = importance;
+  TextTable table({"sweep", "runs", "last end", "best run"}, 4);
+  // Programs measure what they like.
+  const bool any_accuracy =
+      std::ranges::any_of(sweeps, [](const SweepStatus& sweep) { return sweep.best_accuracy.has_value(); });
+  if (any_accuracy) table.add_column("accuracy", true);
+  for (std::size_t column = 2; column < table.columns.size(); ++column)
+    table.columns[column].importance = 10 * (static_cast<int>(column) - 1);
   for (const SweepStatus& sweep : sweeps) {
-    table.rows.push_back({path_of(sweep, logdir), statuses_text(sweep, tasks_if_open(sweep)), sweep.ended,
-                          sweep.best, metric_text(metric_named("accuracy"), sweep.best_accuracy)});
+    table.rows.push_back(
+        {path_of(sweep, logdir), statuses_text(sweep, tasks_if_open(sweep)), sweep.ended, sweep.best});
+    if (any_accuracy) table.rows.back().push_back(metric_text(metric_named("accuracy"), sweep.best_accuracy));
     if (format == TableFormat::kText) {
       table.tails.push_back(sweep.problem);
     } else if (!sweep.problem.empty()) {
