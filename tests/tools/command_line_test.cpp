@@ -225,6 +225,8 @@ TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   EXPECT_THAT(called.error({"a.json", "--threads", "-1"}), HasSubstr("--threads"));
   EXPECT_THAT(called.error({"a.json", "--logdir"}), HasSubstr("--logdir"));
   EXPECT_THAT(called.error({"export", "runs", "--format", "xml"}), HasSubstr("--format"));
+  EXPECT_THAT(called.error({"lr-find", "a.json", "--logdir", "x"}),
+              HasSubstr("--logdir requires --tensorboard"));
   EXPECT_TRUE(called.command.empty());
 }
 

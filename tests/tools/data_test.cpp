@@ -46,6 +46,8 @@ TEST_F(Data, SaysWhatItCannotGet) {
       HasSubstr("data get: got \"minst\", want fashion-mnist, mnist, cifar10 or cifar100, did you mean "
                 "\"mnist\"?"));
   run({"data", "get"}, 2);
+  EXPECT_THAT(run({"data", "get", "mnist", "--json"}, 2).err, HasSubstr("data get: prints a line of text"));
+  EXPECT_THAT(run({"data", "clean", "--format", "csv"}, 2).err, HasSubstr("data clean: prints a line"));
   EXPECT_THAT(run({"data"}, 2).err, HasSubstr("a file or a name is needed: sweep data SWEEP.json"));
   {
     const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///nowhere");

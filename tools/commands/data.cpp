@@ -190,8 +190,12 @@ int clean() {
 }
 
 int run_data(const DataOptions& options) {
-  if (options.words.front() == "clean" && options.words.size() == 1) return clean();
-  if (options.words.front() != "get") return describe(options);
+  const bool cleans = options.words.front() == "clean" && options.words.size() == 1;
+  if (!cleans && options.words.front() != "get") return describe(options);
+  if (options.format != TableFormat::kText)
+    throw ConfigError(
+        fmt::format("data {}: prints a line of text, want no --format and no --json", options.words.front()));
+  if (cleans) return clean();
   if (options.words.size() != 2)
     throw ConfigError("data get: one name is needed: sweep data get fashion-mnist");
   return get_dataset(options.words[1], std::cout);

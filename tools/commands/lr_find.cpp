@@ -111,6 +111,7 @@ Command lr_find_command() {
             app.add_flag("--tensorboard", options.tensorboard,
                          "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
             add_logdir_option(app, options.sweep);
+            app.get_option("--logdir")->needs("--tensorboard");
             add_format_option(app, options.format);
             add_format_flag(app, "csv", options.format);
           })};

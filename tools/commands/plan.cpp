@@ -42,20 +42,11 @@ std::string note_of(const ExistingRun& existing, const RunConfig& config) {
   return existing.note;
 }
 
-// Whether a search has ended the run, and will again.
-bool is_pruned(const Sweep& sweep, const ExistingRun& existing) {
-  return sweep.search && existing.record && existing.record->status == RunStatus::kPruned &&
-         existing.fate == RunFate::kContinued;
-}
-
 void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool replace) {
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     PlannedRun& run = plan.runs[i];
-    run.fate = to_string(existing[i].fate);
+    run.fate = fate_text(*plan.sweep, existing[i], replace);
     run.note = note_of(existing[i], *run.config);
-    if (existing[i].fate == RunFate::kNew) continue;
-    if (existing[i].fate == RunFate::kInTheWay && replace) run.fate = "replaced";
-    if (is_pruned(*plan.sweep, existing[i])) run.fate = "pruned";
     if (existing[i].fate == RunFate::kContinued && existing[i].record)
       run.trained_epochs = existing[i].record->epochs.size();
   }
@@ -107,6 +98,13 @@ void print(const SweepPlan& plan, TableFormat format) {
 }
 
 }  // namespace
+
+std::string fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace) {
+  if (existing.fate == RunFate::kInTheWay && replace) return "replaced";
+  const bool is_pruned = sweep.search && existing.fate == RunFate::kContinued && existing.record &&
+                         existing.record->status == RunStatus::kPruned;
+  return is_pruned ? "pruned" : std::string(to_string(existing.fate));
+}
 
 int print_plan(const PlanOptions& options) {
   const Sweep sweep = load_sweep(options.sweep);

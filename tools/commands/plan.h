@@ -1,7 +1,10 @@
 // What `sweep plan` and `sweep run --dry-run` print.
 #pragma once
 
+#include <string>
+
 #include "runmanager/config/run_config.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/table.h"
 #include "tools/commands/run_options.h"
 
@@ -11,13 +14,17 @@ struct PlanOptions {
   SweepArguments sweep;
   int jobs = 1, threads = 0;  // as RunnerOptions has them
   bool fresh = false, replace = false;
-  bool pilot = false;  // trains a few batches of each kind of run to predict the time
+  bool pilot = false;       // trains a few batches of each kind of run to predict the time
+  bool is_dry_run = false;  // of the sweep's own command line, whose jobs and threads count later
   TableFormat format = TableFormat::kText;
 };
 
 /// Prints every run with what becomes of it and what it takes. Returns an exit code. Throws ConfigError and
 /// DataError as the sweep itself would, and IoError.
 int print_plan(const PlanOptions& options);
+
+/// What becomes of a run: its fate, or "replaced", or "pruned" if a search has ended it and will again.
+std::string fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace);
 
 /// print_plan() for a sweep of a person's own program: how it would be started.
 int print_program_plan(const Sweep& sweep, const PlanOptions& options);

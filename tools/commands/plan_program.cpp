@@ -1,10 +1,10 @@
-
 // `sweep plan` for a sweep of a person's own program.
 #include <fmt/format.h>
 
 #include <iostream>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/engine/engine.h"
@@ -23,13 +23,22 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-std::string fate_of(const ExistingRun& existing, bool replace) {
-  return existing.fate == RunFate::kInTheWay && replace ? "replaced" : std::string(to_string(existing.fate));
+// What would change nothing is a mistake.
+void refuse_for_program(const Sweep& sweep, const PlanOptions& options) {
+  if (options.is_dry_run) return;
+  for (const auto& [option, is_given] : {std::pair("--pilot", options.pilot),
+                                         {"--jobs", options.jobs != 1},
+                                         {"--threads", options.threads > 0}}) {
+    if (is_given)
+      throw ConfigError(fmt::format("{}: {} is for networks; what a program takes is not known",
+                                    sweep.file.string(), option));
+  }
 }
 
 }  // namespace
 
 int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
+  refuse_for_program(sweep, options);
   const fs::path logdir = logdir_of(options.sweep);
   CommandKind kind(Json::object(), unavailable_reason);
   kind.load(sweep);
@@ -48,7 +57,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     const RunConfig& run = sweep.runs[i];
     const std::vector<std::string> words =
         command_words({.config = run, .run_directory = directory / run.name});
-    const std::string fate = fate_of(existing[i], options.replace);
+    const std::string fate = fate_text(sweep, existing[i], options.replace);
     list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}, {"command", words}});
     table.rows.push_back({run.name, fate, shell_command(words)});
     text += fmt::format("{:<10} {}\n           {}\n", fate, run.name, shell_command(words));

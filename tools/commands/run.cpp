@@ -37,12 +37,21 @@ int train_as_task(const Sweep& sweep, RunOptions& options, MpiSession* session) 
 }
 
 int print_dry_run(const RunOptions& options) {
+  for (const auto& [option, is_given] : {std::pair("--yes", options.yes),
+                                         {"--wait", options.launcher.wait},
+                                         {"--slurm", !options.launcher.slurm.empty()},
+                                         {"--leave", options.runner.leave}}) {
+    if (is_given)
+      throw ConfigError(
+          fmt::format("{}: is not for --dry-run, which gets no data and trains nothing", option));
+  }
   const RunnerOptions& runner = options.runner;
   return print_plan({.sweep = options.sweep,
                      .jobs = runner.jobs,
                      .threads = runner.threads,
                      .fresh = runner.fresh,
                      .replace = runner.replace,
+                     .is_dry_run = true,
                      .format = runner.json ? TableFormat::kJson : TableFormat::kText});
 }
 

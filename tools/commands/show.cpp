@@ -239,24 +239,39 @@ void print_parameters(const fs::path& directory, TableFormat format) {
   std::cout << formatted_table(table, format, stdout_unicode());
 }
 
+struct GivenOption {
+  const char* name;
+  bool is_given;
+};
+
+// An option that would change nothing is a mistake.
+void refuse_given(const fs::path& directory, std::initializer_list<GivenOption> options,
+                  std::string_view reason) {
+  for (const auto& [option, is_given] : options) {
+    if (is_given) throw ConfigError(fmt::format("{}: {} {}", directory.string(), option, reason));
+  }
+}
+
 int show(const ShowOptions& options) {
+  const GivenOption sort{"--sort", !options.sort.empty()}, top{"--top", options.top > 0},
+      columns{"--columns", !options.columns.empty()}, verbose{"--verbose", options.verbose};
   if (options.parameters) {
+    refuse_given(options.directory, {sort, top, columns, verbose},
+                 "is for the table of a sweep's runs, not for --parameters");
     print_parameters(options.directory, options.format);
     return kExitDone;
   }
   const fs::path& given = options.directory;
   const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
   if (fs::exists(directory / "run.json")) {
-    for (const auto& [option, is_given] : {std::pair("--effects", options.effects),
-                                           {"--sort", !options.sort.empty()},
-                                           {"--columns", !options.columns.empty()},
-                                           {"--top", options.top > 0}}) {
-      if (is_given)
-        throw ConfigError(
-            fmt::format("{}: {} needs the directory of a sweep, not of one run", directory.string(), option));
-    }
+    refuse_given(directory, {{"--effects", options.effects}, sort, top, columns, verbose},
+                 "needs the directory of a sweep, not of one run");
     print_run_directory(directory, options.format);
   } else if (has_runs(directory)) {
+    if (options.format == TableFormat::kJson)
+      refuse_given(directory, {columns}, "is for tables; JSON has everything of each run");
+    if (options.effects || options.format != TableFormat::kText)
+      refuse_given(directory, {verbose}, "is for the table of runs as text");
     print_sweep_directory(directory, options);
   } else {
     throw DataError(fmt::format(
@@ -295,8 +310,7 @@ Command show_command() {
                        "only these, in this order: parameters, status, loss, test_accuracy, epoch_seconds, …")
             ->type_name("NAME,…")
             ->delimiter(',')
-            ->excludes(effects)
-            ->excludes("--json");
+            ->excludes(effects);
         app.add_option("--top", options.top, "only the first N runs of that order")
             ->type_name("N")
             ->check(CLI::Range(1, 1'000'000'000))

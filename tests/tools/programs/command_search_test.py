@@ -48,6 +48,7 @@ class CommandSearchTest(ProgramRuns):
         statuses = {run: record["status"] for run, record in self.runs("halving").items()}
         self.assertEqual(statuses["lr=1"], "completed")
         self.assertEqual([statuses[f"lr={lr}"] for lr in (3, 4)], ["pruned", "pruned"])
+        self.assertIn("pruned     lr=4\n", self.sweep("plan", "halving.json").stdout)
         self.assertEqual([e["step"] if "step" in e else e["epoch"] for e in self.runs("halving")["lr=1"]["epochs"]],
                          [1, 2, 3, 4])
 

@@ -211,8 +211,30 @@ time.sleep(100)
 
     def test_options_of_tables_of_runs_are_refused_for_one_run(self):
         self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
-        for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--effects"]):
+        for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--effects"], ["--verbose"]):
             self.assertIn(f"{words[0]} needs the directory of a sweep", self.sweep("show", "runs/s/run", *words, code=2).stderr)
+        for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--verbose"]):
+            refused = self.sweep("show", "runs/s/run", "--parameters", *words, code=2).stderr
+            self.assertIn(f"{words[0]} is for the table of a sweep's runs", refused)
+
+    def test_options_that_would_change_nothing_are_refused(self):
+        file = self.file(command=["true"], params={"x": [1, 2]})
+        self.sweep(file)
+        for option in ("--json", "--format=json"):
+            self.assertIn("--columns is for tables", self.sweep("show", "runs/s", "--columns", "x", option, code=2).stderr)
+        for option in ("--format=csv", "--json", "--effects"):
+            self.assertIn("--verbose is for the table of runs as text", self.sweep("show", "runs/s", "--verbose", option, code=2).stderr)
+        for words in (["--pilot"], ["--jobs", "2"], ["--threads", "2"]):
+            self.assertIn(f"{words[0]} is for networks", self.sweep("plan", file, *words, code=2).stderr)
+        self.assertIn("kept       x=1", self.sweep(file, "--dry-run", "--jobs", "2").stdout)
+        for words in (["--yes"], ["--wait"], ["--slurm", "time=1:00"], ["--leave"]):
+            self.assertIn(f"{words[0]}: is not for --dry-run", self.sweep(file, "--dry-run", *words, code=2).stderr)
+
+    def test_status_has_no_column_for_what_no_sweep_measures(self):
+        self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
+        self.assertNotIn("accuracy", self.sweep("status", "runs").stdout)
+        self.sweep(self.file("acc", command=["echo", "a=1"], metrics={"accuracy": "a=(.+)"}, params={"x": [1]}))
+        self.assertEqual(self.sweep("status", "runs", "--format", "csv").stdout.splitlines()[0], "sweep,runs,last end,best run,accuracy")
 
     def test_runs_of_programs_are_not_called_verified(self):
         self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
