@@ -12,6 +12,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/params.h"
 #include "runmanager/sweepfile/settings/settings.h"
+#include "runmanager/sweepfile/swept_values.h"
 
 namespace sweep {
 namespace {
@@ -19,10 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Whether `given` is the value, or the name of one that is an object.
-bool is_called(const JsonView& value, const Json& given) {
+// Whether `given` is the value, the name of one that is an object, or what results have of it.
+bool is_called(const JsonView& value, const KeyPath& path, const Json& given) {
   const JsonView name = value.find("name");
-  return same_value(*value, given) || (name && same_value(*name, given));
+  return same_value(*value, given) || (name && same_value(*name, given)) ||
+         (given.is_string() && value->is_structured() && given == param_text(param_of(value, path)));
 }
 
 class KnownPointReader {
@@ -102,7 +104,7 @@ class KnownPointReader {
       return is_in ? std::optional(number) : std::nullopt;
     }
     for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
-      if (is_called(axis.value(i), *value)) return static_cast<double>(i);
+      if (is_called(axis.value(i), axis.path, *value)) return static_cast<double>(i);
     }
     return std::nullopt;
   }
@@ -125,7 +127,7 @@ class KnownPointReader {
     const std::optional<Setting> setting = setting_at(*path);
     if (setting && setting->changes == Changes::kTimes) return true;
     const JsonView own = find_path(base_, *path);
-    return own ? is_called(own, *member) : same_value(value_at(base_, *path), *member);
+    return own ? is_called(own, *path, *member) : same_value(value_at(base_, *path), *member);
   }
 
   const std::vector<Axis>& axes_;
@@ -136,21 +138,30 @@ class KnownPointReader {
   std::vector<std::string> keys_;
 };
 
-// The last value of the metric of every run that was completed.
-Json results_in(const fs::path& file, const Metric& metric) {
-  const std::string key(metric.key);
+// The value of an epoch, NaN if it has none.
+double number_in_epoch(const Json& epoch, const std::string& key) {
+  const auto value = epoch.find(key);
+  return value != epoch.end() && value->is_number() ? value->get<double>() : std::nan("");
+}
+
+// The value of the metric of every run that was completed: the best if the run kept its best epoch, as for
+// trials, else the last.
+Json results_in(const fs::path& file, const Goal& goal) {
+  const std::string key(goal.metric->key);
   Json results = Json::array();
   const Json sweep = Json::parse(read_file(file));
   for (const Json& run : sweep.at("runs")) {
     if (run.at("status") != "completed") continue;
-    const Json& epochs = run.at("epochs");
-    const auto last = std::find_if(epochs.rbegin(), epochs.rend(), [&](const Json& epoch) {
-      return epoch.contains(key) && epoch.at(key).is_number();
-    });
-    if (last == epochs.rend()) continue;
+    std::optional<double> counted;
+    for (const Json& epoch : run.at("epochs")) {
+      const double value = number_in_epoch(epoch, key);
+      const bool is_worse = counted && run.contains("best_epoch") && !goal.is_better(value, *counted);
+      if (!std::isnan(value) && !is_worse) counted = value;
+    }
+    if (!counted) continue;
     Json params = run.at("params");
     params.erase(std::string(kRepeatKey));
-    results.push_back({{"params", std::move(params)}, {"value", last->at(key)}});
+    results.push_back({{"params", std::move(params)}, {"value", *counted}});
   }
   return results;
 }
@@ -162,7 +173,7 @@ Json results_of(const JsonView& given, const fs::path& directory, const SearchSp
   fs::path file = directory / given.text() / "results.json";
   if (!fs::exists(file, error)) file = fs::path(given.text()) / "results.json";
   try {
-    return results_in(file, *search.goals[0].metric);
+    return results_in(file, search.goals[0]);
   } catch (const std::exception&) {
     problems.add_value(given, "the directory of a sweep, with a results.json");
     return Json::array();

@@ -15,6 +15,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::optional<ParamValue> as_type_of(const Json& value, const ParamValue& example) {
+  if (std::holds_alternative<double>(example) && value.is_number()) return value.get<double>();
+  if (std::holds_alternative<std::int64_t>(example) && value.is_number_integer())
+    return value.get<std::int64_t>();
+  if (std::holds_alternative<bool>(example) && value.is_boolean()) return value.get<bool>();
+  if (std::holds_alternative<std::string>(example) && value.is_string()) return value.get<std::string>();
+  return std::nullopt;
+}
+
+}  // namespace
+
 ParamValue param_of(const JsonView& value, const KeyPath& path) {
   if (path == KeyPath{"network"} && value.find("name")->is_string()) return value.find("name").text();
   if (path == KeyPath{"parallel"}) {
@@ -31,17 +42,6 @@ ParamValue param_of(const JsonView& value, const KeyPath& path) {
   if (is_double) return value.number();
   return value->get<std::int64_t>();
 }
-
-std::optional<ParamValue> as_type_of(const Json& value, const ParamValue& example) {
-  if (std::holds_alternative<double>(example) && value.is_number()) return value.get<double>();
-  if (std::holds_alternative<std::int64_t>(example) && value.is_number_integer())
-    return value.get<std::int64_t>();
-  if (std::holds_alternative<bool>(example) && value.is_boolean()) return value.get<bool>();
-  if (std::holds_alternative<std::string>(example) && value.is_string()) return value.get<std::string>();
-  return std::nullopt;
-}
-
-}  // namespace
 
 SweptValues::SweptValues(std::vector<const Axis*> axes) : axes_(std::move(axes)) {
   Params all;

@@ -9,6 +9,9 @@
 
 namespace sweep {
 
+/// The value at `path` as a parameter of a run: of a network its name, of other objects and lists their JSON.
+ParamValue param_of(const JsonView& value, const KeyPath& path);
+
 /// The values of axes, each key with one type. Paths are shortened to the parts in which those of a key
 /// differ: they are absolute and would make long names.
 class SweptValues {

@@ -151,6 +151,24 @@ TEST(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
   check(folder.load(sweep.resolved.dump()));
 }
 
+// Results name an object by its JSON, and a run that kept its best epoch counts with that one.
+TEST(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
+  const SweepFolder folder;
+  std::filesystem::create_directories(folder.path() / "runs/old");
+  folder.write("runs/old/results.json", R"({"runs": [
+    {"status": "completed", "params": {"optimizer": "{\"name\":\"sgd\",\"momentum\":0.9}", "loss": "{\"name\":\"mse\"}"},
+     "best_epoch": 2, "epochs": [{"validation_loss": 3}, {"validation_loss": 1}, {"validation_loss": 2}]},
+    {"status": "completed", "params": {"optimizer": "adam"}, "epochs": [{"validation_loss": 1}, {"validation_loss": 2}]},
+    {"status": "completed", "params": {"optimizer": "{\"name\":\"sgd\"}"}, "epochs": [{"validation_loss": 1}]}]})");
+  const Sweep sweep = folder.load(searching(
+      R"({"method": "tpe", "trials": 9, "learn_from": ["runs/old"]})",
+      R"("loss": {"name": "mse"}, "params": {"optimizer": ["adam", {"name": "sgd", "momentum": 0.9}]})"));
+  ASSERT_THAT(sweep.search->learned, SizeIs(2));
+  EXPECT_EQ(sweep.search->learned[0].point, SearchPoint{1.0});
+  EXPECT_EQ(sweep.search->learned[0].value, 1);
+  EXPECT_EQ(sweep.search->learned[1].value, 2);
+}
+
 TEST(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(searching(
