@@ -138,9 +138,10 @@ void inline_networks(JsonDocument& root, const std::vector<Assignment>& override
 
 }  // namespace
 
-void remove_recorded_keys(JsonDocument& root) {
-  if (!root.json.contains("provenance")) return;
+bool remove_recorded_keys(JsonDocument& root) {
+  if (!root.json.contains("provenance")) return false;
   for (const char* key : {"runs", "excluded", "file", "provenance"}) root.json.erase(key);
+  return true;
 }
 
 void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides, const fs::path& directory,

@@ -15,8 +15,8 @@
 namespace sweep {
 
 /// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file" and "provenance". A
-/// file without "provenance" is left alone, because there these keys are mistakes.
-void remove_recorded_keys(JsonDocument& root);
+/// file without "provenance" is left alone, because there these keys are mistakes. Returns whether it has it.
+bool remove_recorded_keys(JsonDocument& root);
 
 /// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes and its conditions, and in
 /// `overrides`. Puts the content of network files into axes over "network". There each network has a name of

@@ -117,6 +117,13 @@ std::size_t axis_of(const KeyPath& path, const Grid& grid) {
   return found;
 }
 
+// "lr is 0.1 or 0.2".
+std::string condition_text(const Condition& condition) {
+  std::vector<std::string> values;
+  for (const Json& value : condition.values) values.push_back(value.dump());
+  return condition.key + " is " + listed(values);
+}
+
 // What is at `path` where an axis has this value.
 Json value_in(const Json& value, const Axis& axis, const KeyPath& path) {
   if (axis.path == path) return compared_value(value, path);
@@ -187,6 +194,50 @@ const ExcludeRule* Space::excluding(std::size_t grid, const SearchPoint& point) 
       std::ranges::find_if(exclude, [&](const Tests& tests) { return hold(tests, grid, point); });
   return found == exclude.end() ? nullptr
                                 : &space_.exclude[static_cast<std::size_t>(found - exclude.begin())];
+}
+
+bool Space::can_hold(const Test& test, std::size_t grid) const {
+  if (test.axis == kNoAxis) return test.otherwise;
+  const Axis& axis = space_.grids[grid].axes[test.axis];
+  if (test.otherwise && !rules_[grid].when[test.axis].empty()) return true;
+  if (!axis.range) return std::ranges::find(test.by_value, true) != test.by_value.end();
+  return std::ranges::any_of(test.condition->values, [&](const Json& wanted) {
+    const JsonDocument list(wanted.is_array() ? wanted : Json::array({wanted}), axis.place.whole());
+    return std::ranges::any_of(JsonView(list).children(), [&](const JsonView& one) {
+      return one->is_number() && one.number() >= axis.range->low && one.number() <= axis.range->high;
+    });
+  });
+}
+
+void Space::check_conditions(const JsonPlace& place, const std::vector<Condition>& conditions,
+                             const JsonView& base, Problems& problems) const {
+  std::vector<Tests> tests_in;  // by grid
+  for (const Grid& grid : space_.grids) tests_in.push_back(tests_of(conditions, grid, base));
+  for (std::size_t c = 0; c < conditions.size(); ++c) {
+    std::vector<std::string> values;
+    bool is_known = true;  // that none meets it
+    for (std::size_t grid = 0; grid < tests_in.size(); ++grid) {
+      const Test& test = tests_in[grid][c];
+      is_known = is_known && !can_hold(test, grid);
+      if (test.axis == kNoAxis) continue;
+      const Axis& axis = space_.grids[grid].axes[test.axis];
+      is_known = is_known && JsonView(axis.values).place().source == place.source;
+      if (axis.range) values.push_back(fmt::format("{} to {}", axis.range->low, axis.range->high));
+      for (const Json& value : axis.values.json) {
+        std::string text = value_in(value, axis, conditions[c].path).dump();
+        if (std::ranges::find(values, text) == values.end()) values.push_back(std::move(text));
+      }
+    }
+    if (!is_known || values.empty()) continue;
+    problems.add(place, fmt::format("{}, which it never is; want a value of that axis: {}",
+                                    condition_text(conditions[c]), listed(values)));
+  }
+}
+
+void Space::check_rules(const JsonView& base, Problems& problems) const {
+  for (const ExcludeRule& rule : space_.exclude)
+    check_conditions(rule.place, rule.conditions, base, problems);
+  for (const WhenRule& rule : space_.when) check_conditions(rule.place, rule.conditions, base, problems);
 }
 
 std::vector<const Axis*> Space::axes() const {
@@ -282,11 +333,7 @@ std::vector<Combination> combinations_of(const Space& space, const JsonView& roo
 
 std::string exclusion_reason(const ExcludeRule& rule) {
   std::vector<std::string> parts;
-  for (const Condition& condition : rule.conditions) {
-    std::vector<std::string> values;
-    for (const Json& value : condition.values) values.push_back(value.dump());
-    parts.push_back(condition.key + " is " + listed(values));
-  }
+  for (const Condition& condition : rule.conditions) parts.push_back(condition_text(condition));
   return fmt::format("{}: {}", to_string(rule.place), fmt::join(parts, " and "));
 }
 

@@ -59,6 +59,10 @@ class Space {
   /// How many combinations the axes have before any rule. A double, because it may exceed any integer.
   double size() const;
 
+  /// Reports rules with a condition on an axis that none of its values meets. An axis of another source, the
+  /// command line, may have fewer values than the file's rules are for.
+  void check_rules(const JsonView& base, Problems& problems) const;
+
   /// The domain that a search draws points from: the axes of the first grid. The domain keeps `self` alive.
   static SearchDomain domain_of(const std::shared_ptr<const Space>& self);
   /// The value of an axis at a point's number: the index of a choice, or the number of a range.
@@ -80,6 +84,10 @@ class Space {
   };
 
   static Tests tests_of(const std::vector<Condition>& conditions, const Grid& grid, const JsonView& base);
+  // Whether there may be points of the grid at which the condition holds.
+  bool can_hold(const Test& test, std::size_t grid) const;
+  void check_conditions(const JsonPlace& place, const std::vector<Condition>& conditions,
+                        const JsonView& base, Problems& problems) const;
   bool hold(const Tests& tests, std::size_t grid, const SearchPoint& point) const;
   bool is_active(std::size_t axis, std::size_t grid, const SearchPoint& point) const;
   const ExcludeRule* excluding(std::size_t grid, const SearchPoint& point) const;

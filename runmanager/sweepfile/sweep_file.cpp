@@ -206,7 +206,7 @@ void check_epochs(const SearchSpec& search, const JsonView& root, const JsonView
 Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std::string> overrides,
                    const LoadOptions& options) {
   Problems problems;
-  remove_recorded_keys(root);
+  const bool is_recorded = remove_recorded_keys(root);
   std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
   check_keys(root, settings_of(root), problems);
   NetworkFiles files(file.parent_path());
@@ -229,6 +229,8 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   for (const JsonView& member : JsonView(base).children())
     rule_base.set(rule_base.json[member.key()], {member.key()}, member);
   sweep.search = read_search(rule_base, space, problems);
+  // The axes of an earlier start may be those of its command line.
+  if (!is_recorded && problems.empty()) Space(space, rule_base).check_rules(rule_base, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
   if (sweep.search) check_epochs(*sweep.search, root, base, problems);
   if (sweep.search && draws_points(*sweep.search, space)) {

@@ -255,6 +255,45 @@ TEST(Axes, AnAxisWhoseConditionNeverHoldsIsOfNoRun) {
   EXPECT_TRUE(sweep.runs[0].not_swept.empty());
 }
 
+TEST(Axes, ARuleThatNoValueOfAnAxisMeetsIsAMistake) {
+  const SweepFolder folder;
+  const auto with = [](const std::string& rules) {
+    return SweepFolder::with(
+        R"("params": {"lr": {"logspace": [0.001, 0.1, 4]}, "optimizer": ["adam", {"name": "sgd"}],
+                                           "momentum": [0.5, 0.9]}, )" +
+        rules);
+  };
+  EXPECT_THAT(folder.error(SweepFolder::with(
+                  R"("params": {"lr": {"logspace": [0.001, 0.1, 4]}}, "exclude": [{"lr": 0.0215}])")),
+              HasSubstr("exclude.0: lr is 0.0215, which it never is; want a value of that axis: 0.001, "
+                        "0.00464158883361, 0.0215443469003 or 0.1"));
+  EXPECT_THAT(
+      folder.error(with(R"("when": {"momentum": {"optimizer": ["rmsprop", "adamw"]}})")),
+      HasSubstr(R"(when.momentum: optimizer is "rmsprop" or "adamw", which it never is; want a value of )"
+                R"(that axis: "adam" or "sgd")"));
+  const std::string good =
+      with(R"("when": {"momentum": {"optimizer": "sgd"}}, "exclude": [{"lr": [0.1, 0.2]}])");
+  EXPECT_EQ(folder.load(good).runs.size(), 9u);
+  // The command line may leave fewer values than the file's rules are for, also of what is resumed then.
+  const Sweep fewer = folder.load(good, {"optimizer=adam", "lr=0.3,0.4"});
+  EXPECT_EQ(fewer.runs.size(), 2u);
+  nlohmann::ordered_json recorded = fewer.resolved;
+  recorded["provenance"] = nlohmann::ordered_json::object();
+  EXPECT_EQ(folder.load(recorded.dump(), {"name=s-2"}).runs.size(), 2u);
+}
+
+TEST(Axes, ARuleMayAskForANumberOfARange) {
+  const auto with = [](const char* number) {
+    return SweepFolder::with(R"("search": {"method": "random", "trials": 2, "metric": "Loss/train"},
+        "params": {"batch_size": {"int_uniform": [2, 9]}, "seed": [1, 2]}, "when": {"seed": {"batch_size": )" +
+                             std::string(number) + "}}");
+  };
+  EXPECT_EQ(SweepFolder().load(with("[9, 10]")).runs.size(), 2u);
+  EXPECT_THAT(SweepFolder().error(with("10")),
+              HasSubstr("batch_size is 10, which it never is; want a value of "
+                        "that axis: 2 to 9"));
+}
+
 TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(
