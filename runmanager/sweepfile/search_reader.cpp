@@ -145,6 +145,29 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     problems.add(node, "there is nothing to search, want \"params\"");
 }
 
+// A key that the method makes no use of is a mistake. check_space() says more of others.
+void check_use(const JsonView& node, const SearchSpec& search, const SearchSpace& space, Problems& problems) {
+  const bool rungs = has_rungs(search.method), members = search.method == SearchMethod::kPopulation;
+  const std::pair<const char*, bool> keys[] = {
+      {"seed", draws_points(search, space)},
+      {"at_once", chooses_points(search) || search.method == SearchMethod::kAsha || search.target},
+      {"min_epochs", rungs},
+      {"reduction", rungs || members},
+      {"interval", members}};
+  std::vector<std::string> used = {"metric", "mode", "target", "seconds"};
+  for (const auto& [key, is_used] : keys) {
+    if (is_used) used.emplace_back(key);
+  }
+  for (const auto& [key, is_used] : keys) {
+    if (const JsonView member = node.find(key); member && !is_used)
+      problems.add(
+          member,
+          fmt::format("\"{}\"{} does not use it, want {}", search_method_names().of(search.method),
+                      rungs && !is_used && std::string_view(key) == "seed" ? " without \"trials\"" : "",
+                      listed(used)));
+  }
+}
+
 }  // namespace
 
 bool has_range(const SearchSpace& space) {
@@ -173,6 +196,7 @@ std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& s
     search->metric_given = static_cast<bool>(metric);
     search->origin = to_string((metric ? metric : node).place());
     if (problems.empty()) check_space(root, node, *search, space, problems);
+    if (problems.empty()) check_use(node, *search, space, problems);
   }
   if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {
     if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))

@@ -10,6 +10,7 @@ namespace sweep {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using testing::SweepFolder;
 
@@ -167,6 +168,32 @@ TEST(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
   EXPECT_EQ(sweep.search->learned[0].point, SearchPoint{1.0});
   EXPECT_EQ(sweep.search->learned[0].value, 1);
   EXPECT_EQ(sweep.search->learned[1].value, 2);
+}
+
+TEST(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
+  const SweepFolder folder;
+  constexpr const char* kList = R"("params": {"lr": [0.1, 0.2]})";
+  EXPECT_EQ(
+      folder.error(searching(R"({"method": "random", "trials": 2, "min_epochs": 2})", kRates)),
+      "s.json:2:59: search.min_epochs: \"random\" does not use it, want metric, mode, target, seconds or "
+      "seed");
+  const std::string halving =
+      folder.error(searching(R"({"method": "halving", "interval": 2, "seed": 1})", kList));
+  EXPECT_THAT(halving,
+              HasSubstr("search.interval: \"halving\" does not use it, want metric, mode, target, seconds, "
+                        "min_epochs or reduction"));
+  EXPECT_THAT(halving, HasSubstr("search.seed: \"halving\" without \"trials\" does not use it"));
+  for (const char* search :
+       {R"({"method": "tpe", "trials": 2, "reduction": 2})", R"({"method": "grid", "seed": 2})",
+        R"({"method": "halving", "trials": 9, "at_once": 2})",
+        R"({"method": "population", "trials": 9, "min_epochs": 1})"})
+    EXPECT_THAT(folder.error(searching(search, kList)), HasSubstr("does not use it")) << search;
+  for (const char* search :
+       {R"({"method": "grid", "target": 1, "at_once": 2})",
+        R"({"method": "halving", "trials": 9, "at_once": 2, "sampler": "tpe"})",
+        R"({"method": "asha", "trials": 9, "at_once": 2, "seed": 3, "reduction": 4})",
+        R"({"method": "population", "trials": 9, "interval": 2, "reduction": 2, "seed": 1})"})
+    EXPECT_FALSE(folder.load(searching(search, kList)).runs.empty()) << search;
 }
 
 TEST(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
