@@ -67,16 +67,17 @@ std::string colour_key(const ReportData& data) {
 }
 
 // A diverging run would press all others to the ground: the value above which a chart is cut, if a few points
-// are far above all others.
+// are far above all others. Of few points the largest is cut only if it is out of all proportion.
 std::optional<double> highest_shown(const ChartTable& points, const std::string& measure) {
   std::vector<double> values;
   for (const auto& row : points.rows) {
     if (row[2] == measure) values.push_back(row[4].get<double>());
   }
-  if (values.size() < 20) return {};
+  if (values.size() < 3) return {};
   std::sort(values.begin(), values.end());
-  const double most = values[values.size() * 95 / 100];
-  return values.back() > 5 * most && most > 0 ? std::optional(1.5 * most) : std::nullopt;
+  const double most = values[std::min(values.size() * 95 / 100, values.size() - 2)];
+  const double far = values.size() < 20 ? 100 : 5;
+  return values.back() > far * most && most > 0 ? std::optional(1.5 * most) : std::nullopt;
 }
 
 void add_curves(const ReportData& data, Charts& charts) {

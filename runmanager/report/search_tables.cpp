@@ -23,10 +23,11 @@ using Json = nlohmann::ordered_json;
 
 // A few trials far from all others would press those into a line.
 std::optional<double> worst_shown(std::vector<double> values, const Goal& goal) {
-  if (values.size() < 20) return {};
+  if (values.size() < 4) return {};
   std::ranges::sort(values, [&](double a, double b) { return goal.is_better(a, b); });
-  const double best = values.front(), most = values[values.size() * 9 / 10];
-  const bool is_far = std::abs(values.back() - best) > 4 * std::abs(most - best) && most != best;
+  const double best = values.front(), most = values[std::min(values.size() * 9 / 10, values.size() - 2)];
+  const double far = values.size() < 20 ? 100 : 4;
+  const bool is_far = std::abs(values.back() - best) > far * std::abs(most - best) && most != best;
   return is_far ? std::optional(best + 1.2 * (most - best)) : std::nullopt;
 }
 

@@ -4,7 +4,7 @@ const Charts = (() => {
   const views = new Map();  // by the chart's id
 
   // Readable on both: at least 3 to 1 against the cards of either theme.
-  const category = ["#2f7ed8", "#d56a10", "#2b9560", "#c2479d", "#8a63d2", "#14899d", "#d24545", "#9a6b3f"];
+  const category = ["#2f7ed8", "#d56a10", "#2b9560", "#c2479d", "#8a63d2", "#14899d", "#d24545", "#9a6b3f", "#7f8a1e", "#6f7f8f"];
   const ramps = {
     light: ["#8293a6", "#6096b7", "#3f8fb2", "#1f6a9c", "#123f7a"],
     dark: ["#6b788a", "#4b8299", "#3fa3b0", "#7fd0a8", "#f2e27a"],
@@ -18,7 +18,7 @@ const Charts = (() => {
     const ink = style("--ink"), soft = style("--soft"), font = getComputedStyle(document.body).fontFamily;
     const label = {labelColor: soft, titleColor: ink, labelFont: font, titleFont: font, labelFontSize: 12, titleFontSize: 12,
                    titleFontWeight: "normal"};
-    // More than eight values are told by order: from pale to strong, without what would vanish on the card.
+    // Values that are told by order: from pale to strong, without what would vanish on the card.
     const many = isDark() ? ["#5b7fd0", "#45a5c4", "#4cbf95", "#a8cf5e", "#f2d05a", "#f0955a"]
                           : ["#3a3f9c", "#2f6fb5", "#218f9a", "#2f9560", "#7f8a1e", "#b8720f"];
     return {
@@ -42,6 +42,9 @@ const Charts = (() => {
       return "#" + from.map((x, k) => Math.round(x + (to[k] - x) * part).toString(16).padStart(2, "0")).join("");
     });
   }
+
+  // From the ninth on, numbers are; words only where there are no colours left.
+  const tellsByOrder = (values) => values.length > (typeof values[0] === "number" ? 8 : category.length);
 
   function objects(table) {
     return table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
@@ -79,6 +82,7 @@ const Charts = (() => {
     const modules = vegaModules;
     const spec = structuredClone(chart.spec);
     for (const [name, values] of Object.entries(tables)) named(spec.data, name).values = values;
+    if (tables.series) named(spec.signals, "many").value = tellsByOrder([...new Set(tables.series.map((row) => row.group))]);
     spec.width = width;
     const runtime = modules["vega-parser"].parse(spec, config(), {ast: true});
     const view = new modules["vega-view"].View(runtime, {
@@ -96,5 +100,5 @@ const Charts = (() => {
     Object.assign(vegaModules["vega-dataflow"].transforms, vegaModules["vega-transforms"],
                   vegaModules["vega-view-transforms"], vegaModules["vega-encode"]);
   }
-  return {draw, named, objects, views, category, ramp};
+  return {draw, named, objects, views, category, ramp, tellsByOrder};
 })();

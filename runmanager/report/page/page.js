@@ -212,7 +212,7 @@
   function paintLegend() {
     const chart = model.charts.find((one) => one.kind === "curves"), view = chart && Charts.views.get(chart.id);
     if (!view) return;
-    const values = valuesOfColour(), scale = view.scale(values.length > 8 ? "manyColours" : "colour");
+    const values = valuesOfColour(), scale = view.scale(Charts.tellsByOrder(values) ? "manyColours" : "colour");
     byId("legend").replaceChildren(...values.map((value) => {
       const button = element("button"), swatch = element("i");
       button.type = "button";

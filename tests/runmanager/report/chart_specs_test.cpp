@@ -80,5 +80,14 @@ TEST(Charts, CutWhatOneDivergingRunWouldStretch) {
   EXPECT_THAT(charts.remarks, ElementsAre("Loss: values above 1.5 are not shown."));
 }
 
+TEST(Charts, OfFewPointsCutOnlyWhatIsOutOfAllProportion) {
+  const auto remarks = [](double worst) {
+    return charts_of(report_data_of({run_of(0.1, {1.0, 0.9}), run_of(0.2, {worst})})).remarks;
+  };
+  EXPECT_THAT(remarks(99), ElementsAre());
+  EXPECT_THAT(remarks(1e6), ElementsAre("Loss: values above 1.5 are not shown."));
+  EXPECT_THAT(charts_of(report_data_of({run_of(0.1, {1e6, 1})})).remarks, ElementsAre()) << "which is it?";
+}
+
 }  // namespace
 }  // namespace sweep

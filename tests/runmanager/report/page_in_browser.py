@@ -143,6 +143,8 @@ class Shown(Page):
             # Web Content Accessibility Guidelines 2.1, 1.4.3 and 1.4.11
             self.assertGreaterEqual(min(contrasts["texts"]), 4.5, scheme)
             self.assertGreaterEqual(min(contrasts["marks"]), 3, scheme)
+        for values, by_order in ((list("abcdefghij"), False), (list("abcdefghijk"), True), (list(range(8)), False), (list(range(9)), True)):
+            self.assertEqual(self.browser.evaluate(f"return Charts.tellsByOrder({json.dumps(values)})"), by_order, values)
 
     def test_whatever_the_sweep(self):
         sweeps = {

@@ -54,6 +54,8 @@ TEST(SearchTables, CutChartsThatAFewTrialsWouldStretch) {
   std::vector<double> losses(30);
   for (std::size_t i = 0; i < losses.size(); ++i) losses[i] = 1 + 0.01 * static_cast<double>(i);
   EXPECT_FALSE(trials_of(searched(losses)).worst_shown.has_value());
+  EXPECT_FALSE(trials_of(searched({5, 3, 4, 100})).worst_shown.has_value());
+  EXPECT_NEAR(trials_of(searched({5, 3, 4, 1e9})).worst_shown.value(), 3 + 1.2 * 2, 1e-9);
   losses[7] = 1e9;
   EXPECT_NEAR(trials_of(searched(losses)).worst_shown.value(), 1 + 1.2 * 0.28, 1e-9);
 }
