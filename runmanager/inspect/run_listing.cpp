@@ -72,10 +72,6 @@ bool has_runs(const fs::path& directory) {
   return fs::exists(directory / kSweepFile, error) || !run_directories(directory).empty();
 }
 
-bool has_ended(RunStatus status) {
-  return status != RunStatus::kPending && status != RunStatus::kRunning && status != RunStatus::kInterrupted;
-}
-
 RecordedSweep read_sweep(const fs::path& directory) {
   std::error_code error;
   if (!has_runs(directory))

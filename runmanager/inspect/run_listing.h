@@ -14,9 +14,6 @@ namespace sweep {
 /// Whether `directory` holds runs: it has a sweep.json, or directories with a run.json.
 bool has_runs(const std::filesystem::path& directory);
 
-/// Whether a run with that status is final: no process trains it any further.
-bool has_ended(RunStatus status);
-
 /// A sweep as its directory has it.
 struct RecordedSweep {
   nlohmann::ordered_json file;  // its sweep.json, an object; null if there is none

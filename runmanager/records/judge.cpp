@@ -93,6 +93,12 @@ std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs, const Go
   return best;
 }
 
+bool has_ended(RunStatus status) { return is_over(status) || status == RunStatus::kPruned; }
+
+bool is_over(RunStatus status) {
+  return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
+}
+
 std::optional<GoalValues> goal_values(const RunRecord& run, const Goals& goals) {
   GoalValues values;
   for (const Goal& goal : goals) {

@@ -33,6 +33,11 @@ std::vector<std::size_t> front_runs(const std::vector<RunRecord>& runs, const Go
 /// Moves front_runs() before the other runs, in their order.
 void put_front_first(std::vector<RunRecord>& runs, const Goals& goals);
 
+/// Whether a run with that status is final: no process trains it any further.
+bool has_ended(RunStatus status);
+/// The same, but a run that a search has pruned may go on in a later one.
+bool is_over(RunStatus status);
+
 /// The run's values of all goals, smaller is better; none if one is missing or not finite.
 std::optional<GoalValues> goal_values(const RunRecord& run, const Goals& goals);
 

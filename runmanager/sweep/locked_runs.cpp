@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 
@@ -12,10 +13,6 @@ namespace sweep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool is_over(RunStatus status) {
-  return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
-}
 
 // When to look again at what others do: later if a look takes long.
 Clock::time_point next_look(Clock::time_point begin) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
@@ -47,10 +48,6 @@ AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size
     if (of_tag.size() == runs.size()) aggregate.values.push_back(aggregate_value(tag, of_tag));
   }
   return aggregate;
-}
-
-bool has_ended(RunStatus status) {
-  return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
 }
 
 void remove_run(const fs::path& directory) {
@@ -156,7 +153,7 @@ void AggregateRuns::remove_old() const {
 
 void AggregateRuns::write(const Combination& combination, std::span<const RunRecord> records) const {
   const bool all_ended = std::ranges::all_of(combination.group.runs,
-                                             [&](std::size_t run) { return has_ended(records[run].status); });
+                                             [&](std::size_t run) { return is_over(records[run].status); });
   const auto completed = all_ended ? completed_repeats(combination.group, records) : std::nullopt;
   const fs::path directory = directory_ / combination.group.name;
   if (completed) {
