@@ -1,9 +1,12 @@
 #include "runmanager/sweep/event_messages.h"
 
+#include <new>
+
 #include "core/base/error.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_output.h"
+#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {
@@ -99,6 +102,19 @@ RunEvent event_of(const proto::FromWorker& message) {
       break;
   }
   throw DataError("its worker sent a message without content");
+}
+
+RunEvent event_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const IoError& io) {
+    return UnwritableRun{.error = io.what(),
+                         .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&io) != nullptr};
+  } catch (const std::bad_alloc&) {
+    return LostRun{"out of memory"};
+  } catch (const std::exception& other) {
+    return LostRun{other.what()};
+  }
 }
 
 }  // namespace sweep

@@ -1,11 +1,9 @@
 #include "runmanager/sweep/in_process_executor.h"
 
-#include <new>
 #include <thread>
 #include <utility>
 
-#include "core/base/error.h"
-#include "tbwriter/event_files.h"
+#include "runmanager/sweep/event_messages.h"
 
 namespace sweep {
 
@@ -41,14 +39,8 @@ void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
   RunEvent end;
   try {
     end = worker_->run(task, report, options_);
-  } catch (const IoError& error) {
-    end =
-        UnwritableRun{.error = error.what(),
-                      .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&error) != nullptr};
-  } catch (const std::bad_alloc&) {
-    end = LostRun{"out of memory"};
-  } catch (const std::exception& error) {
-    end = LostRun{error.what()};
+  } catch (const std::exception&) {
+    end = event_of(std::current_exception());
   }
   report(end);
   const auto* trained = std::get_if<TrainedRun>(&end);

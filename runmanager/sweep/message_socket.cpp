@@ -56,15 +56,8 @@ bool send_all(int fd, std::string_view bytes, int descriptor) {
 
 }  // namespace
 
-MessageSocket::MessageSocket(MessageSocket&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      largest_(other.largest_),
-      descriptor_(other.take_descriptor()),
-      received_(std::move(other.received_)),
-      parsed_(other.parsed_) {}
-
 MessageSocket::~MessageSocket() {
-  if (fd_ >= 0) ::close(fd_);
+  ::close(fd_);
   if (const int left = take_descriptor(); left >= 0) ::close(left);
 }
 

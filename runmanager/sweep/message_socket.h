@@ -24,9 +24,8 @@ class MessageSocket {
   /// damaged.
   explicit MessageSocket(int fd, std::size_t largest = std::size_t{1} << 30) : fd_(fd), largest_(largest) {}
   ~MessageSocket();
-  MessageSocket(MessageSocket&& other) noexcept;
-  MessageSocket& operator=(MessageSocket&&) = delete;
   MessageSocket(const MessageSocket&) = delete;
+  MessageSocket& operator=(const MessageSocket&) = delete;
 
   int fd() const { return fd_; }
 

@@ -32,7 +32,6 @@
 #include "runmanager/sweep/message_socket.h"
 #include "runmanager/training/run_trainer.h"
 #include "runmanager/training/stop_signals.h"
-#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {
@@ -192,24 +191,16 @@ class Worker {
 
   /// Returns whether another run can follow.
   bool handle(const proto::ToWorker& message) {
-    RunEvent failure;
     try {
       if (message.has_setup()) {
         set_up(message.setup());
         return true;
       }
       return train(message.train());
-    } catch (const IoError& error) {
-      failure = UnwritableRun{
-          .error = error.what(),
-          .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&error) != nullptr};
-    } catch (const std::bad_alloc&) {
-      failure = LostRun{"out of memory"};
-    } catch (const std::exception& error) {
-      failure = LostRun{error.what()};
+    } catch (const std::exception&) {
+      socket_.send(message_of(event_of(std::current_exception())));
+      return false;  // The state of this process is unknown after such an error.
     }
-    socket_.send(message_of(failure));
-    return false;  // The state of this process is unknown after such an error.
   }
 
  private:

@@ -143,7 +143,7 @@ TEST_F(Messages, EndWithTheOtherEndButNotBeforeWhatItSent) {
   proto::FromWorker message, got;
   message.set_phase("last");
   ASSERT_TRUE(ours_.send(message));
-  { const MessageSocket closed = std::move(ours_); }
+  ::shutdown(ours_.fd(), SHUT_RDWR);
   ASSERT_EQ(theirs_.poll(got), Arrived::kMessage);
   EXPECT_EQ(got.phase(), "last");
   EXPECT_EQ(theirs_.poll(got), Arrived::kEnd);
@@ -153,7 +153,7 @@ TEST_F(Messages, EndWithTheOtherEndButNotBeforeWhatItSent) {
 
 TEST_F(Messages, CutOffAtTheEndAreNone) {
   send_raw(framed(10, "cut"));
-  { const MessageSocket closed = std::move(ours_); }
+  ::shutdown(ours_.fd(), SHUT_RDWR);
   proto::FromWorker got;
   EXPECT_EQ(theirs_.poll(got), Arrived::kEnd);
 }
