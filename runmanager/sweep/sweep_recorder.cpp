@@ -195,9 +195,13 @@ void SweepRecorder::count_cost(std::size_t run) {
   begins_.erase(found);
   const double seconds = options_.clock() - begin.seconds;
   const double run_seconds = record(run).run_seconds.value_or(0) - begin.run_seconds;
-  const double logging_seconds = record(run).logging_seconds - begin.logging_seconds;
   // The record of a resumed run also counts the time of earlier starts, so it can exceed this start's.
   if (run_seconds > seconds) return;
+  // Where what those took for logs is not known, it is their part of the whole.
+  const double all_logging = record(run).logging_seconds,
+               logging_seconds = begin.run_seconds > 0 && begin.logging_seconds == 0
+                                     ? all_logging * run_seconds / record(run).run_seconds.value_or(1)
+                                     : all_logging - begin.logging_seconds;
   if (counted_.insert(run).second) ++cost_.runs;
   cost_.seconds += seconds;
   cost_.training_seconds += run_seconds - logging_seconds;

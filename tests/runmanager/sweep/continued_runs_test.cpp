@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/message_of.h"
@@ -81,6 +82,29 @@ INSTANTIATE_TEST_SUITE_P(Schedules, CannotGoOn,
                          ::testing::Values(R"("one_cycle")", R"({"name": "one_cycle", "three_phase": true})",
                                            R"("cosine")",
                                            R"({"name": "warmup", "total_iters": 1, "then": "cosine"})"));
+
+// An earlier start may have taken longer for logs than this one took for all.
+TEST(SweepCost, CountsOfAResumedRunOnlyWhatThisStartTook) {
+  TemporaryDirectory directory;
+  double seconds = 0;
+  RunRecord record;
+  record.name = "run";
+  SweepRecorder recorder({.directory = directory.path(),
+                          .name = "sweep",
+                          .keys = {},
+                          .clock = [&seconds] { return seconds; },
+                          .terminal = {.write = [](std::string_view) {}}},
+                         {}, {record});
+  recorder.begin_run(0, record);
+  recorder.take(0, RunPlan{.name = "run", .finished_epochs = {EpochRecord(1, {{"run_seconds", 90}})}});
+  seconds = 12;
+  record.run_seconds = 100;
+  record.logging_seconds = 40;
+  recorder.update(0, record);
+  recorder.pause_run(0);
+  EXPECT_DOUBLE_EQ(recorder.cost().logging_seconds, 4);
+  EXPECT_DOUBLE_EQ(recorder.cost().training_seconds, 6);
+}
 
 }  // namespace
 }  // namespace sweep
