@@ -81,7 +81,10 @@ void SweepRunner::set_up() {
   prepare();
   if (!directory_) open_directory();
   // The trials that earlier starts have added are not known yet, so they would seem to be gone.
-  if (!growing_) changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
+  if (growing_)
+    earlier_ = runs_of_sweep_file(directory_->path()).value_or(std::vector<std::string>());
+  else
+    changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
   make_room(directory_->path(), sweep_.runs, existing_);
   write_sweep_file();
 }

@@ -124,6 +124,7 @@ class SweepRunner {
   std::deque<ScheduledRun> unavailable_;  // the same, but their devices are missing here
   std::vector<ExistingRun> existing_;     // one per run: what earlier starts have left of it
   std::vector<std::string> changes_;      // of the sweep file since the last start, as sentences
+  std::vector<std::string> earlier_;      // where trials are added: the last start's
 };
 
 }  // namespace sweep

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/in_process_executor.h"
 #include "runmanager/sweep/make_run_kind.h"
@@ -144,6 +145,9 @@ void SweepRunner::end_search(TrialRuns& trials) {
   if (kept_trials_ > 0 || lacks_trials_ || (options_.join && growing_)) write_trials();
   recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
+  if (environment_.stop_requested() != 0 || options_.join) return;
+  if (const std::string text = trials_left_out_text(earlier_, sweep_.runs); !text.empty())
+    recorder_->progress().message(text);
 }
 
 void SweepRunner::write_growing_file() {

@@ -25,18 +25,6 @@ std::vector<std::string> without(const std::vector<std::string>& names,
   return rest;
 }
 
-// The names of the last start's runs; empty if there was none.
-std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / kSweepFile;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
-  try {
-    return read_json_file(path).at("runs").get<std::vector<std::string>>();
-  } catch (const std::exception&) {
-    return std::nullopt;  // Damaged; it is written again.
-  }
-}
-
 // Names of the runs that `belongs` is true for.
 template <typename Predicate>
 std::vector<std::string> names_of(std::span<const RunConfig> runs, std::span<const ExistingRun> existing,
@@ -92,6 +80,27 @@ std::string first_names(const std::vector<std::string>& names) {
   const std::string text =
       fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / kSweepFile;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  try {
+    return read_json_file(path).at("runs").get<std::vector<std::string>>();
+  } catch (const std::exception&) {
+    return std::nullopt;  // Damaged; it is written again.
+  }
+}
+
+std::string trials_left_out_text(const std::vector<std::string>& earlier, std::span<const RunConfig> runs) {
+  std::vector<std::string> now;
+  for (const RunConfig& run : runs) now.push_back(run.name);
+  const std::vector<std::string> left_out = without(earlier, now);
+  if (left_out.empty()) return "";
+  return fmt::format("{} of earlier starts {} not part of the search any more; what {} left stays: {}",
+                     counted(left_out.size(), "trial"), left_out.size() == 1 ? "is" : "are",
+                     left_out.size() == 1 ? "it has" : "they have", first_names(left_out));
 }
 
 std::vector<std::string> changes_since(const std::filesystem::path& directory,

@@ -191,6 +191,17 @@ TEST_F(Search, MoreTrialsLaterContinueTheSearch) {
   EXPECT_THAT(out_.str(), HasSubstr(expected.names.back().substr(3, 4)));
 }
 
+TEST_F(Search, TellsOfTrialsThatFewerTrialsLeaveOut) {
+  for (const char* method : {"tpe", "random"}) {
+    write({{"method", method}, {"trials", 7}}, kRates, {{"epochs", 1}});
+    const SweepOutcome all = run(method);
+    EXPECT_THAT(told_, ::testing::Not(HasSubstr("left stays")));
+    run(method, {"search.trials=6"});
+    EXPECT_THAT(told_, HasSubstr("what it has left stays: " + all.runs[6].name)) << method;
+    told_.clear();
+  }
+}
+
 TEST_F(Search, MoreTrialsLaterContinueAsha) {
   write({{"method", "asha"}, {"trials", 14}, {"reduction", 2}, {"sampler", "tpe"}}, kRates);
   const Outcome expected = outcome_of(run("whole"));
