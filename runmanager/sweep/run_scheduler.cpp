@@ -46,7 +46,8 @@ class RunScheduler {
     for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(i);
   }
 
-  void run() {
+  // Returns whether it was stopped before all runs had ended.
+  bool run() {
     last_wait_end_ = options_.clock();
     for (;;) {
       if (stop_signal_ == 0) stop_all(options_.stop_requested());
@@ -60,6 +61,7 @@ class RunScheduler {
       }
       check_deadlines();
     }
+    return stop_signal_ != 0;
   }
 
  private:
@@ -241,6 +243,8 @@ class RunScheduler {
   void lose_run(Slot& slot, const std::string& reason) {
     const ScheduledRun& run = slot.run();
     if (!source_.owns(run.run)) return end_attempt(slot, RunFailure::kTakenOver);
+    // Ctrl-C also reaches a worker that has just begun and does not ignore it yet.
+    if (stop_signal_ == 0) stop_all(options_.stop_requested());
     const bool was_killed = !slot.kill_reason.empty();
     RunRecord record = recorder_.record(run.run);
     record.status = slot.stop_requested ? RunStatus::kInterrupted : RunStatus::kFailed;
@@ -375,9 +379,9 @@ class RunScheduler {
 
 }  // namespace
 
-void schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+bool schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
                    SweepRecorder& recorder) {
-  RunScheduler(source, executor, options, recorder).run();
+  return RunScheduler(source, executor, options, recorder).run();
 }
 
 int automatic_jobs(std::size_t runs, int cores) {

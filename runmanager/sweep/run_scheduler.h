@@ -33,8 +33,8 @@ struct SchedulerOptions {
 /// every run has ended, or when the sweep was asked to stop and all runs have stopped. The slot of a run, and
 /// the runs in the other slots, change no bit of its results. A run whose own directory is removed
 /// meanwhile fails. Throws IoError when files cannot be written otherwise or no worker can be started; the
-/// caller then destroys the executor, which ends the other runs.
-void schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+/// caller then destroys the executor, which ends the other runs. Returns whether it was asked to stop.
+bool schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
                    SweepRecorder& recorder);
 
 /// Runs at once for --jobs auto: one per core, and no more than there are runs. At least 1.

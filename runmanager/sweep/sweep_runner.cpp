@@ -14,6 +14,7 @@
 #include "runmanager/records/earlier_starts/attempts.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/joined_start.h"
@@ -209,8 +210,17 @@ void SweepRunner::write_sweep_file() {
   write_file_atomically(directory_->path() / kSweepFile, sweep_file_text(sweep_, program_));
 }
 
+bool SweepRunner::is_done() const {
+  const bool may_grow = growing_ && was_stopped_ &&
+                        sweep_.runs.size() < total_trials(*sweep_.search, sweep_.runs.front().epochs);
+  return !may_grow &&
+         std::ranges::all_of(records_, [](const RunRecord& run) { return has_ended(run.status); });
+}
+
 SweepOutcome SweepRunner::conclude() {
-  const int signal = environment_.stop_requested();
+  int signal = environment_.stop_requested();
+  // It may come while the last files are written.
+  if (signal != 0 && exit_code_of({}, signal) == kExitRunAgain && is_done()) signal = 0;
   print_summary({.sweep = sweep_,
                  .directory = directory_->path(),
                  .runs = records_,

@@ -79,7 +79,7 @@ class SweepRunner {
   void leave_to_others(LockedRuns& runs);
   void skip(const ScheduledRun& run);
   SchedulerOptions scheduler_options(std::size_t slots);
-  // Trains the runs of `source`, if there are any.
+  // Trains the runs of `source`, if there are any. Then knows whether it was stopped.
   void train(RunSource& source);
   void train_alone();
   void end_search(TrialRuns& trials);
@@ -97,8 +97,10 @@ class SweepRunner {
   std::optional<RunLock> wait_for_lock(const std::string& run, const std::function<bool()>& is_done);
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
   bool keep_start(std::size_t parent, int epoch, const RunConfig& copy);
-  void train_here(RunSource& source);
-  void train_in_workers(RunSource& source);
+  bool train_here(RunSource& source);
+  bool train_in_workers(RunSource& source);
+  // Whether every run has ended, and no trial was still to come.
+  bool is_done() const;
   SweepOutcome conclude();
 
   std::optional<Sweep> growing_;  // the sweep, where trials are added to it
@@ -114,6 +116,7 @@ class SweepRunner {
   std::function<void()> collect_;  // while runs are trained together with others: takes over what they did
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
+  bool was_stopped_ = false;              // while runs were trained
   std::size_t kept_trials_ = 0;           // added, and not told yet
   bool lacks_trials_ = false;             // the written file
   double next_write_ = 0;                 // when it may be written again

@@ -132,8 +132,7 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
 }
 
 int exit_code_of(std::span<const RunRecord> runs, int signal) {
-  constexpr int kRunAgain = 75;  // EX_TEMPFAIL
-  if (signal == SIGUSR1 || signal == SIGUSR2 || signal == kTimeIsUp) return kRunAgain;
+  if (signal == SIGUSR1 || signal == SIGUSR2 || signal == kTimeIsUp) return kExitRunAgain;
   if (signal != 0) return 128 + signal;
   const bool failed =
       std::ranges::any_of(runs, [](const RunRecord& run) { return run.status == RunStatus::kFailed; });

@@ -29,6 +29,8 @@ struct SweepSummary {
 void print_summary(const SweepSummary& summary, const RunnerOptions& options,
                    const SweepEnvironment& environment);
 
+inline constexpr int kExitRunAgain = 75;  // EX_TEMPFAIL: stopped, and the same command goes on
+
 /// See SweepOutcome::exit_code.
 int exit_code_of(std::span<const RunRecord> runs, int signal);
 

@@ -100,7 +100,7 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
 
 void SweepRunner::train(RunSource& source) {
   if (runs_.empty() && !growing_) return;
-  environment_.worker_command.empty() ? train_here(source) : train_in_workers(source);
+  was_stopped_ = environment_.worker_command.empty() ? train_here(source) : train_in_workers(source);
 }
 
 void SweepRunner::train_alone() {
@@ -255,24 +255,24 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   return false;
 }
 
-void SweepRunner::train_here(RunSource& source) {
+bool SweepRunner::train_here(RunSource& source) {
   InProcessExecutor executor(make_kind_worker(sweep_.runs.front(), kind_->datasets()),
                              {.directory = directory_->path(),
                               .make_engine = environment_.make_engine,
                               .clock = environment_.clock,
                               .stop_requested = environment_.stop_requested,
                               .threads = {}});
-  schedule_runs(source, executor, scheduler_options(1), *recorder_);
+  return schedule_runs(source, executor, scheduler_options(1), *recorder_);
 }
 
-void SweepRunner::train_in_workers(RunSource& source) {
+bool SweepRunner::train_in_workers(RunSource& source) {
   // The samples move to memory that the workers see, so this process drops its own.
   const std::vector<SharedDataset> datasets = kind_->share_datasets();
   const std::size_t slots = this->slots();
   // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
   WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
                       slots, options_.timeout);
-  schedule_runs(source, executor, scheduler_options(slots), *recorder_);
+  return schedule_runs(source, executor, scheduler_options(slots), *recorder_);
 }
 
 std::size_t SweepRunner::slots() const {

@@ -222,6 +222,13 @@ TEST_F(RunSchedulerTest, StartsNothingMoreWhenAskedToStop) {
   EXPECT_THAT(executor.started, SizeIs(0));
 }
 
+// Ctrl-C also goes to a worker that does not ignore it yet.
+TEST_F(RunSchedulerTest, AWorkerThatEndsWithTheSweepsSignalWasInterrupted) {
+  ScriptedExecutor executor(seconds_, script_of("lose"));
+  options_.stop_requested = [this, begin = seconds_] { return seconds_ > begin ? SIGINT : 0; };
+  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("interrupted"));
+}
+
 TEST_F(RunSchedulerTest, StopsTheOtherRunsAtTheFirstFailureWithFailFast) {
   options_.fail_fast = true;
   options_.slots = 2;

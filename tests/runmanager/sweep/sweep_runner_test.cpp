@@ -207,6 +207,20 @@ TEST(RunSweep, ExitCodeNamesTheSignal) {
   }
 }
 
+TEST(RunSweep, IsDoneIfItsTimeIsUpOnlyAfterTheLastRun) {
+  World world;
+  world.options.max_time = 100;
+  SweepEnvironment environment = world.environment();
+  environment.clock = [&world] {
+    const fs::path record = world.path(kSecond) / "run.json";
+    const bool is_over = fs::exists(record) && read_json_file(record)["status"] == "completed";
+    return (world.seconds += world.tick) + (is_over ? 100 : 0);
+  };
+  const SweepOutcome outcome = run_sweep(small_sweep(), world.options, environment);
+  EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
+  EXPECT_EQ(outcome.exit_code, 0);
+}
+
 TEST(RunSweep, ListensToRealSignals) {
   World world;
   world.training.on_train = [](const Batch& batch, std::int64_t step) -> Totals {
