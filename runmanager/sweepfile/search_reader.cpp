@@ -145,7 +145,8 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     problems.add(node, "there is nothing to search, want \"params\"");
 }
 
-// A key that the method makes no use of is a mistake. check_space() says more of others.
+// A key that the method makes no use of is a mistake, unless one of them is of the command line, where
+// another method may be tried. check_space() says more of others.
 void check_use(const JsonView& node, const SearchSpec& search, const SearchSpace& space, Problems& problems) {
   const bool rungs = has_rungs(search.method), members = search.method == SearchMethod::kPopulation;
   const std::pair<const char*, bool> keys[] = {
@@ -159,7 +160,8 @@ void check_use(const JsonView& node, const SearchSpec& search, const SearchSpace
     if (is_used) used.emplace_back(key);
   }
   for (const auto& [key, is_used] : keys) {
-    if (const JsonView member = node.find(key); member && !is_used)
+    const JsonView member = node.find(key), method = node.find("method");
+    if (member && !is_used && !(method && method.place().source != member.place().source))
       problems.add(
           member,
           fmt::format("\"{}\"{} does not use it, want {}", search_method_names().of(search.method),
@@ -183,7 +185,8 @@ bool draws_points(const SearchSpec& search, const SearchSpace& space) {
   return has_range(space) || !takes_all;
 }
 
-std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, Problems& problems) {
+std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, bool is_recorded,
+                                      Problems& problems) {
   const JsonView node = root.find("search");
   const std::size_t problems_before = problems.size();
   std::optional<SearchSpec> search;
@@ -196,7 +199,7 @@ std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& s
     search->metric_given = static_cast<bool>(metric);
     search->origin = to_string((metric ? metric : node).place());
     if (problems.empty()) check_space(root, node, *search, space, problems);
-    if (problems.empty()) check_use(node, *search, space, problems);
+    if (problems.empty() && !is_recorded) check_use(node, *search, space, problems);
   }
   if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {
     if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))

@@ -11,8 +11,10 @@
 namespace sweep {
 
 /// Returns "search" of `root`; nothing if it is not given or only asks for the grid. Reports every mistake,
-/// also conflicts with the axes in `space`.
-std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, Problems& problems);
+/// also conflicts with the axes in `space`, and keys that the method does not use unless the file is the
+/// sweep.json of an earlier start, `is_recorded`.
+std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, bool is_recorded,
+                                      Problems& problems);
 
 /// Whether any axis is a range of numbers.
 bool has_range(const SearchSpace& space);

@@ -228,7 +228,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   JsonDocument rule_base = root;
   for (const JsonView& member : JsonView(base).children())
     rule_base.set(rule_base.json[member.key()], {member.key()}, member);
-  sweep.search = read_search(rule_base, space, problems);
+  sweep.search = read_search(rule_base, space, is_recorded, problems);
   // The axes of an earlier start may be those of its command line.
   if (!is_recorded && problems.empty()) Space(space, rule_base).check_rules(rule_base, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
