@@ -97,12 +97,13 @@ std::string new_event_file_name(const std::vector<std::string>& existing, double
   // Clamped before the cast, which is undefined for NaN and for numbers that no integer holds.
   auto seconds = static_cast<std::int64_t>(now > 0 ? std::min(now, static_cast<double>(kLastSecond)) : 0);
   for (const std::string& name : existing) {
-    if (!name.starts_with(kPrefix)) continue;
-    std::int64_t other = 0;
-    const char* first = name.data() + kPrefix.size();
-    const auto [last, failure] = std::from_chars(first, name.data() + name.size(), other);
-    if (failure == std::errc{} && last == first + kSecondDigits) seconds = std::max(seconds, other + 1);
-    // Other programs may write numbers of other widths, which sort by their first digits.
+    if (name.starts_with(kPrefix)) {
+      std::int64_t other = 0;
+      const char* first = name.data() + kPrefix.size();
+      const auto [last, failure] = std::from_chars(first, name.data() + name.size(), other);
+      if (failure == std::errc{} && last == first + kSecondDigits) seconds = std::max(seconds, other + 1);
+    }
+    // Other programs may write numbers of other widths, which sort by their first digits, and other names.
     if (seconds > kLastSecond || name_at(seconds) <= name) {
       throw DirectoryError(name +
                            ": no event file can have a later name; move this one out of the run's directory");

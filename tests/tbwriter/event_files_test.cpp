@@ -33,7 +33,7 @@ TEST(NewEventFileName, IsLaterThanEveryFileEvenIfTheClockWentBack) {
 
 TEST(NewEventFileName, TakesAnyClockAndPadsItSoThatTextOrderIsTimeOrder) {
   EXPECT_EQ(new_seconds({"events.out.tfevents.1600000000.a"}, 1700000000.9), "1700000000");
-  EXPECT_EQ(new_seconds({}, 99), "0000000099");
+  EXPECT_EQ(new_seconds({"a.tfevents"}, 99), "0000000099");
   EXPECT_EQ(new_seconds({}, std::numeric_limits<double>::quiet_NaN()), "0000000000");
   EXPECT_EQ(new_seconds({}, -1e300), "0000000000");
   EXPECT_EQ(new_seconds({}, 1e300), "9999999999");
@@ -41,8 +41,8 @@ TEST(NewEventFileName, TakesAnyClockAndPadsItSoThatTextOrderIsTimeOrder) {
 }
 
 TEST(NewEventFileName, IsRefusedInADirectoryInWhichNoLaterNameIsPossible) {
-  for (const char* name :
-       {"events.out.tfevents.9999999999.a", "events.out.tfevents.x", "events.out.tfevents.18000000000.a"}) {
+  for (const char* name : {"events.out.tfevents.9999999999.a", "events.out.tfevents.x",
+                           "events.out.tfevents.18000000000.a", "old-events.out.tfevents.1600000000.a"}) {
     EXPECT_THAT(test::message_of<IoError>([&] { new_event_file_name({name}, 1700000000); }),
                 testing::HasSubstr(name));
   }
