@@ -30,11 +30,12 @@ FileDescriptor lock_new_directory(const std::filesystem::path& directory, bool l
   return locks ? lock_directory(directory) : FileDescriptor();
 }
 
-// "Never" as a time, and a queue without room, would fail in waiting.
+// "Never" as a time, and a queue without room, would fail in waiting. Without an interval the thread would
+// spin, and without a timeout every wait for it would fail.
 WriterOptions with_limits(WriterOptions options) {
-  constexpr std::chrono::milliseconds kForever = std::chrono::years(1);
-  options.flush_interval = std::min(options.flush_interval, kForever);
-  options.write_timeout = std::min(options.write_timeout, kForever);
+  constexpr std::chrono::milliseconds kShortest{1}, kForever = std::chrono::years(1);
+  options.flush_interval = std::clamp(options.flush_interval, kShortest, kForever);
+  options.write_timeout = std::clamp(options.write_timeout, kShortest, kForever);
   options.queue_bytes = std::max<std::size_t>(options.queue_bytes, 1);
   return options;
 }
@@ -95,12 +96,20 @@ bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
 
 void EventLog::flush(bool sync) {
   std::unique_lock lock(mutex_);
-  if (!closed_) {
-    const std::uint64_t target = appended_;
+  const std::uint64_t target = appended_;
+  const auto is_done = [&] { return thread_done_ || (written_ >= target && (!sync || synced_ >= target)); };
+  if (!is_done()) {
     flush_wanted_ = true;
     sync_wanted_ |= sync;
     wake_.notify_one();
-    wait(lock, [&] { return written_ >= target && (!sync || synced_ >= target); });
+    wait(lock, is_done);
+  }
+  if (!failed_ && sync && thread_done_ && synced_ < target && file_.get() >= 0) {
+    // The thread has ended without it. The descriptor is a second one, as close() may close the first.
+    const FileDescriptor file(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
+    lock.unlock();
+    sync_file(file.get());
+    lock.lock();
   }
   if (failed_) throw_failure();
 }
@@ -158,11 +167,13 @@ void EventLog::write_all() {
     const std::uint64_t last_event = appended_events_;
     lock.unlock();
     write_records(taken, last_event);
-    if (sync) sync_file();
+    if (sync) sync_file(file_.get());
     lock.lock();
     if (sync) synced_ = written_;
+    // With the same lock as the look, so that nobody waits for a thread that does not look again.
+    thread_done_ = closing_ && queue_.empty() && !sync_wanted_;
     done_.notify_all();
-    if (closing_ && queue_.empty() && !sync_wanted_) return;
+    if (thread_done_) return;
   }
 }
 
@@ -210,8 +221,8 @@ void EventLog::write_records(std::string_view bytes, std::uint64_t last_event) {
     fail("cannot write: " + reason(error) + "; the file is whole up to byte " + std::to_string(size));
 }
 
-void EventLog::sync_file() {
-  if (retry_interrupted([this] { return ::fdatasync(file_.get()); }) == 0) return;
+void EventLog::sync_file(int file) {
+  if (retry_interrupted([file] { return ::fdatasync(file); }) == 0) return;
   const int error = errno;
   const std::lock_guard lock(mutex_);
   fail("cannot sync: " + reason(error));

@@ -97,7 +97,7 @@ class EventLog {
   void run();
   void write_all();
   void write_records(std::string_view bytes, std::uint64_t last_event);
-  void sync_file();
+  void sync_file(int file);
   void fail(const std::string& message);
   [[noreturn]] void throw_failure() const;
 

@@ -182,6 +182,24 @@ TEST(EventLog, DropsWhatAnEncoderHadAppendedWhenItThrew) {
   EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
 }
 
+TEST(EventLog, SyncsWhileAnotherThreadCloses) {
+  for (int i = 0; i < 100; ++i) {
+    const TemporaryDirectory directory;
+    auto log = open_log(directory.path(), unhurried(2s));
+    append(*log, 3);
+    std::atomic<bool> starts = false;
+    const auto sync = [&] {
+      while (!starts) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(i));
+      for (int n = 0; n < 10; ++n) log->flush(true);
+    };
+    std::future<void> other = std::async(std::launch::async, sync);
+    starts = true;
+    EXPECT_NO_THROW(log->close());
+    EXPECT_NO_THROW(other.get());
+  }
+}
+
 TEST(EventLog, OfAThreadWithoutMemoryThrowsThatToItsCallers) {
   const TemporaryDirectory directory;
   const auto write = [writes = 0](int fd, const void* data, std::size_t size) mutable {
