@@ -91,10 +91,33 @@ std::string tensor_name(std::string_view tag, std::int64_t step) {
   return directory_name(tag) + ":" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
 }
 
+std::string entry_begin(const std::string& name) { return "embeddings {\n  tensor_name: \"" + name + "\"\n"; }
+
+// What the projector reads so far; "" if there is no such file.
+std::string read_config(const std::filesystem::path& config) {
+  std::error_code error;
+  const bool exists = std::filesystem::exists(config, error);
+  if (error) throw IoError(config.string() + ": cannot be looked for: " + error.message());
+  try {
+    return exists ? read_file(config) : "";
+  } catch (const DataError& unreadable) {
+    throw IoError(unreadable.what());
+  }
+}
+
+// The text without its entry of this tensor, which a second one would not replace.
+std::string without_entry(std::string text, const std::string& name) {
+  constexpr std::string_view kEnd = "\n}\n";
+  const std::size_t begin = text.find(entry_begin(name));
+  if (begin == std::string::npos) return text;
+  const std::size_t end = text.find(kEnd, begin);
+  if (end != std::string::npos) text.erase(begin, end + kEnd.size() - begin);
+  return text;
+}
+
 std::string config_entry(const std::string& folder, const std::string& name, bool has_labels, bool has_sprite,
                          const BatchSize& picture) {
-  std::string text =
-      "embeddings {\n  tensor_name: \"" + name + "\"\n  tensor_path: \"" + folder + "/tensors.tsv\"\n";
+  std::string text = entry_begin(name) + "  tensor_path: \"" + folder + "/tensors.tsv\"\n";
   if (has_labels) text += "  metadata_path: \"" + folder + "/metadata.tsv\"\n";
   if (has_sprite) {
     text += "  sprite {\n    image_path: \"" + folder +
@@ -132,10 +155,10 @@ void write_embedding(const std::filesystem::path& directory, std::string_view ta
   if (!sprite.bytes.empty()) write_file_atomically(place / "sprite.png", sprite.bytes);
 
   const std::filesystem::path config = directory / "projector_config.pbtxt";
-  std::string text = std::filesystem::exists(config, error) ? read_file(config) : "";
-  const std::string entry = config_entry(folder, tensor_name(tag, step), !labels.rows.empty(),
-                                         !sprite.bytes.empty(), pictures.size);
-  if (text.find(entry) == std::string::npos) write_file_atomically(config, text + entry);
+  const std::string text = read_config(config), name = tensor_name(tag, step);
+  const std::string entry =
+      config_entry(folder, name, !labels.rows.empty(), !sprite.bytes.empty(), pictures.size);
+  if (text.find(entry) == std::string::npos) write_file_atomically(config, without_entry(text, name) + entry);
 }
 
 }  // namespace sweep::tbwriter
