@@ -163,7 +163,7 @@ void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const Node
 
 void SummaryWriter::add_hparams_start(const HParams& hparams, std::optional<double> start_time) {
   const std::string content = encode_session_start(hparams, state_->time_of(start_time));
-  state_->log->locked([&] {
+  state_->add_plugin_record("_hparams_/session_start_info", "hparams", content, "", [this] {
     if (state_->session != State::Session::kNone)
       throw UsageError("this run's hparams session has been started before");
     State::check_metric_step(state_->largest_step);
@@ -176,7 +176,6 @@ void SummaryWriter::add_hparams_start(const HParams& hparams, std::optional<doub
                    ", which TensorBoard's table cannot show; it is left out");
     }
   }
-  state_->add_plugin_record("_hparams_/session_start_info", "hparams", content, "");
 }
 
 void SummaryWriter::add_hparams_end(SessionStatus status, std::optional<double> end_time) {

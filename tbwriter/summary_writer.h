@@ -40,9 +40,10 @@ struct PrCurve {
 /// add_*() encodes into a queue and returns; a background thread writes. The first failure of the disk
 /// (full, directory removed, no progress for options.write_timeout) is kept: later add_*() calls do
 /// nothing, and flush(), sync() and close() throw it as IoError with the path and the number of events
-/// that are not in the file. Every add_*() throws UsageError, before anything is queued, for an empty
-/// tag, a tag that has been used for another kind of data, a wall time that is not finite, a record of 64
-/// MiB or more, and after close().
+/// that are not in the file. Only add_scalars() and add_embedding(), which use further files, may throw
+/// IoError as well. Every add_*() throws UsageError, before anything is queued, for an empty tag, a tag that
+/// has been used for another kind of data, a wall time that is not finite, a record of 64 MiB or more, and
+/// after close().
 ///
 /// `step` is any counter of the caller, >= 0, and must increase from point to point of a tag. Invalid UTF-8
 /// in texts and tags is replaced. Values are stored with the precision of TensorBoard: scalars as float.
@@ -75,7 +76,8 @@ class SummaryWriter {
   /// Adds a point to each of several lines of one chart, like PyTorch's add_scalars(). TensorBoard draws one
   /// line per run, so each line becomes a separate run in the directory `<log_dir>/<tag, "/" as
   /// "_">_<point.tag>`. Only for a few lines and without hparams; add_custom_scalars_layout() needs no
-  /// additional runs.
+  /// additional runs. Throws IoError, as the constructor does, if the directory of a new line cannot be
+  /// made or another writer has locked it.
   void add_scalars(std::string_view tag, std::span<const ScalarPoint> points, std::int64_t step = 0,
                    const Details& details = {});
 
@@ -179,8 +181,9 @@ class SummaryWriter {
   void add_mesh(std::string_view tag, const Mesh& mesh, std::int64_t step = 0, const Details& details = {});
 
   /// Adds points, [count, dimensions], to the Projector tab. The projector reads separate files, which the
-  /// calling thread writes before this returns. Values that are not finite become 0. Throws UsageError if
-  /// sizes do not match or the pictures make a sprite of more than 8192 pixels each way, and IoError.
+  /// calling thread writes before this returns. Points of the same tag and step replace the earlier ones.
+  /// Values that are not finite become 0. Throws UsageError if sizes do not match or the pictures make a
+  /// sprite of more than 8192 pixels each way, and IoError if one of the files cannot be read or written.
   void add_embedding(std::string_view tag, std::span<const float> points, std::int64_t dimensions,
                      const EmbeddingLabels& labels = {}, const EmbeddingPictures& pictures = {},
                      std::int64_t step = 0);

@@ -99,12 +99,13 @@ double SummaryWriter::State::time_of(const std::optional<double>& wall_time) con
   return wall_time ? checked_time(*wall_time) : now();
 }
 
-void SummaryWriter::State::warn(const std::string& message) const {
-  if (options.warn) {
-    options.warn(message);
-  } else {
-    std::fprintf(stderr, "tbwriter: %s\n", message.c_str());
+void SummaryWriter::State::warn(const std::string& message) const noexcept {
+  try {
+    if (options.warn) return options.warn(message);
+  } catch (...) {
+    // A warning loses no data, and the destructor cannot pass an exception on.
   }
+  std::fprintf(stderr, "tbwriter: %s\n", message.c_str());
 }
 
 void SummaryWriter::State::check_metric_step(std::int64_t step) {
@@ -191,13 +192,18 @@ void SummaryWriter::State::add(std::string_view tag, const Kind& kind, std::stri
 }
 
 void SummaryWriter::State::add_event(std::string_view name, double wall_time, std::int64_t step,
-                                     std::uint32_t field, std::string_view content) {
+                                     std::uint32_t field, std::string_view content,
+                                     const std::function<void()>& accept) {
   check_payload(content.size() + kEventOverhead, name);
-  log->append([&](std::string& buffer) { append_event(buffer, wall_time, step, field, content); });
+  log->append([&](std::string& buffer) {
+    append_event(buffer, wall_time, step, field, content);
+    if (accept) accept();
+  });
 }
 
 void SummaryWriter::State::add_plugin_record(std::string_view tag, std::string_view plugin,
-                                             std::string_view content, std::string_view tensor) {
+                                             std::string_view content, std::string_view tensor,
+                                             const std::function<void()>& accept) {
   // TensorBoard's Python loader fails for all runs if there is metadata without a value.
   constexpr std::int64_t kEmpty[] = {0};
   Message value;
@@ -205,16 +211,15 @@ void SummaryWriter::State::add_plugin_record(std::string_view tag, std::string_v
       .message(kTensorValue,
                tensor.empty() ? encode_tensor(std::span<const float>(), kEmpty) : std::string(tensor))
       .message(kMetadata, encode_metadata(plugin, content, DataClass::kTensor, "", ""));
-  add_event(tag, now(), 0, kSummary, Message().message(kValue, value.take()).take());
+  add_event(tag, now(), 0, kSummary, Message().message(kValue, value.take()).take(), accept);
 }
 
 void SummaryWriter::State::end_session(SessionStatus status, const std::optional<double>& end_time) {
   const std::string content = encode_session_end(status, time_of(end_time));
-  log->locked([&] {
+  add_plugin_record("_hparams_/session_end_info", "hparams", content, "", [this] {
     if (session == Session::kEnded) throw UsageError("this run's hparams session has been ended before");
     session = Session::kEnded;
   });
-  add_plugin_record("_hparams_/session_end_info", "hparams", content, "");
 }
 
 void SummaryWriter::State::flush(bool sync) {
@@ -228,7 +233,7 @@ void SummaryWriter::State::close(SessionStatus status) {
   const auto keep_failure = [&failure](auto work) {
     try {
       work();
-    } catch (const Error&) {
+    } catch (...) {  // also of the caller's clock
       if (!failure) failure = std::current_exception();
     }
   };

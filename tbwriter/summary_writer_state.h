@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -74,20 +75,21 @@ struct SummaryWriter::State {
   double now() const;
   /// The given time, or now. Throws UsageError if it is not finite.
   double time_of(const std::optional<double>& wall_time) const;
-  void warn(const std::string& message) const;
+  void warn(const std::string& message) const noexcept;
 
   /// Adds one event with all points, or nothing.
   void add(std::span<Point> points, std::int64_t step, const Details& details);
   /// Adds an event with one value.
   void add(std::string_view tag, const Kind& kind, std::string_view message, std::int64_t step,
            const Details& details, std::string_view plugin_content = {});
-  /// Adds an event that is no summary; `name` names it in messages.
+  /// Adds an event that is no summary; `name` names it in messages. Calls `accept` with the queue locked,
+  /// once nothing else can fail; if that throws, nothing is added.
   void add_event(std::string_view name, double wall_time, std::int64_t step, std::uint32_t field,
-                 std::string_view content);
+                 std::string_view content, const std::function<void()>& accept = {});
   /// Adds a value for a plugin that reserves a tag and reads its data from the metadata; `tensor` may be
-  /// empty.
+  /// empty. `accept`: see add_event().
   void add_plugin_record(std::string_view tag, std::string_view plugin, std::string_view content,
-                         std::string_view tensor);
+                         std::string_view tensor, const std::function<void()>& accept = {});
 
   void end_session(SessionStatus status, const std::optional<double>& end_time);
   void flush(bool sync);

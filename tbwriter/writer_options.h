@@ -13,13 +13,13 @@ namespace sweep::tbwriter {
 
 /// How a SummaryWriter writes.
 struct WriterOptions {
-  /// Data is written to the file, where TensorBoard sees it, after at most this time ...
+  /// Data is written to the file, where TensorBoard sees it, after at most this time, 1 ms or more ...
   std::chrono::milliseconds flush_interval{1000};
   /// ... or once this many bytes are queued.
   std::size_t flush_bytes = std::size_t{1} << 20;
   /// Limit of the queue in bytes; 0 is 1. If the disk falls behind that far, add_*() waits for room as long
   /// as the disk makes progress. No progress for `write_timeout` is a failure of the writer, like a full
-  /// disk, so add_*(), flush(), sync() and close() never block forever.
+  /// disk, so add_*(), flush(), sync() and close() never block forever. Less than 1 ms is 1 ms.
   std::size_t queue_bytes = std::size_t{64} << 20;
   std::chrono::milliseconds write_timeout{30000};
   /// The first step that this session writes. TensorBoard discards the points of older files in the directory
@@ -35,7 +35,8 @@ struct WriterOptions {
   /// any thread that adds.
   std::function<double()> clock = {};
   /// Receives warnings about data that TensorBoard shows wrongly (steps that do not increase); empty: stderr.
-  /// Called from any thread that adds, with the queue locked, so it must not call the writer.
+  /// Called from any thread that adds, with the queue locked, so it must not call the writer. What it throws
+  /// is dropped, and the warning goes to stderr.
   std::function<void(const std::string&)> warn = {};
 };
 

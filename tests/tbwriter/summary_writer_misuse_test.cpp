@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -73,6 +74,84 @@ TEST_F(SummaryWriterMisuse, KeepsEmbeddingsThatSeveralThreadsAddAndThatHaveSimil
       EXPECT_THAT(config,
                   HasSubstr(std::string("\"") + name + "/" + std::to_string(step) + "/tensors.tsv\""));
   }
+}
+
+TEST_F(SummaryWriterMisuse, ReplacesEmbeddingsOfTheSameTagAndStep) {
+  SummaryWriter writer(run);
+  const float points[] = {1, 2, 3, 4};
+  const EmbeddingLabels labels = {.rows = {{"one"}, {"two"}}};
+  const std::uint8_t pixels[2] = {};
+  const EmbeddingPictures pictures = {pixels, {.count = 2, .channels = 1, .height = 1, .width = 1}};
+  writer.add_embedding("first", points, 2);
+  writer.add_embedding("tag", points, 2, {}, pictures);
+  writer.add_embedding("last", points, 2);
+  writer.add_embedding("tag", points, 2, labels);
+  const auto entry = [](const std::string& tag) {
+    return "embeddings {\n  tensor_name: \"" + tag + ":00000\"\n  tensor_path: \"" + tag +
+           "/0/tensors.tsv\"\n";
+  };
+  EXPECT_EQ(read_file(run / "projector_config.pbtxt"), entry("first") + "}\n" + entry("last") + "}\n" +
+                                                           entry("tag") +
+                                                           "  metadata_path: \"tag/0/metadata.tsv\"\n}\n");
+}
+
+TEST_F(SummaryWriterMisuse, SaysThatTheProjectorsFileCannotBeRead) {
+  SummaryWriter writer(run);
+  std::filesystem::create_directory(run / "projector_config.pbtxt");
+  const float points[] = {1, 2};
+  EXPECT_THAT(message_of<IoError>([&] { writer.add_embedding("tag", points, 2); }),
+              HasSubstr("projector_config.pbtxt"));
+}
+
+TEST_F(SummaryWriterMisuse, StartsASessionAfterOneThatWasRefused) {
+  SummaryWriter writer(run);
+  EXPECT_THROW(writer.add_hparams_start({{"text", std::string(64 << 20, 'x')}}), UsageError);
+  writer.add_scalar("far", 1, std::int64_t{1} << 31);
+  EXPECT_THAT(message_of<UsageError>([&] { writer.add_hparams_start({}); }),
+              HasSubstr("is above 2147483647"));
+  writer.close();
+  EXPECT_EQ(read_run(run).size(), 3u) << "no end of a session that did not start";
+  SummaryWriter other(directory / "other");
+  EXPECT_THROW(other.add_hparams_start({{"text", std::string(64 << 20, 'x')}}), UsageError);
+  other.add_hparams_start({{"text", "short"}});
+  EXPECT_THAT(message_of<UsageError>([&] { other.add_hparams_start({}); }),
+              HasSubstr("has been started before"));
+  other.close();
+  EXPECT_EQ(read_run(directory / "other").size(), 4u);
+}
+
+TEST_F(SummaryWriterMisuse, ClosesItsLinesAlsoIfTheClockFails) {
+  bool fails = false;
+  WriterOptions options;
+  options.clock = [&] { return fails ? throw std::runtime_error("no time") : 1e9; };
+  SummaryWriter writer(run, options);
+  writer.add_hparams_start({});
+  const ScalarPoint lines[] = {{"line", 1}};
+  writer.add_scalars("tag", lines, 1);
+  fails = true;
+  EXPECT_THAT([&] { writer.close(); }, testing::ThrowsMessage<std::runtime_error>("no time"));
+  EXPECT_EQ(read_run(run).size(), 3u) << "it is closed";
+  EXPECT_NO_THROW(SummaryWriter(run / "tag_line")) << "so is the line";
+}
+
+TEST_F(SummaryWriterMisuse, GoesOnIfWarningsAreNotTaken) {
+  WriterOptions options;
+  options.warn = [](const std::string& text) { throw std::runtime_error(text); };
+  {
+    SummaryWriter writer(run, options);
+    for (const int step : {2, 1}) writer.add_scalar("tag", step, step);
+    writer.flush();
+    EXPECT_EQ(values_of(read_run(run), "tag").size(), 2u);
+    std::filesystem::remove_all(run);
+    writer.add_scalar("tag", 3, 3);
+  }  // warns that the file was removed
+}
+
+TEST_F(SummaryWriterMisuse, SleepsAlsoIfItIsToWriteAtOnce) {
+  SummaryWriter writer(run, {.flush_interval = std::chrono::milliseconds(0)});
+  const std::clock_t before = std::clock();  // of the processor
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
 TEST_F(SummaryWriterMisuse, RefusesCurvesWhoseNumbersTensorBoardCannotShow) {
