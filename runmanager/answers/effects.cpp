@@ -7,7 +7,9 @@
 #include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
@@ -19,6 +21,8 @@ namespace {
 
 // Relative to the total: smaller sums of squares are rounding, and a smaller difference of sums.
 constexpr double kRounding = 1e-20, kDifferenceRounding = 1e-12;
+// Relative to the values: means that differ by less are the same.
+constexpr double kValueRounding = 8 * std::numeric_limits<double>::epsilon();
 
 // One setting, with the values that it has in completed runs.
 struct Factor {
@@ -155,26 +159,30 @@ void check_complete(const std::vector<Factor>& factors, const std::vector<Cell>&
       gaps, gaps == 1 ? "has" : "have", fmt::join(missing, ", "), gaps > kNamed ? ", …" : ""));
 }
 
-// Values of the metric, [cells][repeats], and sums over parts of them.
+// Values of the metric, [cells][repeats], and sums over parts of them. All are distances from `base()`: equal
+// values then have a sum of squares of 0, not of what is rounded in their mean.
 class Table {
  public:
   Table(const std::vector<Factor>& factors, const std::vector<Cell>& cells, std::size_t repeats,
         const Metric& metric)
       : factors_(factors), cells_(cells), repeats_(repeats) {
     for (const Cell& cell : cells) {
-      double sum = 0;
-      for (std::size_t i = 0; i < repeats; ++i) {
-        values_.push_back(*run_metric(*cell.runs[i], metric));
-        sum += values_.back();
-      }
-      cell_means_.push_back(sum / static_cast<double>(repeats));
+      for (std::size_t i = 0; i < repeats; ++i) values_.push_back(*run_metric(*cell.runs[i], metric));
     }
+    base_ = std::ranges::min(values_);
+    const double largest = std::ranges::max(values_);
+    const double rounding = kValueRounding * std::max(std::abs(base_), std::abs(largest));
+    for (double& value : values_) value = largest - base_ <= rounding ? 0 : value - base_;
+    for (auto cell = values_.begin(); cell != values_.end(); cell += static_cast<std::ptrdiff_t>(repeats))
+      cell_means_.push_back(std::accumulate(cell, cell + static_cast<std::ptrdiff_t>(repeats), 0.0) /
+                            static_cast<double>(repeats));
     double sum = 0;
     for (const double mean : cell_means_) sum += mean;
     grand_mean_ = sum / static_cast<double>(cell_means_.size());
   }
 
-  double grand_mean() const { return grand_mean_; }
+  double base() const { return base_; }
+  double grand_mean() const { return base_ + grand_mean_; }
   double total() const {
     double squares = 0;
     for (const double value : values_) squares += (value - grand_mean_) * (value - grand_mean_);
@@ -222,7 +230,7 @@ class Table {
   std::size_t repeats_;
   std::vector<double> values_;
   std::vector<double> cell_means_;
-  double grand_mean_ = 0;
+  double base_ = 0, grand_mean_ = 0;
 };
 
 // Sets what is left of the total as the error, or what repeats differ by.
@@ -269,7 +277,7 @@ Effect main_effect(const Table& table, const Factor& factor, std::size_t index, 
   for (std::size_t i = 0; i < means.size(); ++i) {
     effect.levels.push_back(
         {factor.values[i],
-         {.count = effects.combinations * effects.repeats / means.size(), .mean = means[i]}});
+         {.count = effects.combinations * effects.repeats / means.size(), .mean = table.base() + means[i]}});
     if (effects.goal.is_better(means[i], means[effect.best])) effect.best = i;
   }
   return effect;

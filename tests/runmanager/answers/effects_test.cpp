@@ -94,6 +94,23 @@ TEST(Effects, HaveTheBestValuesThatTheGoalAsksFor) {
   }
 }
 
+TEST(Effects, OfEqualValuesAreNone) {
+  for (const double value : {0.1, 0.098, 0.7}) {
+    std::vector<RunRecord> runs = grid(2);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      runs[i].metrics["score"] = value;
+      runs[i].metrics["other"] = static_cast<double>(i);  // so that settings change something
+    }
+    const Effects effects = effects_of(runs, "score");
+    EXPECT_EQ(effects.mean, value);
+    EXPECT_EQ(effects.error_sum_squares, 0);
+    for (const Effect& effect : effects.effects) {
+      EXPECT_EQ(effect.share, 0) << value;
+      EXPECT_FALSE(effect.p) << value;
+    }
+  }
+}
+
 TEST(Effects, AreTestedAgainstHigherInteractionsWithoutRepeats) {
   const Effects effects = effects_of(grid(1), "score");
   EXPECT_EQ(effects.error, EffectError::kInteractions);
