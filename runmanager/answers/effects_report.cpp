@@ -36,9 +36,10 @@ double rest_share(const Effects& effects) {
   return std::max(0.0, rest);
 }
 
+// Those that change something.
 std::size_t settings_count(const Effects& effects) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(effects.effects, [](const Effect& effect) { return effect.keys.size() == 1; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      effects.effects, [](const Effect& effect) { return effect.keys.size() == 1 && effect.degrees > 0; }));
 }
 
 TextTable shares_table(const Effects& effects, TableFormat format, bool unicode) {
@@ -107,12 +108,10 @@ std::string error_text(EffectError error) {
   return "";
 }
 
-Json optional_json(const std::optional<double>& value) { return value ? json_number(*value) : Json(); }
-
 Json effect_json(const Effect& effect) {
-  Json json = {{"keys", effect.keys},          {"sum_squares", json_number(effect.sum_squares)},
-               {"degrees", effect.degrees},    {"share", json_number(effect.share)},
-               {"f", optional_json(effect.f)}, {"p", optional_json(effect.p)}};
+  Json json = {{"keys", effect.keys},        {"sum_squares", json_number(effect.sum_squares)},
+               {"degrees", effect.degrees},  {"share", json_number(effect.share)},
+               {"f", json_number(effect.f)}, {"p", json_number(effect.p)}};
   if (effect.levels.empty()) return json;
   json["best"] = effect.sum_squares == 0 ? Json() : Json(effect.levels[effect.best].value);
   for (const EffectLevel& level : effect.levels) {
