@@ -27,6 +27,16 @@ ChartAxis metric_axis(const ReportData& data, const std::string& metric,
   return axis;
 }
 
+// The values that each have their place: numbers in their order, texts in that of the runs.
+Json places_of(const ChartAxis& axis) {
+  Json places = Json::array();
+  std::set<Json> different;
+  for (const Json& value : axis.values) {
+    if (!value.is_null() && different.insert(value).second) places.push_back(value);
+  }
+  return axis.format.empty() ? places : Json(different);
+}
+
 bool has_number(const RunRecord& run, const std::string& metric) {
   const std::optional<double> value = run_metric(run, metric);
   return value && std::isfinite(*value);
@@ -81,15 +91,16 @@ Coordinates coordinates_of(const ReportData& data) {
     const std::string name = fmt::format("axis{}", result.scales.size());
     result.axes.rows.push_back({name, axis.title, axis.scale == "point" ? "E" : "R"});
     result.runs.columns.push_back(name);
-    for (std::size_t i = 0; i < runs.size(); ++i) result.runs.rows[i].push_back(std::move(axis.values[i]));
+    const Json field = {{"data", "runs"}, {"field", name}};
     result.scales.push_back({{"name", name},
                              {"type", axis.scale},
-                             {"domain", {{"data", "runs"}, {"field", name}, {"sort", !axis.format.empty()}}},
+                             {"domain", axis.scale == "point" ? places_of(axis) : field},
                              {"range", {{{"signal", "height"}}, 0}},
                              {"zero", false},
                              {"nice", true},
                              {"reverse", axis.is_down}});
     result.formats.push_back(axis.format);
+    for (std::size_t i = 0; i < runs.size(); ++i) result.runs.rows[i].push_back(std::move(axis.values[i]));
   }
   return result;
 }

@@ -35,7 +35,8 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
   EXPECT_EQ(coordinates.axes.rows[2][1], "validation accuracy");
   EXPECT_EQ(values(coordinates, 0), (std::vector<Json>{0.1, 0.001, 0.01}));
   EXPECT_EQ(coordinates.scales[0].at("type"), "point");
-  EXPECT_EQ(coordinates.scales[0].at("domain"), (Json{{"data", "runs"}, {"field", "axis0"}, {"sort", true}}));
+  EXPECT_EQ(coordinates.scales[0].at("domain"), (Json{0.001, 0.01, 0.1}));
+  EXPECT_EQ(coordinates.scales[1].at("domain"), (Json{{"data", "runs"}, {"field", "axis1"}}));
   EXPECT_EQ(coordinates.scales[1].at("reverse"), true);
   EXPECT_EQ(coordinates.scales[2].at("reverse"), false);
   EXPECT_EQ(coordinates.formats[2], ".3~%");
@@ -59,8 +60,17 @@ TEST(Coordinates, KeepTextsInTheOrderOfTheRuns) {
   const Coordinates coordinates = coordinates_of(
       report_data_of({timed_run(std::string("sgd"), 0.5, 1), timed_run(std::string("1"), 0.6, 1)}));
   EXPECT_EQ(values(coordinates, 0), (std::vector<Json>{"sgd", "1"}));
-  EXPECT_EQ(coordinates.scales[0].at("domain").at("sort"), false);
+  EXPECT_EQ(coordinates.scales[0].at("domain"), (Json{"sgd", "1"}));
   EXPECT_EQ(coordinates.axes.rows[0][2], "E");
+}
+
+TEST(Coordinates, HaveNoPlaceForANumberThatARunLacks) {
+  SourceRun without = timed_run(0.0, 0.5, 1);
+  without.record.params = {};
+  const Coordinates coordinates =
+      coordinates_of(report_data_of({timed_run(0.9, 0.6, 1), without, timed_run(0.0, 0.5, 1)}));
+  EXPECT_EQ(values(coordinates, 0), (std::vector<Json>{0.9, nullptr, 0.0}));
+  EXPECT_EQ(coordinates.scales[0].at("domain"), (Json{0.0, 0.9}));
 }
 
 TEST(Coordinates, PlaceManyNumbersByTheirLogarithm) {
