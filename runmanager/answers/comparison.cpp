@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -40,19 +41,24 @@ double loss_difference(double a, double b) {
 }
 
 CurveParity compare_curves(const RunRecord& base, const RunRecord& other) {
-  CurveParity parity{.epochs = std::min(base.epochs.size(), other.epochs.size())};
-  parity.same_bits = base.epochs.size() == other.epochs.size() && parity.epochs > 0;
-  for (std::size_t i = 0; i < parity.epochs; ++i) {
-    const EpochRecord &a = base.epochs[i], &b = other.epochs[i];
-    parity.same_bits &= same_numbers(a, b);
-    if (!a["loss"] || !b["loss"]) continue;
-    const double difference = loss_difference(*a["loss"], *b["loss"]);
+  CurveParity parity;
+  std::map<std::int64_t, const EpochRecord*> others;
+  for (const EpochRecord& epoch : other.epochs) others[position_of(epoch)] = &epoch;
+  parity.same_bits = base.epochs.size() == other.epochs.size() && !base.epochs.empty();
+  for (const EpochRecord& a : base.epochs) {
+    const auto found = others.find(position_of(a));
+    parity.same_bits &= found != others.end() && same_numbers(a, *found->second);
+    if (found == others.end()) continue;
+    ++parity.epochs;
+    const std::optional<double> loss = a["loss"], other_loss = (*found->second)["loss"];
+    if (!loss || !other_loss || std::isnan(parity.largest_loss_difference.value_or(0))) continue;
+    const double difference = loss_difference(*loss, *other_loss);
     // A NaN stays: nothing is larger than it.
-    if (parity.epoch == 0 || std::isnan(difference) || difference > *parity.largest_loss_difference) {
+    if (!parity.largest_loss_difference || !(difference <= *parity.largest_loss_difference)) {
       parity.largest_loss_difference = difference;
-      parity.epoch = a.epoch;
+      parity.epoch = found->first;
+      parity.is_step = parity.epoch != a.epoch || parity.epoch != found->second->epoch;
     }
-    if (std::isnan(difference)) break;
   }
   return parity;
 }
@@ -127,7 +133,7 @@ ComparedPair compare_pair(const RunPair& pair, const std::string& key, const std
 }
 
 ComparedValue compare_value(const PairedValue& value, const std::string& key, const std::string& metric) {
-  ComparedValue compared{.base = value.base, .other = value.other};
+  ComparedValue compared{.base = value.base, .other = value.other, .of_one = value.of_one};
   std::vector<double> ratios, differences;
   for (const RunPair& pair : value.pairs) {
     const ComparedPair& added = compared.pairs.emplace_back(compare_pair(pair, key, metric));
@@ -157,6 +163,16 @@ void require_metric(const std::vector<SourceRun>& runs, const std::string& metri
 }
 
 }  // namespace
+
+std::int64_t position_of(const EpochRecord& epoch) {
+  const double step = epoch["step"].value_or(epoch.epoch);
+  return std::abs(step) < 1e15 ? static_cast<std::int64_t>(step) : epoch.epoch;
+}
+
+Faster faster_of(const ComparedValue& value, double ratio) {
+  if (ratio >= 1) return {value.other, value.base, ratio};
+  return {value.base, value.other, 1 / ratio};
+}
 
 Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
                         const std::string& metric) {

@@ -1,6 +1,7 @@
 // Compares runs that differ in one setting: times, metrics, learning curves.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,13 +12,17 @@
 
 namespace sweep {
 
-/// How far apart the learning curves of two runs are, over the epochs that both have.
+/// Where an epoch is in its curve: at its number, or the step of the program that reported it.
+std::int64_t position_of(const EpochRecord& epoch);
+
+/// How far apart the learning curves of two runs are, over the epochs, or steps of a program, that both have.
 struct CurveParity {
   std::size_t epochs = 0;
   bool same_bits = false;  // of all metrics except times, in every epoch
   /// Between training losses; NaN if one is not finite in one run alone. None if no epoch has one in both.
   std::optional<double> largest_loss_difference = {};
-  int epoch = 0;  // of that difference, from 1
+  std::int64_t epoch = 0;  // of that difference, from 1
+  bool is_step = false;    // of a program, whose reports need not follow each other
 };
 
 struct ComparedPair {
@@ -37,9 +42,18 @@ struct ComparedPair {
 struct ComparedValue {
   std::string base, other;
   std::vector<ComparedPair> pairs{};
+  std::vector<std::string> of_one{};         // see PairedValue
   std::optional<MeanEstimate> ratio{};       // geometric mean of the pairs' ratios
   std::optional<MeanEstimate> difference{};  // mean of other - base
 };
+
+/// Which of the two values is faster if `ratio` is that of their times, base / other, and how many times as
+/// fast as the other one.
+struct Faster {
+  const std::string &faster, &slower;
+  double times;
+};
+Faster faster_of(const ComparedValue& value, double ratio);
 
 struct Comparison {
   std::string key;     // "device"

@@ -34,7 +34,8 @@ std::string curves_text(const CurveParity& curves) {
   if (curves.epochs == 0) return "-";
   if (curves.same_bits) return "same bits";
   if (!curves.largest_loss_difference) return "-";
-  return fmt::format("{:.2g} in epoch {}", shown(*curves.largest_loss_difference), curves.epoch);
+  return fmt::format("{:.2g} in {} {}", shown(*curves.largest_loss_difference),
+                     curves.is_step ? "step" : "epoch", curves.epoch);
 }
 
 std::string difference_text(double difference, const std::string& metric) {
@@ -107,15 +108,17 @@ MeanEstimate inverse(MeanEstimate ratio) {
 std::string sentence(const Comparison& comparison, const ComparedValue& value) {
   const std::string base = label(comparison, value.base), other = label(comparison, value.other);
   if (value.pairs.empty())
-    return fmt::format("No run with {} differs from one with {} in nothing else.", other, base);
+    return fmt::format("No run with {} differs from one with {} in nothing else{}{}.", other, base,
+                       value.of_one.empty() ? "" : ": only one of them has ", fmt::join(value.of_one, ", "));
   if (is_speed(comparison.metric) && value.ratio) {
     // For the faster one: how many times as much it does in the same time.
-    const bool other_is_faster = is_time(comparison.metric) ? value.ratio->mean >= 1 : value.ratio->mean < 1;
-    const MeanEstimate faster = value.ratio->mean < 1 ? inverse(*value.ratio) : *value.ratio;
+    const double mean = value.ratio->mean;
+    const Faster names = faster_of(value, is_time(comparison.metric) ? mean : 1 / mean);
+    const MeanEstimate ratio = mean < 1 ? inverse(*value.ratio) : *value.ratio;
     return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).",
-                       other_is_faster ? other : base, ratio_text(faster.mean),
-                       other_is_faster ? base : other, comparison.metric, counted(faster.count, "pair"),
-                       interval_text(faster, ratio_text));
+                       label(comparison, names.faster), ratio_text(ratio.mean),
+                       label(comparison, names.slower), comparison.metric, counted(ratio.count, "pair"),
+                       interval_text(ratio, ratio_text));
   }
   if (!value.difference) return fmt::format("No pair has {}.", comparison.metric);
   const auto text = [&](double difference) { return difference_text(difference, comparison.metric); };

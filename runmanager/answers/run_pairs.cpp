@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -148,9 +149,15 @@ RunPairs pair_runs(const std::vector<SourceRun>& runs, std::string key) {
   if (result.key != kSweepKey && !are_ambiguous(runs, without_sweep, result.key)) keys = without_sweep;
 
   std::map<std::string, RunsBySettings> by_value;
+  std::map<std::string, std::set<std::string>> known;  // of each value the other settings that its runs have
   for (const SourceRun& run : runs) {
     if (is_completed(run)) {
-      by_value[setting_text(run, result.key)].emplace(other_settings(run, keys, result.key), &run);
+      const std::string value = setting_text(run, result.key);
+      Settings settings = other_settings(run, keys, result.key);
+      for (const auto& [name, text] : settings) {
+        if (!text.empty()) known[value].insert(name);
+      }
+      by_value[value].emplace(std::move(settings), &run);
     } else {
       result.unfinished.push_back(&run);
     }
@@ -158,7 +165,10 @@ RunPairs pair_runs(const std::vector<SourceRun>& runs, std::string key) {
   const std::vector<std::string> values = values_of(runs, result.key);
   std::set<const SourceRun*> paired;
   for (std::size_t v = 1; v < values.size(); ++v) {
-    PairedValue& value = result.values.emplace_back(PairedValue{values[0], values[v], {}});
+    PairedValue& value = result.values.emplace_back(PairedValue{values[0], values[v]});
+    std::ranges::copy_if(keys, std::back_inserter(value.of_one), [&](const std::string& name) {
+      return known[values[0]].contains(name) != known[values[v]].contains(name);
+    });
     const RunsBySettings& others = by_value[values[v]];
     for (const SourceRun& run : runs) {  // in the order of the sweep
       if (!is_completed(run) || setting_text(run, result.key) != values[0]) continue;

@@ -31,7 +31,9 @@ struct RunPair {
 /// All pairs of one value of the key with the first value.
 struct PairedValue {
   std::string base, other;
-  std::vector<RunPair> pairs;
+  std::vector<RunPair> pairs = {};
+  std::vector<std::string> of_one =
+      {};  // keys that all runs with one of the values lack: why there are no pairs
 };
 
 struct RunPairs {

@@ -98,6 +98,17 @@ TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
   EXPECT_TRUE(pairs[1].curves.same_bits);
 }
 
+TEST(Comparison, ComparesProgramsAtTheSameStep) {
+  std::vector<SourceRun> runs = {made_run({}, "cpu", 1, {8, 4, 2, 1}), made_run({}, "cuda:0", 1, {4, 1.5})};
+  for (EpochRecord& epoch : runs[1].record.epochs) epoch.set("step", 2 * epoch.epoch);
+  const CurveParity curves = first_pair(runs).curves;
+  EXPECT_EQ(curves.epochs, 2u);
+  EXPECT_EQ(curves.largest_loss_difference, 0.5);
+  EXPECT_EQ(curves.epoch, 4);
+  EXPECT_FALSE(curves.same_bits);
+  EXPECT_THAT(text_of(runs), HasSubstr("0.5 in step 4"));
+}
+
 TEST(Comparison, NaNInBothCurvesIsTheSameAndInOneIsNot) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   std::vector<SourceRun> runs = {made_run({}, "cpu", 1, {1, kNaN, 2}),

@@ -101,6 +101,15 @@ TEST(RunPairs, AConstantIsReadFromTheConfigurationOfASweepThatDoesNotVaryIt) {
   EXPECT_THAT(pairs.values[0].pairs, SizeIs(1));
 }
 
+TEST(RunPairs, TellWhichSettingsOnlyOneValueHas) {
+  const RunPairs pairs = pair_runs({made_run({{"optimizer", "sgd"}, {"momentum", 0.0}}, "cpu", 1),
+                                    made_run({{"optimizer", "sgd"}, {"momentum", 0.9}}, "cpu", 1),
+                                    made_run({{"optimizer", "adam"}}, "cpu", 1)},
+                                   "optimizer");
+  EXPECT_TRUE(pairs.values.at(0).pairs.empty());
+  EXPECT_EQ(pairs.values.at(0).of_one, (std::vector<std::string>{"momentum"}));
+}
+
 TEST(RunPairs, WhereSeveralKeysVaryOneHasToBeNamed) {
   std::vector<SourceRun> runs = {made_run({{"lr", 0.1}, {"shuffle", true}}, "cpu", 1),
                                  made_run({{"lr", 0.2}, {"shuffle", false}}, "cpu", 1)};
