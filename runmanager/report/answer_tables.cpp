@@ -15,7 +15,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Those of one setting or of two, the largest first.
+std::string settings_text(const Settings& settings) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : settings) parts.push_back(fmt::format("{}={}", key, value));
+  return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string ratio_text(const ComparedValue& value, const ComparedPair& pair) {
+  if (!pair.ratio || !(*pair.ratio > 0)) return "";
+  const Faster compared = faster_of(value, *pair.ratio);
+  return fmt::format("{} is {:.3g} times as fast", compared.faster, compared.times);
+}
+
+}  // namespace
+
 std::vector<const Effect*> sorted_effects(const ReportData& data, std::size_t keys) {
   std::vector<const Effect*> sorted;
   if (!data.effects) return sorted;
@@ -26,21 +39,6 @@ std::vector<const Effect*> sorted_effects(const ReportData& data, std::size_t ke
                    [](const Effect* a, const Effect* b) { return a->share > b->share; });
   return sorted;
 }
-
-std::string settings_text(const Settings& settings) {
-  std::vector<std::string> parts;
-  for (const auto& [key, value] : settings) parts.push_back(fmt::format("{}={}", key, value));
-  return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string ratio_text(const ComparedValue& value, const ComparedPair& pair) {
-  if (!pair.ratio || !(*pair.ratio > 0)) return "";
-  const bool other_is_faster = *pair.ratio >= 1;
-  return fmt::format("{} is {:.3g} times as fast", other_is_faster ? value.other : value.base,
-                     other_is_faster ? *pair.ratio : 1 / *pair.ratio);
-}
-
-}  // namespace
 
 ChartTable levels_table(const ReportData& data) {
   ChartTable table{

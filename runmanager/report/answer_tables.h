@@ -1,7 +1,9 @@
 // What settings change, and how devices or sweeps compare, as tables for charts.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "runmanager/report/chart_table.h"
 #include "runmanager/report/report_data.h"
@@ -10,6 +12,9 @@ namespace sweep {
 
 /// A setting with a smaller share of all differences is not mentioned.
 inline constexpr double kHardlyAnything = 0.005;
+
+/// The effects of one setting, or of two together, the largest first. None without effects.
+std::vector<const Effect*> sorted_effects(const ReportData& data, std::size_t keys);
 
 /// A row per value of each setting, after a row that names the setting (level false): row, level, setting,
 /// value, share, mean, low, high, text, best, middle. The interval is 95 %; the middle is the mean of all

@@ -59,11 +59,7 @@ Chart chart_of(const std::string& kind, std::string summary,
 std::string colour_key(const ReportData& data) {
   if (data.importances) return data.importances->settings.front().key;
   if (!data.effects) return data.keys.empty() ? "" : data.keys.front();
-  const Effect* most = &data.effects->effects.front();  // settings come before pairs
-  for (const Effect& effect : data.effects->effects) {
-    if (effect.keys.size() == 1 && effect.share > most->share) most = &effect;
-  }
-  return most->keys[0];
+  return sorted_effects(data, 1).front()->keys[0];
 }
 
 // A diverging run would press all others to the ground: the value above which a chart is cut, if a few points
@@ -86,9 +82,11 @@ void add_curves(const ReportData& data, Charts& charts) {
   if (curves.points.rows.empty()) return;
   const bool validated = std::any_of(curves.points.rows.begin(), curves.points.rows.end(),
                                      [](const auto& row) { return row[1] == "validation"; });
+  const std::string position = curves.are_steps ? "step" : "epoch";
   constexpr std::size_t kMaxWithTraining = 24;
   for (const CurveMeasure& measure : curve_measures(data)) {
     Json signals = {{"measure", measure.name},
+                    {"position", position},
                     {"axisFormat", axis_format(measure.is_share)},
                     {"numberFormat", measure.is_share ? ".2%" : ".4f"},
                     {"training", !validated || series.size() <= kMaxWithTraining},
@@ -98,8 +96,9 @@ void add_curves(const ReportData& data, Charts& charts) {
       charts.remarks.push_back(
           fmt::format("{}: values above {:.3g} are not shown.", measure.title, *highest));
     }
-    Chart chart = chart_of("curves", fmt::format("{} by epoch, {} lines", measure.title, series.size()),
-                           {{"series", "series"}, {"points", "points"}}, signals);
+    Chart chart =
+        chart_of("curves", fmt::format("{} by {}, {} lines", measure.title, position, series.size()),
+                 {{"series", "series"}, {"points", "points"}}, signals);
     const bool is_own = find_metric(measure.name) == nullptr;  // whose name may have any characters
     chart.id += is_own ? fmt::format("-own-{}", charts.charts.size()) : "-" + measure.name;
     chart.title = measure.title;
@@ -107,7 +106,7 @@ void add_curves(const ReportData& data, Charts& charts) {
   }
   if (curves.shown < curves.epochs)
     charts.remarks.push_back(
-        fmt::format("Curves show {} of up to {} epochs, evenly spaced.", curves.shown, curves.epochs));
+        fmt::format("Curves show {} of up to {} {}s, evenly spaced.", curves.shown, curves.epochs, position));
   charts.tables["series"] = series_table(data, series, colour_key(data));
   charts.tables["points"] = std::move(curves.points);
 }
@@ -222,9 +221,12 @@ void add_answers(const ReportData& data, Charts& charts) {
   }
   ChartTable pairs = comparison_table(data);
   if (!pairs.rows.empty()) {
-    charts.charts.push_back(
-        chart_of("comparison", fmt::format("seconds per epoch of {} pairs of runs", pairs.rows.size() / 2),
-                 {{"pairs", "pairs"}}));
+    const std::string& metric = data.compared->metric;
+    charts.charts.push_back(chart_of(
+        "comparison", fmt::format("{} of {} pairs of runs", metric_title(metric), pairs.rows.size() / 2),
+        {{"pairs", "pairs"}},
+        {{"title",
+          metric_axis_title(metric) + (metric == kEpochSeconds ? ", median without the first" : "")}}));
     std::size_t all = 0;
     for (const ComparedValue& value : data.compared->values) all += value.pairs.size();
     if (all > pairs.rows.size() / 2)

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "runmanager/records/repeats.h"
 
@@ -64,30 +66,36 @@ std::vector<std::size_t> thinned(std::size_t count, std::size_t limit) {
   return positions;
 }
 
-// The epochs of a run that a value of a series can be made of: one per run.
-struct SeriesEpochs {
-  std::vector<std::vector<EpochRecord>> of_runs;
-  std::size_t count = 0;  // that all runs have
-};
+// The epochs that a value of a series can be made of: one of each of its runs, all at the same position.
+using SeriesEpochs = std::vector<std::pair<std::int64_t, std::vector<const EpochRecord*>>>;
 
 SeriesEpochs epochs_of(const ReportData& data, const CurveSeries& series) {
+  const std::size_t count = series.meant.size();
+  std::map<std::int64_t, std::vector<const EpochRecord*>> at;
+  for (std::size_t i = 0; i < count; ++i) {
+    for_each_epoch(data.records[series.meant[i]], [&](const EpochRecord& epoch) {
+      auto& of_runs = at[position_of(epoch)];
+      of_runs.resize(count, nullptr);
+      of_runs[i] = &epoch;
+    });
+  }
   SeriesEpochs epochs;
-  for (const std::size_t run : series.runs) epochs.of_runs.push_back(all_epochs(data.records[run]));
-  epochs.count = epochs.of_runs.front().size();
-  for (const auto& of_run : epochs.of_runs) epochs.count = std::min(epochs.count, of_run.size());
+  for (auto& [position, of_runs] : at) {
+    if (std::find(of_runs.begin(), of_runs.end(), nullptr) == of_runs.end())
+      epochs.emplace_back(position, std::move(of_runs));
+  }
   return epochs;
 }
 
-void add_point(const SeriesEpochs& epochs, std::size_t position, std::size_t series, const Part& part,
+void add_point(const SeriesEpochs::value_type& epochs, std::size_t series, const Part& part,
                const std::string& measure, ChartTable& table) {
   std::vector<double> values;
-  for (const auto& of_run : epochs.of_runs) {
-    const std::optional<double> value = of_run[position][*part.metric];
+  for (const EpochRecord* epoch : epochs.second) {
+    const std::optional<double> value = (*epoch)[*part.metric];
     if (!value || !std::isfinite(*value)) return;
     values.push_back(*value);
   }
-  const int epoch = epochs.of_runs.front()[position].epoch;
-  std::vector<Json> row = {series, part.name, measure, epoch};
+  std::vector<Json> row = {series, part.name, measure, epochs.first};
   if (values.size() == 1) {
     row.insert(row.end(), {values[0], nullptr, nullptr});
   } else {
@@ -97,24 +105,39 @@ void add_point(const SeriesEpochs& epochs, std::size_t position, std::size_t ser
   table.rows.push_back(std::move(row));
 }
 
+// The runs of each combination. Labels would not do: their numbers are cut.
+std::vector<std::vector<std::size_t>> combinations_of(const ReportData& data) {
+  std::vector<Params> settings;
+  for (const SourceRun& run : data.runs) {
+    settings.push_back(run.record.params);
+    settings.back().emplace_back(kSweepKey, run.source);
+    settings.back().emplace_back("device", run.record.device);
+  }
+  std::vector<std::vector<std::size_t>> combinations;
+  for (RepeatGroup& group : repeat_groups(settings)) combinations.push_back(std::move(group.runs));
+  for (std::size_t run = 0; run < settings.size(); ++run) {
+    if (find_param(settings[run], kRepeatKey) == nullptr) combinations.push_back({run});
+  }
+  std::ranges::sort(combinations);
+  return combinations;
+}
+
 }  // namespace
 
 std::vector<CurveSeries> curve_series(const ReportData& data) {
   std::vector<CurveSeries> series;
-  std::map<std::string, std::size_t> at;  // of the combination's label
-  const bool repeats = has_repeats(data);
-  for (std::size_t run = 0; run < data.runs.size(); ++run) {
-    if (data.records[run].epochs.empty()) continue;
-    std::string label = run_label(data, run, false);
-    if (repeats) {
-      const auto [found, is_new] = at.try_emplace(data.keys.empty() ? "" : label, series.size());
-      if (!is_new) {
-        series[found->second].runs.push_back(run);
-        continue;
-      }
-      if (data.keys.empty()) label = "mean of all repeats";
+  for (const std::vector<std::size_t>& runs : combinations_of(data)) {
+    CurveSeries one;
+    for (const std::size_t run : runs) {
+      if (data.records[run].epochs.empty()) continue;
+      one.runs.push_back(run);
+      if (data.records[run].status == RunStatus::kCompleted) one.meant.push_back(run);
     }
-    series.push_back({{run}, std::move(label)});
+    if (one.runs.empty()) continue;
+    if (one.meant.empty()) one.meant = one.runs;
+    one.label = data.keys.empty() && runs.size() > 1 ? "mean of all repeats"
+                                                     : run_label(data, one.runs.front(), false);
+    series.push_back(std::move(one));
   }
   return series;
 }
@@ -133,13 +156,16 @@ Curves curves_table(const ReportData& data, const std::vector<CurveSeries>& seri
   Curves curves{{{"series", "part", "measure", "epoch", "value", "low", "high"}}};
   for (std::size_t i = 0; i < series.size(); ++i) {
     const SeriesEpochs epochs = epochs_of(data, series[i]);
-    const std::vector<std::size_t> positions = thinned(epochs.count, limit);
-    curves.epochs = std::max(curves.epochs, epochs.count);
+    const std::vector<std::size_t> positions = thinned(epochs.size(), limit);
+    curves.epochs = std::max(curves.epochs, epochs.size());
     curves.shown = std::max(curves.shown, positions.size());
+    for (const auto& [position, of_runs] : epochs) {
+      for (const EpochRecord* epoch : of_runs) curves.are_steps |= epoch->epoch != position;
+    }
     for (const Quantity& quantity : shown) {
       for (const Part& part : quantity.parts) {
         for (const std::size_t position : positions)
-          add_point(epochs, position, i, part, quantity.measure.name, curves.points);
+          add_point(epochs[position], i, part, quantity.measure.name, curves.points);
       }
     }
   }
@@ -153,7 +179,7 @@ ChartTable series_table(const ReportData& data, const std::vector<CurveSeries>& 
     const SourceRun& run = data.runs[series[i].runs.front()];
     Json settings = Json::object();
     for (const std::string& key : data.keys) settings[key] = setting_text(run, key);
-    table.rows.push_back({i, series[i].label, series[i].runs.size(),
+    table.rows.push_back({i, series[i].label, series[i].meant.size(),
                           colour_key.empty() ? series[i].label : setting_text(run, colour_key),
                           std::move(settings)});
   }

@@ -13,6 +13,8 @@ namespace sweep {
 /// One line of the charts: a run, or the mean of a combination's repeats.
 struct CurveSeries {
   std::vector<std::size_t> runs;  // of ReportData::runs, those with epochs
+  std::vector<std::size_t>
+      meant;  // those whose mean is shown: the completed ones, or all before there is one
   std::string label;
 };
 
@@ -33,8 +35,10 @@ std::vector<CurveMeasure> curve_measures(const ReportData& data);
 struct Curves {
   /// series, part ("training", "validation", or "reported" of people's own metrics), measure, epoch, value,
   /// low, high: the last two are the mean less and plus the standard deviation over repeats, of two or more.
+  /// A mean is of the epochs that all its runs have. Of a program's reports "epoch" is the step.
   ChartTable points;
-  std::size_t epochs = 0;  // most of any run
+  bool are_steps = false;  // some of them
+  std::size_t epochs = 0;  // most of any series
   std::size_t shown = 0;   // of these, most in `points`: long curves are thinned
 };
 
@@ -42,7 +46,7 @@ struct Curves {
 Curves curves_table(const ReportData& data, const std::vector<CurveSeries>& series,
                     std::size_t most_points = 60'000);
 
-/// series, label, group, and a column per key of `data`: what hovering and colours need. The group is the
+/// series, label, repeats (of the mean), group, settings: what hovering and colours need. The group is the
 /// value of `colour_key`, or the label if that is empty.
 ChartTable series_table(const ReportData& data, const std::vector<CurveSeries>& series,
                         const std::string& colour_key);

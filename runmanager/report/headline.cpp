@@ -57,13 +57,7 @@ std::string effect_sentence(const Effect& effect, const Goal& goal, bool is_firs
 }
 
 void add_effects(const ReportData& data, std::vector<std::string>& sentences) {
-  if (!data.effects) return;
-  std::vector<const Effect*> single;
-  for (const Effect& effect : data.effects->effects) {
-    if (effect.keys.size() == 1) single.push_back(&effect);
-  }
-  std::stable_sort(single.begin(), single.end(),
-                   [](const Effect* a, const Effect* b) { return a->share > b->share; });
+  const std::vector<const Effect*> single = sorted_effects(data, 1);
   std::vector<std::string> without;
   int told = 0;
   bool is_first = single.size() > 1;
@@ -109,11 +103,9 @@ void add_comparison(const ReportData& data, std::vector<std::string>& sentences)
   if (!data.compared) return;
   for (const ComparedValue& value : data.compared->values) {
     if (!value.ratio) continue;
-    const bool other_is_faster = value.ratio->mean >= 1;
-    const double ratio = other_is_faster ? value.ratio->mean : 1 / value.ratio->mean;
-    sentences.push_back(fmt::format(
-        "{} trains {:.3g} times as fast as {} ({} of runs).", other_is_faster ? value.other : value.base,
-        ratio, other_is_faster ? value.base : value.other, counted(value.ratio->count, "pair")));
+    const Faster compared = faster_of(value, value.ratio->mean);
+    sentences.push_back(fmt::format("{} trains {:.3g} times as fast as {} ({} of runs).", compared.faster,
+                                    compared.times, compared.slower, counted(value.ratio->count, "pair")));
   }
 }
 

@@ -68,7 +68,7 @@ std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs) {
   std::erase_if(keys, [&](const std::string& key) {
     std::set<std::string> values;
     for (const SourceRun& run : runs) {
-      if (!run.record.epochs.empty()) values.insert(setting_text(run, key));
+      if (!run.record.epochs.empty() || !run.record.metrics.empty()) values.insert(setting_text(run, key));
     }
     return values.size() < 2;
   });
@@ -101,16 +101,33 @@ void answer(ReportData& data) {
   const std::vector<std::string> varying = varying_keys(data.runs);
   for (const char* key : {"device", "sweep"}) {
     if (std::find(varying.begin(), varying.end(), key) == varying.end()) continue;
-    data.compared = compare_runs(data.runs, key, "");
+    try {
+      data.compared = compare_runs(data.runs, key, "");
+    } catch (const ConfigError&) {
+      // No run has a time to compare.
+    }
     break;
   }
 }
 
-// "0.003307741013633609" is read as 0.003308; what is shorter stays.
-std::string short_number(const std::string& text) {
+// Fractions of many digits with 4 of them: "0.003307741013633609" is read as 0.003308. Those that would be
+// the same as others of their key stay.
+std::map<SettingText, std::string> short_texts(const ReportData& data) {
   constexpr std::size_t kLong = 9;
-  const std::optional<double> number = number_in<double>(text);
-  return number && text.size() > kLong ? fmt::format("{:.4g}", *number) : text;
+  std::map<SettingText, std::set<std::string>> by_short;
+  for (const std::string& key : data.keys) {
+    for (const SourceRun& run : data.runs) {
+      const std::string text = setting_text(run, key);
+      const std::optional<double> number = number_in<double>(text);
+      if (number && text.size() > kLong && text.find_first_of(".e") != std::string::npos)
+        by_short[{key, fmt::format("{:.4g}", *number)}].insert(text);
+    }
+  }
+  std::map<SettingText, std::string> texts;
+  for (const auto& [setting, all] : by_short) {
+    if (all.size() == 1) texts[{setting.first, *all.begin()}] = setting.second;
+  }
+  return texts;
 }
 
 }  // namespace
@@ -122,6 +139,7 @@ ReportData report_data_of(std::vector<SourceRun> runs, const Goals& goals, bool 
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
   data.title = title_of(data.runs);
   data.keys = differing_keys(data.runs);
+  data.short_texts = short_texts(data);
   data.goals = default_goals(data.records, goals);
   data.metric = data.goals[0].metric->key;
   data.best = best_run(data.records, data.goals);
@@ -159,8 +177,11 @@ std::string metric_axis_title(std::string_view metric) {
 std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   std::vector<std::string> parts;
   for (const std::string& key : data.keys) {
-    const std::string value = short_number(setting_text(data.runs[run], key));
-    if (!value.empty()) parts.push_back(fmt::format("{}={}", key, value));  // It may depend on another.
+    const SettingText setting = {key, setting_text(data.runs[run], key)};
+    if (setting.second.empty()) continue;  // It may depend on another.
+    const auto found = data.short_texts.find(setting);
+    parts.push_back(
+        fmt::format("{}={}", key, found == data.short_texts.end() ? setting.second : found->second));
   }
   const std::string repeat = param_text(data.records[run].params, kRepeatKey);
   if (repeats && !repeat.empty()) parts.push_back(fmt::format("{}={}", kRepeatKey, repeat));

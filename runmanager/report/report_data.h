@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runmanager/answers/comparison.h"
@@ -18,22 +19,25 @@
 
 namespace sweep {
 
+using SettingText = std::pair<std::string, std::string>;  // a key, and its value
+
 struct ReportData {
   std::vector<std::filesystem::path> directories;  // of the sweeps
   std::vector<nlohmann::ordered_json> files;       // the sweep.json of each; null for one that has none
   std::string title;                               // "fashion", or "fashion and mnist"
-  std::vector<SourceRun> runs;      // all runs, with the status they have now and the epochs that are known
-  std::vector<RunRecord> records;   // of `runs`
-  std::vector<std::string> keys;    // what differs between the runs that have epochs, without the repeat
-  Goals goals;                      // by which runs are judged
-  std::string metric;               // the key of the first one
-  std::optional<std::size_t> best;  // of `runs`
-  std::optional<Effects> effects;   // of all runs of one sweep; none if they cannot be told
-  std::string no_effects;           // why not; "" if there are
-  bool is_search = false;           // one sweep, whose trials are no complete grid: then there are no effects
+  std::vector<SourceRun> runs;     // all runs, with the status they have now and the epochs that are known
+  std::vector<RunRecord> records;  // of `runs`
+  std::vector<std::string> keys;   // what differs between the runs that have results, without the repeat
+  std::map<SettingText, std::string> short_texts;  // what labels have in place of long numbers
+  Goals goals;                                     // by which runs are judged
+  std::string metric;                              // the key of the first one
+  std::optional<std::size_t> best;                 // of `runs`
+  std::optional<Effects> effects;                  // of all runs of one sweep; none if they cannot be told
+  std::string no_effects;                          // why not; "" if there are
+  bool is_search = false;  // one sweep, whose trials are no complete grid: then there are no effects
   std::map<std::string, bool> by_logarithm;  // keys that are ranges of the search: whether of logarithms
   std::optional<Importances> importances;    // of a search, once enough trials have ended
-  std::optional<Comparison> compared;        // in the seconds of an epoch: devices, else sweeps
+  std::optional<Comparison> compared;        // in the seconds of an epoch or run: devices, else sweeps
 };
 
 /// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.

@@ -63,6 +63,15 @@ TEST(ComparisonTable, ComparesSweepsWithEachOther) {
   EXPECT_EQ(column(comparison_table(data), "label")[0], "all");
 }
 
+TEST(ComparisonTable, IsEmptyWithoutTimes) {
+  std::vector<SourceRun> runs = {graded(0.1, 32, "cpu", 0.5, 1), graded(0.2, 32, "cpu", 0.5, 1)};
+  runs[1].source = "runs/t";
+  for (SourceRun& run : runs) run.record.epochs.clear();  // only the metrics of the whole run
+  const ReportData data = report_data_of(runs);
+  EXPECT_TRUE(comparison_table(data).rows.empty());
+  EXPECT_EQ(data.keys, (std::vector<std::string>{"lr", "sweep"}));
+}
+
 TEST(ComparisonTable, TellsWhatElseDiffersAndWhichTimesAreOfASharedMachine) {
   SourceRun one = graded(0.1, 32, "cpu", 0.5, 1), other = graded(0.1, 32, "cpu", 0.5, 2);
   other.source = "runs/t";

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/runmanager/answers/made_runs.h"
 
 namespace sweep {
@@ -65,6 +67,22 @@ TEST(Charts, HaveAScaleAndAnAxisForEachSetting) {
     return;
   }
   FAIL() << "there are no coordinates";
+}
+
+TEST(Charts, SayOfWhatTheComparedTimesAre) {
+  const auto title_of = [](std::vector<SourceRun> runs) {
+    const Charts charts = charts_of(report_data_of(std::move(runs)));
+    const auto chart = std::ranges::find(charts.charts, "comparison", &Chart::kind);
+    nlohmann::ordered_json title;
+    if (chart == charts.charts.end()) return title;
+    for (const auto& signal : chart->spec.at("signals"))
+      if (signal.at("name") == "title") title = signal.at("value");
+    return title;
+  };
+  std::vector<SourceRun> runs = {run_of(0.1, {1}, "cuda:0"), run_of(0.1, {1}, "cpu")};
+  EXPECT_EQ(title_of(runs), "time per epoch, s, median without the first");
+  for (SourceRun& run : runs) run.record.epochs.clear();  // a program that reports nothing
+  EXPECT_EQ(title_of(runs), "time of the run, s");
 }
 
 TEST(Charts, CutWhatOneDivergingRunWouldStretch) {

@@ -58,6 +58,53 @@ TEST(Curves, OfRepeatsEndWithTheShortestOne) {
   EXPECT_EQ(losses_of(curves_table(data, curve_series(data))).size(), 1u);
 }
 
+TEST(Curves, AreMeansOfCompletedRepeatsOnceThereIsOne) {
+  SourceRun failed = curve_of(0.1, {9}, 2);
+  failed.record.status = RunStatus::kFailed;
+  std::vector<SourceRun> runs = {failed, curve_of(0.1, {1, 2}, 0), curve_of(0.1, {3, 6}, 1)};
+  const ReportData data = report_data_of(runs);
+  const std::vector<CurveSeries> series = curve_series(data);
+  EXPECT_EQ(series.at(0).runs.size(), 3u) << "they are chosen together";
+  EXPECT_EQ(losses_of(curves_table(data, series)).size(), 2u);
+  EXPECT_EQ(series_table(data, series, "").rows.at(0).at(2), 2) << "repeats";
+  runs.resize(1);
+  const ReportData before = report_data_of(runs);
+  EXPECT_EQ(losses_of(curves_table(before, curve_series(before))).size(), 1u);
+}
+
+TEST(Curves, OfRepeatsJoinEpochsByTheirNumber) {
+  std::vector<SourceRun> runs = {curve_of(0.1, {1, 2}, 0), curve_of(0.1, {3, 6}, 1)};
+  runs[0].record.untrained = EpochRecord(0, {{"loss", 100}});
+  const ReportData data = report_data_of(runs);
+  const auto rows = losses_of(curves_table(data, curve_series(data)));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][3], 1);
+  EXPECT_EQ(rows[0][4], 2.0) << "of 1 and 3";
+}
+
+TEST(Curves, OfProgramsAreByTheirSteps) {
+  std::vector<SourceRun> runs = {curve_of(0.1, {1, 2, 3, 4}, 0), curve_of(0.1, {4, 8}, 1)};
+  for (EpochRecord& epoch : runs[1].record.epochs) epoch.set("step", 2 * epoch.epoch);  // one of two was kept
+  const ReportData data = report_data_of(runs);
+  const Curves curves = curves_table(data, curve_series(data));
+  const auto rows = losses_of(curves);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][3], 2);
+  EXPECT_EQ(rows[0][4], 3.0) << "of 2 and 4";
+  EXPECT_EQ(rows[1][3], 4);
+  EXPECT_TRUE(curves.are_steps);
+}
+
+TEST(Curves, OfOtherCombinationsStayApartThoughTheyDifferInLateDigits) {
+  std::vector<SourceRun> runs;
+  for (const double lr : {0.1000012345, 0.1000054321})
+    for (const std::int64_t repeat : {0, 1}) runs.push_back(curve_of(lr, {1}, repeat));
+  const std::vector<CurveSeries> series = curve_series(report_data_of(runs));
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_EQ(series[0].label, "lr=0.1000012345");
+  EXPECT_EQ(series[1].label, "lr=0.1000054321");
+}
+
 TEST(Curves, LeaveOutWhatIsNoNumber) {
   const ReportData data = report_data_of({curve_of(0.1, {3, std::numeric_limits<double>::quiet_NaN(), 1})});
   EXPECT_EQ(losses_of(curves_table(data, curve_series(data))).size(), 2u);

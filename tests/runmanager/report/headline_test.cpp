@@ -31,6 +31,15 @@ TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
                                        "size changes the validation accuracy hardly at all."));
 }
 
+TEST(Headline, EqualResultsAreNoDifference) {
+  std::vector<SourceRun> runs = {graded({{"lr", 10.0}}, 0.1), graded({{"lr", 5.0}}, 0.1),
+                                 graded({{"lr", 2.0}}, 0.1)};
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    runs[i].record.epochs[1].set("loss", static_cast<double>(i));  // so that lr changes something
+  EXPECT_THAT(headline(report_data_of(runs)).more,
+              ElementsAre("lr changes the validation accuracy hardly at all."));
+}
+
 TEST(Headline, LeavesOutKeysThatTheBestRunLacks) {
   const Headline answer = headline(report_data_of(
       {graded({{"optimizer", "adam"}}, 0.9), graded({{"optimizer", "sgd"}, {"momentum", 0.5}}, 0.5)}));
@@ -43,6 +52,16 @@ TEST(Headline, HasTheValuesOfTheBestEpochWhereItIsKept) {
   run.record.best_epoch = 1;
   EXPECT_EQ(headline(report_data_of({run})).best,
             "90.00% validation accuracy in the only completed run, " + run.record.name + ".");
+}
+
+TEST(Headline, ShortensFractionsOfManyDigitsButNoWholeNumbers) {
+  const auto best_of = [](ParamValue a, ParamValue b) {
+    return headline(
+               report_data_of({graded({{"key", std::move(a)}}, 0.9), graded({{"key", std::move(b)}}, 0.5)}))
+        .best;
+  };
+  EXPECT_THAT(best_of(0.003307741013633609, 0.1), HasSubstr("with key=0.003308."));
+  EXPECT_THAT(best_of(std::int64_t{1000000001}, std::int64_t{1}), HasSubstr("with key=1000000001."));
 }
 
 TEST(Headline, TellsHowMuchFasterADeviceIs) {
