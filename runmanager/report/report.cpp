@@ -70,7 +70,6 @@ Json pictures_json(const ReportData& data) {
     json["run"] = run_label(data, run, true);
     for (const RunPicture& picture : pictures)
       json["list"].push_back({{"title", picture_title(picture)},
-                              {"step", picture.step},
                               {"width", picture.width},
                               {"height", picture.height},
                               {"uri", png_uri(picture.png)},
@@ -102,7 +101,6 @@ Json report_model(const ReportData& data, const std::string& date) {
           {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
           {"vega", has_vega()},
           {"answer", {{"best", answer.best}, {"more", answer.more}, {"command", best_command(data)}}},
-          {"judged_by", goal_text(data.goals)},
           {"metric", metric_title(data.metric)},
           {"keys", data.keys},
           {"best", data.best ? Json(*data.best) : Json()},

@@ -43,9 +43,7 @@
     const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
     box.id = `chart-${chart.id}`;
     figure.append(box);
-    const shownTables = {curves: "points", coordinates: "lines", goals: "goals", effects: "levels", comparison: "pairs", times: "parts",
-                         progress: "trials", slice: "trials", importances: "importances", schedule: "schedules"};
-    figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.kind])));
+    figure.append(Tables.later("As a table", () => Tables.ofChart(chart, tables)));
     section.querySelector(".charts").append(figure);
     let width = 0;
     const redraw = async () => {
@@ -70,38 +68,6 @@
       width = widthOf(figure, chart);
       view.width(width).runAsync();
     }).observe(figure);
-  }
-
-  function tableOf(chart, name) {
-    const label = new Map((tables.series ?? []).map((row) => [row.series, row.label]));
-    if (chart.kind === "curves") {
-      const rows = tables.points.filter((row) => row.measure === signal(chart, "measure").value);
-      return Tables.simple(["run", "part", "epoch", "value"], rows.map((row) =>
-        [label.get(row.series), row.part, row.epoch, row.value]));
-    }
-    if (chart.kind === "coordinates")
-      return Tables.simple(tables.axes.map(({title}) => title), tables.lines.map((row) => tables.axes.map(({axis}) => row[axis])));
-    if (chart.kind === "effects")
-      return Tables.simple(["setting", "value", "mean", "95 % from", "to"], tables.levels.filter((row) => row.level)
-          .map((row) => [row.setting, row.value, row.text, row.low, row.high]));
-    if (chart.kind === "importances")
-      return Tables.simple(["setting", "importance", "best trials have"], tables[name].map((row) => [row.setting, row.text, row.best]));
-    if (chart.kind === "progress")
-      return Tables.simple(["trial", "settings", "result", "ended"], tables[name].map((row) => [row.trial, row.label, row.text, row.ended]));
-    if (chart.kind === "slice") {
-      const field = signal(chart, "field").value;
-      return Tables.simple([chart.title, "result", "trial"], tables[name].map((row) => [row[field], row.text, row.trial]));
-    }
-    if (chart.kind === "schedule") {
-      const field = signal(chart, "field").value;
-      return Tables.simple(["run", "from epoch", chart.title], tables[name].map((row) => [row.label, row.epoch, row[field]]));
-    }
-    if (chart.kind === "goals")
-      return Tables.simple(["run", signal(chart, "xTitle").value, signal(chart, "yTitle").value, "front"],
-                           tables[name].map((row) => [row.label, row.xText, row.yText, row.front ? "◆" : ""]));
-    if (chart.kind === "comparison")
-      return Tables.simple(["runs", "on", "per epoch"], tables[name].map((row) => [row.label, row.side, row.text]));
-    return Tables.simple(["run", "part", "time", "of"], tables[name].map((row) => [row.label, row.part, row.text, row.total]));
   }
 
   // ---- focus
@@ -147,7 +113,7 @@
     picked = null;
     chosenValues.clear();
     byId("filter").value = "";
-    runsTable.filter("");
+    byId("filter").dispatchEvent(new Event("input"));
     brush = [];
     Charts.views.get("coordinates")?.data("brush", []).runAsync();
     Selection.clear();
@@ -195,10 +161,13 @@
   function setColour(key) {
     colourKey = key;
     const texts = tables.series.map((row) => key === "" ? row.label : row.settings[key]);
-    const numeric = texts.every((text) => text !== "" && !Number.isNaN(Number(text)));
-    const values = numeric ? [...new Set(texts.map(Number))].sort((a, b) => a - b) : [];
+    const there = texts.filter((text) => text !== "");  // A setting may depend on another.
+    const numeric = there.length > 0 && !there.some((text) => Number.isNaN(Number(text)));
+    const values = numeric ? [...new Set(there.map(Number))].sort((a, b) => a - b) : [];
+    const none = numeric ? -Infinity : "";
     groupTexts.clear();
-    tables.series.forEach((row, i) => { row.group = !numeric ? texts[i] : values.length > mostNumbers
+    groupTexts.set(none, `no ${key}`);
+    tables.series.forEach((row, i) => { row.group = texts[i] === "" ? none : !numeric ? texts[i] : values.length > mostNumbers
         ? binOf(values, Number(texts[i])) : Number(texts[i]); });
     chosenValues.clear();
     Selection.choose("colour", null);
@@ -257,15 +226,19 @@
   // ---- the other parts
   function showEffects() {
     const pair = byId("interactions"), section = byId("effects");
-    const add = (title, table, caption) => {
+    const add = (title, table, caption, most = table.rows.length) => {
       if (!table.rows.length) return;
-      const box = element("div"), scroll = element("div", undefined, "scroll");
-      scroll.append(Tables.simple(table.columns, table.rows.slice(0, 12)));
+      const box = element("div"), scroll = element("div", undefined, "scroll tall");
+      scroll.tabIndex = 0;
+      scroll.setAttribute("role", "group");
+      scroll.setAttribute("aria-label", title);
+      if (table.rows.length > most) caption += ` The first ${most} of ${table.rows.length}.`;
+      scroll.append(Tables.simple(table.columns, table.rows.slice(0, most)));
       box.append(element("h3", title), element("p", caption, "hint"), scroll);
       pair.append(box);
     };
     add("Two settings together", model.interactions,
-        "What pairs do beyond their own effects; p: how likely chance alone makes such a difference.");
+        "What pairs do beyond their own effects; p: how likely chance alone makes such a difference.", 12);
     add("Fast and good", model.front, "No other combination is both faster and better than these.");
     if (section.hidden && model.no_effects && model.keys.length) {
       section.hidden = false;
@@ -294,7 +267,7 @@
     }
   }
 
-  let runsTable = {filter: () => 0, show: () => {}};
+  let runsTable = {show: () => {}, sort: () => {}, order: () => undefined};
   function showRuns() {
     const columns = Charts.objects(model.columns), rows = model.runs.rows;
     if (!rows.length) return;
@@ -346,35 +319,52 @@
   let askedTheme = null, setTheme = null;
   function setUpTheme() {
     const button = byId("theme"), dark = matchMedia("(prefers-color-scheme: dark)");
-    const set = () => {
-      const isDark = askedTheme ?? dark.matches;
+    const paint = (isDark) => {
+      if (document.documentElement.dataset.theme === (isDark ? "dark" : "light")) return;
       document.documentElement.dataset.theme = isDark ? "dark" : "light";
       button.textContent = isDark ? "Light theme" : "Dark theme";
       paintRamp();
       for (const redraw of drawn.values()) redraw();
     };
+    const set = () => paint(askedTheme ?? dark.matches);
     setTheme = (isDark) => { askedTheme = isDark; set(); };
+    // Paper is white, and browsers leave out the backgrounds.
+    addEventListener("beforeprint", () => paint(false));
+    addEventListener("afterprint", set);
     button.addEventListener("click", () => setTheme(!(askedTheme ?? dark.matches)));
     dark.addEventListener("change", set);
     set();
   }
 
   // ---- a sweep that is followed
-  // The page is written again and again; this loads it again, and keeps the place and the theme. Not while runs
-  // are in focus or tables are open, which would be lost.
+  // The page is written again and again; this loads it again, and keeps the place, the theme, what the curves
+  // show, and the order of the table. Not while a choice is open, or runs are in focus or tables open, which
+  // would be lost.
   function followSweep() {
-    const kept = history.state ?? {};
+    const kept = history.state ?? {}, select = byId("colour-by").querySelector("select"), asked = {};
     if (kept.theme !== undefined) setTheme(kept.theme);
+    for (const [name, control, property] of [["colour", select, "value"], ["training", byId("show-training"), "checked"],
+                                             ["validation", byId("show-validation"), "checked"]]) {
+      control.addEventListener("change", () => { asked[name] = control[property]; });
+      const value = kept.asked?.[name];
+      if (value === undefined || (control === select && ![...select.options].some((option) => option.value === value))) continue;
+      control[property] = value;
+      control.dispatchEvent(new Event("change"));
+    }
+    runsTable.sort(kept.order);
     for (const [id, height] of Object.entries(kept.heights ?? {})) if (byId(id)) byId(id).style.minHeight = `${height}px`;
     if (kept.top !== undefined) scrollTo({top: kept.top, behavior: "instant"});
     history.replaceState(null, "");
     history.scrollRestoration = "auto";
     if (!model.reload_seconds) return;
     byId("live").textContent = ` – live, ${model.ended} of ${model.labels.length} runs have ended`;
+    let choosing = false;
+    select.addEventListener("pointerdown", () => { choosing = true; });
+    for (const end of ["change", "blur"]) select.addEventListener(end, () => { choosing = false; });
     setInterval(() => {
-      if (document.hidden || Selection.focus() !== null || document.querySelector("main details[open]")) return;
+      if (choosing || document.hidden || Selection.focus() !== null || document.querySelector("main details[open]")) return;
       const heights = Object.fromEntries([...document.querySelectorAll(".canvas")].map((box) => [box.id, box.offsetHeight]));
-      history.replaceState({top: scrollY, heights, theme: askedTheme}, "");
+      history.replaceState({top: scrollY, heights, theme: askedTheme, asked, order: runsTable.order()}, "");
       history.scrollRestoration = "manual";
       location.reload();
     }, 1000 * model.reload_seconds);

@@ -1,5 +1,5 @@
 "use strict";
-// Tables, and other elements that are made of texts. Texts are never read as HTML.
+// Tables, also those of charts, and other elements that are made of texts. Texts are never read as HTML.
 const Tables = (() => {
   function element(name, text, className) {
     const made = document.createElement(name);
@@ -12,9 +12,8 @@ const Tables = (() => {
       : typeof value === "number" ? String(+value.toPrecision(6)) : String(value);
 
   // A table with a head; `rows` of texts and numbers.
-  function simple(columns, rows, caption) {
+  function simple(columns, rows) {
     const table = element("table");
-    if (caption) table.append(element("caption", caption));
     const head = element("tr");
     for (const column of columns) {
       const cell = element("th", column);
@@ -30,6 +29,41 @@ const Tables = (() => {
     }
     table.append(thead, body);
     return table;
+  }
+
+  // What a chart shows: the last of its tables. `tables`: all those of the model.
+  function ofChart(chart, tables) {
+    const rows = tables[Object.values(chart.data).at(-1)];
+    const signal = (name) => Charts.named(chart.spec.signals, name).value;
+    // As other tables show them.
+    const number = (value) => value !== null && signal("axisFormat").endsWith("%") ? `${(100 * value).toFixed(2)}%` : value;
+    switch (chart.kind) {
+      case "curves": {
+        const label = new Map(tables.series.map((row) => [row.series, row.label]));
+        return simple(["run", "part", signal("position"), "value"], rows.filter((row) => row.measure === signal("measure"))
+            .map((row) => [label.get(row.series), row.part, row.epoch, number(row.value)]));
+      }
+      case "coordinates":
+        return simple(tables.axes.map(({title}) => title), rows.map((row) => tables.axes.map(({axis}) => row[axis])));
+      case "effects":
+        return simple(["setting", "value", "mean", "95 % from", "to"], rows.filter((row) => row.level)
+            .map((row) => [row.setting, row.value, row.text, number(row.low), number(row.high)]));
+      case "importances":
+        return simple(["setting", "importance", "best trials have"], rows.map((row) => [row.setting, row.text, row.best]));
+      case "progress":
+        return simple(["trial", "settings", "result", "ended"], rows.map((row) => [row.trial, row.label, row.text, row.ended]));
+      case "slice":
+        return simple([chart.title, "result", "trial"], rows.map((row) => [row[signal("field")], row.text, row.trial]));
+      case "schedule":
+        return simple(["run", "from epoch", chart.title], rows.map((row) => [row.label, row.epoch, row[signal("field")]]));
+      case "goals":
+        return simple(["run", signal("xTitle"), signal("yTitle"), "front"],
+                      rows.map((row) => [row.label, row.xText, row.yText, row.front ? "◆" : ""]));
+      case "comparison":
+        return simple(["runs", "on", signal("title")], rows.map((row) => [row.label, row.side, row.text]));
+      default:
+        return simple(["run", "part", "time", "of"], rows.map((row) => [row.label, row.part, row.text, row.total]));
+    }
   }
 
   // A closed <details> that is filled when it is opened first.
@@ -59,9 +93,9 @@ const Tables = (() => {
     if (missing || a === null) return missing;
     const x = Array.isArray(a) ? a[0] : a, y = Array.isArray(b) ? b[0] : b;
     if (x === null || y === null) return (x === null) - (y === null);
-    const numbers = [Number(x), Number(y)];
-    if (!numbers.some(Number.isNaN) && x !== "" && y !== "") return numbers[0] - numbers[1];
-    return String(x).localeCompare(String(y), "en");
+    const [p, q] = [x, y].map((value) => value === "" ? NaN : Number(value));
+    const texts = Number.isNaN(p) - Number.isNaN(q);
+    return texts || (Number.isNaN(p) ? String(x).localeCompare(String(y), "en") : p - q);
   }
 
   // The table of all runs: sorted by a click on a head, filtered by words, a row chosen by a click. With the
@@ -82,12 +116,14 @@ const Tables = (() => {
       body.append(line);
       return line;
     });
+    let sorted;
     columns.forEach(({title, kind}, i) => {
       const cell = element("th", undefined, kind === "number" ? "number" : ""), button = element("button", title);
       cell.scope = "col";
       button.type = "button";
       button.addEventListener("click", () => {
         const down = cell.getAttribute("aria-sort") === "ascending";
+        sorted = {title, down};
         for (const other of head.children) other.removeAttribute("aria-sort");
         cell.setAttribute("aria-sort", down ? "descending" : "ascending");
         const order = rows.map((_, run) => run).sort((a, b) => {
@@ -104,9 +140,10 @@ const Tables = (() => {
     table.append(thead, body);
 
     const words = rows.map((row) => columns.flatMap(({title}, i) => [texts(row[i]), `${title}=${texts(row[i])}`])
-        .join("\n").toLowerCase());
+        .join("\n").toLowerCase().replaceAll('"', ""));
     function filter(text) {
-      const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+      // Blanks separate words, except between quotes.
+      const wanted = (text.toLowerCase().match(/(?:"[^"]*"|\S)+/g) ?? []).map((word) => word.replaceAll('"', "")).filter(Boolean);
       // "lr=0.01" is a whole cell; other words may be any part.
       const has = (all, word) => word.includes("=") ? all.split("\n").includes(word) : all.includes(word);
       const found = new Set();
@@ -123,7 +160,14 @@ const Tables = (() => {
         line.classList.toggle("picked", run === picked);
       });
     }
-    return {table, filter, show};
+    // What was sorted by, undefined before; and sorts by it.
+    const order = () => sorted;
+    function sort(by) {
+      const button = head.children[columns.findIndex(({title}) => title === by?.title)]?.firstChild;
+      button?.click();
+      if (by?.down) button?.click();
+    }
+    return {table, filter, show, order, sort};
   }
 
   // JSON with its keys, texts and numbers coloured.
@@ -141,5 +185,5 @@ const Tables = (() => {
     return pre;
   }
 
-  return {element, simple, later, markdown, runs, highlighted};
+  return {element, simple, ofChart, later, markdown, runs, highlighted};
 })();

@@ -34,6 +34,16 @@ class Searched(Page):
         self.assertEqual(self.browser.evaluate("return Charts.views.get('slice-2').data('trials').length"), 30, "with a momentum")
         self.assertIn("search.trials=1 name=s-best", self.text("#command pre"))
 
+    def test_the_legend_of_a_setting_that_some_trials_lack_has_ranges(self):
+        report(made.write(self.folder, "s", made.trials(60), search=self.SEARCH))
+        self.show(self.folder / "s/report.html")
+        self.browser.evaluate("const box = document.querySelector('#colour-by select'); box.value = 'momentum'; "
+                              "box.dispatchEvent(new Event('change'));")
+        legend = "return deep('#legend button').map(button => button.textContent)"
+        self.assertTrue(self.browser.wait(f"const texts = (() => {{ {legend} }})(); return texts.length === 7 && texts[0] === 'no momentum'", 5),
+                        self.browser.evaluate(legend))
+        self.assertRegex(self.browser.evaluate(legend)[1], r"^momentum [\d.]+ to [\d.]+$")
+
     def test_a_click_on_a_trial_shows_it_everywhere(self):
         report(made.write(self.folder, "s", made.trials(60), search=self.SEARCH))
         self.show(self.folder / "s/report.html")
@@ -62,6 +72,41 @@ class Searched(Page):
         self.assertLess(seconds, 6, "which is 2 of an optimised program")
 
 
+class Whole(Page):
+    """What a reader does with the page as a whole."""
+
+    def test_the_front_is_complete(self):
+        runs = [made.run(f"r{i}", {"lr": i}, made.epochs(3, 0.3 + i / 50, 1 + i)) for i in range(20)]
+        report(made.write(self.folder, "s", runs))
+        self.show(self.folder / "s/report.html")
+        self.assertEqual(self.browser.evaluate("return deep('#interactions tbody tr').length"), 20)
+
+    def test_showing_all_runs_counts_them(self):
+        report(made.write(self.folder, "s", [made.run(f"r{i}", {"lr": i, "size": f"[{i}, {i}]"}, made.epochs(3, 0.5, 1)) for i in range(3)]))
+        self.show(self.folder / "s/report.html")
+        self.browser.evaluate("const box = document.getElementById('filter'); box.value = 'size=\"[1, 1]\"'; box.dispatchEvent(new Event('input'));")
+        self.assertEqual(self.text("#count"), "1 of 3 runs")
+        self.browser.evaluate("document.querySelector('#focus-bar button').click()")
+        self.assertEqual(self.text("#count"), "3 runs")
+        self.assertEqual(self.browser.evaluate("return Tables.ofChart({kind: 'effects', data: {levels: 'levels'}, spec: {signals: "
+                                               "[{name: 'axisFormat', value: '.1~%'}]}}, {levels: [{level: true, setting: 'a', value: '1', text: "
+                                               "'50.00%', low: 0.4, high: null}]}).textContent"), "settingvaluemean95 % fromtoa150.00%40.00%–")
+
+    def test_paper_is_light(self):
+        report(made.write(self.folder, "s", made.trials(8), search=Searched.SEARCH))
+        self.show(self.folder / "s/report.html", scheme="dark")
+        theme = "return document.documentElement.dataset.theme"
+        self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('beforeprint')); " + theme), "light")
+        self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('afterprint')); " + theme), "dark")
+
+    def test_numbers_are_sorted_before_texts(self):
+        sizes = ("10", "1a", "2", "b")
+        report(made.write(self.folder, "s", [made.run(f"r{i}", {"size": size}, made.epochs(3, 0.5, 1)) for i, size in enumerate(sizes)]))
+        self.show(self.folder / "s/report.html")
+        self.browser.evaluate("deep('#runs th button')[0].click()")
+        self.assertEqual(self.browser.evaluate("return deep('#runs tbody tr').map(row => row.children[0].textContent)"), ["2", "10", "1a", "b"])
+
+
 class Followed(Page):
     def test_a_search_is_watched_without_a_server(self):
         file = self.folder / "s.json"
@@ -82,11 +127,15 @@ class Followed(Page):
         ended = "return JSON.parse(document.getElementById('model')?.textContent ?? '{}').ended ?? 0"
         first = self.browser.evaluate(ended)
         self.assertRegex(self.text("#live"), r"live, \d+ of 20 runs have ended|live, \d+ of \d+")
-        self.browser.evaluate("document.getElementById('theme').click(); scrollTo({top: 500, behavior: 'instant'}); window.old = 1;")
+        self.browser.evaluate("document.getElementById('theme').click(); document.getElementById('show-training').click(); "
+                              "for (const _ of [1, 2]) deep('#runs th button')[0].click();")
+        self.browser.evaluate("scrollTo({top: 500, behavior: 'instant'}); window.old = 1;")
         self.assertTrue(self.browser.wait(f"return window.old !== 1 && document.documentElement?.dataset.ready === 'true' && "
                                           f"(() => {{ {ended} }})() > {first}", 20), "it does not load itself again")
         self.assertAlmostEqual(self.browser.evaluate("return scrollY"), 500, delta=5)
         self.assertEqual(self.browser.evaluate("return document.documentElement.dataset.theme"), "dark")
+        self.assertEqual(self.browser.evaluate("return deep('#runs th[aria-sort]').map(head => head.getAttribute('aria-sort'))"), ["descending"])
+        self.assertFalse(self.browser.evaluate("return document.getElementById('show-training').checked"))
         self.assertEqual((sweep.wait(60), follower.wait(20)), (0, 0), "the follower ends with the sweep")
         self.assertTrue(self.browser.wait(f"return document.getElementById('live')?.textContent === '' && (() => {{ {ended} }})() === 20", 20))
         self.assertEqual(list((self.folder / "s").glob("*.tmp*")), [])
