@@ -120,34 +120,54 @@ std::string front_text(std::vector<RunRecord> runs, const Goals& goals) {
 
 // What is known of one goal.
 struct Answer {
+  std::string goal;
   std::string text;
   nlohmann::ordered_json json;
   std::vector<TextTable> tables;
 };
 
+// The tables of several goals say in a first column whose they are. A CSV file holds one table.
+std::vector<TextTable> named_tables(const std::vector<Answer>& answers, TableFormat format) {
+  std::vector<TextTable> tables;
+  for (const Answer& answer : answers) {
+    for (TextTable table : answer.tables) {
+      if (answers.size() > 1) {
+        table.columns.insert(table.columns.begin(), Column{.title = "goal", .right_aligned = false});
+        for (auto& row : table.rows) row.insert(row.begin(), answer.goal);
+      }
+      const bool is_more = format == TableFormat::kCsv && &answer != &answers.front();
+      if (is_more)
+        std::ranges::move(table.rows, std::back_inserter(tables.front().rows));
+      else
+        tables.push_back(std::move(table));
+      if (format == TableFormat::kCsv) break;
+    }
+  }
+  return tables;
+}
+
 // `front`: follows the text.
 void print_answers(const std::vector<Answer>& answers, TableFormat format, const std::string& front) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  std::vector<TextTable> tables;
   std::vector<std::string> texts;
   for (const Answer& answer : answers) {
     texts.push_back(answer.text);
     list.push_back(answer.json);
-    std::ranges::copy(answer.tables, std::back_inserter(tables));
   }
   if (format == TableFormat::kJson) {
     print_json(list.size() > 1 ? nlohmann::ordered_json{{"goals", std::move(list)}} : list[0]);
   } else if (format == TableFormat::kText) {
     std::cout << fmt::format("{}", fmt::join(texts, "\n")) << front;
   } else {
-    std::cout << formatted_tables(tables, format, stdout_unicode());
+    std::cout << formatted_tables(named_tables(answers, format), format, stdout_unicode());
   }
 }
 
 // For a search, whose trials are no grid.
 Answer importances_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format) {
   const Importances importances = importances_of(runs, goal);
-  return {importances_text(importances, stdout_unicode()),
+  return {std::string(goal.metric->key),
+          importances_text(importances, stdout_unicode()),
           importances_json(importances),
           {importances_table(importances, format)}};
 }
@@ -157,7 +177,7 @@ Answer effects_answer(const std::vector<RunRecord>& runs, const Goal& goal, Tabl
                       bool is_only) {
   Effects effects = effects_of(runs, goal);
   if (!is_only) effects.front.clear();
-  return {effects_text(effects, stdout_unicode()), effects_json(effects),
+  return {std::string(goal.metric->key), effects_text(effects, stdout_unicode()), effects_json(effects),
           effects_tables(effects, format, stdout_unicode())};
 }
 

@@ -187,6 +187,8 @@ class CommandSearchTest(ProgramRuns):
         for more in ((), ("--jobs", "3")):
             self.sweep(file, *more)
             self.assertEqual(self.runs("goals"), runs)
+        lines = self.sweep("show", "runs/goals", "--effects", "--format", "csv").stdout.splitlines()
+        self.assertEqual([line.split(",")[0] for line in lines], ["goal", "score", "epoch_seconds"], "whose importances they are")
 
 
 if __name__ == "__main__":
