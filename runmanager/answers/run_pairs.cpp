@@ -56,10 +56,10 @@ std::vector<std::string> values_of(const std::vector<SourceRun>& runs, const std
   return values.list();
 }
 
-bool has_two_values(const std::vector<SourceRun>& runs, const std::string& key) {
-  const auto first = std::ranges::find_if(runs, is_completed);
+bool has_two_values(const std::vector<SourceRun>& runs, const std::string& key, RunTest counts) {
+  const auto first = std::ranges::find_if(runs, counts);
   return first != runs.end() && std::any_of(first, runs.end(), [&](const SourceRun& run) {
-           return is_completed(run) && setting_text(run, key) != setting_text(*first, key);
+           return counts(run) && setting_text(run, key) != setting_text(*first, key);
          });
 }
 
@@ -120,21 +120,24 @@ std::string setting_text(const SourceRun& run, const std::string& key) {
   return key == kRepeatKey && text.empty() ? "0" : text;
 }
 
-std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs) {
+std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs, RunTest counts) {
   DistinctTexts names;
-  names.add("device");
   for (const SourceRun& run : runs) {
     for (const auto& [name, value] : run.record.params) names.add(name);
   }
-  names.add("repeat");
-  names.add(std::string(kSweepKey));
+  for (const std::string_view name : {std::string_view("device"), kRepeatKey, kSweepKey})
+    names.add(std::string(name));
   std::vector<std::string> keys = names.list();
+  std::erase_if(keys, [&](const std::string& key) { return !has_two_values(runs, key, counts); });
+  return keys;
+}
+
+std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs) {
+  std::vector<std::string> keys = differing_keys(runs, is_completed);
   // An imported run does not say which device trained it.
   const bool has_devices = std::ranges::all_of(
       runs, [](const SourceRun& run) { return !is_completed(run) || !setting_text(run, "device").empty(); });
-  std::erase_if(keys, [&](const std::string& key) {
-    return !has_two_values(runs, key) || (key == "device" && !has_devices);
-  });
+  if (std::erase(keys, "device") > 0 && has_devices) keys.insert(keys.begin(), "device");
   return keys;
 }
 

@@ -32,8 +32,7 @@ struct RunPair {
 struct PairedValue {
   std::string base, other;
   std::vector<RunPair> pairs = {};
-  std::vector<std::string> of_one =
-      {};  // keys that all runs with one of the values lack: why there are no pairs
+  std::vector<std::string> of_one = {};  // keys that only runs with one of the values have
 };
 
 struct RunPairs {
@@ -47,8 +46,11 @@ struct RunPairs {
 /// trained on. "" if there is none.
 std::string setting_text(const SourceRun& run, const std::string& key);
 
-/// The keys with more than one value among the completed of `runs`, axes in the order of the sweep file,
-/// "device" first; "sweep" last, if they are of several.
+using RunTest = bool (*)(const SourceRun& run);
+/// The keys with more than one value among those of `runs` that count: axes in the order of the sweep file,
+/// then "device", the repeat, and "sweep" if they are of several.
+std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs, RunTest counts);
+/// The same among the completed runs, but "device" first, or not at all if some runs do not say theirs.
 std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs);
 
 /// Pairs the completed of `runs` that agree in all varying keys except `key`. An empty key means the first

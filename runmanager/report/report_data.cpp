@@ -54,26 +54,7 @@ std::map<std::string, bool> ranges_of(const nlohmann::ordered_json& file) {
   return ranges;
 }
 
-// In the order of the sweep file, and the device also where it came from elsewhere.
-std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs) {
-  std::vector<std::string> keys;
-  const auto add = [&keys](const std::string& key) {
-    if (key != kRepeatKey && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-  };
-  for (const SourceRun& run : runs) {
-    for (const auto& [key, value] : run.record.params) add(key);
-  }
-  add("device");
-  add(std::string(kSweepKey));
-  std::erase_if(keys, [&](const std::string& key) {
-    std::set<std::string> values;
-    for (const SourceRun& run : runs) {
-      if (!run.record.epochs.empty() || !run.record.metrics.empty()) values.insert(setting_text(run, key));
-    }
-    return values.size() < 2;
-  });
-  return keys;
-}
+bool has_results(const SourceRun& run) { return !run.record.epochs.empty() || !run.record.metrics.empty(); }
 
 std::string title_of(const std::vector<SourceRun>& runs) {
   std::vector<std::string> names;
@@ -138,7 +119,8 @@ ReportData report_data_of(std::vector<SourceRun> runs, const Goals& goals, bool 
   data.runs = std::move(runs);
   for (const SourceRun& run : data.runs) data.records.push_back(run.record);
   data.title = title_of(data.runs);
-  data.keys = differing_keys(data.runs);
+  data.keys = differing_keys(data.runs, has_results);
+  std::erase(data.keys, kRepeatKey);
   data.short_texts = short_texts(data);
   data.goals = default_goals(data.records, goals);
   data.metric = data.goals[0].metric->key;
