@@ -80,6 +80,16 @@ std::string not_swept_text(const Params& not_swept) {
          markdown_table({"key", "value"}, rows);
 }
 
+// For what a program's own loop names: the writer's complaints are of its arguments.
+template <class Add>
+void add_own(Add add) {
+  try {
+    add();
+  } catch (const tbwriter::UsageError& error) {
+    throw ConfigError(error.what());
+  }
+}
+
 // "Shirt" or "3" of a class, "0.25, 12" of numbers.
 std::string target_text(const TensorDataset& set, std::size_t row, std::span<const std::string> class_names) {
   if (!is_regression(set.targets)) {
@@ -273,7 +283,7 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
     if (const nlohmann::ordered_json number = to_json(value); number.is_number())
       points.push_back({tags.emplace_back("Parameters/" + key), number.get<double>()});
   }
-  writer_.add_scalar_batch(points, step);
+  add_own([&] { writer_.add_scalar_batch(points, step); });
 }
 
 void RunLog::histograms(const Network& network, std::span<const float> values,
@@ -281,11 +291,9 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
   if (!options_.histograms) return;
   for (const Parameter& parameter : network.parameters()) {
     if (!values.empty())
-      writer_.add_histogram("weights/" + parameter.name, values.subspan(parameter.offset, parameter.count),
-                            step);
+      histogram("weights/" + parameter.name, values.subspan(parameter.offset, parameter.count), step);
     if (!gradients.empty()) {
-      writer_.add_histogram("gradients/" + parameter.name,
-                            gradients.subspan(parameter.offset, parameter.count), step);
+      histogram("gradients/" + parameter.name, gradients.subspan(parameter.offset, parameter.count), step);
     }
   }
 }
@@ -293,15 +301,14 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
 void RunLog::histograms(const Network& network, const ParameterCounts& counts, std::int64_t step) {
   if (!options_.histograms) return;
   const auto add = [&](const std::string& tag, const HistogramCounts& values) {
-    writer_.add_histogram_counts(tag,
-                                 {.min = values.min,
-                                  .max = values.max,
-                                  .number = static_cast<double>(values.number),
-                                  .sum = values.sum,
-                                  .sum_squares = values.sum_squares,
-                                  .limits = tbwriter::histogram_limits(values.max),
-                                  .counts = {values.buckets.begin(), values.buckets.end()}},
-                                 step);
+    const tbwriter::Histogram counted = {.min = values.min,
+                                         .max = values.max,
+                                         .number = static_cast<double>(values.number),
+                                         .sum = values.sum,
+                                         .sum_squares = values.sum_squares,
+                                         .limits = tbwriter::histogram_limits(values.max),
+                                         .counts = {values.buckets.begin(), values.buckets.end()}};
+    add_own([&] { writer_.add_histogram_counts(tag, counted, step); });
   };
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const std::string& name = network.parameters()[i].name;
@@ -311,7 +318,7 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
 }
 
 void RunLog::histogram(std::string_view tag, std::span<const float> values, std::int64_t step) {
-  writer_.add_histogram(tag, values, step);
+  add_own([&] { writer_.add_histogram(tag, values, step); });
 }
 
 void RunLog::image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,
@@ -321,7 +328,9 @@ void RunLog::image(std::string_view tag, std::span<const std::uint8_t> pixels, c
         fmt::format("track_image: got the shape {}, want [channels, height, width] with 1 or 3 channels",
                     to_string(shape)));
   }
-  writer_.add_image(tag, pixels, {shape[1], shape[2], shape[0], tbwriter::PixelOrder::kChw}, step);
+  add_own([&] {
+    writer_.add_image(tag, pixels, {shape[1], shape[2], shape[0], tbwriter::PixelOrder::kChw}, step);
+  });
 }
 
 void RunLog::batch(const Totals& totals, std::int64_t batch) {
@@ -357,7 +366,7 @@ void RunLog::results(const RunRecord& record, std::int64_t step) {
   if (record.setup_seconds) rows.push_back({"setup_seconds", fmt::format("{:.6g}", *record.setup_seconds)});
   if (record.best_epoch) rows.push_back({"best_epoch", std::to_string(*record.best_epoch)});
   if (!record.stop_reason.empty()) rows.push_back({"stopped early", record.stop_reason});
-  if (!rows.empty()) writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
+  if (!rows.empty()) writer_.add_text(kMetricsTag, markdown_table({"metric", "value"}, rows));
 }
 
 void RunLog::flush() { writer_.flush(); }

@@ -66,8 +66,8 @@ std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch);
 /// Those of the metrics on the test set, at the last epoch's step.
 std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics);
 
-/// The tag of the text that says how a run has ended.
-inline constexpr std::string_view kStatusTag = "status";
+/// The tags of the texts that a run writes at its end: how it has ended, and its metrics.
+inline constexpr std::string_view kStatusTag = "status", kMetricsTag = "metrics";
 
 /// Writes the events of one run. LogOptions of the run switch parts of them off. Not thread-safe, except
 /// flush(). Any call may throw IoError.
@@ -100,7 +100,8 @@ class RunLog {
                   std::int64_t step);
   /// The same from values that were counted between parameter_limits().
   void histograms(const Network& network, const ParameterCounts& counts, std::int64_t step);
-  /// A scalar of a program's own loop. Throws UsageError as SummaryWriter does.
+  /// A histogram of a program's own loop. Throws ConfigError, as epoch() and image(), for a tag of another
+  /// kind of data and for sizes that do not match.
   void histogram(std::string_view tag, std::span<const float> values, std::int64_t step);
   /// `pixels`: [channels, height, width], 1 or 3 channels.
   void image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,

@@ -106,6 +106,8 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   record_.epochs = progress.record.epochs;
   record_.status = RunStatus::kRunning;
   record_.setup_seconds = progress.record.setup_seconds;
+  record_.placement = progress.record.placement;
+  record_.metrics = progress.record.metrics;
   record_.logging_seconds = progress.record.logging_seconds;
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
@@ -216,7 +218,7 @@ void RunRecorder::end_training() {
 EpochRecord OpenEpoch::record(int number, double training_variation) const {
   EpochRecord epoch(number);
   epoch.values = measured_metrics(training, training_variation, MetricPart::kTraining);
-  if (!has_classes || (is_own_loss && !counts_correct)) {
+  if (!has_classes || (training.samples > 0 && !counts_correct)) {
     for (const char* key : {"accuracy", "number_correct"}) epoch.set(key, std::nullopt);
   }
   epoch.values.insert(epoch.values.end(), validation.begin(), validation.end());
@@ -236,13 +238,15 @@ const EpochRecord& RunRecorder::end_epoch() {
     training_variation_ = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;
   const std::int64_t step = next_step();
   const int number = static_cast<int>(record_.epochs.size()) + 1;
-  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(number, *training_variation_));
-  log_->epoch(epoch, learning_rate_, step);
+  EpochRecord measured = epoch_->record(number, *training_variation_);
+  log_->epoch(measured, learning_rate_, step);
   if (epoch_->counts) {
     log_->histograms(*trained_.network, *epoch_->counts, step);
   } else if (trained_.network != nullptr) {
     log_->histograms(*trained_.network, epoch_->values, epoch_->gradients, step);
   }
+  // Only now: what the log refuses is no epoch.
+  EpochRecord& epoch = record_.epochs.emplace_back(std::move(measured));
   epoch_.reset();
   epoch.set("run_seconds", now() - run_begin_);
   if (now() - last_save_ >= kSecondsBetweenSaves) save_record(Survives::kKill);

@@ -51,8 +51,8 @@ struct OpenEpoch {
   std::optional<double> seconds;  // of training, once it has ended
   double wait_seconds = 0;        // of these: for data
   Totals training;
-  bool has_classes = true;  // no target so far was a number
-  bool is_own_loss = false, counts_correct = false;
+  bool has_classes = true;      // no target so far was a number
+  bool counts_correct = false;  // of any sample
   std::vector<std::pair<const Metric*, double>> validation;
   std::optional<double> device_seconds, communication_seconds;
   std::map<std::string, double> own_metrics;

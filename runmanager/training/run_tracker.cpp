@@ -17,6 +17,29 @@ void check_count(const char* call, std::int64_t samples) {
   if (samples < 0) throw ConfigError(fmt::format("{}: got {} samples, want 0 or more", call, samples));
 }
 
+// A scalar of that tag would keep the run from ending well.
+void check_own_tag(const char* call, std::string_view tag) {
+  if (tag != kStatusTag && tag != kMetricsTag) return;
+  throw ConfigError(fmt::format(
+      "{}: \"{}\" is what a text is called that the run writes at its end; use another name", call, tag));
+}
+
+void check_labels(std::span<const std::int32_t> labels, std::size_t columns) {
+  for (const std::int32_t label : labels) {
+    if (label >= 0 && static_cast<std::size_t>(label) < columns) continue;
+    throw ShapeError(fmt::format(
+        "track_predictions: got the label {} with {} outputs per sample, want one from 0 to {}; give an "
+        "output for each class",
+        label, columns, columns - 1));
+  }
+}
+
+// The class that a sample's outputs predict. A single output is the logit of class 1 against class 0.
+std::ptrdiff_t predicted_class(std::span<const float> row) {
+  if (row.size() == 1) return row[0] > 0 ? 1 : 0;
+  return std::max_element(row.begin(), row.end()) - row.begin();
+}
+
 }  // namespace
 
 RunTracker::RunTracker(std::unique_ptr<RunRecorder> recorder) : recorder_(std::move(recorder)) {}
@@ -55,6 +78,7 @@ void RunTracker::begin_epoch() {
 void RunTracker::track(const Totals& totals) {
   OpenEpoch& epoch = this->epoch("track");
   epoch.training += totals;
+  epoch.counts_correct = true;
   epoch.has_classes &= totals.numbers == 0;
 }
 
@@ -76,7 +100,6 @@ void RunTracker::track_loss(double mean_loss, std::int64_t samples) {
   check_count("track_loss", samples);
   epoch.training.loss += mean_loss * static_cast<double>(samples);
   epoch.training.samples += samples;
-  epoch.is_own_loss = true;
 }
 
 void RunTracker::track_num_correct(std::int64_t count) {
@@ -98,15 +121,16 @@ void RunTracker::track_num_correct(std::span<const float> outputs, const Batch& 
   const std::span<const std::int32_t> labels = batch.labels();
   const std::size_t classes = outputs.size() / batch.size();
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto row = outputs.subspan(i * classes, classes);
-    const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
-    epoch.training.correct += largest == labels[batch.indices[i]];
+    epoch.training.correct +=
+        predicted_class(outputs.subspan(i * classes, classes)) == labels[batch.indices[i]];
   }
+  epoch.counts_correct = true;
 }
 
 void RunTracker::track_epoch_metric(std::string_view name, double value) {
   if (name.empty()) throw ConfigError("track_epoch_metric: a metric needs a name");
   if (name == "epoch") throw ConfigError("track_epoch_metric: \"epoch\" is the number of each epoch");
+  check_own_tag("track_epoch_metric", name);
   epoch("track_epoch_metric").own_metrics.insert_or_assign(std::string(name), value);
 }
 
@@ -155,11 +179,13 @@ void RunTracker::track_profile(std::span<const LayerProfile> layers, std::int64_
 
 void RunTracker::track_histogram(std::string_view tag, std::span<const float> values) {
   trained_epoch("track_histogram");
+  check_own_tag("track_histogram", tag);
   recorder_->log_->histogram(tag, values, recorder_->next_step());
 }
 
 void RunTracker::track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape) {
   trained_epoch("track_image");
+  check_own_tag("track_image", tag);
   recorder_->log_->image(tag, pixels, shape, recorder_->next_step());
 }
 
@@ -196,6 +222,7 @@ void RunTracker::track_predictions(const Subset& samples, std::span<const float>
     throw ShapeError(fmt::format("track_predictions: {} outputs per sample for {} classes", columns,
                                  is_regression(samples.set->targets) ? 0 : class_names.size()));
   }
+  check_labels(samples.labels(), columns);
   const double begin = recorder.now();
   recorder.log_->predictions(samples, outputs, class_names, part, recorder.last_step(), by_sigmoid);
   recorder.record_.logging_seconds += recorder.now() - begin;

@@ -20,6 +20,10 @@ struct OpenEpoch;
 
 /// The calls of a loop whose run is open; see RunManager for their order. Calls out of order throw
 /// std::logic_error. Every call may throw IoError if a file cannot be written. Not thread-safe.
+///
+/// The names of metrics, histograms and pictures are tags of TensorBoard, each for one kind of data in a run:
+/// a metric must not have the name of a histogram, nor that of a tag which the run itself writes, such as
+/// "images" and "configuration". The call that would write the second kind throws ConfigError.
 class RunTracker {
  public:
   RunTracker(const RunTracker&) = delete;
@@ -35,14 +39,15 @@ class RunTracker {
   /// Adds a batch's mean loss, weighted with its size.
   void track_loss(double mean_loss, const Batch& batch);
   /// Counts the rows of `outputs`, [batch.size(), classes] row-major, whose largest value is at the label; of
-  /// equal ones the first. Throws ShapeError if `outputs` has no whole rows.
+  /// equal ones the first. Rows of one output, the logit of two classes, count if it is above 0 for label 1
+  /// alone. Throws ShapeError if `outputs` has no whole rows.
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
   /// The same of `samples` that are in no Batch, and of the `count` of them that were predicted rightly. An
   /// epoch has an accuracy only if they are counted. Throw ConfigError for a number below 0.
   void track_loss(double mean_loss, std::int64_t samples);
   void track_num_correct(std::int64_t count);
-  /// A metric of the epoch, of any name except "" and "epoch" (ConfigError): a chart, and a column of tables
-  /// and results. The last value counts.
+  /// A metric of the epoch, of any name except "", "epoch", "metrics" and "status" (ConfigError): a chart,
+  /// and a column of tables and results. The last value counts.
   void track_epoch_metric(std::string_view name, double value);
   /// A histogram and a picture at the epoch's step. `pixels`: [channels, height, width], 1 or 3 channels.
   /// Throws ShapeError for another `shape`.
@@ -79,13 +84,13 @@ class RunTracker {
   void track_validation(const Totals& totals, double variation = 0);
 
   /// Writes the epoch's scalars and histograms. Returns its record, valid until the next call. Without
-  /// samples, the training loss and accuracy are NaN.
+  /// samples, the training loss and accuracy are NaN. If it throws, the epoch is not recorded and stays open.
   const EpochRecord& end_epoch();
 
   /// Outputs of the trained network, for PR curves, confusion matrix and misclassified samples:
   /// [samples.count, classes] row-major, before softmax, or `by_sigmoid` before the sigmoid of each. `part`
   /// names the samples: "validation". Throws ShapeError if `outputs` has no whole row for each sample, or one
-  /// with fewer outputs than classes.
+  /// with fewer outputs than classes, or if a label is not one of the outputs'.
   void track_predictions(const Subset& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part,
                          bool by_sigmoid = false);
