@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/saved_results.h"
@@ -27,6 +30,25 @@ void check_name(const std::filesystem::path& name) {
       fmt::format("a run's name: got \"{}\", want one of a directory below that of all runs, "
                   "as RunBuilder::get_runs() gives it",
                   printable(name.string())));
+}
+
+// "runs" of "runs", "runs/" and "runs/.", and the current directory's name of "." and "".
+std::string name_of(const std::filesystem::path& directory) {
+  const std::filesystem::path whole = std::filesystem::absolute(directory.empty() ? "." : directory) / "";
+  return whole.lexically_normal().parent_path().filename().string();
+}
+
+// None if there is no such file.
+std::optional<RunRecord> read_known_record(const std::filesystem::path& file) {
+  std::error_code error;
+  const bool exists = std::filesystem::exists(file, error);
+  if (error) throw IoError(fmt::format("{}: cannot be looked for: {}", file.string(), error.message()));
+  if (!exists) return std::nullopt;
+  try {
+    return read_run_record(file);
+  } catch (const ReadError& unreadable) {
+    throw IoError(unreadable.what());  // DataError would say that it is damaged
+  }
 }
 
 }  // namespace
@@ -67,8 +89,7 @@ RunManager::RunManager(RunManagerOptions options) : runs_(new Runs{.options = st
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };
   }
-  if (runs_->options.name.empty())
-    runs_->options.name = std::filesystem::absolute(runs_->options.directory).filename().string();
+  if (runs_->options.name.empty()) runs_->options.name = name_of(runs_->options.directory);
 }
 
 RunManager::~RunManager() {
@@ -99,7 +120,17 @@ void RunManager::begin_run(const Run& run, const Network* network, const DataLoa
   });
 }
 
-void RunManager::resume_run(const Run& run, std::string_view text) {
+void RunManager::resume_run(const Run& run, std::string_view progress) {
+  resume_run(run, progress, nullptr, nullptr);
+}
+
+void RunManager::resume_run(const Run& run, std::string_view progress, const Network& network,
+                            const DataLoader& loader) {
+  resume_run(run, progress, &network, &loader);
+}
+
+void RunManager::resume_run(const Run& run, std::string_view text, const Network* network,
+                            const DataLoader* loader) {
   check_ended("resume_run");
   const std::string where = "the progress of " + run.name;
   RunProgress progress;
@@ -112,8 +143,8 @@ void RunManager::resume_run(const Run& run, std::string_view text) {
   if (progress.record.name != run.name || progress.record.params != run.params)
     throw DataError(where + " is that of another run, " + progress.record.name);
   runs_->open_record(run.name, [&](RunRecord& record) {
-    recorder_ =
-        std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{}, progress, record);
+    recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{network, loader},
+                                              progress, record);
   });
   recorder_->restore_events([](int) { return std::nullopt; });
 }
@@ -131,8 +162,9 @@ bool RunManager::keep_completed(const Run& run) {
   check_ended("keep_completed");
   check_name(run.name);
   const std::filesystem::path file = runs_->options.directory / run.name / kRunRecordFile;
-  if (!std::filesystem::exists(file)) return false;
-  RunRecord record = read_run_record(file);
+  std::optional<RunRecord> found = read_known_record(file);
+  if (!found) return false;
+  RunRecord& record = *found;
   if (record.status != RunStatus::kCompleted || record.params != run.params || record.config != run.config)
     return false;
   runs_->open_record(run.name, [&](RunRecord& kept) { kept = std::move(record); });

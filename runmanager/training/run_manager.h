@@ -65,9 +65,12 @@ class RunManager : public RunTracker {
   /// that; keeps its epochs and its clock. Throws DataError if `progress` is damaged or that of a run of
   /// another name or params, and if the run's events cannot be read.
   void resume_run(const Run& run, std::string_view progress);
+  /// The same in place of begin_run(run, network, loader): keeps references to both until end_run().
+  void resume_run(const Run& run, std::string_view progress, const Network& network,
+                  const DataLoader& loader);
   /// Returns whether the directory has this run, completed with equal params and config. Then it is among
   /// records() and results, and needs no training. Throws DataError if its run.json is damaged, and IoError
-  /// if it cannot be read.
+  /// if it cannot be read now: begin_run() would remove what may be a completed run.
   bool keep_completed(const Run& run);
 
   /// Writes the end of the session and run.json, and closes the events file. `reason` tells why a run failed
@@ -89,6 +92,8 @@ class RunManager : public RunTracker {
   void check_ended(const char* call) const;
   /// Without a network if these are null.
   void begin_run(const Run& run, const Network* network, const DataLoader* loader);
+  void resume_run(const Run& run, std::string_view progress, const Network* network,
+                  const DataLoader* loader);
 
   std::unique_ptr<Runs> runs_;
 };

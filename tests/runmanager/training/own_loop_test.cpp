@@ -174,7 +174,10 @@ TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
               ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("the progress of lr=0.25")));
   manager.begin_run(run);
   manager.begin_epoch();
-  EXPECT_THROW(manager.track_epoch_metric("epoch", 0.5), ConfigError);
+  for (const char* name : {"", "epoch", "status"})
+    EXPECT_THROW(manager.track_epoch_metric(name, 0.5), ConfigError) << name;
+  EXPECT_THROW(manager.track_loss(1, -5), ConfigError);
+  EXPECT_THROW(manager.track_num_correct(-3), ConfigError);
   const std::vector<float> values(3);
   EXPECT_THAT([&] { manager.track_parameters(values, {}); },
               ::testing::ThrowsMessage<std::logic_error>(::testing::HasSubstr("without a network")));

@@ -1,6 +1,7 @@
 #include "runmanager/training/run_manager.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -81,7 +82,9 @@ TEST_F(RunManagerTest, WeighsLossesWithTheBatchSize) {
   loader.begin_epoch(0);
   manager.track_loss(1.0, *loader.next());
   manager.track_loss(2.0, *loader.next());
-  EXPECT_DOUBLE_EQ(*manager.end_epoch()["loss"], 1.25);
+  const EpochRecord epoch = manager.end_epoch();
+  EXPECT_DOUBLE_EQ(*epoch["loss"], 1.25);
+  EXPECT_EQ(epoch["accuracy"], std::nullopt) << "nothing was counted";
   manager.begin_epoch();
   EXPECT_TRUE(std::isnan(*manager.end_epoch()["loss"])) << "of no samples";
 }
@@ -98,6 +101,9 @@ TEST_F(RunManagerTest, CountsOutputsThatAreLargestAtTheLabel) {
   EXPECT_EQ(manager.end_epoch()["number_correct"], 2);
   manager.begin_epoch();
   EXPECT_THROW(manager.track_num_correct(std::vector<float>(7), batch), ShapeError);
+  const std::vector<float> logits = {/*right*/ -1, 1, /*wrong*/ 5};
+  manager.track_num_correct(logits, batch);
+  EXPECT_EQ(manager.end_epoch()["number_correct"], 2) << "of class 1 against class 0";
 }
 
 TEST_F(RunManagerTest, StartsTheSessionWithEverySweptKeyAndItsTypeAndEndsItWithSuccess) {
@@ -225,6 +231,28 @@ TEST_F(RunManagerTest, WritesNothingThatIsSwitchedOff) {
                           "Time/data_wait_seconds", "Time/images_per_second"));
 }
 
+TEST_F(RunManagerTest, RefusesPredictionsOfLabelsThatHaveNoOutput) {
+  EXPECT_THAT([&] { begin().track_predictions(data_.validation, std::vector<float>(10), {}, "validation"); },
+              ThrowsMessage<ShapeError>(HasSubstr("with 1 outputs per sample, want one from 0 to 0")));
+}
+
+TEST_F(RunManagerTest, RefusesATagForTwoKindsOfDataAndThenRecordsNoEpoch) {
+  RunManager& manager = begin_epoch();
+  const std::vector<float> values(3);
+  manager.track_histogram("weight", values);
+  EXPECT_THROW(manager.track_image("weight", std::vector<std::uint8_t>(1), {1, 1, 1}), ConfigError);
+  manager.track_epoch_metric("weight", 1);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(
+        [&] { manager.end_epoch(); },
+        ThrowsMessage<ConfigError>(HasSubstr("\"weight\" is a histogram and cannot become a scalar")));
+    EXPECT_TRUE(manager.record().epochs.empty());
+  }
+  EXPECT_THROW(manager.track_histogram("configuration", values), ConfigError);
+  EXPECT_THROW(manager.track_epoch_metric("status", 1), ConfigError) << "with which the run could not end";
+  manager.end_run(RunStatus::kFailed, "of tags");
+}
+
 TEST_F(RunManagerTest, WritesTheSameChartLayoutInEveryRun) {
   RunManager& manager = this->manager();
   std::vector<std::string> layouts;
@@ -292,15 +320,6 @@ TEST_F(RunManagerTest, RefusesRunsWithoutADirectoryOfTheirOwnAndKeepsNoRecordOfT
   EXPECT_TRUE(manager.records().empty());
 }
 
-TEST_F(RunManagerTest, RefusesCountsBelowZeroAndMetricsWithoutAName) {
-  RunManager& manager = this->manager();
-  manager.begin_run({.name = "run"});
-  manager.begin_epoch();
-  EXPECT_THROW(manager.track_loss(1, -5), ConfigError);
-  EXPECT_THROW(manager.track_num_correct(-3), ConfigError);
-  EXPECT_THROW(manager.track_epoch_metric("", 1), ConfigError);
-}
-
 TEST_F(RunManagerTest, GoesOnOnlyWhereTheSameRunStopped) {
   RunManager& manager = this->manager();
   manager.begin_run({.name = "a", .params = {{"lr", 0.1}}});
@@ -313,6 +332,60 @@ TEST_F(RunManagerTest, GoesOnOnlyWhereTheSameRunStopped) {
       ThrowsMessage<DataError>("the progress of b is that of another run, a"));
   EXPECT_THROW(manager.resume_run({.name = "a", .params = {{"lr", 0.2}}}, progress), DataError);
   manager.resume_run({.name = "a", .params = {{"lr", 0.1}}}, progress);
+}
+
+TEST_F(RunManagerTest, GoesOnWithTheNetworkAndWhatWasSaidOfTheRun) {
+  const std::vector<float> values(network_.parameter_count());
+  std::string progress;
+  for (const bool resumes : {false, true}) {
+    RunManager& manager = this->manager();
+    if (resumes) {
+      manager.resume_run(run_, progress, network_, loader_);
+    } else {
+      manager.begin_run(run_, network_, loader_);
+      manager.track_setup(1, Placement::kHost);
+      manager.track_metric("seed", 7);
+    }
+    manager.begin_epoch();
+    manager.track_parameters(values, {});
+    manager.end_epoch();
+    if (!resumes) progress = manager.progress();
+  }
+  manager_->end_run();
+  EXPECT_EQ(tbwriter::steps_of(events(), "weights/out.weight"), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(record().placement, "host");
+  EXPECT_EQ(record().metrics.at("seed"), 7);
+}
+
+TEST_F(RunManagerTest, TellsARecordThatCannotBeReadNowFromADamagedOne) {
+  begin().end_run();
+  RunManager& manager = this->manager();
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_THROW(manager.keep_completed(run_), IoError);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_TRUE(manager.keep_completed(run_));
+  const std::filesystem::path file = run_directory() / "run.json";
+  tbwriter::spill(file, "{");
+  EXPECT_THROW(manager.keep_completed(run_), DataError);
+  std::filesystem::remove(file);
+  EXPECT_FALSE(manager.keep_completed(run_));
+  std::filesystem::create_symlink("run.json", file);
+  EXPECT_THAT([&] { manager.keep_completed(run_); }, ThrowsMessage<IoError>(HasSubstr("run.json")));
+}
+
+TEST_F(RunManagerTest, CallsASweepByItsDirectoryHoweverThatIsWritten) {
+  const std::filesystem::path directory = sweep_directory();
+  std::filesystem::create_directories(directory);
+  for (const std::filesystem::path& written :
+       {directory, directory / "", directory / ".", directory / "a/.."}) {
+    RunManager({.directory = written}).save(directory / "results");
+    EXPECT_EQ(nlohmann::json::parse(tbwriter::slurp(directory / "results.json"))["sweep"], "sweep")
+        << written;
+  }
+  EXPECT_NO_THROW(RunManager({.directory = ""}));
 }
 
 }  // namespace
