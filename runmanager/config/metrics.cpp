@@ -164,8 +164,14 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
     case kNumber:
       break;
   }
-  constexpr double kLong = 1e7;  // The digits of a run that diverges are noise and widen the table.
-  return fmt::format(fmt::runtime(std::abs(*value) < kLong ? "{:.4f}" : "{:.4g}"), shown(*value));
+  return short_number(*value);
+}
+
+std::string short_number(double value) {
+  constexpr double kSmall = 1e-3, kLong = 1e7;
+  const double size = std::abs(value);
+  const bool is_plain = size == 0 || (size >= kSmall && size < kLong);
+  return fmt::format(fmt::runtime(is_plain ? "{:.4f}" : "{:.4g}"), shown(value));
 }
 
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys) {

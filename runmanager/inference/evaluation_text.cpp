@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/printable.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"
 
@@ -20,12 +21,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxClassesOfMatrix = 20, kMaxMistakes = 20;
 
 std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
-std::string digits(double value) { return fmt::format("{:.4f}", value); }
 std::string plain(double value) { return fmt::format("{}", value); }
 
 TextTable class_table(const RunScores& scores, bool is_plain) {
   TextTable table({"class", "samples", "predicted", "precision", "recall", "F1"});
-  const auto share_text = is_plain ? plain : percent, number_text = is_plain ? plain : digits;
+  const auto share_text = is_plain ? plain : percent, number_text = is_plain ? plain : short_number;
   const auto row = [&](const std::string& name, const ClassScores& score) {
     return std::vector<std::string>{name,
                                     std::to_string(score.samples),
@@ -65,7 +65,7 @@ TextTable mistakes_table(const RunScores& scores) {
 
 TextTable target_table(const RunScores& scores, bool is_plain) {
   TextTable table({"target", "MAE", "RMSE", "R2"});
-  const auto number_text = is_plain ? plain : digits;
+  const auto number_text = is_plain ? plain : short_number;
   for (std::size_t t = 0; t < scores.targets.size(); ++t) {
     const TargetScores& target = scores.targets[t];
     table.rows.push_back({scores.names[t], number_text(target.mae), number_text(target.rmse),

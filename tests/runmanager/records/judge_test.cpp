@@ -212,6 +212,9 @@ TEST(MetricText, HasNoSignAtANan) {
   EXPECT_EQ(metric_text(metric_named("loss"), -INFINITY), "-inf");
   EXPECT_EQ(metric_text(metric_named("accuracy"), 0.5), "50.00%");
   EXPECT_EQ(metric_text(metric_named("loss"), std::nullopt), "");
+  EXPECT_EQ(metric_text(metric_named("loss"), 0.00123456), "0.0012");
+  EXPECT_EQ(metric_text(metric_named("loss"), 0.0000123456), "1.235e-05");
+  EXPECT_EQ(metric_text(metric_named("loss"), 0), "0.0000");
 }
 
 TEST(NearestKey, AlsoKnowsTitles) {
