@@ -125,10 +125,15 @@ class GraphBuilder {
   void add_transform(const SampleFormat& format) {
     normalised_ = kOnnxInput;
     if (format.bytes) normalised_ = apply("Div", "/bytes", {normalised_, constant("/bytes/largest", 255)});
-    const InputTransform& transform = format.transform;
-    if (transform.mean.empty()) return;
     Shape shape(format.shape.size(), 1);
     shape.front() = format.shape.front();
+    if (!format.fill_values.empty()) {
+      const std::string missing = apply("IsNaN", "/missing", {normalised_});
+      const std::string fill = constant("/filled/values", shape, format.fill_values);
+      normalised_ = apply("Where", "/filled", {missing, fill, normalised_});
+    }
+    const InputTransform& transform = format.transform;
+    if (transform.mean.empty()) return;
     normalised_ = apply("Sub", "/mean", {normalised_, constant("/mean/values", shape, transform.mean)});
     normalised_ = apply("Div", "/std", {normalised_, constant("/std/values", shape, transform.std)});
   }

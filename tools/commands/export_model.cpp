@@ -50,6 +50,9 @@ std::string usage(const LoadedRun& run) {
                                     : "values as the data have them";
   if (!samples.transform.mean.empty())
     input += samples.bytes ? " and normalises" : ", which the model normalises";
+  if (!samples.fill_values.empty()) input += "; NaN is a missing value, which the model fills in";
+  if (samples.bytes && samples.shape.size() == 3 && samples.shape[0] == 3)
+    input += "; channels in the data's order, which is red, green, blue of pictures";
   if (!samples.columns.empty()) {
     std::vector<std::string> names;
     for (const FeatureColumn& column : samples.columns) {

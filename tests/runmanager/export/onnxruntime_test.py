@@ -57,6 +57,27 @@ def check_network(program, folder, name):
     assert difference < 1e-4, f"{name}: {ours} {theirs}"
 
 
+def check_missing_values(program, folder):
+    """The model fills in a table's missing values as `predict` does."""
+    import networks
+    import numpy
+    values = [(float("nan") if i % 9 == 0 else i % 7, i * i % 11 / 3) for i in range(60)]
+    lines = [f"{'' if a != a else a},{b}" for a, b in values]
+    (folder / "gaps.csv").write_text("a,b,kind\n" + "".join(f"{line},{i % 3}\n" for i, line in enumerate(lines)))
+    (folder / "new.csv").write_text("a,b\n" + "".join(f"{line}\n" for line in lines[:7]))
+    sweep = {"name": "gaps", "dataset": {"path": "gaps.csv", "label": "kind", "missing": "mean"}, "lr": 0.1, "epochs": 2,
+             "network": {"name": "n", "layers": [{"type": "linear", "out_features": 3}]}, "device": "cpu"}
+    (folder / "gaps.json").write_text(json.dumps(sweep))
+    networks.run(program, folder, "gaps.json", "--logdir", "runs", "--quiet")
+    networks.run(program, folder, "export-model", "runs/gaps", "-o", "gaps.onnx")
+    predictions = json.loads(networks.run(program, folder, "predict", "runs/gaps", "new.csv", "--json"))["predictions"]
+    theirs = model_outputs(folder / "gaps.onnx", numpy.array(values[:7]))
+    powers = numpy.exp(theirs - theirs.max(axis=1, keepdims=True))
+    ours = numpy.array([list(prediction["probabilities"].values()) for prediction in predictions])
+    assert numpy.abs(ours - powers / powers.sum(axis=1, keepdims=True)).max() < 1e-4, (ours, theirs)
+    print("missing values are filled in")
+
+
 def check_scores(program, folder):
     """Precision, recall and F1 as scikit-learn has them."""
     import networks
@@ -91,6 +112,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         for name in networks.NETWORKS:
             check_network(program, Path(directory), name)
+        check_missing_values(program, Path(directory))
         check_scores(program, Path(directory))
     return 0
 
