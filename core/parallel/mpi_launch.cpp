@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -24,13 +26,15 @@ bool is_started_by_mpi() {
 }
 
 std::optional<std::string> unknown_ranks_reason() {
-  // Of MPICH and Intel MPI, and of srun without PMIx.
-  const int count = std::max(number_of("PMI_SIZE"), number_of("SLURM_STEP_NUM_TASKS"));
+  // Of MPICH and Intel MPI, and of srun without PMIx; but somebody at a terminal of srun --pty is alone
+  // there.
+  const int tasks = ::isatty(STDIN_FILENO) == 0 ? number_of("SLURM_STEP_NUM_TASKS") : 1;
+  const int count = std::max(number_of("PMI_SIZE"), tasks);
   if (is_started_by_mpi() || count <= 1) return std::nullopt;
   return std::to_string(count) +
          " processes were started that do not know each other, and each would train all runs: want Open "
-         "MPI's "
-         "mpirun or srun --mpi=pmix, or --join to share the runs; with PMI_SIZE=1 SLURM_STEP_NUM_TASKS=1 in "
+         "MPI's mpirun or srun --mpi=pmix, or --join to share the runs; with PMI_SIZE=1 "
+         "SLURM_STEP_NUM_TASKS=1 in "
          "its environment a process trains alone";
 }
 

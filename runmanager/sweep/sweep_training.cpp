@@ -54,6 +54,9 @@ void SweepRunner::train_runs() {
   try {
     options_.join ? train_with_others() : train_alone();
     check_directory();
+  } catch (const DeviceError&) {
+    recorder_->try_save();
+    throw;
   } catch (const IoError&) {
     // If the whole directory is gone, that is the reason, whichever file was missed first.
     check_directory();
@@ -145,7 +148,7 @@ void SweepRunner::end_search(TrialRuns& trials) {
   if (kept_trials_ > 0 || lacks_trials_ || (options_.join && growing_)) write_trials();
   recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
   search_end_ = trials.outcome();
-  if (environment_.stop_requested() != 0 || options_.join) return;
+  if (was_stopped_ || environment_.stop_requested() != 0 || options_.join) return;
   if (const std::string text = trials_left_out_text(earlier_, sweep_.runs); !text.empty())
     recorder_->progress().message(text);
 }

@@ -96,6 +96,7 @@ void WorkerPool::set_threads(std::size_t slot, int threads) {
 }
 
 void WorkerPool::request_stop(std::size_t slot, int signal) {
+  if (slots_[slot].run == nullptr) return;  // deliver() is just telling its end
   proto::ToWorker message;
   message.set_stop_signal(signal);
   slots_[slot].worker->socket().send(message);

@@ -145,8 +145,8 @@ void check_space(const JsonView& root, const JsonView& node, const SearchSpec& s
     problems.add(node, "there is nothing to search, want \"params\"");
 }
 
-// A key that the method makes no use of is a mistake, unless one of them is of the command line, where
-// another method may be tried. check_space() says more of others.
+// A key that the method makes no use of is a mistake, unless the command line tries something else than the
+// file. check_space() says more of others.
 void check_use(const JsonView& node, const SearchSpec& search, const SearchSpace& space, Problems& problems) {
   const bool rungs = has_rungs(search.method), members = search.method == SearchMethod::kPopulation;
   const std::pair<const char*, bool> keys[] = {
@@ -160,8 +160,12 @@ void check_use(const JsonView& node, const SearchSpec& search, const SearchSpace
     if (is_used) used.emplace_back(key);
   }
   for (const auto& [key, is_used] : keys) {
-    const JsonView member = node.find(key), method = node.find("method");
-    if (member && !is_used && !(method && method.place().source != member.place().source))
+    const JsonView member = node.find(key);
+    const auto decides = [&](const char* other) {
+      const JsonView given = node.find(other);
+      return given && given.place().source != member.place().source;
+    };
+    if (member && !is_used && !decides("method") && !decides("sampler") && !decides("trials"))
       problems.add(
           member,
           fmt::format("\"{}\"{} does not use it, want {}", search_method_names().of(search.method),

@@ -107,8 +107,9 @@ std::string path_of(const SweepStatus& sweep, const fs::path& logdir) {
 // A problem is told after the row if it is text: as a cell it would leave others no room.
 TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& logdir, TableFormat format) {
   TextTable table({"sweep", "runs", "last end", "best run"}, 4);
-  // Programs measure what they like.
+  // Programs measure what they like; but a script finds the same columns.
   const bool any_accuracy =
+      format != TableFormat::kText ||
       std::ranges::any_of(sweeps, [](const SweepStatus& sweep) { return sweep.best_accuracy.has_value(); });
   if (any_accuracy) table.add_column("accuracy", true);
   for (std::size_t column = 2; column < table.columns.size(); ++column)

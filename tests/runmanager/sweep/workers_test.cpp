@@ -365,6 +365,22 @@ TEST(WorkerPool, DoesNotTakeAnErrorOfItsCallerForADamagedMessage) {
   FAIL() << "no message came";
 }
 
+TEST(WorkerPool, AsksNoWorkerToStopThatIsLost) {
+  const tbwriter::TemporaryDirectory directory;
+  const std::vector<SharedDataset> datasets;
+  WorkerPool pool({.words = {"/bin/true"}, .inherited = {}}, directory.path(), datasets, 1);
+  const RunConfig config = small_run(0, 0.5);
+  ScheduledRun run;
+  run.config = &config;
+  pool.start(0, run, {}, 1);
+  pool.wait(std::chrono::seconds(60));
+  const auto report = [&](const RunEvent& event) {
+    EXPECT_TRUE(std::holds_alternative<LostRun>(event));
+    pool.request_stop(0, SIGTERM);
+  };
+  pool.deliver(0, report);
+}
+
 TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
   WorkerProcess worker({.words = {SWEEP_MISBEHAVING_WORKER, "worker"}, .inherited = {}});
   proto::ToWorker message;

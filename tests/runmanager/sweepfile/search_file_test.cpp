@@ -197,6 +197,9 @@ TEST(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
   // Of another method that is tried, and of an earlier start.
   const std::string of_halving = searching(R"({"method": "halving", "trials": 2, "min_epochs": 2})", kRates);
   EXPECT_EQ(folder.load(of_halving, {"search.method=random"}).search->method, SearchMethod::kRandom);
+  const std::string of_tpe =
+      searching(R"({"method": "halving", "trials": 9, "at_once": 2, "sampler": "tpe"})", kList);
+  EXPECT_FALSE(folder.load(of_tpe, {"search.sampler=random"}).runs.empty());
   EXPECT_FALSE(folder
                    .load(searching(R"({"method": "random", "trials": 2, "min_epochs": 2})",
                                    std::string(kRates) + R"(, "provenance": {})"))
