@@ -137,7 +137,11 @@ usable_cores() {
 # memory all is free that its processes and temporary files do not hold.
 build_jobs() {
   local cores memory limit
-  [ -z "${SWEEP_BUILD_JOBS:-}" ] || { echo "$SWEEP_BUILD_JOBS"; return; }
+  if [ -n "${SWEEP_BUILD_JOBS:-}" ]; then
+    [[ $SWEEP_BUILD_JOBS =~ ^[1-9][0-9]{0,3}$ ]] || die "SWEEP_BUILD_JOBS: got \"$SWEEP_BUILD_JOBS\", want how many compilers may run at once"
+    echo "$SWEEP_BUILD_JOBS"
+    return
+  fi
   cores=$(usable_cores)
   memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || true)
   limit=$(cat "$cgroup/memory.max" 2>/dev/null || echo max)

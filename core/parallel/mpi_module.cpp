@@ -255,12 +255,7 @@ class World final : public MpiWorld {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     ranks_on_these_cores_ = count_ranks_on_these_cores();
-    try {
-      world_.emplace(comm_, deadline);
-    } catch (...) {
-      end();
-      throw;
-    }
+    world_.emplace(comm_, deadline);  // After an error the launcher ends the others, which wait in here.
   }
   ~World() override {
     world_.reset();

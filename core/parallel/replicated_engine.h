@@ -24,8 +24,7 @@ std::unique_ptr<Engine> make_group_engine(const Network& network, const EngineOp
 
 /// What the ranks of a group except rank 0 do: they have an engine as long as make_group_engine()'s lives.
 /// Returns what rank 0 says in end_replicas(). Throws CommunicatorError if another rank has failed; an error
-/// of this rank that is not a
-/// ReplicaError is passed to all others, see Communicator::abort(), and thrown.
+/// of this rank that is not a ReplicaError is passed to all others, see Communicator::abort(), and thrown.
 int serve_replicas(Communicator& group, const MakeReplica& make);
 /// Lets serve_replicas() return `result` on all other ranks of `group`. For rank 0, without an engine.
 void end_replicas(Communicator& group, int result);

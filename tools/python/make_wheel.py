@@ -72,7 +72,7 @@ def licences(libraries, sysroot):
             packages.add(owner)
         else:
             print(f"make_wheel.py: no licence is known of {path}", file=sys.stderr)
-    return {name: documents / name / "copyright" for name in sorted(packages)}
+    return {name: text for name in sorted(packages) if (text := documents / name / "copyright").exists()}
 
 
 def glibc_needed(files):
