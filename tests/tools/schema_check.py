@@ -95,7 +95,7 @@ rejected = [
     changed(batch_size=0), changed(slurm=[]), changed(slurm={"time": "soon"}), changed(slurm={"cuda": {"tasks": 1}}),
     changed(slurm={"options": "--exclusive"}), changed(params={"slurm.tasks": [1, 2]}), changed(device="gpu"),
     changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "smooth_l1", "beta": -1}),
-    changed(loss={"class_weights": []}), changed(loss={"class_weights": [0, 1]}),
+    changed(loss={"class_weights": []}), changed(loss={"class_weights": [-1, 1]}),
     changed(dataset={"name": "mnist", "augment": [{"horizontal_flip": 1}]}),
     changed(dataset={"name": "mnist", "target": []}), changed(dataset={"name": "mnist", "ignore": [1]}),
     changed(dataset={"name": "mnist", "decimal": ";"}), changed(schedule=1),
