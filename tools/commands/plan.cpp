@@ -99,11 +99,11 @@ void print(const SweepPlan& plan, TableFormat format) {
 
 }  // namespace
 
-std::string fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace) {
+std::string_view fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace) {
   if (existing.fate == RunFate::kInTheWay && replace) return "replaced";
   const bool is_pruned = sweep.search && existing.fate == RunFate::kContinued && existing.record &&
                          existing.record->status == RunStatus::kPruned;
-  return is_pruned ? "pruned" : std::string(to_string(existing.fate));
+  return is_pruned ? "pruned" : to_string(existing.fate);
 }
 
 int print_plan(const PlanOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
@@ -24,7 +25,7 @@ struct PlanOptions {
 int print_plan(const PlanOptions& options);
 
 /// What becomes of a run: its fate, or "replaced", or "pruned" if a search has ended it and will again.
-std::string fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace);
+std::string_view fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace);
 
 /// print_plan() for a sweep of a person's own program: how it would be started.
 int print_program_plan(const Sweep& sweep, const PlanOptions& options);

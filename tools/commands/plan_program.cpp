@@ -57,7 +57,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     const RunConfig& run = sweep.runs[i];
     const std::vector<std::string> words =
         command_words({.config = run, .run_directory = directory / run.name});
-    const std::string fate = fate_text(sweep, existing[i], options.replace);
+    const std::string fate(fate_text(sweep, existing[i], options.replace));
     list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}, {"command", words}});
     table.rows.push_back({run.name, fate, shell_command(words)});
     text += fmt::format("{:<10} {}\n           {}\n", fate, run.name, shell_command(words));
