@@ -110,7 +110,8 @@ struct Subset {
     std::vector<T> values;
     if (count == 0) return values;
     const auto& all = std::get<MaybeOwnedArray<T>>(set->targets);
-    const std::size_t width = all.size() / set->size();
+    const std::size_t rows = set->size();
+    const std::size_t width = rows == 0 ? 0 : all.size() / rows;
     for (std::size_t i = 0; i < count; ++i)
       values.insert(values.end(), all.data() + row(i) * width, all.data() + (row(i) + 1) * width);
     return values;

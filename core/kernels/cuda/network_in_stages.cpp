@@ -28,6 +28,7 @@ std::vector<Stage> used_stages(const Network& network, const std::vector<Stage>&
 std::vector<std::size_t> numbered_devices(const std::vector<Stage>& stages) {
   std::vector<Device> known;
   std::vector<std::size_t> numbers;
+  numbers.reserve(stages.size());
   for (const Stage& stage : stages) numbers.push_back(place_of(stage.device, known));
   return numbers;
 }

@@ -202,6 +202,7 @@ TEST(SeveralDevices, AllocateNothingWhenOneMayBeAheadInAnExchange) {
   training.options.placement = Placement::kHost;
   const auto ends = make_thread_group(2);
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       LateCommunicator late(*ends[0]);
