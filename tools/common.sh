@@ -133,8 +133,8 @@ usable_cores() {
   echo "$cores"
 }
 
-# Prints how many compilers may run at once: SWEEP_BUILD_JOBS, or one per core, and at least 1.5 GB of memory for each. Of a container's
-# memory all is free that its processes and temporary files do not hold.
+# Prints how many compilers may run at once: SWEEP_BUILD_JOBS, or one per core, and at least 1.5 GB of memory for each. In a container
+# all of its memory is free that its processes and temporary files do not hold.
 build_jobs() {
   local cores memory limit
   if [ -n "${SWEEP_BUILD_JOBS:-}" ]; then

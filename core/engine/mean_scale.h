@@ -12,8 +12,8 @@ struct MeanScale {
 };
 
 /// Returns the scale for the whole `batch`; a device may have only some of its samples. With class weights,
-/// PyTorch's mean divides by the sum of the labels' weights; where that is 0, the batch counts nothing (there
-/// PyTorch's loss is NaN).
+/// PyTorch's mean divides by the sum of the labels' weights; where that is 0, loss and gradient are 0
+/// (PyTorch's are NaN).
 MeanScale mean_scale(const Batch& batch, const LossOptions& loss);
 
 }  // namespace sweep

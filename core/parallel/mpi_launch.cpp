@@ -26,7 +26,7 @@ bool is_started_by_mpi() {
 }
 
 std::optional<std::string> unknown_ranks_reason() {
-  // Of MPICH and Intel MPI, and of srun without PMIx; but somebody at a terminal of srun --pty is alone
+  // MPICH, Intel MPI, and srun without PMIx set these; but somebody at a terminal of srun --pty is alone
   // there.
   const int tasks = ::isatty(STDIN_FILENO) == 0 ? number_of("SLURM_STEP_NUM_TASKS") : 1;
   const int count = std::max(number_of("PMI_SIZE"), tasks);

@@ -63,7 +63,7 @@ std::string colour_key(const ReportData& data) {
 }
 
 // A diverging run would press all others to the ground: the value above which a chart is cut, if a few points
-// are far above all others. Of few points the largest is cut only if it is out of all proportion.
+// are far above all others. Among few points the largest is cut only if it is out of all proportion.
 std::optional<double> highest_shown(const ChartTable& points, const std::string& measure) {
   std::vector<double> values;
   for (const auto& row : points.rows) {

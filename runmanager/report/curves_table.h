@@ -35,7 +35,7 @@ std::vector<CurveMeasure> curve_measures(const ReportData& data);
 struct Curves {
   /// series, part ("training", "validation", or "reported" of people's own metrics), measure, epoch, value,
   /// low, high: the last two are the mean less and plus the standard deviation over repeats, of two or more.
-  /// A mean is of the epochs that all its runs have. Of a program's reports "epoch" is the step.
+  /// A mean is of the epochs that all its runs have. For a program's reports "epoch" is the step.
   ChartTable points;
   bool are_steps = false;  // some of them
   std::size_t epochs = 0;  // most of any series

@@ -24,7 +24,7 @@ struct PlanOptions {
 /// DataError as the sweep itself would, and IoError.
 int print_plan(const PlanOptions& options);
 
-/// What becomes of a run: its fate, or "replaced", or "pruned" if a search has ended it and will again.
+/// The fate of a run, or "replaced", or "pruned" if a search has ended it and will again.
 std::string_view fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace);
 
 /// print_plan() for a sweep of a person's own program: how it would be started.

@@ -194,7 +194,7 @@ TEST(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
         R"({"method": "asha", "trials": 9, "at_once": 2, "seed": 3, "reduction": 4})",
         R"({"method": "population", "trials": 9, "interval": 2, "reduction": 2, "seed": 1})"})
     EXPECT_FALSE(folder.load(searching(search, kList)).runs.empty()) << search;
-  // Of another method that is tried, and of an earlier start.
+  // Another method that is tried, and an earlier start.
   const std::string of_halving = searching(R"({"method": "halving", "trials": 2, "min_epochs": 2})", kRates);
   EXPECT_EQ(folder.load(of_halving, {"search.method=random"}).search->method, SearchMethod::kRandom);
   const std::string of_tpe =

@@ -45,7 +45,7 @@ class DeviceGroup {
   /// Stream::wait() could wait forever: this one gives up, and aborts, at the deadline or if NCCL has found
   /// an error. `stream` is the one of all exchanges, or has begun to wait for those on other streams.
   void wait(Stream& stream);
-  /// The same for the work that `event` stands for, which may come after exchanges.
+  /// The same for the work before `event`, which may come after exchanges.
   void wait(const Event& event);
 
   /// Ends exchanges on the device that wait for others. Nothing can be exchanged afterwards. By the rank's
