@@ -1,12 +1,10 @@
 #include "tbwriter/crc32c.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
-#include <string>
 
-namespace sweep::tbwriter {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::tbwriter::crc32c_test {
 
 std::string counting(int first, int step) {
   std::string bytes;
@@ -75,5 +73,4 @@ TEST(MaskedCrc32c, MatchesARecordThatTensorFlowWrote) {
   EXPECT_EQ(mask_crc(crc32c("")), 0xa282ead8u);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::crc32c_test

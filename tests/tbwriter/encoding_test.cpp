@@ -1,21 +1,16 @@
 // What is encoded by hand must be what protobuf's own classes would have written, byte for byte.
 #include "tbwriter/encoding.h"
 
-#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
-#include <gtest/gtest.h>
-
-#include <limits>
 
 #include "proto/tensorboard/graph.pb.h"
 #include "proto/tensorboard/hparams.pb.h"
 #include "proto/tensorboard/plugins.pb.h"
 #include "proto/tensorboard/summary.pb.h"
 #include "tbwriter/error.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::encoding_test {
 
 // Fails the test unless `bytes` are the message that has this text.
 template <class Message>
@@ -260,5 +255,4 @@ TEST(MakePrCurve, RefusesWhatIsNoProbabilityOrLabel) {
   EXPECT_THROW(make_pr_curve(labels, scores, {}, 128), UsageError);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::encoding_test

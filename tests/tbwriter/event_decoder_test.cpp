@@ -1,14 +1,12 @@
 #include "tbwriter/event_decoder.h"
 
 #include <google/protobuf/text_format.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "proto/tensorboard/event.pb.h"
 #include "tbwriter/encoding.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::event_decoder_test {
 
 // What protobuf's own classes write for an event with this text.
 std::string encoded(const std::string& text) {
@@ -98,5 +96,4 @@ TEST(DecodeSession, ReadsWhatIsWritten) {
   EXPECT_FALSE(decode_session(encode_experiment({}, 1), session));
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::event_decoder_test

@@ -1,20 +1,13 @@
 #include "tbwriter/event_files.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <limits>
-#include <string>
-
-#include "core/base/error.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::event_files_test {
 
 // The seconds in the name of a new file.
 std::string new_seconds(const std::vector<std::string>& existing, double now) {
@@ -169,5 +162,4 @@ TEST_F(TruncateTo, DoesNotCutThroughALink) {
   EXPECT_THROW(truncate_to(run, position), DataError);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::event_files_test

@@ -1,25 +1,17 @@
 // The queue between callers and the disk, with disks that are slow, stand still, or are full.
 #include "tbwriter/event_log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <functional>
 #include <future>
-#include <thread>
 
-#include "core/base/error.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::event_log_test {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -213,5 +205,4 @@ TEST(EventLog, OfAThreadWithoutMemoryThrowsThatToItsCallers) {
   EXPECT_THROW(log->close(), std::bad_alloc);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::event_log_test

@@ -1,21 +1,13 @@
 #include "tbwriter/event_reader.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <fstream>
-#include <string>
-#include <vector>
-
-#include "core/base/error.h"
 #include "tbwriter/record.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::event_reader_test {
 
 TEST(Record, HasTheBytesThatTensorBoardsOwnWriterGives) {
   std::string version;
@@ -195,5 +187,4 @@ TEST_F(EventReaderTest, ReadsNoPipeAndNoDevice) {
   for (const char* name : {"pipe", "zeros", ""}) EXPECT_THROW(EventReader(directory_ / name), DataError);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::event_reader_test

@@ -1,25 +1,13 @@
 #include "tbwriter/histogram.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <numeric>
 #include <random>
-#include <vector>
 
 #include "tbwriter/error.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::histogram_test {
 
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Pointwise;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -263,5 +251,4 @@ TEST(HistogramBins, RefuseMoreBucketsThanAnyoneCanUse) {
   EXPECT_THROW(make_histogram(values, HistogramBins::kFd), UsageError);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::histogram_test

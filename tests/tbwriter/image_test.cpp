@@ -1,19 +1,12 @@
 // Pictures and videos, read back from the PNG by another decoder.
 #include "tbwriter/image.h"
 
-#include <gtest/gtest.h>
 #include <spng.h>
 
-#include <algorithm>
-#include <limits>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "tbwriter/error.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::image_test {
 
 struct Decoded {
   std::uint32_t width, height;
@@ -257,5 +250,4 @@ TEST(BoxLabel, EmptyLeavesTheOutlineAlone) {
             (std::vector<std::string>{"RRRR", "R..R", "RRRR"}));
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::image_test

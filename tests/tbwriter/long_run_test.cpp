@@ -1,15 +1,12 @@
 // A run of millions of points.
-#include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <fstream>
 
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::long_run_test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kMillions = 1;  // A sanitizer's own memory grows with what it has seen.
@@ -44,5 +41,4 @@ TEST(SummaryWriterLongRun, OfMillionsOfScalarsTakesConstantMemoryAndLosesNone) {
   EXPECT_EQ(check.records, kMillions * 1'000'000u + 2u) << "points, version and the session's start";
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::long_run_test

@@ -1,14 +1,11 @@
 // What a SummaryWriter writes after memory has run out in one of its calls.
-#include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <new>
-#include <string>
 
 #include "tbwriter/event_decoder.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
 namespace {
 thread_local int allocations_left = -1;  // until one fails; below 0: none does
@@ -23,8 +20,7 @@ thread_local int allocations_left = -1;  // until one fails; below 0: none does
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::tbwriter_out_of_memory_test {
 
 // The plugin in the metadata of the first value in the file, "" if it has none.
 std::string first_plugin(const std::filesystem::path& file) {
@@ -68,5 +64,4 @@ TEST(SummaryWriterWithoutMemory, StillWritesTheMetadataOfATagWithItsFirstValue) 
   EXPECT_GT(failures, 300);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::tbwriter_out_of_memory_test

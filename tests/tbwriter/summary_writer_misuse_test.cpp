@@ -1,24 +1,13 @@
 // What callers may do wrong with a SummaryWriter, or at its edges.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <ctime>
-#include <filesystem>
-#include <functional>
-#include <limits>
-#include <thread>
 
 #include "core/base/file.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace sweep::tbwriter::summary_writer_misuse_test {
 
 struct SummaryWriterMisuse : testing::Test {
   TemporaryDirectory directory;
@@ -180,5 +169,4 @@ TEST_F(SummaryWriterMisuse, TakesTimesThatMeanNeverAndAQueueWithoutRoom) {
   EXPECT_EQ(read_run(run).size(), 5u);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::summary_writer_misuse_test

@@ -1,23 +1,13 @@
 #include "tbwriter/summary_writer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <thread>
-
 #include "proto/tensorboard/hparams.pb.h"
 #include "proto/tensorboard/plugins.pb.h"
 #include "tbwriter/encoding.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::summary_writer_test {
 
 constexpr double kNow = 1700000000.25;
 
@@ -378,5 +368,4 @@ TEST_F(SummaryWriterTest, WritesScalarsOfTheNewStyleAsTensorsWithMetadata) {
   EXPECT_EQ(found[0].metadata().data_class(), proto::DATA_CLASS_SCALAR);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::summary_writer_test

@@ -2,20 +2,14 @@
 // definitions read back.
 #include "tbwriter/values.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
 
 #include "tbwriter/histogram.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
+namespace sweep::tbwriter::values_test {
 
 TEST(Half, HasTheValuesOfIeee754) {  // numpy.frombuffer(..., dtype=numpy.float16)
   EXPECT_EQ(to_float(Half{0x3C00}), 1.0f);
@@ -140,5 +134,4 @@ TEST(AddTensor, RefusesAShapeThatDoesNotFitAndWritesNothing) {
   EXPECT_TRUE(values_of(read_run(directory / "run"), "t").empty());
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::values_test

@@ -1,6 +1,4 @@
 // What happens when the disk does not take what is written, or the directory is not the writer's alone.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -8,19 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <string>
-
-#include "core/base/error.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::tbwriter {
-namespace {
-
-using ::testing::HasSubstr;
+namespace sweep::tbwriter::writer_failure_test {
 
 template <class Call>
 std::string failure_of(Call call) {
@@ -189,5 +180,4 @@ TEST(WriterQueue, StaysWithinItsBound) {
   EXPECT_EQ(values_of(read_run(directory / "run"), "s").size(), 5000u);
 }
 
-}  // namespace
-}  // namespace sweep::tbwriter
+}  // namespace sweep::tbwriter::writer_failure_test

@@ -1,21 +1,13 @@
 // The program, given bad input: one clear message on stderr and the right exit code, within a second, and no
 // file is written.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
 
 #include "core/engine/device.h"
 
-#include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/program_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep::testing {
-namespace {
-
-using ::testing::HasSubstr;
+namespace sweep::testing::bad_input_test {
 
 class BadInput : public ProgramFolder {
  protected:
@@ -165,5 +157,4 @@ TEST_F(BadInput, StandardOutputThatIsFullIsAnError) {
   EXPECT_THAT(finished.err, HasSubstr("standard output cannot be written"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::bad_input_test

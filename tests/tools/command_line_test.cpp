@@ -1,31 +1,17 @@
 // The command line: which command runs with which options, and the messages for mistakes.
 #include "tools/command_line.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <map>
 #include <new>
 
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
 
-namespace sweep {
-namespace {
+namespace sweep::command_line_test {
 
 using ::testing::_;
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
 /// The real commands, with actions that only record the call.
 struct Called {
@@ -300,5 +286,4 @@ TEST(ExitCode, TellsBadInputFromOutputThatCannotBeWritten) {
   EXPECT_EQ(exit_code(std::bad_alloc()), 1);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::command_line_test

@@ -1,19 +1,13 @@
 // Whole sweeps on a CUDA device and on the CPU, by the program: file, loader, training, results.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <iostream>
-#include <map>
-#include <numeric>
 
 #include "core/data/safetensors.h"
-#include "tests/support/environment.h"
 #include "tests/support/event_files.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::testing::cuda_parity_test {
 
 using nlohmann::json;
 
@@ -223,5 +217,4 @@ TEST_F(CudaParity, VerifySaysWhichRunsHaveNoBitsToCompare) {
 }
 #endif
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::cuda_parity_test

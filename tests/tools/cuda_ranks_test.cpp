@@ -1,15 +1,13 @@
 // Processes, each with a GPU of its own, that train one network: the whole program on stand-in devices.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/tensor_bytes.h"
 #include "tests/tools/mpi_program.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::testing::cuda_ranks_test {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 struct Trained {
   std::vector<json> epochs;  // loss and accuracy of each
@@ -112,5 +110,4 @@ TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
               HasSubstr("rank 1: the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::cuda_ranks_test

@@ -1,23 +1,19 @@
 // Compares whole sweeps of the program with PyTorch's trainings: the same network, initial weights, data and
 // order of the samples give the same losses and accuracies of every epoch.
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "core/data/safetensors.h"
 #include "core/network/network.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/environment.h"
 #include "tests/support/generated_pictures.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::testing::curves_test {
+
 using nlohmann::json;
 
 // tests/data/make_curves.py says what is in it.
@@ -143,5 +139,4 @@ INSTANTIATE_TEST_SUITE_P(All, Curve, ::testing::Range<std::size_t>(0, 8), [](con
 
 TEST(Curves, AreAllTrained) { EXPECT_EQ(curves().size(), 8u); }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::curves_test

@@ -1,22 +1,15 @@
 // The program, given data of every kind of damage: `data`, `plan` and a start each refuse it with one line
 // that names the file, or skip it, or read it as documented, all within a second and in bounded memory. What
 // the readers make of such files is tested in tests/core/data/readers; this asks what the person sees.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "tests/support/environment.h"
 #include "tests/support/program_folder.h"
 #include "tests/tools/damaged_data_kinds.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::testing::damaged_data_test {
+
 using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // A picture of the largest size that is decoded has 201 MB, and is turned from rows into channels.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{512} << 20;
@@ -88,5 +81,4 @@ TEST_P(DamagedData, IsRefusedOrSkippedOrReadWithinTwoSecondsInBoundedMemory) {
 INSTANTIATE_TEST_SUITE_P(Kinds, DamagedData, ::testing::ValuesIn(kinds_of_damage()),
                          [](const auto& kind) { return kind.param.name; });
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::damaged_data_test

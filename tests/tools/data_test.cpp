@@ -1,19 +1,11 @@
 // The program's `data`: getting known data sets and describing data, by output and exit codes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+namespace sweep::testing::data_test {
 
 class Data : public ProgramFolder {
  protected:
@@ -138,5 +130,4 @@ TEST_F(Data, TakesKeysOfADataSetAfterAPath) {
   EXPECT_EQ(described.at("datasets")[0].at("dataset").at("name"), "t");
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::data_test

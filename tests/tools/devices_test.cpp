@@ -1,16 +1,13 @@
 // What `sweep devices` says of the libraries for CUDA.
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using nlohmann::json;
+namespace sweep::testing::devices_test {
 
 using CudaLibraries = ProgramFolder;
+using nlohmann::json;
 
 TEST_F(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
   const Finished text = run({"devices"});
@@ -26,5 +23,4 @@ TEST_F(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::devices_test

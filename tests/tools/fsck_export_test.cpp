@@ -1,15 +1,12 @@
 // The program's `fsck` and `export`: output, files and exit codes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::HasSubstr;
+namespace sweep::testing::fsck_export_test {
 
 class FsckAndExport : public ProgramFolder {
  protected:
@@ -88,5 +85,4 @@ TEST_F(FsckAndExport, ExportOfADamagedFileGivesTheRestAndSaysSo) {
   EXPECT_THAT(finished.err, HasSubstr("damaged"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::fsck_export_test

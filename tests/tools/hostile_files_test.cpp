@@ -1,16 +1,11 @@
 // The program, given files that are not what they seem: pipes, links, deep and oversized content. It refuses
 // them at once, names the file, and changes nothing that it did not write.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "tests/support/program_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep::testing {
-namespace {
-
-using ::testing::HasSubstr;
-namespace fs = std::filesystem;
+namespace sweep::testing::hostile_files_test {
 
 class HostileFiles : public ProgramFolder {
  protected:
@@ -92,5 +87,4 @@ TEST_F(HostileFiles, ADeviceWithoutEndIsReadNowhere) {
   expect_refused({"export", "events"}, "is not a regular file");
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::hostile_files_test

@@ -1,14 +1,11 @@
 // The first file of a new user.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::HasSubstr;
+namespace sweep::testing::init_manual_test {
 
 using Init = ProgramFolder;
 
@@ -28,5 +25,4 @@ TEST_F(Init, WritesASweepThatTrainsAndReplacesNothing) {
   EXPECT_THAT(run({"init", "sweep.txt"}, 2).err, HasSubstr("want a name that ends in .json"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::init_manual_test

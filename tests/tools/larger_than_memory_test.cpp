@@ -1,17 +1,12 @@
 // A folder of pictures that does not fit into the memory that the program may use trains from its cache.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <thread>
 
 #include "tests/support/array_files.h"
-#include "tests/support/environment.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::testing::larger_than_memory_test {
 
 using nlohmann::json;
 
@@ -81,5 +76,4 @@ TEST_F(LargerThanMemory, TrainsToTheBitsOfASetInMemory) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::larger_than_memory_test

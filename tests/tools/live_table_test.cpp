@@ -1,22 +1,14 @@
 // The live table of the built program on terminals of several widths, and what other processes see of the
 // sweep.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
-#include <fstream>
-#include <thread>
 
 #include "tests/support/program_folder.h"
 #include "tests/support/program_on_screen.h"
 #include "tests/support/quarters.h"
+#include "tests/support/test.h"
 
-namespace sweep::testing {
-namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-namespace fs = std::filesystem;
+namespace sweep::testing::live_table_test {
 
 class LiveTable : public ProgramFolder {
  protected:
@@ -178,5 +170,4 @@ TEST_F(LiveTable, OfAnEndedSweepIsItsRunsByState) {
   run({"status", "nothing"}, 2);
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::live_table_test

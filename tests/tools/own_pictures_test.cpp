@@ -1,20 +1,14 @@
 // The program trains on pictures that people bring. CIFAR's batches: tutorials_test.cpp.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
-#include "tests/support/environment.h"
 #include "tests/support/generated_pictures.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::testing::own_pictures_test {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 constexpr unsigned kPictureSide = 16;  // pixels
 
@@ -140,5 +134,4 @@ TEST_F(OwnPictures, AugmentationIsPartOfARunAndNotOfHowItIsComputed) {
   EXPECT_THAT(train_padded(3, 2).err, HasSubstr("dataset.augment[0].random_crop.padding: 2 -> 3"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::own_pictures_test

@@ -1,15 +1,12 @@
 // What the program makes of a directory that RunManager has filled for a training loop of a user's own.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "runmanager/training/run_manager.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/run_world.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::HasSubstr;
+namespace sweep::testing::own_runs_test {
 
 class OwnRuns : public ProgramFolder {
  protected:
@@ -81,5 +78,4 @@ TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {
   EXPECT_THAT(finished.out, HasSubstr("0 of 2 finished runs trained again"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::own_runs_test

@@ -1,24 +1,16 @@
 // The program trains on tables that people bring, with classes and with numbers as targets, as well as
 // scikit-learn does.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "runmanager/text/csv.h"
 #include "tests/support/array_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::testing::own_tables_test {
+
 using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class OwnTables : public ProgramFolder {
  protected:
@@ -273,5 +265,4 @@ TEST_F(OwnTables, ALossThatIsNotFiniteOnTheTestSetIsDivergence) {
               HasSubstr("diverged at epoch 1: the test loss is inf"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::own_tables_test

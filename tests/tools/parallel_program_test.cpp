@@ -1,15 +1,12 @@
 // Several devices and several processes that train one network, as the program does it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "tests/support/environment.h"
 #include "tests/tools/mpi_program.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::testing::parallel_program_test {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 class ParallelProgram : public ProgramFolder {
  protected:
@@ -85,5 +82,4 @@ TEST_F(ParallelProgram, InSeveralProcessesStopsInOrderIfAllOfThemHaveTheSignal) 
   EXPECT_EQ(record("stopped/run").at("status"), "interrupted");
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::parallel_program_test

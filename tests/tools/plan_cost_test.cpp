@@ -1,22 +1,15 @@
 // Compares the prediction of `sweep plan` with what the program then takes; and tests `sweep lr-find`.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <set>
-
-#include "tests/support/environment.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/quarters.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::testing::plan_cost_test {
+
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 struct MemoryCase {
   const char* name;
@@ -128,5 +121,4 @@ TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlo
   }
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::plan_cost_test

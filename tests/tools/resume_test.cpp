@@ -1,15 +1,11 @@
 // The program's `resume`, and the line that says how to go on.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/idx_files.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::HasSubstr;
-namespace fs = std::filesystem;
+namespace sweep::testing::resume_test {
 
 class Resume : public ProgramFolder {
  protected:
@@ -102,5 +98,4 @@ TEST_F(Resume, TheLineThatSaysHowToGoOnCanBeTyped) {
               HasSubstr("To go on: tools/run" + words + "\n"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::resume_test

@@ -1,19 +1,15 @@
 // The shipped sweeps on the data that they name, unchanged except for what would take long. The expected
 // results are those of PyTorch with the same network, optimizer and data, unless a comment says otherwise.
 // Sweeps of pictures that are not here run on generated ones in tutorials_test.cpp.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::testing::tools_shipped_sweeps_test {
+
 using nlohmann::json;
 
 class ShippedSweeps : public ProgramFolder {
@@ -200,5 +196,4 @@ TEST_F(ShippedSweeps, ParallelGivesTheSameNumbersOnAnyDevices) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::tools_shipped_sweeps_test

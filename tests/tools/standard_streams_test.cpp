@@ -1,17 +1,11 @@
 // The program, started with closed or broken standard streams.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <map>
-#include <sstream>
 
 #include "tests/support/program_folder.h"
 #include "tests/support/quarters.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::HasSubstr;
+namespace sweep::testing::standard_streams_test {
 
 class StandardStreams : public ProgramFolder {
  protected:
@@ -58,5 +52,4 @@ TEST_F(StandardStreams, AClosedPipeEndsItWithoutAWordAsSigpipeWould) {
   EXPECT_EQ(finished.err, "code 141\n");
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::standard_streams_test

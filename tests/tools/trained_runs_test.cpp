@@ -1,9 +1,4 @@
 // What a person does with a run that has been trained: predictions, evaluation, files for other programs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
 
 #include "core/data/safetensors.h"
 #include "runmanager/text/csv.h"
@@ -11,14 +6,11 @@
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::testing::trained_runs_test {
+
 using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 class TrainedRuns : public ProgramFolder {
  protected:
@@ -267,5 +259,4 @@ TEST_F(TrainedRuns, AreExportedWithTheirWeightsAlone) {
   run({"export-model", "runs/flowers", "-o", "none/model.onnx"}, 3);
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::trained_runs_test

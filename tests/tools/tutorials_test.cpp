@@ -1,17 +1,15 @@
 // The sweeps that follow known tutorials, on generated data of the form of theirs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/generated_pictures.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::testing::tutorials_test {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 class Tutorials : public ProgramFolder {
  protected:
@@ -113,5 +111,4 @@ TEST_F(Tutorials, TheProductOnCifarIsLearntInColourAndShowsIt) {
   EXPECT_GE(learnt, 5);
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::tutorials_test

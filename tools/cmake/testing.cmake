@@ -1,10 +1,9 @@
 # Programs of GoogleTest tests. CTest knows each program as one test, or two if some of its tests are slow: starting a process
 # for each of thousands of tests takes longer than the tests. Labels: quick, slow, gpu; tests/README.md lists all of them.
 #
-# sweep_add_test(PROGRAM [SEPARATE] SOURCES… LIBRARIES… [SLOW pattern…] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT NAME=value…])
+# sweep_add_test(PROGRAM SOURCES… LIBRARIES… [SLOW pattern…] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT NAME=value…])
 #   Builds tests/PROGRAM and adds it to CTest. SLOW: tests of it, as --gtest_filter takes them, that are no longer part of
 #   the test PROGRAM, labelled quick, but of PROGRAM.slow, labelled slow. LABEL: another label than quick for all of it.
-#   SEPARATE: its sources use the same names for different things, so that they cannot be compiled together.
 # sweep_add_test_entry(NAME PROGRAM [SLOW…] [LABEL…] [TIMEOUT…] [ENVIRONMENT…])
 #   Adds a program that there is to CTest once more, as NAME.
 find_package(GTest REQUIRED)
@@ -44,15 +43,12 @@ endfunction()
 
 # What every target of tests is compiled with.
 function(sweep_set_up_test_target target)
-  cmake_parse_arguments(PARSE_ARGV 1 test "SEPARATE" "" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "LIBRARIES")
   sweep_compile_quickly(${target})
   # Line numbers of tests take the compiler a tenth of its time; a debugger wants the preset dev.
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g0>)
   if(SWEEP_SANITIZE MATCHES "fuzzer")  # Fuzzers watch the libraries; to watch tests takes the compiler half as long again.
     target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
-  endif()
-  if(test_SEPARATE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE SWEEP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
@@ -60,13 +56,9 @@ function(sweep_set_up_test_target target)
 endfunction()
 
 function(sweep_add_test program)
-  cmake_parse_arguments(PARSE_ARGV 1 test "SEPARATE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
   add_executable(${program} ${test_SOURCES})
-  set(separate "")
-  if(test_SEPARATE)
-    set(separate SEPARATE)
-  endif()
-  sweep_set_up_test_target(${program} ${separate} LIBRARIES ${test_LIBRARIES})
+  sweep_set_up_test_target(${program} LIBRARIES ${test_LIBRARIES})
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   sweep_add_test_entry(${program} ${program} SLOW ${test_SLOW} LABEL ${test_LABEL} TIMEOUT ${test_TIMEOUT}
     ENVIRONMENT ${test_ENVIRONMENT})

@@ -5,21 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <gtest/gtest.h>
-
-#include <array>
 #include <cerrno>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <utility>
 
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::child_test {
 
 using Kind = ProcessEnd::Kind;
+
 constexpr std::chrono::seconds kLong(20);
 constexpr std::array kGroups = {ChildGroup::kParents, ChildGroup::kOwn, ChildGroup::kKept};
 
@@ -174,5 +167,4 @@ TEST(Child, EndsWithItsParent) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::child_test

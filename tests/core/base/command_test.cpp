@@ -1,13 +1,8 @@
 #include "core/base/command.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <chrono>
-#include <functional>
-#include <stdexcept>
-
-namespace sweep {
-namespace {
+namespace sweep::command_test {
 
 constexpr auto kAlways = [] { return true; };
 
@@ -51,5 +46,4 @@ TEST(RunCommand, AsksAlsoOnceTheProgramHasClosedItsOutput) {
   EXPECT_TRUE(shell("exec >&- 2>&-; sleep 60", [&] { return ++calls < 20; }).ended);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::command_test

@@ -1,11 +1,8 @@
 #include "core/base/enum_names.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include "tests/support/message_of.h"
-
-namespace sweep {
-namespace {
+namespace sweep::enum_names_test {
 
 enum class Fruit { kApple, kPear };
 
@@ -18,5 +15,4 @@ TEST(EnumNames, GoBothWaysAndListWhatIsAllowed) {
             "unknown fruit \"plum\"; allowed: apple, pear");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::enum_names_test

@@ -1,20 +1,15 @@
 #include "core/base/file.h"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
 
-#include "core/base/error.h"
 #include "core/base/read_error.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::file_test {
 
 class FileTest : public testing::Test {
  protected:
@@ -153,5 +148,4 @@ TEST_F(FileTest, LeavesTemporaryFilesOfOtherMachinesAlone) {
   EXPECT_EQ(read_file(directory_ / temporary), "theirs");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::file_test

@@ -1,13 +1,8 @@
 #include "core/base/lines.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace sweep::lines_test {
 
 TEST(LinesOf, AreThoseOfGetline) {
   EXPECT_THAT(lines_of("a\nbc\n\nd"), ElementsAre("a", "bc", "", "d"));
@@ -17,5 +12,4 @@ TEST(LinesOf, AreThoseOfGetline) {
   EXPECT_THAT(lines_of(""), IsEmpty());
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::lines_test

@@ -1,21 +1,10 @@
 // Files that are read through memory, files that get their name last, and folders that vanish.
 #include "core/base/mapped_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <numeric>
-#include <vector>
-
-#include "core/base/error.h"
 #include "core/base/temporary_folder.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
+namespace sweep::mapped_file_test {
 
 TEST(MappedFile, HasTheFilesBytesAfterItsNameIsGone) {
   const test::TemporaryDirectory directory;
@@ -77,5 +66,4 @@ TEST(TemporaryFolder, VanishesWithItsContent) {
               testing::StartsWith("/proc/nowhere/start: cannot create: "));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::mapped_file_test

@@ -1,16 +1,11 @@
 #include "core/base/out_of_memory.h"
 
-#include <gtest/gtest.h>
-
 #include <csignal>
-#include <cstdlib>
-#include <exception>
-#include <functional>
 #include <new>
-#include <stdexcept>
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::base_out_of_memory_test {
 
 void fail_to_allocate() {
   // More than there is of addresses; volatile, so that the compiler does not see that.
@@ -95,5 +90,4 @@ TEST(OutOfMemoryDeathTest, LeavesOtherEndsAsTheyWere) {
   EXPECT_EXIT(fail(), ::testing::KilledBySignal(SIGABRT), "something else");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::base_out_of_memory_test

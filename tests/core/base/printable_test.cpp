@@ -1,9 +1,8 @@
 #include "core/base/printable.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::printable_test {
 
 TEST(Printable, LeavesTextAsItIs) {
   for (const char* text : {"", "lr=0.1\n\tnext", "größer ★ 学习 👍", "\\u0000"})
@@ -37,5 +36,4 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::printable_test

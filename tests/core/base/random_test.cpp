@@ -1,11 +1,8 @@
 #include "core/base/random.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <vector>
-
-namespace sweep {
-namespace {
+namespace sweep::random_test {
 
 using Four = std::array<std::uint32_t, 4>;
 
@@ -56,5 +53,4 @@ TEST(RandomStream, UniformFloatsStayInTheirIntervalAndFillIt) {
   EXPECT_NEAR(square / 100000, 1.0 / 12, 0.001);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::random_test

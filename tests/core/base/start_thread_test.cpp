@@ -1,14 +1,9 @@
 #include "core/base/start_thread.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <vector>
-
 #include "tests/support/address_space_limit.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::start_thread_test {
 
 TEST(StartThread, RunsTheBody) {
   bool called = false;
@@ -34,5 +29,4 @@ TEST(StartThread, SaysWhatTheThreadWasForIfThereIsNone) {
   EXPECT_NE(message.find("cannot start a thread that is tested: "), std::string::npos) << message;
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::start_thread_test

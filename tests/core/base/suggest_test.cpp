@@ -1,11 +1,8 @@
 #include "core/base/suggest.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <vector>
-
-namespace sweep {
-namespace {
+namespace sweep::suggest_test {
 
 const std::vector<std::string> kNames = {"batch_size", "num_workers", "shuffle", "device", "lr"};
 
@@ -30,5 +27,4 @@ TEST(DidYouMean, EndsASentenceOrBeginsOne) {
   EXPECT_EQ(did_you_mean(""), "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::suggest_test

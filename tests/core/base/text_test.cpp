@@ -1,11 +1,8 @@
 #include "core/base/text.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <cstddef>
-
-namespace sweep {
-namespace {
+namespace sweep::text_test {
 
 TEST(NumberIn, IsTheWholeTextOrNone) {
   EXPECT_EQ(number_in<int>("-12"), -12);
@@ -23,5 +20,4 @@ TEST(Counted, HasOneThingOrSeveral) {
 
 TEST(LowerCase, IsOfAsciiAlone) { EXPECT_EQ(lower_case("AzÄ_9[Z]"), "azÄ_9[z]"); }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::text_test

@@ -1,11 +1,8 @@
 #include "core/base/utf8.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <string>
-
-namespace sweep {
-namespace {
+namespace sweep::utf8_test {
 
 const std::string kReplacement = "\xEF\xBF\xBD";
 
@@ -106,5 +103,4 @@ TEST(AppendUtf8, WritesWhatIsDecodedAgain) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::utf8_test

@@ -1,21 +1,11 @@
 // Augmentation against its definition, written pixel by pixel, and through the loader.
 #include "core/data/augment.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-
-#include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/data/data_loader.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::HasSubstr;
+namespace sweep::data_augment_test {
 
 constexpr AugmentStep kCrop{AugmentKind::kRandomCrop, 4}, kFlip{AugmentKind::kHorizontalFlip, 0},
     kCutout{AugmentKind::kCutout, 5};
@@ -185,5 +175,4 @@ TEST(AugmentingLoader, RefusesWhatCannotBeChanged) {
   EXPECT_THAT(error(many_images(), {AugmentKind::kCutout, 0}), HasSubstr("want 1 to 5"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::data_augment_test

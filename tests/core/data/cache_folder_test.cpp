@@ -1,15 +1,8 @@
 #include "core/data/cache_folder.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include "tests/support/environment.h"
-#include "tests/support/temporary_directory.h"
-
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
-using test::Environment;
+namespace sweep::cache_folder_test {
 
 TEST(CacheFolder, CleaningRemovesItsFilesAndNoOthers) {
   const test::TemporaryDirectory folder;
@@ -31,5 +24,4 @@ TEST(DecodedCache, IsInTheUsersCacheUnlessItIsSwitchedOff) {
   EXPECT_EQ(decoded_cache(), "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::cache_folder_test

@@ -1,30 +1,15 @@
 // Arrays by name become a data set.
 #include "core/data/data_from_arrays.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "core/data/readers/readers.h"
 #include "tests/support/array_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::data_from_arrays_test {
 
-namespace fs = std::filesystem;
-
-using test::bytes_of;
-using test::message_of;
-using test::npy_file;
-using test::TemporaryDirectory;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using test::bytes_of, test::npy_file;
 
 NamedArray floats(const std::string& name, const Shape& shape, const std::vector<float>& values) {
   return {name, shape, values};
@@ -257,5 +242,4 @@ TEST(ReadNpyFiles, ReadsAFolderOfArrays) {
   EXPECT_EQ(data.files[0].sha256.size(), 64u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::data_from_arrays_test

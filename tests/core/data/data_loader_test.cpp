@@ -1,23 +1,11 @@
 // Batches: order, the short last one, and that workers change nothing but time.
 #include "core/data/data_loader.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <thread>
-#include <utility>
-
-#include "core/base/error.h"
 #include "core/data/shuffled_order.h"
 #include "tests/support/address_space_limit.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
+namespace sweep::data_loader_test {
 
 // `count` samples of 2x3 pixels, all different, with labels that tell them apart.
 std::shared_ptr<const TensorDataset> make_set(std::size_t count) {
@@ -238,5 +226,4 @@ TEST(DataLoader, TakesMoreWorkersThanThereAreBatches) {
   EXPECT_EQ(read_epoch(loader, 0).size(), 3u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::data_loader_test

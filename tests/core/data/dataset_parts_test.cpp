@@ -1,25 +1,12 @@
 // Which samples become training, validation and test samples.
 #include "core/data/dataset_parts.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <set>
-
-#include "core/base/error.h"
 #include "core/base/mapped_file.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/data_loader.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using test::message_of;
-using testing::HasSubstr;
+namespace sweep::dataset_parts_test {
 
 // 60 samples of class 0, 30 of class 1, 10 of class 2, class by class; the only byte of a sample is its
 // number.
@@ -253,5 +240,4 @@ TEST(SplitSamples, RefusesToSplitOffWhatTheSourceHas) {
       HasSubstr("validation and test take 90 and 10 samples, but the training set of \"mine\" has 100"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::dataset_parts_test

@@ -1,12 +1,8 @@
 #include "core/data/dataset_summary.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::ElementsAre;
+namespace sweep::dataset_summary_test {
 
 TEST(DatasetSummary, CountsTheClassesOfEachPartByItself) {
   auto set = std::make_shared<TensorDataset>();
@@ -41,5 +37,4 @@ TEST(DatasetSummary, MeasuresEachNumberOfEachPart) {
   EXPECT_THAT(parts[0].class_counts, testing::IsEmpty());
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::dataset_summary_test

@@ -1,34 +1,12 @@
 // Data sets in files: where they are found, how they are split, and what is said of wrong ones.
 #include "core/data/dataset.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <optional>
-
-#include "core/base/error.h"
-#include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::dataset_test {
 
-namespace fs = std::filesystem;
-using test::Environment;
-using test::gzip;
-using test::idx;
-using test::message_of;
-using test::some_bytes;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using test::gzip, test::idx, test::some_bytes;
 
 std::string labels_of(std::size_t count, int classes) {
   std::string labels;
@@ -337,5 +315,4 @@ TEST_F(LoadDataset, DoesNotLeaveItsDirectoriesForAName) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::dataset_test

@@ -1,16 +1,12 @@
 // Orders that are drawn in advance: the same as ever, and beside whatever the calling thread does.
 #include "core/data/epoch_orders.h"
 
-#include <gtest/gtest.h>
 #include <time.h>
 
-#include <algorithm>
-#include <functional>
-
 #include "core/data/shuffled_order.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::epoch_orders_test {
 
 // Seconds that the calling thread computes, not those that it waits.
 double computing_seconds(const std::function<void()>& work) {
@@ -65,5 +61,4 @@ TEST(EpochOrders, AreAbandonedAtOnce) {
   EXPECT_LT(abandoned - drawn, (drawn - begin) / 2);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::epoch_orders_test

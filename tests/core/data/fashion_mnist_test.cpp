@@ -1,21 +1,13 @@
 // The real Fashion-MNIST, where it is installed.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <array>
-#include <numeric>
-
-#include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
+namespace sweep::fashion_mnist_test {
+
 constexpr char kInstalled[] = "/usr/share/datasets/fashion-mnist";
 
 class FashionMnist : public testing::Test {
@@ -66,5 +58,4 @@ TEST_F(FashionMnist, WithOneWrongPixelIsNotFashionMnist) {
       testing::HasSubstr("t10k-images-idx3-ubyte: well-formed, but not a file of \"fashion-mnist\""));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::fashion_mnist_test

@@ -1,18 +1,9 @@
 // Background workers: order, bounds, errors, and ending at any time.
 #include "core/data/prefetcher.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
-
-namespace sweep {
-namespace {
+namespace sweep::prefetcher_test {
 
 using std::chrono::milliseconds;
 
@@ -108,5 +99,4 @@ TEST_P(PrefetcherOfThreads, CanBeStoppedAndDestroyedAtAnyTime) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::prefetcher_test

@@ -1,28 +1,13 @@
 // Weight files: against files of Hugging Face's library, and against every kind of damage.
 #include "core/data/safetensors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-#include <limits>
-
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "tests/support/array_files.h"
 #include "tests/support/growth.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
+namespace sweep::safetensors_test {
 
 // A file with this header and that many bytes of data.
 std::string file_of(const std::string& header, std::size_t data_bytes) {
@@ -296,5 +281,4 @@ TEST(ParseSafetensors, TakesLinearTimeForManyTensors) {
   EXPECT_LT(test::growth(parse, 2'000), test::kLinearGrowth);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::safetensors_test

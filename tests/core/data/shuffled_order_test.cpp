@@ -1,22 +1,13 @@
 // The order of a shuffled epoch: its definition, and that it is as random as it should be.
 #include "core/data/shuffled_order.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::shuffled_order_test {
 
 TEST(ShuffledOrder, IsWhatAnIndependentImplementationComputes) {
   // tests/data/make_shuffled_orders.py says how it was made, and checks its generator with Random123's known
@@ -100,5 +91,4 @@ TEST(ShuffledOrder, LeavesNoPatternInALargeOne) {
   EXPECT_LT(std::abs(with_place / kCount / variance), 5 / std::sqrt(kCount));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::shuffled_order_test

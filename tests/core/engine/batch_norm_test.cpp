@@ -1,13 +1,10 @@
 // Networks that train in phases, because batch normalization looks at the whole batch.
-#include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "core/base/error.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::batch_norm_test {
 
 constexpr std::size_t kPixels = 3 * 8 * 8;
 
@@ -61,5 +58,4 @@ TEST(BatchNorm, OneValuePerChannelTrainsAndStaysFinite) {
   for (const float x : engine->buffers()) EXPECT_TRUE(std::isfinite(x));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::batch_norm_test

@@ -1,14 +1,12 @@
 // What changes no bit of a training: threads, devices that share batches, stages, micro-batches, parts one
 // after another, and another engine that goes on. One table of all of it.
-#include <gtest/gtest.h>
 
-#include <cmath>
 #include <ostream>
 
+#include "tests/support/test.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+namespace sweep::bits_test {
 
 using namespace test;
 
@@ -316,5 +314,4 @@ TEST_P(Bits, AreTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Bits, testing::ValuesIn(rows()), [](const auto& row) { return row.param.name; });
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::bits_test

@@ -1,22 +1,12 @@
 // What every caller relies on: totals, rows, parameters, sizes that are refused.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::contract_test {
 
 using test::engine_for;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
   const Network network(test::mlp(), {1, 28, 28});
@@ -179,5 +169,4 @@ TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
                                           {-1.0f, -0.6f, -0.2f, 1.0f, -0.125f, -0.025f, 0.075f, 0.375f}));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::contract_test

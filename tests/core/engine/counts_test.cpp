@@ -1,16 +1,13 @@
 // What an engine counts of its parameters and gradients, against their values.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 
 #include "core/engine/engine.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::counts_test {
 
 HistogramCounts counted(std::span<const float> values, const std::vector<double>& limits) {
   HistogramCounts counts{.number = static_cast<std::int64_t>(values.size())};
@@ -87,5 +84,4 @@ TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
   expect_counts(engine->parameter_histograms(limits)->values, network, parameters, limits);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::counts_test

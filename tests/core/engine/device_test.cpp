@@ -1,16 +1,9 @@
 #include "core/engine/device.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+namespace sweep::device_test {
 
 TEST(ParseDevice, ReadsEveryForm) {
   EXPECT_EQ(parse_device("cpu"), (Device{DeviceType::kCpu, 0}));
@@ -74,5 +67,4 @@ TEST(CudaDevices, StayAtTheirIndexIfOneBeforeThemDoesNotAnswer) {
   EXPECT_EQ(devices[1].capability, "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::device_test

@@ -1,14 +1,10 @@
 // Dropout: how much it drops, and what its choice depends on.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::dropout_test {
 
 using test::engine_for;
 
@@ -66,5 +62,4 @@ TEST(Dropout, DependsOnSeedAndStepButNotOnThreads) {
   EXPECT_NE(kept_per_unit(1, 1, 1), kept_per_unit(1, 2, 1));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::dropout_test

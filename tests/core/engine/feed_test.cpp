@@ -1,18 +1,12 @@
 // However samples come to the engine, whole sets or batches of their own, in few or many calls: the same
 // training.
-#include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
-#include <optional>
-
-#include "core/base/error.h"
 #include "core/data/data_loader.h"
-#include "tests/support/environment.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::feed_test {
 
 using namespace test;
 
@@ -325,5 +319,4 @@ TEST(Feed, TrainingAndEvaluationTakeTurnsInTheOrderOfTheCalls) {
   EXPECT_NEAR(together.second, apart.second, 1e-9);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::feed_test

@@ -1,15 +1,13 @@
 // Every layer, forward and backward, against PyTorch in double precision.
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "core/engine/engine.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/test_device.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::gradients_test {
 
 const TensorFile& references() {
   static const TensorFile file = read_safetensors(test::reference_path("layer_gradients.safetensors"));
@@ -100,5 +98,4 @@ TEST_P(LayerReference, ForwardAndBackwardMatchPyTorchOnEveryInstructionSet) {
 INSTANTIATE_TEST_SUITE_P(All, LayerReference, testing::ValuesIn(case_names()),
                          [](const auto& instance) { return instance.param; });
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::gradients_test

@@ -1,15 +1,12 @@
 // Bits that do not depend on the instruction set, or by rounding only.
-#include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
-#include <optional>
 
 #include "tests/core/kernels/cpu/simd_targets.h"
+#include "tests/support/test.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+namespace sweep::instruction_sets_test {
 
 // FNV-1a of the values' bits.
 std::uint64_t fingerprint(const std::vector<float>& values) {
@@ -102,5 +99,4 @@ TEST(Engine, InstructionSetsAgreeWithinRounding) {
   });
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::instruction_sets_test

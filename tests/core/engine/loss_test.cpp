@@ -1,21 +1,16 @@
 // Every loss, on floats, with classes and with numbers as targets: short trainings against PyTorch's in
 // double.
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
-#include "tests/support/message_of.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/spec_json.h"
+#include "tests/support/test.h"
 #include "tests/support/test_device.h"
 
-namespace sweep {
-namespace {
+namespace sweep::engine_loss_test {
 
 using nlohmann::json;
 
@@ -163,5 +158,4 @@ TEST(Loss, RefusesTargetsAndWeightsThatDoNotFit) {
             "loss: 3 class_weights for a network of 4 outputs");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::engine_loss_test

@@ -1,18 +1,12 @@
 // Optimizers through an engine: clipping, and momentum that changes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "core/base/error.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::optimizer_state_test {
 
 using test::engine_for;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 double length(const std::vector<float>& values) {
   double squares = 0;
@@ -75,5 +69,4 @@ TEST(Engine, WithoutMomentumRefusesToChangeIt) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::optimizer_state_test

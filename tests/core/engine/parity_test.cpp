@@ -1,14 +1,11 @@
 // Whole trainings on a device, on several that share batches, and in parts, against those of one CPU: equal
 // except for rounding.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
 
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::parity_test {
 
 using namespace test;
 
@@ -227,5 +224,4 @@ TEST(Parity, OfAnEvaluationInParts) {
   EXPECT_EQ(found.evaluated.samples, 50);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::parity_test

@@ -1,13 +1,9 @@
 // What the devices of a pipeline do, and when.
 #include "core/engine/pipeline_order.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <algorithm>
-#include <string>
-
-namespace sweep {
-namespace {
+namespace sweep::pipeline_order_test {
 
 using Order = std::vector<std::vector<StageTask>>;
 
@@ -123,5 +119,4 @@ TEST(PipelineOrder, OfOneForwardOneBackwardKeepsFewPartsInMemory) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::pipeline_order_test

@@ -1,14 +1,10 @@
 // What an engine measures of its work, and that it changes nothing.
-#include <gtest/gtest.h>
 
-#include <chrono>
-#include <utility>
-
-#include "core/base/error.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::profile_test {
 
 using test::engine_for;
 
@@ -97,5 +93,4 @@ TEST(Communication, TellsHowLongDevicesExchanged) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::profile_test

@@ -1,20 +1,10 @@
 // Which layers are a stage, and where it is computed.
 #include "core/engine/stages.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace sweep::stages_test {
 
 Network deeplizard() { return {test::deeplizard(), {1, 28, 28}}; }
 
@@ -129,5 +119,4 @@ TEST(Patterns, KnowStarsAndQuestionMarks) {
   EXPECT_TRUE(fits_pattern("abcabcabd", "*abd"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::stages_test

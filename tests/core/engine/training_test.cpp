@@ -1,9 +1,5 @@
 // Whole trainings against PyTorch's on the real Fashion-MNIST, with the same initial weights and order of
 // samples.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
@@ -14,8 +10,9 @@
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::training_test {
 
 const Dataset& fashion() {
   static const Dataset dataset = load_dataset([] {
@@ -204,5 +201,4 @@ TEST(Training, ReachesTheAccuracyThatTheNetworkIsKnownFor) {
   EXPECT_GE(test_accuracy_after(4, 1000), 0.83);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::training_test

@@ -1,11 +1,10 @@
 #include "core/json/json_path.h"
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::json_path_test {
 
 TEST(JsonPath, DotsLeadIntoObjects) {
   const nlohmann::ordered_json root = {{"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}}, {"lr", 0.1}};
@@ -23,5 +22,4 @@ TEST(JsonPath, WhatIsNotThereIsNull) {
   EXPECT_EQ(find_at(nullptr, "lr"), nullptr);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::json_path_test

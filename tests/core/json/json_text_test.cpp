@@ -1,19 +1,12 @@
 #include "core/json/json_text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "tests/support/growth.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::json_text_test {
 
-using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 std::string error_of(const std::string& text) {
@@ -61,5 +54,4 @@ TEST(ReadJsonFile, NamesTheFile) {
   EXPECT_EQ(read_json_file(directory.write("y.json", "{\"a\":1}")).at("a"), 1);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::json_text_test

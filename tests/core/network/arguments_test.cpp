@@ -1,14 +1,9 @@
 #include "core/network/arguments.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "core/network/layers.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::arguments_test {
 
 using Pair = std::array<std::int64_t, 2>;
 
@@ -42,5 +37,4 @@ TEST(ArgumentText, IsTheShortestThatReadsBackTheSame) {
   EXPECT_EQ(to_string(ArgumentValue(true)), "true");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::arguments_test

@@ -1,14 +1,9 @@
 #include "core/network/network.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep {
-namespace {
+namespace sweep::network_test {
 
 template <class Error>
 void expect_error(const std::vector<LayerSpec>& layers, const Shape& input,
@@ -168,5 +163,4 @@ TEST(Network, DilationWidensTheKernelAndGroupsThinTheWeights) {
   expect_error<ShapeError>({conv, test::flatten("f")}, {3, 9, 8}, {"\"conv\"", "groups 2"});
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::network_test

@@ -1,15 +1,8 @@
 #include "core/network/optimizer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include "core/base/error.h"
-
-namespace sweep {
-namespace {
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+namespace sweep::optimizer_test {
 
 TEST(MakeOptimizer, DefaultsArePyTorchs) {
   const auto adam = std::get<AdamOptions>(make_optimizer("adam"));
@@ -51,5 +44,4 @@ TEST(MakeOptimizer, MistakesSayWhatIsAllowed) {
   expect("sgd", {{"nesterov", true}}, "momentum");  // torch.optim.SGD refuses the same.
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::optimizer_test

@@ -1,12 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "tests/support/test_networks.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::parameters_test {
 
 TEST(InitialParameters, AreUniformInPyTorchsInterval) {
   const Network network(test::deeplizard(), {1, 28, 28});
@@ -44,5 +40,4 @@ TEST(InitialParameters, OfTwoParametersAreNotTheSameValues) {
                           values.begin() + static_cast<std::ptrdiff_t>(p[2].offset)));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::parameters_test

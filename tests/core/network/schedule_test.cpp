@@ -1,19 +1,11 @@
 #include "core/network/schedule.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "tests/support/spec_json.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+namespace sweep::schedule_test {
 
 nlohmann::json cases() {
   std::ifstream in(std::string(SWEEP_TEST_DATA) + "/schedules.json");
@@ -97,5 +89,4 @@ TEST(MakeSchedule, MistakesSayWhatIsAllowed) {
   expect("got 0, want a number > 0 and <= 1", "warmup", {{"start_factor", 0.0}});
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::schedule_test

@@ -1,9 +1,4 @@
 // Devices that are threads and share each batch: what they refuse, and what they take.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <limits>
 
 #include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
@@ -12,13 +7,12 @@
 #include "core/parallel/replicated_engine.h"
 #include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/support/message_of.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using testing::HasSubstr;
+namespace sweep::data_parallel_test {
+
 using testing::Optional;
 
 TEST(DataParallel, CountsHowLongTotalsAreWaitedFor) {
@@ -117,5 +111,4 @@ TEST(Accumulation, TakesLessMemory) {
   EXPECT_LT(*engine_memory(network, options), whole / 4);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::data_parallel_test

@@ -1,9 +1,8 @@
 #include "core/parallel/deadline.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::deadline_test {
 
 using namespace std::chrono_literals;
 
@@ -24,5 +23,4 @@ TEST(Deadline, CountsASecondOfTheTimeInWhichTheProcessDidNotRun) {
   EXPECT_TRUE(deadline.is_over(start + 3h));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::deadline_test

@@ -1,12 +1,9 @@
 #include "core/parallel/engine_message.h"
 
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
+#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep {
-namespace {
+namespace sweep::engine_message_test {
 
 EngineOptions unusual_options() {
   EngineOptions options;
@@ -45,5 +42,4 @@ TEST(EngineMessage, RefusesDamage) {
   EXPECT_THROW(decode_engine(message), DataError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::engine_message_test

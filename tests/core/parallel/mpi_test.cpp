@@ -1,18 +1,12 @@
 // Ranks that are processes: this test starts them with mpirun.
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <regex>
-#include <set>
-#include <string>
 
 #include "core/parallel/mpi_session.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::mpi_test {
 
 struct Ended {
   int code = -1;
@@ -130,5 +124,4 @@ TEST_F(Mpi, EndsAllRanksWhenOneIsKilled) {
   EXPECT_NE(ended.output.find("rank 1"), std::string::npos) << ended.output;
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::mpi_test

@@ -1,15 +1,9 @@
 #include "core/parallel/thread_group.h"
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <thread>
-
 #include "tests/core/parallel/communicator_contract.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::thread_group_test {
 
 // Calls body(end) for all ends of a group, each on a thread.
 void on_all_ranks(int size, const std::function<void(Communicator&)>& body, double deadline = 60) {
@@ -64,5 +58,4 @@ TEST(ThreadGroup, WaitsForRankZeroAsLongAsItTakes) {
       0.2);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::thread_group_test

@@ -1,26 +1,12 @@
 #include "runmanager/answers/comparison.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "core/base/error.h"
 #include "runmanager/answers/comparison_report.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::comparison_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using testing::made_run;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 // Two learning rates on two devices, which are four and nine times as fast as the CPU.
 std::vector<SourceRun> grid() {
@@ -199,5 +185,4 @@ TEST(Comparison, MarkdownAndLatexEscapeTheirOwnCharacters) {
   EXPECT_THAT(comparison_text(comparison, TableFormat::kLatex, true), HasSubstr("z\\&"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::comparison_test

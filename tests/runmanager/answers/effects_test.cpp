@@ -1,27 +1,12 @@
 #include "runmanager/answers/effects.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
-#include "core/base/error.h"
 #include "runmanager/answers/effects_report.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::effects_test {
 
-using test::message_of;
 using ::testing::_;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 // A 3 x 2 x 2 grid with two repeats: value = sin(n^2) + effects of a and b, with n the number of the run. The
 // same table was given to statsmodels, anova_lm(ols("v ~ C(a) * C(b) * C(c)", table).fit(), typ=2).
@@ -268,5 +253,4 @@ TEST(Effects, TheFrontHasWhatNoOtherRunBeatsInBothTimeAndMetric) {
   EXPECT_THAT(effects_text(effects, false), AllOf(HasSubstr("90.00%"), HasSubstr("nothing to test")));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::effects_test

@@ -1,25 +1,12 @@
 #include "runmanager/answers/importances.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
 #include <random>
 
-#include "core/base/error.h"
 #include "runmanager/answers/importances_report.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace sweep::importances_test {
 
 const Goal kLowestLoss = asked_goal("loss", false);
 
@@ -204,5 +191,4 @@ TEST(Importances, NeedTrialsThatDiffer) {
             "no setting has two values among the trials that have ended");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::importances_test

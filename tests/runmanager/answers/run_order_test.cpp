@@ -1,21 +1,9 @@
 #include "runmanager/answers/run_order.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/base/error.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace sweep::run_order_test {
 
 std::vector<RunRecord> some_runs() {
   const std::tuple<const char*, double, double> given[] = {
@@ -72,5 +60,4 @@ TEST(SortRuns, NamesWhatThereIsToSortBy) {
               HasSubstr("did you mean \"test_accuracy\"?"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_order_test

@@ -1,22 +1,13 @@
 #include "runmanager/answers/run_pairs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <span>
 
-#include "core/base/error.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::run_pairs_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using testing::made_run;
-using ::testing::SizeIs;
 
 std::vector<SourceRun> devices_and_rates() {
   return {made_run({{"lr", 0.1}, {"device", std::string("cpu")}}, "cpu", 2),
@@ -120,5 +111,4 @@ TEST(RunPairs, WhereSeveralKeysVaryOneHasToBeNamed) {
   EXPECT_THAT(test::message_of<ConfigError>([&] { pair_runs(runs, ""); }), HasSubstr("nothing to compare"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_pairs_test

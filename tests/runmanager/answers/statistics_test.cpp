@@ -1,11 +1,8 @@
 #include "runmanager/answers/statistics.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <limits>
-
-namespace sweep {
-namespace {
+namespace sweep::statistics_test {
 
 TEST(Statistics, TheIntervalOfAMeanIsStudents) {
   // scipy.stats.t.interval(0.95, 3, loc=2.5, scale=scipy.stats.sem([1, 2, 3, 4]))
@@ -40,5 +37,4 @@ TEST(Statistics, ThereIsNoGeometricMeanOfWhatIsNotAboveZero) {
   EXPECT_FALSE(geometric_mean_of({}));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::statistics_test

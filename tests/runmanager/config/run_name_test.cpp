@@ -1,17 +1,9 @@
 // Names of runs: readable, safe as directories, never the same twice.
 #include "runmanager/config/run_name.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <set>
-
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+namespace sweep::run_name_test {
 
 std::string name_of(const std::string& value) { return run_name({{"k", ParamValue(value)}}); }
 
@@ -129,5 +121,4 @@ TEST(RunNames, ValuesThatPrintAlikeGetDifferentNames) {
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 3u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_name_test

@@ -1,18 +1,12 @@
 // The graph of an exported network: its operators, their order and attributes, and its arrays.
 #include "runmanager/export/onnx_graph.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <cstring>
-#include <set>
+namespace sweep::onnx_graph_test {
 
-namespace sweep {
-namespace {
+using onnx_format::GraphProto, onnx_format::NodeProto;
 
-using onnx_format::GraphProto;
-using onnx_format::NodeProto;
-using testing::ElementsAre;
 using Pair = std::array<std::int64_t, 2>;
 
 SampleFormat format_of(Shape shape, bool bytes) {
@@ -160,5 +154,4 @@ TEST(OnnxGraph, KnowsEveryLayerType) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::onnx_graph_test

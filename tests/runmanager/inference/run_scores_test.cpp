@@ -1,15 +1,9 @@
 // Precision, recall, F1 and errors, computed by hand.
 #include "runmanager/inference/run_scores.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <cmath>
-
-#include "core/base/error.h"
-
-namespace sweep {
-namespace {
+namespace sweep::run_scores_test {
 
 TEST(ClassScores, AreThoseOfAnExampleByHand) {
   // 4 of 6 cats and 3 of 4 dogs are right; the bird is taken for a cat; there is no fish.
@@ -69,5 +63,4 @@ TEST(PartOf, IsTheTestSetIfThereIsOne) {
   EXPECT_THROW(part_of(data, part), ConfigError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_scores_test

@@ -1,24 +1,13 @@
 #include "runmanager/inspect/event_export.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "tbwriter/record.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-namespace fs = std::filesystem;
+namespace sweep::event_export_test {
 
 proto::Event event_at(std::int64_t step) {
   proto::Event event;
@@ -173,5 +162,4 @@ TEST_F(Export, RefusesADirectoryWithoutEvents) {
   EXPECT_THROW(read_logdir(directory_ / "nothing"), DataError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::event_export_test

@@ -1,26 +1,17 @@
 // Plants every kind of damage in the files of a finished sweep.
 #include "runmanager/inspect/fsck.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
 
-#include "core/base/error.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/saved_results.h"
 #include "runmanager/text/csv.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::fsck_test {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // A finished sweep of two runs.
@@ -330,5 +321,4 @@ TEST(ParseCsvText, ReadsWhatRfc4180Shows) {
     EXPECT_THROW(parse_csv_text(wrong, "f"), DataError) << wrong;
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::fsck_test

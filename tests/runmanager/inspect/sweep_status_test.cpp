@@ -1,21 +1,9 @@
 #include "runmanager/inspect/sweep_status.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::SizeIs;
-namespace fs = std::filesystem;
+namespace sweep::sweep_status_test {
 
 TEST(SweepListing, CountsTheRunsOfEachSweepAndNamesTheBest) {
   World world;
@@ -64,5 +52,4 @@ TEST(SweepListing, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
               HasSubstr("is not there; want the directory of a sweep"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweep_status_test

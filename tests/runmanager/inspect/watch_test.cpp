@@ -1,30 +1,16 @@
 // Watching sweeps whose whole progress no single process knows: joined ones, and those on a cluster.
 #include "runmanager/inspect/watch.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <thread>
-
 #include "core/base/file.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::watch_test {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::Pair;
-namespace fs = std::filesystem;
 
 RunRecord ended_record(const std::string& name, RunStatus status, const std::string& when) {
   RunRecord record;
@@ -134,5 +120,4 @@ TEST_F(WatchTest, EndsWithTheLastRunWhateverIsKnownOfTasks) {
   EXPECT_THAT(said_, HasSubstr("ended: 2 completed"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::watch_test

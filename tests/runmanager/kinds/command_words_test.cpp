@@ -1,14 +1,8 @@
 #include "runmanager/kinds/command/command_words.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <memory>
-
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
+namespace sweep::command_words_test {
 
 std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false,
                                   std::uint32_t repeat = 0) {
@@ -54,5 +48,4 @@ TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
   EXPECT_THAT(params_text(config), ::testing::HasSubstr("\"seed\": 7"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::command_words_test

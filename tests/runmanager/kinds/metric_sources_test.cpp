@@ -2,19 +2,12 @@
 #include "runmanager/kinds/command/metric_sources.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/file.h"
 #include "runmanager/kinds/command/event_names.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+namespace sweep::metric_sources_test {
 
 // A file of metrics and what was read of it: "step name=value …", or "attempt N".
 struct Metrics {
@@ -131,5 +124,4 @@ TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/version_0", "loss"), "loss");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::metric_sources_test

@@ -2,14 +2,10 @@
 #include "runmanager/kinds/command/report_history.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace sweep::report_history_test {
 
 const Metric& loss() { return metric_named("train_loss"); }
 const Metric& accuracy() { return metric_named("train_accuracy"); }
@@ -282,5 +278,4 @@ TEST(ReportHistory, RepeatsTheStepsThatAreComplete) {
   EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 1.0), std::pair(2, 2.0)));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::report_history_test

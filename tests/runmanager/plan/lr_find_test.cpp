@@ -1,21 +1,12 @@
 // The learning-rate range test, on a network whose losses are computed by hand or by a real engine.
 #include "runmanager/plan/lr_find.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/base/error.h"
 #include "runmanager/terminal/terminal.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::HasSubstr;
+namespace sweep::lr_find_test {
 
 class LrFind : public ::testing::Test {
  protected:
@@ -110,5 +101,4 @@ TEST_F(LrFind, EventsReplaceThoseOfAnEarlierTest) {
   EXPECT_EQ(tbwriter::list_event_files(directory.path() / "s.lr-find").size(), 1u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::lr_find_test

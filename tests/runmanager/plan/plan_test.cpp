@@ -2,20 +2,15 @@
 #include "runmanager/plan/plan.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "runmanager/terminal/terminal.h"
 #include "tests/support/sweep_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::plan_test {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::SweepFolder;
 
 // 28·28·32 + 32 + 32·10 + 10 weights and biases.
@@ -171,5 +166,4 @@ TEST(Plan, NoLineOfTheTableIsLongerThanTheTerminal) {
   EXPECT_THAT(plan_text(planned.plan, 200), Not(HasSubstr("not shown")));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::plan_test

@@ -1,24 +1,14 @@
 #include "runmanager/records/checkpoint.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <limits>
-
-#include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/engine/engine.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "tbwriter/crc32c.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::HasSubstr;
+namespace sweep::checkpoint_test {
 
 NetworkSpec spec(bool batch_norm) {
   NetworkSpec network;
@@ -229,5 +219,4 @@ TEST(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
   for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_NEAR(outputs[i], expected[i], 1e-5) << i;
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::checkpoint_test

@@ -1,20 +1,13 @@
 #include "runmanager/records/checkpoint_writer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <future>
 
-#include "core/base/error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::HasSubstr;
+namespace sweep::checkpoint_writer_test {
 
 class CheckpointWriterTest : public ::testing::Test {
  protected:
@@ -179,5 +172,4 @@ TEST_F(CheckpointWriterTest, IsWaitedForByItsEnd) {
   EXPECT_EQ(read().progress.record.epochs.size(), 1u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::checkpoint_writer_test

@@ -1,20 +1,12 @@
 // The number by which a run is judged, and which run is the best.
 #include "runmanager/records/judge.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-#include <memory>
-
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/run_metric.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::judge_test {
 
-using ::testing::ElementsAre;
 using Json = nlohmann::ordered_json;
 
 RunRecord run(RunStatus status,
@@ -226,5 +218,4 @@ TEST(NearestKey, AlsoKnowsTitles) {
   EXPECT_EQ(nearest_key("something else", keys), "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::judge_test

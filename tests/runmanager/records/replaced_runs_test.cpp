@@ -1,17 +1,10 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "tests/support/event_files.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
 namespace {
 
@@ -28,11 +21,7 @@ extern "C" int fsync(int fd) {
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
-namespace sweep {
-namespace {
-
-using ::testing::Contains;
-namespace fs = std::filesystem;
+namespace sweep::replaced_runs_test {
 
 TEST(MakeRoom, RemovesAReplacedRunOnlyWhenTheNewOneIsOnTheDisk) {
   const test::TemporaryDirectory directory;
@@ -61,5 +50,4 @@ TEST(MakeRoom, RemovesAReplacedRunOnlyWhenTheNewOneIsOnTheDisk) {
   EXPECT_FALSE(fs::exists(sweep / "lr=0.1.replaced-1"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::replaced_runs_test

@@ -1,20 +1,12 @@
 #include "runmanager/records/results.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "runmanager/records/run_record_json.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
+namespace sweep::result_columns_test {
 
 RunRecord trained(std::optional<double> communication_seconds) {
   RunRecord run;
@@ -100,5 +92,4 @@ TEST(ResultColumns, HaveWhatIsNoNumberAsItIsAlsoOfAPersonsOwnMetrics) {
   EXPECT_EQ(read.epochs[0]["bleu"], -INFINITY);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::result_columns_test

@@ -1,25 +1,14 @@
 #include "runmanager/records/results.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-
-#include "core/base/error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::results_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -389,5 +378,4 @@ TEST(RunStatusName, GoesBothWays) {
   EXPECT_THROW(parse_run_status("done"), DataError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::results_test

@@ -1,15 +1,8 @@
 #include "runmanager/records/run_builder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
-
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
+namespace sweep::run_builder_test {
 
 // Python: [dict(zip(p, v)) for v in itertools.product(*p.values())] with
 // p = {"lr": [.01, .001], "batch_size": [100, 1000], "device": ["cuda", "cpu"]}
@@ -62,5 +55,4 @@ TEST(Run, SaysWhichKeysThereAre) {
               ::testing::AllOf(::testing::HasSubstr("rate"), ::testing::HasSubstr("lr, n")));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_builder_test

@@ -1,22 +1,13 @@
 // Which files of a run's directory are removed before it is trained again.
 #include "runmanager/records/run_files.h"
 
-#include <gtest/gtest.h>
-
-#include <optional>
-
-#include "core/base/error.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/event_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::run_files_test {
 
-using tbwriter::slurp;
-using tbwriter::spill;
-using tbwriter::TemporaryDirectory;
-namespace fs = std::filesystem;
+using tbwriter::slurp, tbwriter::spill, tbwriter::TemporaryDirectory;
 
 TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   TemporaryDirectory directory;
@@ -84,5 +75,4 @@ TEST(PrepareRunDirectory, RefusesALinkedDirectory) {
   EXPECT_EQ(slurp(directory / "target/run.json"), "mine");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_files_test

@@ -1,23 +1,16 @@
 #include "runmanager/records/lock_file.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/error.h"
 #include "runmanager/records/earlier_starts/attempts.h"
 #include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-namespace fs = std::filesystem;
+namespace sweep::run_lock_test {
 
 class RunLockTest : public ::testing::Test {
  protected:
@@ -185,5 +178,4 @@ TEST_F(SharedDirectoryTest, LeavesWhatALinkCalledClaimsPointsTo) {
   EXPECT_TRUE(fs::is_symlink(temporary / "sweep/.claims"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_lock_test

@@ -1,25 +1,15 @@
 #include "runmanager/records/sweep_directory.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
-#include <thread>
-#include <vector>
 
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::HasSubstr;
-namespace fs = std::filesystem;
+namespace sweep::sweep_directory_test {
 
 class SweepDirectoryTest : public ::testing::Test {
  protected:
@@ -162,5 +152,4 @@ TEST_F(SweepDirectoryTest, DoesNotWaitForAPipeInPlaceOfItsLock) {
   EXPECT_THROW(open(), IoError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweep_directory_test

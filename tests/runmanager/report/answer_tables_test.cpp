@@ -1,17 +1,15 @@
 #include "runmanager/report/answer_tables.h"
 
-#include <gtest/gtest.h>
-
 #include "runmanager/report/provenance_rows.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/runmanager/report/chart_column.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::answer_tables_test {
 
+using Json = nlohmann::ordered_json;
 using test::column;
 using testing::made_run;
-using Json = nlohmann::ordered_json;
 
 SourceRun graded(double lr, std::int64_t size, const std::string& device, double accuracy, double seconds) {
   SourceRun run = made_run({{"lr", lr}, {"batch_size", size}}, device, seconds, {1.0, 0.5});
@@ -110,5 +108,4 @@ TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::answer_tables_test

@@ -1,16 +1,10 @@
 #include "runmanager/report/chart_specs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::chart_specs_test {
 
-using ::testing::ElementsAre;
 using testing::made_run;
 
 std::vector<std::string> ids(const ReportData& data) {
@@ -107,5 +101,4 @@ TEST(Charts, OfFewPointsCutOnlyWhatIsOutOfAllProportion) {
   EXPECT_THAT(charts_of(report_data_of({run_of(0.1, {1e6, 1})})).remarks, ElementsAre()) << "which is it?";
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::chart_specs_test

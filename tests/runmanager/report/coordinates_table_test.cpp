@@ -1,17 +1,13 @@
 #include "runmanager/report/coordinates_table.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "runmanager/report/chart_specs.h"
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::coordinates_table_test {
 
-using testing::made_run;
 using Json = nlohmann::ordered_json;
+using testing::made_run;
 
 SourceRun timed_run(ParamValue value, double accuracy, double seconds) {
   SourceRun run = made_run({{"key", std::move(value)}}, "cpu", seconds);
@@ -93,5 +89,4 @@ TEST(Coordinates, HaveOnlyCompletedRuns) {
   EXPECT_EQ(coordinates.runs.rows[1][1], "key=0.2");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::coordinates_table_test

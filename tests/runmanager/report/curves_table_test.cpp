@@ -1,18 +1,12 @@
 #include "runmanager/report/curves_table.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::curves_table_test {
 
-using testing::made_run;
 using Json = nlohmann::ordered_json;
+using testing::made_run;
 
 SourceRun curve_of(double lr, const std::vector<double>& losses, std::optional<std::int64_t> repeat = {}) {
   Params params = {{"lr", lr}};
@@ -154,5 +148,4 @@ TEST(Series, NamesItsSettingsAndItsGroup) {
   EXPECT_EQ(table.rows[1], (std::vector<Json>{1, "lr=0.01", 1, "0.01", Json{{"lr", "0.01"}}}));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::curves_table_test

@@ -1,16 +1,11 @@
 #include "runmanager/report/headline.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "runmanager/report/run_notes.h"
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::headline_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::made_run;
 
 SourceRun graded(Params params, double accuracy, const std::string& device = "cpu", double seconds = 1) {
@@ -116,5 +111,4 @@ TEST(RunNotes, AreALinePerReasonAndFailuresAreFirst) {
               ElementsAre("1 run failed: the loss is not finite", "3 runs skipped: no driver"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::headline_test

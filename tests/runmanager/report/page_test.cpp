@@ -1,18 +1,13 @@
 #include "runmanager/report/page.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <regex>
 
 #include "core/json/json_text.h"
 #include "runmanager/report/embedded_file.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::page_test {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kHostile = "</script><img src=x onerror=\"alert('&')\"><!--";
@@ -93,5 +88,4 @@ TEST(HtmlPage, KeepsTheLicencesOfVega) {
   EXPECT_THAT(html_page("s", Json::object()), HasSubstr("Redistributions in binary form must reproduce"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::page_test

@@ -1,14 +1,9 @@
 #include "runmanager/report/run_pictures.h"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-
 #include "tbwriter/summary_writer.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::run_pictures_test {
 
 TEST(RunPictures, AreTheNewestOfEachKindWithTheirTexts) {
   const test::TemporaryDirectory directory;
@@ -47,5 +42,4 @@ TEST(RunPictures, AreNotMadeOfOtherBytes) {
   EXPECT_TRUE(run_pictures(directory.path() / "missing").empty());
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_pictures_test

@@ -1,22 +1,16 @@
 #include "runmanager/report/search_tables.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/report/chart_specs.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/runmanager/report/chart_column.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::search_tables_test {
 
-using test::column;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using testing::made_run;
 using Json = nlohmann::ordered_json;
+using test::column;
+using testing::made_run;
 
 const Goals kLowestLoss = {asked_goal("loss", false)};
 
@@ -124,5 +118,4 @@ TEST(BestCommand, KeepsTextsOfProgramsTexts) {
             "'params.list=\"a,b\"' search.trials=1 name=p-best");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::search_tables_test

@@ -1,11 +1,9 @@
 #include "runmanager/report/time_split.h"
 
-#include <gtest/gtest.h>
-
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::time_split_test {
 
 SourceRun timed(double run_seconds) {
   SourceRun run = testing::made_run({{"lr", run_seconds}}, "cpu", 2, {1.0, 0.5});
@@ -54,5 +52,4 @@ TEST(TimesTable, HasTheLongestRunsIfThereAreMany) {
   EXPECT_EQ(table.rows[5][0], 2);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::time_split_test

@@ -1,20 +1,14 @@
 // Decisions of asha are functions of results, in an order of their own.
 #include "runmanager/search/asha.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <random>
 
 #include "tests/runmanager/search/made_domains.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::asha_test {
 
-using test::MadeResults;
-using test::no_target;
-using ::testing::ElementsAre;
+using test::MadeResults, test::no_target;
 
 // The result of trial t at every rung.
 double value_of(std::size_t trial) { return static_cast<double>(trial * 7919 % 1009); }
@@ -148,5 +142,4 @@ TEST(Asha, OfManyTrialsOneInEtaGoesOn) {
   EXPECT_EQ(state.until[best], 27);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::asha_test

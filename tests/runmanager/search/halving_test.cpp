@@ -1,15 +1,9 @@
 #include "runmanager/search/halving.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
-#include "core/base/error.h"
 #include "tests/runmanager/search/made_domains.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::halving_test {
 
 using Values = std::vector<std::optional<double>>;
 using Indices = std::vector<std::size_t>;
@@ -175,5 +169,4 @@ TEST(Hyperband, ImpossibleNumbersAreErrors) {
   EXPECT_THROW(hyperband_brackets(1, 9, 1), ConfigError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::halving_test

@@ -1,15 +1,10 @@
 #include "runmanager/search/pareto.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <random>
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
+namespace sweep::pareto_test {
 
 std::vector<GoalValues> random_points(std::size_t count, std::size_t goals, unsigned seed) {
   std::mt19937 random(seed);
@@ -99,5 +94,4 @@ TEST(BestOfFronts, OfThreeGoalsAddsTheVolumesOfBoxes) {
   EXPECT_THAT(std::vector(best.begin(), best.begin() + 3), ElementsAre(0, 1, 2));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::pareto_test

@@ -1,12 +1,8 @@
 #include "runmanager/search/parzen_estimator.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <cmath>
-#include <map>
-
-namespace sweep {
-namespace {
+namespace sweep::parzen_estimator_test {
 
 using enum DimensionKind;
 
@@ -120,5 +116,4 @@ TEST(ParzenEstimator, DrawsWhatItsDensitySays) {
   EXPECT_LT(chi_square, 82.7);  // 47 degrees of freedom: 0.1 % are above
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::parzen_estimator_test

@@ -1,12 +1,10 @@
 // Points that are given, and results from elsewhere.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "tests/runmanager/search/made_domains.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::point_sampler_test {
 
 using enum DimensionKind;
 using ::testing::Optional;
@@ -97,5 +95,4 @@ TEST(TpeSampler, AResultFromElsewhereMayLackDimensions) {
   EXPECT_EQ(first_trials(*make_tpe_sampler(plane(), 1, learned), 10).size(), 10U);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::point_sampler_test

@@ -1,19 +1,12 @@
 // Who leaves a population and who is copied are functions of the results of a generation.
 #include "runmanager/search/population.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
-
 #include "tests/runmanager/search/made_domains.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::search_population_test {
 
-using test::MadeResults;
-using test::no_target;
-using ::testing::ElementsAre;
+using test::MadeResults, test::no_target;
 
 std::vector<std::pair<std::size_t, int>> copies_of(const SearchState& state) {
   std::vector<std::pair<std::size_t, int>> copies;
@@ -139,5 +132,4 @@ TEST(Population, ACopyKeepsTheParentsPointIfAllOthersAreLeftOut) {
   EXPECT_EQ(explore(domain, {0.5}, 3), SearchPoint{0.5});
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::search_population_test

@@ -1,13 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <functional>
-
 #include "tests/runmanager/search/made_domains.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::random_sampler_test {
 
 using enum DimensionKind;
 
@@ -76,5 +71,4 @@ TEST(RandomSampler, ValuesOfEarlierTrialsChangeNothing) {
     EXPECT_EQ(sampler->suggest(trial, good), sampler->suggest(trial, bad));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::random_sampler_test

@@ -1,17 +1,11 @@
 // What holds for every sampler.
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-#include <set>
-#include <utility>
-
-#include "core/base/error.h"
 #include "runmanager/search/sampler.h"
 #include "tests/runmanager/search/made_domains.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::sampler_properties_test {
 
 using MakeSampler = std::unique_ptr<Sampler> (*)(SearchDomain, std::uint64_t);
 
@@ -162,5 +156,4 @@ std::unique_ptr<Sampler> tpe_sampler(SearchDomain domain, std::uint64_t seed) {
 INSTANTIATE_TEST_SUITE_P(All, SamplerProperties, testing::Values(&make_random_sampler, &tpe_sampler),
                          [](const auto& sampler) { return sampler.index == 0 ? "Random" : "Tpe"; });
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sampler_properties_test

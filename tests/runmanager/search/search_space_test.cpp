@@ -1,16 +1,9 @@
 #include "runmanager/search/search_space.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
-#include "core/base/error.h"
 #include "tests/runmanager/search/made_domains.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::search_space_test {
 
 using enum DimensionKind;
 
@@ -92,5 +85,4 @@ TEST(SearchSpace, DimensionsWithoutValuesAreErrorsThatNameThem) {
   EXPECT_NO_THROW(check_domain(test::domain_of_all_kinds()));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::search_space_test

@@ -1,18 +1,12 @@
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <set>
-
 #include "tests/runmanager/search/made_domains.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::tpe_sampler_test {
 
 using enum DimensionKind;
-using test::trials_of;
-using test::unit_cube;
+using test::trials_of, test::unit_cube;
+
 using Function = std::function<double(const SearchPoint&)>;
 
 double best_of(const Sampler& sampler, const Function& function, std::size_t trials) {
@@ -186,5 +180,4 @@ TEST(TpeSampler, GoesOnIfEveryTrialFails) {
   EXPECT_EQ(trials_of(*sampler, 30, fail).size(), 30u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::tpe_sampler_test

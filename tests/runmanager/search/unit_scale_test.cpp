@@ -1,12 +1,8 @@
 #include "runmanager/search/unit_scale.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <cmath>
-#include <vector>
-
-namespace sweep {
-namespace {
+namespace sweep::unit_scale_test {
 
 using enum DimensionKind;
 
@@ -80,5 +76,4 @@ TEST(UnitScale, OnlyChoicesHaveNoOrderUnlessTheySaySo) {
   EXPECT_TRUE(UnitScale({.kind = kInteger, .low = 0, .high = 1}).has_order());
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::unit_scale_test

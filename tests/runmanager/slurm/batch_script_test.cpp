@@ -1,27 +1,12 @@
 // The scripts of tasks, run by the shell with other programs in the place of sweep.
 #include "runmanager/slurm/batch_script.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "core/base/command.h"
 #include "core/base/file.h"
 #include "runmanager/records/provenance.h"
-#include "tests/support/environment.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep::testing {
-namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
-namespace fs = std::filesystem;
+namespace sweep::testing::batch_script_test {
 
 class BatchScriptTest : public ::testing::Test {
  protected:
@@ -138,5 +123,4 @@ TEST_F(BatchScriptTest, OpensItsOutputItselfWhereSlurmWouldChangeItsPath) {
   EXPECT_EQ(output_option("/runs/it's $HOME", "cpu-%A_%a"), "--output=slurm/cpu-%A_%a.out");
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::batch_script_test

@@ -1,13 +1,9 @@
 // What the tasks of a run are given, and how much of a search is left for them.
 #include "runmanager/slurm/shapes.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <memory>
-#include <vector>
-
-namespace sweep {
-namespace {
+namespace sweep::shapes_test {
 
 TEST(Shapes, HaveTheGpusOfAllStagesAndReplicasUpToTheLastThatIsNamed) {
   const struct {
@@ -89,5 +85,4 @@ TEST(OpenTrials, OfHalvingAreThoseThatItsRungsAskFor) {
   EXPECT_EQ(open_trials(sweep, std::vector{paused, kCompleted, paused}, true), 0u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::shapes_test

@@ -1,18 +1,10 @@
 // What is made of the answers of Slurm's programs.
 #include "runmanager/slurm/slurm_client.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/runmanager/slurm/fake_slurm.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::testing {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+namespace sweep::testing::slurm_client_test {
 
 class SlurmClientTest : public ::testing::Test {
  protected:
@@ -114,5 +106,4 @@ TEST(SlurmState, IsAliveUnlessItIsKnownToHaveEnded) {
   EXPECT_FALSE(is_running("PENDING"));
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::slurm_client_test

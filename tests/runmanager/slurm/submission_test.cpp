@@ -1,25 +1,11 @@
 // Which tasks are submitted, and what is known of them whatever goes wrong.
 #include "runmanager/slurm/submission.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "runmanager/slurm/task_end.h"
 #include "tests/runmanager/slurm/fake_slurm.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep::testing {
-namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
-namespace fs = std::filesystem;
+namespace sweep::testing::submission_test {
 
 constexpr SlurmShape kCpu{false, 1}, kCuda{true, 1};
 
@@ -327,5 +313,4 @@ TEST_F(TaskEnd, SurvivesARefusal) {
   EXPECT_EQ(end_slurm_task(75, options_.directory, false, client_), 75);
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::submission_test

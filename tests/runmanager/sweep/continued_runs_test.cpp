@@ -1,21 +1,15 @@
 // A finished run that is given more epochs goes on to the bits of a run that had them from the start, with
 // every schedule that allows it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+namespace sweep::continued_runs_test {
 
 class ContinuedRuns : public ::testing::TestWithParam<const char*>, protected Quarters {
  protected:
@@ -106,5 +100,4 @@ TEST(SweepCost, CountsOfAResumedRunOnlyWhatThisStartTook) {
   EXPECT_DOUBLE_EQ(recorder.cost().training_seconds, 6);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::continued_runs_test

@@ -1,8 +1,5 @@
 // Epoch 0, early stopping and the weights of the best epoch.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
 #include "runmanager/inspect/fsck.h"
@@ -10,17 +7,14 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace sweep::early_stopping_test {
+
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
   World world;
@@ -263,5 +257,4 @@ TEST_F(EarlyStopping, IsVerifiedWithItsBestEpochAndItsEpochZero) {
   EXPECT_THAT(differs, HasSubstr("best.safetensors: conv1.weight:"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::early_stopping_test

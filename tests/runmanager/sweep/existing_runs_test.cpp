@@ -1,30 +1,21 @@
 // What becomes of finished runs when a sweep is started again after its file, its command line or its data
 // have changed.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/runmanager/sweep/search_fixture.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::existing_runs_test {
 
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Json = nlohmann::ordered_json;
 
 // All files below a directory.
@@ -371,5 +362,4 @@ TEST_F(ChangedSweep, TrainsAgainFromTheStartWhatHasLostItsCheckpoint) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::existing_runs_test

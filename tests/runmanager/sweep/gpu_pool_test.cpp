@@ -1,22 +1,11 @@
 // Which GPUs programs see, and which of them each run has.
 #include "runmanager/kinds/gpu_pool.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <fstream>
+namespace sweep::gpu_pool_test {
 
-#include "tests/support/temporary_directory.h"
-
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Optional;
-
-namespace fs = std::filesystem;
 
 TEST(VisibleGpus, AreThoseOfTheVariableUpToTheFirstThatIsNone) {
   EXPECT_THAT(visible_gpus("3,1"), ElementsAre("3", "1"));
@@ -68,5 +57,4 @@ TEST(GpuPool, SaysWhatIsMissing) {
   EXPECT_THAT(GpuPool({}, {.per_run = 1}).problem(), Optional(HasSubstr("programs see none here")));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::gpu_pool_test

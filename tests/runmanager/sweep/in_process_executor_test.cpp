@@ -1,12 +1,8 @@
 #include "runmanager/sweep/in_process_executor.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include "core/base/error.h"
-
-namespace sweep {
-namespace {
+namespace sweep::in_process_executor_test {
 
 class FailingWorker final : public KindWorker {
  public:
@@ -50,5 +46,4 @@ TEST(InProcessExecutor, EndsTheSweepIfItsProcessHasLostTheDevice) {
   EXPECT_EQ(problem_after(RunFailure::kError, true), "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::in_process_executor_test

@@ -1,24 +1,13 @@
 #include "runmanager/sweep/message_socket.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <thread>
-
-#include "core/base/error.h"
 #include "proto/worker.pb.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::message_socket_test {
 
 using Arrived = MessageSocket::Arrived;
 
@@ -166,5 +155,4 @@ TEST_F(Messages, DamagedOnesAreErrors) {
   EXPECT_THROW(theirs_.receive(got), DataError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::message_socket_test

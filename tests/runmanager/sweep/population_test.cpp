@@ -1,25 +1,17 @@
 // Populations: copies go on from the states of others, with the same members and bits whatever interrupts.
 #include "tests/runmanager/sweep/search_fixture.h"
 
-#include <atomic>
-#include <chrono>
-#include <set>
-#include <thread>
-
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/recorded_config.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::sweep_population_test {
 
-namespace fs = std::filesystem;
-using test::Outcome;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
+using test::Outcome;
 
 const Json kWithDropout = Json::parse(R"({"name": "net", "layers": [
   {"name": "flatten", "type": "flatten"}, {"name": "drop", "type": "dropout", "p": 0.2},
@@ -338,5 +330,4 @@ TEST_F(PopulationSearch, CopiesAreVerified) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweep_population_test

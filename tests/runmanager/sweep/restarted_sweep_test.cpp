@@ -1,10 +1,7 @@
 // What a sweep does with the results of an earlier start, and with weights to start from.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 
-#include "core/base/error.h"
 #include "core/base/read_error.h"
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
@@ -13,14 +10,11 @@
 #include "runmanager/training/run_recorder.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::restarted_sweep_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 TEST(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   World world;
@@ -301,5 +295,4 @@ TEST(RestartedSweep, GivesRepeatsOtherWeightsAndTheFirstTheSeedsOwn) {
   EXPECT_NE(world.training.first_parameters, first);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::restarted_sweep_test

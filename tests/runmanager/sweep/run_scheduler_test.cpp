@@ -3,27 +3,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <deque>
-#include <filesystem>
-#include <map>
-#include <set>
-#include <sstream>
-#include <thread>
 
-#include "core/base/error.h"
 #include "runmanager/training/stop_signals.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
+namespace sweep::run_scheduler_test {
 
 // What one attempt to train a run does.
 enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kWriteSlowly, kFailWriting };
@@ -351,5 +339,4 @@ TEST(StopSignals, AnInnerOneForgetsNoSignal) {
   EXPECT_EQ(StopSignals::requested(), SIGTERM);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_scheduler_test

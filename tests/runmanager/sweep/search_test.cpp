@@ -1,17 +1,13 @@
 // Sweeps whose runs a search chooses and ends early, interrupted and with other numbers of jobs.
 #include "tests/runmanager/sweep/search_fixture.h"
 
-#include <cstdlib>
-
 #include "tests/runmanager/sweep/misbehaviour.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::search_test {
 
-using test::Outcome;
-using test::Search;
-using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
+using test::Outcome, test::Search;
 
 // Half of the trials go on, where that is how a method ends some early.
 Json search_by(const std::string& method) {
@@ -345,5 +341,4 @@ TEST_F(Search, RemovesTheOldDirectoryOfATrialWhoseStartWasKilledAfterItSetThatAs
   EXPECT_FALSE(std::filesystem::exists(aside));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::search_test

@@ -2,17 +2,11 @@
 // file.
 #include "runmanager/kinds/shared_dataset.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/base/error.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::ElementsAre;
+namespace sweep::shared_dataset_test {
 
 // Six samples of two bytes, in another order than they are stored; four to train on, two to test.
 Dataset dataset_in(std::shared_ptr<const MappedFile> file) {
@@ -81,5 +75,4 @@ TEST(SharedDataset, CopiesSamplesInMemory) {
   EXPECT_EQ(opened.train.set->file, nullptr);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::shared_dataset_test

@@ -1,30 +1,19 @@
 #include "runmanager/sweep/sweep_runner.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
-#include <limits>
 
-#include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/sweep_recorder.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::sweep_runner_test {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   World world;
@@ -379,5 +368,4 @@ TEST(CostText, HasTheSumOfTheTimesWhereRunsWereTrainedAtOnce) {
   EXPECT_THAT(cost_text(cost), HasSubstr("4 runs took 5.00 s, the sum of their times is 9.50 s; beside"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweep_runner_test

@@ -2,19 +2,13 @@
 #include "runmanager/sweep/trial_schedule.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <limits>
 #include <random>
-#include <sstream>
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using ::testing::Eq;
+namespace sweep::trial_schedule_test {
+
 using ::testing::Optional;
 
 SearchSpec search_of(SearchMethod method, std::size_t trials = 0, std::size_t at_once = 1) {
@@ -300,5 +294,4 @@ TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
   EXPECT_EQ(std::ranges::count(expected, 'd'), 2 + 3) << "the d of end";
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::trial_schedule_test

@@ -1,13 +1,8 @@
 // Sweeps with worker processes, healthy and misbehaving ones.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
-#include <fstream>
-#include <map>
 
-#include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "proto/worker.pb.h"
 #include "runmanager/inspect/verify.h"
@@ -15,16 +10,11 @@
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweep/worker_pool.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
-#include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-namespace fs = std::filesystem;
+namespace sweep::workers_test {
 
 class Workers : public ::testing::Test, protected Quarters {
  protected:
@@ -395,5 +385,4 @@ TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
   EXPECT_EQ(worker.exit_reason(), "ended with exit code 0");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::workers_test

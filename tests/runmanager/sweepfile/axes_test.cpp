@@ -1,18 +1,13 @@
 // Which runs the axes of a sweep file give, in which order, and what rules leave out.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/support/sweep_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::axes_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::names_of;
-using testing::SweepFolder;
+using testing::names_of, testing::SweepFolder;
 
 TEST(Axes, TheLastKeyVariesFastest) {
   const SweepFolder folder;
@@ -342,5 +337,4 @@ TEST(Axes, RepeatsAreTheLastAxisAndKeepTheSeed) {
   EXPECT_EQ(sweep.runs[1].seed, 7u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::axes_test

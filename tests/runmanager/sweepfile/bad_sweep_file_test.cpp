@@ -1,22 +1,16 @@
 // Every mistake in a sweep file is reported with its location, what was found and what is allowed, before
 // anything trains.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <stdexcept>
 
 #include "core/base/file.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/sweep_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::bad_sweep_file_test {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 using testing::SweepFolder;
 
 // The frame whose name is a key of the row, with the row's text in it.
@@ -127,5 +121,4 @@ TEST(BadSweepFile, CudaDevicesAreCountedFromZero) {
   EXPECT_EQ(folder.load(SweepFolder::with("\"device\": \"cuda\""), {}, machine).runs[0].device, "cuda");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::bad_sweep_file_test

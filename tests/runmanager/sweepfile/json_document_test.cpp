@@ -1,22 +1,12 @@
 // JSON with locations: what is parsed, where it is, and the messages about text that is not JSON.
 #include "runmanager/text/json_document.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <limits>
-
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/network/arguments.h"
 #include "tests/support/reference_data.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::HasSubstr;
+namespace sweep::json_document_test {
 
 std::string place_of(const JsonView& value) { return to_string(value.place()); }
 
@@ -172,5 +162,4 @@ TEST(JsonDocument, NumbersPrintAsPythonPrintsThem) {
   EXPECT_EQ(number_text(0), "0");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::json_document_test

@@ -1,16 +1,13 @@
 // Networks whose layers hold layers: what is read, which keys reach inside.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/network/network.h"
 #include "tests/support/sweep_folder.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using testing::names_of;
-using testing::SweepFolder;
+namespace sweep::nested_layers_test {
+
+using testing::names_of, testing::SweepFolder;
 
 constexpr const char* kDeepNetwork = R"({"layers": [
   {"name": "stem", "type": "sequential", "layers": [
@@ -103,5 +100,4 @@ TEST_F(NestedLayers, MayBearTheNamesOfLayersElsewhere) {
   EXPECT_THAT(layer_names(sweep.runs[0]), ElementsAre("relu.relu", "b.relu", "2", "3"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::nested_layers_test

@@ -1,18 +1,12 @@
 // What the command line changes in a sweep file.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <vector>
 
 #include "tests/support/sweep_folder.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using testing::names_of;
-using testing::SweepFolder;
+namespace sweep::overrides_test {
+
+using testing::names_of, testing::SweepFolder;
 
 TEST(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
   const SweepFolder folder;
@@ -85,5 +79,4 @@ TEST(Overrides, TheDeterministicOptionReplacesAnAxis) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::overrides_test

@@ -1,14 +1,12 @@
 // The keys "parallel" and "accumulate".
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "runmanager/records/run_identity.h"
 #include "tests/support/sweep_folder.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
+namespace sweep::sweepfile_parallel_test {
+
 using testing::SweepFolder;
 
 ParallelOptions parallel_of(const std::string& keys) {
@@ -83,5 +81,4 @@ TEST(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
   EXPECT_FALSE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweepfile_parallel_test

@@ -2,17 +2,13 @@
 // sweeps and rejects what the program rejects is tested with a schema validator, in tests/tools.
 #include "runmanager/sweepfile/schema.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "core/network/layers.h"
 #include "core/network/loss.h"
 #include "core/network/optimizer.h"
 #include "core/network/schedule.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::schema_test {
 
 TEST(Schema, IsOfDraft2020AndHasEveryKeyOfTheSweepFile) {
   const auto schema = sweep_schema();
@@ -62,5 +58,4 @@ TEST(Schema, HoldsNoNullWhereANumberBelongs) {
   EXPECT_EQ(sweep_schema().dump().find("null"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::schema_test

@@ -1,17 +1,11 @@
 // The key "search", and axes that are ranges.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
 
 #include "tests/support/sweep_folder.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
+namespace sweep::search_file_test {
+
 using testing::SweepFolder;
 
 // With a validation set, which the default metric needs.
@@ -271,5 +265,4 @@ TEST(SearchFile, TheExpandedFileDrawsTheSameRuns) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::search_file_test

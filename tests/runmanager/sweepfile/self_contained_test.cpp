@@ -2,23 +2,15 @@
 #include "runmanager/sweepfile/self_contained.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/file.h"
 #include "tests/support/sweep_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::self_contained_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::names_of;
-using ::testing::Pair;
-using testing::SweepFolder;
-using ::testing::UnorderedElementsAre;
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
+using testing::names_of, testing::SweepFolder;
 
 // sweep.json as SweepRunner writes it.
 std::string left_by(const Sweep& sweep) {
@@ -167,5 +159,4 @@ TEST(ShortPaths, AreAsManyPartsAsTellThemApart) {
               UnorderedElementsAre(Pair("/w.st", "w.st"), Pair("/a/w.st", "a/w.st"), Pair("/", "")));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::self_contained_test

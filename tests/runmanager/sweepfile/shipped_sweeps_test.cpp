@@ -1,8 +1,4 @@
 // The shipped sweeps: what they expand to, and what is said of them when they are cut or damaged.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
 
 #include "core/base/file.h"
 #include "core/network/network.h"
@@ -12,10 +8,10 @@
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/sweep_folder.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
+namespace sweep::sweepfile_shipped_sweeps_test {
+
 using testing::SweepFolder;
 
 std::filesystem::path shipped(const std::string& name) {
@@ -200,5 +196,4 @@ TEST_P(DamagedNetworkFile, GivesRunsOrAMessage) {
 INSTANTIATE_TEST_SUITE_P(Shipped, DamagedNetworkFile,
                          ::testing::Values("networks/fashion-cnn.json", "networks/resnet.json"));
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweepfile_shipped_sweeps_test

@@ -1,16 +1,12 @@
 // The key "slurm", and --slurm.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "runmanager/config/slurm_spec.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "tests/support/sweep_folder.h"
 
-namespace sweep::testing {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace sweep::testing::slurm_key_test {
 
 std::string on_slurm(const std::string& keys) { return SweepFolder::with("\"slurm\": {" + keys + "}"); }
 
@@ -100,5 +96,4 @@ TEST(SlurmGpus, AreCountedInWhatIsAskedFor) {
   EXPECT_EQ(slurm_gpus(""), 0);
 }
 
-}  // namespace
-}  // namespace sweep::testing
+}  // namespace sweep::testing::slurm_key_test

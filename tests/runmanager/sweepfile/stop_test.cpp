@@ -1,12 +1,11 @@
 // The keys "evaluate_first", "stop" and "checkpoint".
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "runmanager/config/data_check.h"
 #include "tests/support/sweep_folder.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::stop_test {
 
 using testing::SweepFolder;
 
@@ -64,5 +63,4 @@ TEST(Stop, ItsModeFollowsFromItsMetric) {
   EXPECT_FALSE(folder.load(on_own_data("\"seed\": 1")).runs[0].resolved.contains("stop"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::stop_test

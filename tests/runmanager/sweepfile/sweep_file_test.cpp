@@ -1,23 +1,17 @@
 // What a good sweep file gives: settings with their defaults, and what is kept of the file.
 #include "runmanager/sweepfile/sweep_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "runmanager/config/data_check.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tests/support/growth.h"
 #include "tests/support/sweep_folder.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::sweep_file_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::names_of;
-using testing::SweepFolder;
+using testing::names_of, testing::SweepFolder;
 
 TEST(LoadSweep, EverySettingHasADefault) {
   const SweepFolder folder;
@@ -272,5 +266,4 @@ TEST(LoadSweep, TakesLinearTimeForManyRuns) {
   EXPECT_LT(test::growth(expand, 1'500), test::kLinearGrowth);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sweep_file_test

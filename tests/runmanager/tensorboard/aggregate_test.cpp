@@ -1,26 +1,14 @@
 #include "runmanager/tensorboard/aggregate.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <set>
-
 #include "core/base/file.h"
 #include "proto/tensorboard/hparams.pb.h"
 #include "runmanager/config/run_name.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::aggregate_test {
 
-namespace fs = std::filesystem;
-using tbwriter::read_run;
-using tbwriter::values_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using tbwriter::read_run, tbwriter::values_of;
 
 RunRecord record(std::vector<EpochRecord> epochs, RunStatus status = RunStatus::kCompleted) {
   RunRecord run;
@@ -280,5 +268,4 @@ TEST(AggregateNames, DifferOnEveryFileSystem) {
   EXPECT_EQ(taken.size(), 4u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::aggregate_test

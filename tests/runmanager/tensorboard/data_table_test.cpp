@@ -1,10 +1,8 @@
 #include "runmanager/tensorboard/data_table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::data_table_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -31,5 +29,4 @@ TEST(DataTable, IsNothingWithoutData) {
   EXPECT_EQ(data_table(Json::array()), "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::data_table_test

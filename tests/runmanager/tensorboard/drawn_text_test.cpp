@@ -1,16 +1,12 @@
 // Text in pictures, found again in the PNG that another decoder reads.
-#include <gtest/gtest.h>
 #include <spng.h>
-
-#include <memory>
-#include <vector>
 
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "tbwriter/label_font.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::drawn_text_test {
 
 // The brightness of every pixel.
 struct Picture {
@@ -113,5 +109,4 @@ TEST(DrawnText, KeepsTheColoursOfPictures) {
   EXPECT_EQ(image.width, 120 + 8) << "wide enough: not enlarged";
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::drawn_text_test

@@ -1,21 +1,11 @@
 #include "runmanager/tensorboard/network_graph.h"
 #include "tests/support/growth.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <algorithm>
-#include <set>
+namespace sweep::network_graph_test {
 
-namespace sweep {
-namespace {
-
-using tbwriter::GraphAttribute;
-using tbwriter::GraphNode;
-using tbwriter::GraphShape;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Pair;
+using tbwriter::GraphAttribute, tbwriter::GraphNode, tbwriter::GraphShape;
 
 const GraphNode& node(const tbwriter::Graph& graph, const std::string& name) {
   const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(),
@@ -239,5 +229,4 @@ TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
               ElementsAre(Pair("reduction", GraphAttribute(std::string("mean")))));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::network_graph_test

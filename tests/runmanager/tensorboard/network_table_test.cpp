@@ -1,14 +1,9 @@
 #include "runmanager/tensorboard/network_table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
+namespace sweep::network_table_test {
 
 TEST(NetworkTable, HasARowPerLayerAndTheSums) {
   NetworkSpec spec;
@@ -31,5 +26,4 @@ TEST(NetworkTable, HasARowPerLayerAndTheSums) {
                           "| all |  |  |  | 34\u202F726 | 241\u202F920 |"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::network_table_test

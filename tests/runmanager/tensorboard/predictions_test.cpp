@@ -1,23 +1,11 @@
 #include "runmanager/tensorboard/predictions.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/text/markdown.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::FloatNear;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::Pointwise;
+namespace sweep::predictions_test {
 
 // torch.softmax(torch.tensor([[1., 2., 3.], [1000., 0., 0.]]), 1)
 TEST(SoftmaxRows, MatchesPyTorchAlsoForLargeValues) {
@@ -146,5 +134,4 @@ TEST(MarkdownTable, FlattensObjectsToDottedKeysAndLayersToRows) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::predictions_test

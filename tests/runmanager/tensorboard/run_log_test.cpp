@@ -1,17 +1,9 @@
 #include "runmanager/tensorboard/run_log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "runmanager/tensorboard/captioned_grid.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
+namespace sweep::run_log_test {
 
 std::vector<std::uint8_t> some_pixels(std::size_t count) {
   std::vector<std::uint8_t> pixels;
@@ -89,5 +81,4 @@ TEST(ScalarsLayout, HasTheMeasuresOfTheTask) {
   EXPECT_THAT(tags_of(scalars_layout(false, false)), Not(Contains(HasSubstr("validation"))));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_log_test

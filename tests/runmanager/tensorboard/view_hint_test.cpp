@@ -1,18 +1,12 @@
 #include "runmanager/tensorboard/view_hint.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <regex>
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
+namespace sweep::view_hint_test {
 
 std::vector<RunRecord> runs_of(const std::vector<std::string>& names,
                                RunStatus status = RunStatus::kCompleted) {
@@ -89,5 +83,4 @@ TEST(ViewHint, BeginsWithTheMeansWhereTheyAreFewEnough) {
             HasSubstr("--logdir runs/s\n"), HasSubstr("type repeat=0 for")));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::view_hint_test

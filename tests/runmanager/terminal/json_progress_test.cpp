@@ -1,12 +1,8 @@
 #include "runmanager/terminal/json_progress.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <limits>
-
-namespace sweep {
-namespace {
+namespace sweep::json_progress_test {
 
 using Json = nlohmann::json;
 
@@ -77,5 +73,4 @@ TEST(JsonProgress, SaysOnlyFailuresAndMessagesIfQuiet) {
   EXPECT_EQ(written.events[1].at("text"), "m");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::json_progress_test

@@ -1,14 +1,10 @@
 #include "runmanager/terminal/live_region.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/support/screen.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::live_region_test {
 
-using ::testing::ElementsAre;
 using testing::Screen;
 
 TEST(LiveRegion, StaysBelowWhatIsWritten) {
@@ -70,5 +66,4 @@ TEST(LiveRegion, ErasesNothingElseOnATerminalThatDoesNotWrapAnew) {
   EXPECT_NE(sent.find("\x1b[1A"), std::string::npos) << sent;
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::live_region_test

@@ -1,12 +1,9 @@
 #include "runmanager/terminal/progress.h"
 
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "runmanager/terminal/live_json.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::progress_test {
 
 // Shows nothing.
 class SilentProgress final : public Progress {
@@ -160,5 +157,4 @@ TEST(ProgressState, RefusesWhatIsNoProgress) {
   EXPECT_THROW(live_sweep_from_json(nullptr, "file"), DataError);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::progress_test

@@ -1,24 +1,11 @@
 #include "runmanager/terminal/results_table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <tuple>
-
-#include "core/base/error.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/terminal/terminal.h"
-#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
+namespace sweep::results_table_test {
 
 RunRecord run(const std::string& name, RunStatus status, double accuracy,
               std::optional<double> validation = {}) {
@@ -311,5 +298,4 @@ TEST(ResultsTable, HasTheColumnsThatAreAskedForInTheirOrder) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::results_table_test

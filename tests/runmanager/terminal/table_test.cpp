@@ -1,12 +1,8 @@
 #include "runmanager/terminal/table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
+namespace sweep::table_test {
 
 TextTable times() {
   TextTable table({"lr", "cpu"});
@@ -92,5 +88,4 @@ TEST(TextTable, LatexShowsItsOwnCharactersAsTheyAre) {
   EXPECT_EQ(latex_text("a\n\nb"), "a\\textbackslash{}n\\textbackslash{}nb");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::table_test

@@ -1,18 +1,11 @@
 #include "runmanager/terminal/terminal_progress.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "runmanager/terminal/ended_line.h"
 #include "tests/support/screen.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::terminal_progress_test {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::Screen;
 
 struct Clock {
@@ -316,5 +309,4 @@ TEST(MetricsText, EscapesNamesThatWouldColourTheTerminal) {
   EXPECT_EQ(metrics_text({1, {{"\x1b[31mred\nx", 1.0}}}), "\\u001b[31mred\\nx 1.0000");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::terminal_progress_test

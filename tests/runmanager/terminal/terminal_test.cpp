@@ -1,15 +1,12 @@
 #include "runmanager/terminal/terminal.h"
 
-#include <gtest/gtest.h>
-
 #include <csignal>
-#include <cstdlib>
 
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/stop_signals.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::terminal_test {
 
 TEST(DisplayWidth, CountsColumnsAndNotBytes) {
   EXPECT_EQ(display_width("abc"), 3);
@@ -103,5 +100,4 @@ TEST(StopSignalsDeathTest, LeaveAtOnceAtTheSecondSignal) {
   EXPECT_EXIT(twice(SIGTERM), ::testing::ExitedWithCode(143), "");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::terminal_test

@@ -1,15 +1,10 @@
 #include "runmanager/training/epoch_watch.h"
 
-#include <gtest/gtest.h>
-
-#include <limits>
-#include <vector>
-
 #include "runmanager/config/metrics.h"
 #include "runmanager/tensorboard/run_log.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::epoch_watch_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -90,5 +85,4 @@ TEST(WatchableMetrics, AreTheTagsOfAnEpochsPoints) {
   EXPECT_EQ(tags, known);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::epoch_watch_test

@@ -1,12 +1,10 @@
 // Passes that do not train.
 #include "runmanager/training/evaluation.h"
 
-#include <gtest/gtest.h>
-
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::evaluation_test {
 
 TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
   const Dataset data = small_dataset();
@@ -35,5 +33,4 @@ TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
   EXPECT_NEAR(mean_loss(7), whole, 1e-6);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::evaluation_test

@@ -1,17 +1,13 @@
 #include "runmanager/training/log_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/base/error.h"
 #include "tests/support/event_files.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::log_file_test {
 
-using tbwriter::slurp;
-using tbwriter::TemporaryDirectory;
+using tbwriter::slurp, tbwriter::TemporaryDirectory;
 
 TEST(LogFile, AppendsLinesAtOnce) {
   TemporaryDirectory directory;
@@ -50,5 +46,4 @@ TEST(LogFile, IsWrittenThroughNoLinkAndIntoNoPipe) {
   EXPECT_EQ(slurp(directory / "precious"), "mine");
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::log_file_test

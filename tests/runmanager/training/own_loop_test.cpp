@@ -1,19 +1,14 @@
 // A training loop as users of the library write it: the example of README and run_manager.h, compiled and
 // run.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <tuple>
-
-#include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_manager.h"
 #include "tests/support/run_world.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::own_loop_test {
 
 TEST(OwnTrainingLoop, IsFollowedByRunManager) {
   TemporaryDirectory directory;
@@ -234,5 +229,4 @@ TEST(OwnTrainingLoop, ThatRecordsWeightsOfAnotherDeviceIsToldBoth) {
               ::testing::HasSubstr("expected device cpu but got device cuda:0"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::own_loop_test

@@ -1,22 +1,15 @@
 // Whole sweeps with the CPU's engine on a data set that can be learned in a moment.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fmt/format.h>
-
-#include <map>
-#include <set>
 
 #include "core/data/safetensors.h"
 #include "proto/tensorboard/graph.pb.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
+namespace sweep::real_training_test {
 
 class RealTraining : public ::testing::Test, protected Quarters {};
 
@@ -177,5 +170,4 @@ TEST_F(RealTraining, GoesOnFromItsOwnCheckpointsWeights) {
   EXPECT_LT(second.runs[0].epochs[0]["loss"], *first.runs[0].epochs[0]["loss"] / 2);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::real_training_test

@@ -1,23 +1,12 @@
 #include "runmanager/training/run_manager.h"
 
-#include <gmock/gmock.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "tests/runmanager/training/run_files.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::ThrowsMessage;
+namespace sweep::run_manager_test {
 
 class RunManagerTest : public test::RunFiles {
  protected:
@@ -388,5 +377,4 @@ TEST_F(RunManagerTest, CallsASweepByItsDirectoryHoweverThatIsWritten) {
   EXPECT_NO_THROW(RunManager({.directory = ""}));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_manager_test

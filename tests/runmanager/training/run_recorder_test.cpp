@@ -1,19 +1,12 @@
 // What RunRecorder does beyond RunManager: resumed, skipped and lost runs.
 #include "runmanager/training/run_recorder.h"
 
-#include <gmock/gmock.h>
-
-#include "core/base/error.h"
 #include "runmanager/records/run_files.h"
 #include "tbwriter/event_files.h"
 #include "tests/runmanager/training/run_files.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
+namespace sweep::run_recorder_test {
 
 class RunRecorderTest : public test::RunFiles {
  protected:
@@ -165,5 +158,4 @@ TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   EXPECT_EQ(record().epochs.size(), 1u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::run_recorder_test

@@ -1,12 +1,11 @@
 // What of a run's settings reaches the engine and the graph.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "proto/tensorboard/graph.pb.h"
 #include "tests/support/run_world.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::training_settings_test {
 
 Sweep one_run(const std::function<void(RunConfig&)>& change) {
   Sweep sweep = small_sweep();
@@ -80,5 +79,4 @@ TEST(TrainingSettings, SchedulesByEpochKeepTheRateInTheEpoch) {
   EXPECT_EQ(std::get<SgdOptions>(world.training.options.optimizer).momentum, 0);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::training_settings_test

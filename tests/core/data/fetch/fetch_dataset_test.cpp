@@ -1,27 +1,18 @@
 #include "core/data/fetch/fetch_dataset.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
 #include "tests/core/data/fetch/tar_files.h"
-#include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::fetch_dataset_test {
 
-namespace fs = std::filesystem;
 using test::gzip;
-using test::message_of;
-using testing::HasSubstr;
 
 // sha256sum of "abc" and of "hello" (FIPS 180-4's example, and the one of many manuals).
 constexpr char kAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -232,5 +223,4 @@ TEST(DatasetUrls, AreThoseOfTheSourceOrTheMirror) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::fetch_dataset_test

@@ -1,24 +1,11 @@
 // CIFAR-10 and CIFAR-100 in their binary versions.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
 #include "tests/support/idx_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
-
-using test::message_of;
-using test::TemporaryDirectory;
-using testing::ElementsAre;
-using testing::HasSubstr;
+namespace sweep::cifar_test {
 
 constexpr const char* kNames = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
 
@@ -122,5 +109,4 @@ TEST(Cifar, RefusesBombs) {
               HasSubstr("refused as a decompression bomb"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::cifar_test

@@ -1,27 +1,12 @@
 // Tables: columns become features, classes and values.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
-
-using test::message_of;
-using test::TemporaryDirectory;
-using testing::ElementsAre;
-using testing::HasSubstr;
+namespace sweep::csv_test {
 
 Dataset parse(const std::string& content, const DatasetSpec& options = {}, DatasetSpec spec = {}) {
   InputFile file = test::input_file(content);
@@ -259,5 +244,4 @@ TEST(Csv, ReadsRowsThatCrossTheBuffer) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::csv_test

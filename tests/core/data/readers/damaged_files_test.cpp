@@ -1,22 +1,16 @@
 // Files of each format that are cut, have a flipped byte or something after their end: a DataError or a right
 // result, and nothing else. tests/tools/damaged_data_test.cpp has what a person sees of that.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "core/base/error.h"
 #include "tests/fuzz/file_readers.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/message_of.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::damaged_files_test {
 
 using test::bytes_of;
-using testing::StartsWith;
 
 struct WholeFile {
   std::string name, reader, bytes;
@@ -129,5 +123,4 @@ TEST(DamagedFiles, AreTestedInEveryFormatThatIsFuzzed) {
     EXPECT_TRUE(std::ranges::count(files, reader.name, &WholeFile::reader) > 0) << reader.name;
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::damaged_files_test

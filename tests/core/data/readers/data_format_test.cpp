@@ -1,27 +1,16 @@
 // Formats are told apart by content, each by its row of the table.
 #include "core/data/readers/data_format.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/base/error.h"
 #include "core/data/readers/input_file.h"
 #include "tests/support/array_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::data_format_test {
 
-namespace fs = std::filesystem;
-
-using test::message_of;
 using test::npy_file;
-using test::TemporaryDirectory;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::string_view format_of(const fs::path& path) {
   const DataFormat* format = recognise_format(path);
@@ -117,5 +106,4 @@ TEST(CheckMemory, RefusesWhatDoesNotFit) {
               HasSubstr("need more than 2^64 bytes; at most "));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::data_format_test

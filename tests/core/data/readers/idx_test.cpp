@@ -1,26 +1,15 @@
 // IDX files: what is read, and one clear message for everything that is wrong.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/base/error.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::idx_test {
 
-using test::gzip;
-using test::idx;
-using test::message_of;
-using test::some_bytes;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using test::gzip, test::idx, test::some_bytes;
 
 struct IdxFile {
   Shape extents;
@@ -181,5 +170,4 @@ TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {
               HasSubstr("which a file of this size cannot hold"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::idx_test

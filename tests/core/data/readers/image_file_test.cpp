@@ -1,26 +1,17 @@
 // Image files: each format gives its pixels, converted as image_file.h says.
 #include "core/data/readers/images/image_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #ifdef SWEEP_WEBP
 #include <webp/encode.h>
 #endif
 
-#include "core/base/error.h"
 #include "tests/support/image_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::image_file_test {
 
-using test::flat_pixels;
-using test::jpeg_file;
-using test::make_pixels;
-using test::Pixels;
-using test::png_file;
-using test::with_orientation;
-using testing::ElementsAre;
+using test::flat_pixels, test::jpeg_file, test::make_pixels, test::Pixels, test::png_file,
+    test::with_orientation;
 
 Image decode(const std::string& file, const ImageOptions& options = {}) {
   return decode_image(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()), options,
@@ -183,5 +174,4 @@ TEST(DecodeImage, SaysThatItWasBuiltWithoutWebp) {
 }
 #endif
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::image_file_test

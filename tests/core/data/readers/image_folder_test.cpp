@@ -1,29 +1,17 @@
 // A folder per class: what is read, in which order, and what becomes of files that are no images.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/image_folder/scan.h"
 #include "tests/support/image_files.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::image_folder_test {
 
-namespace fs = std::filesystem;
-
-using test::flat_pixels;
-using test::message_of;
-using test::png_file;
-using test::TemporaryDirectory;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using test::flat_pixels, test::png_file;
 
 std::string gray_png(std::uint8_t value, std::uint32_t size = 2) {
   return png_file(flat_pixels(size, size, {value}));
@@ -197,5 +185,4 @@ TEST(ImageFolder, ChangesItsDigestWithAnyImage) {
   EXPECT_NE(read(directory.path()).files[0].sha256, before);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::image_folder_test

@@ -1,19 +1,12 @@
 // Resizing: row by row gives what the formula in image_resize.h says.
 #include "core/data/readers/images/image_resize.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "tests/support/image_files.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::image_resize_test {
 
-using test::make_pixels;
-using test::Pixels;
+using test::make_pixels, test::Pixels;
 
 std::vector<std::uint8_t> resize(const Pixels& pixels, ImageSize to) {
   RowResizer resizer({pixels.height, pixels.width}, to, pixels.channels);
@@ -87,5 +80,4 @@ TEST(Resize, KeepsWhiteWhite) {
   EXPECT_THAT(resize(pixels, {10, 11}), testing::Each(255));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::image_resize_test

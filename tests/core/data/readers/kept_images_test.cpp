@@ -2,27 +2,14 @@
 #include "core/data/readers/readers.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-
-#include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "core/base/file.h"
 #include "core/base/mapped_file.h"
 #include "tests/support/image_files.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+namespace sweep::kept_images_test {
 
 std::string gray_png(std::uint8_t value) { return test::png_file(test::flat_pixels(2, 3, {value})); }
 
@@ -238,5 +225,4 @@ TEST_F(CachedImages, ACacheThatCannotBeWrittenIsARemark) {
   EXPECT_FALSE(fs::is_symlink(file)) << "replaced whole";
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::kept_images_test

@@ -1,19 +1,11 @@
 // Rows of a new table become the features that a network was trained on.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::known_columns_test {
 
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsNan;
 
 ReadOptions three_columns() {
@@ -96,5 +88,4 @@ TEST(KnownColumns, NameWhatDoesNotFit) {
   EXPECT_THAT(refused(""), HasSubstr("is empty"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::known_columns_test

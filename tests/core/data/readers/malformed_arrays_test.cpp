@@ -1,20 +1,13 @@
 // Array files and archives that are damaged, dangerous or hold something else.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "tests/fuzz/file_readers.h"
 #include "tests/support/array_files.h"
-#include "tests/support/message_of.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using test::bytes_of;
-using test::message_of;
-using test::npy_file;
-using test::zip_file;
-using testing::HasSubstr;
+namespace sweep::malformed_arrays_test {
+
+using test::bytes_of, test::npy_file, test::zip_file;
 
 std::string npy_error(const std::string& content) {
   return message_of<DataError>([&] { test::file_reader("npy").read(content); });
@@ -117,5 +110,4 @@ TEST(MalformedNpz, RefusesWhatIsNoArray) {
   EXPECT_THAT(npz_error(other), HasSubstr("\"x.npy\" is encrypted"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::malformed_arrays_test

@@ -1,18 +1,12 @@
 // Tables with mistakes: the message names file, line and column.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "core/data/readers/readers.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/message_of.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
 
-using test::message_of;
-using testing::HasSubstr;
+namespace sweep::malformed_csv_test {
 
 void parse(const std::string& content, const DatasetSpec& options) {
   InputFile file = test::input_file(content);
@@ -164,5 +158,4 @@ TEST(MalformedCsv, RefusesBombs) {
   EXPECT_THAT(error_of(packed), HasSubstr("refused as a decompression bomb"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::malformed_csv_test

@@ -1,23 +1,14 @@
 // Damaged, huge and foreign image files: one clear message each, quickly and without much memory.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <ctime>
 
-#include "core/base/error.h"
 #include "core/data/readers/images/image_file.h"
 #include "tests/support/image_files.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::malformed_image_test {
 
-using test::jpeg_file;
-using test::little_endian;
-using test::make_pixels;
-using test::message_of;
-using testing::HasSubstr;
-using testing::StartsWith;
+using test::jpeg_file, test::little_endian, test::make_pixels;
 
 Image decode(const std::string& file) {
   return decode_image(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()),
@@ -87,5 +78,4 @@ TEST(MalformedImage, RefusesJpegBombs) {
   EXPECT_THAT(error_of(bomb), HasSubstr("the JPEG data is damaged"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::malformed_image_test

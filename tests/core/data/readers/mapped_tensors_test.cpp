@@ -2,19 +2,11 @@
 #include "core/data/readers/safetensors/mapped_tensors.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <array>
-
-#include "core/base/error.h"
 #include "core/base/file.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-using testing::ElementsAre;
+namespace sweep::mapped_tensors_test {
 
 template <typename T>
 std::vector<T> values_of(const MaybeOwnedArray<T>& array) {
@@ -82,5 +74,4 @@ TEST_F(MappedTensorsTest, RefuseOrReadEveryCutAndFlippedByteOfTheHeader) {
   }
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::mapped_tensors_test

@@ -1,22 +1,14 @@
 // Array files: each type of values, either byte order, C and Fortran order.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::npy_test {
 
-using test::bytes_of;
-using test::npy_file;
-using testing::ElementsAre;
+using test::bytes_of, test::npy_file;
 
 NamedArray parse(const std::string& content) {
   InputFile file = test::input_file(content);
@@ -135,5 +127,4 @@ TEST(ReadNpz, ReadsLargeArchives) {
   EXPECT_THAT(bytes(read_npz(std::span(&path, 1), {}).arrays[0]), ElementsAre('a', 'b'));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::npy_test

@@ -1,14 +1,9 @@
 // One loop on many threads.
 #include "core/data/readers/parallel.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <atomic>
-#include <stdexcept>
-#include <vector>
-
-namespace sweep {
-namespace {
+namespace sweep::readers_parallel_test {
 
 TEST(ParallelFor, CallsEachIndexOnce) {
   for (const unsigned threads : {0u, 1u, 7u}) {
@@ -32,5 +27,4 @@ TEST(ParallelFor, ThrowsWhatACallThrows) {
   EXPECT_LT(calls, 1'000'000u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::readers_parallel_test

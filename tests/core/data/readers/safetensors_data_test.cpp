@@ -1,27 +1,15 @@
 // Tensors of a safetensors file as a data set: every type, gzip, and damaged files.
 #include "core/data/readers/readers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "core/data/data_from_arrays.h"
 #include "tests/support/array_files.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::safetensors_data_test {
 
-namespace fs = std::filesystem;
-
-using test::bytes_of;
-using test::message_of;
-using test::safetensors_file;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using test::bytes_of, test::safetensors_file;
 
 struct Tensor {
   std::string name, type, shape, data;
@@ -131,5 +119,4 @@ TEST(SafetensorsData, SaysWhatIsWrong) {
               HasSubstr("its header has 1048577 bytes; that of a data set has at most 1048576"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::safetensors_data_test

@@ -1,21 +1,13 @@
 // What a run records of its samples.
 #include "core/data/sample_format.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
+namespace sweep::sample_format_test {
 
 using Json = nlohmann::ordered_json;
-using test::message_of;
-using testing::HasSubstr;
 
 const char* const kTable =
     "size,colour,label\n1,red,yes\nNA,blue,no\n3,red,no\n2,blue,yes\n5,green,yes\n4,red,no\n";
@@ -59,5 +51,4 @@ TEST(SampleFormat, ThatIsNoneIsRefused) {
   EXPECT_THAT(refused("type", 3), HasSubstr("not a description of samples"));
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::sample_format_test

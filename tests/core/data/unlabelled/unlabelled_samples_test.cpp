@@ -1,19 +1,11 @@
 // Files that people give to a trained network.
 #include "core/data/unlabelled/unlabelled_samples.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/support/array_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
-namespace sweep {
-namespace {
-
-namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+namespace sweep::unlabelled_samples_test {
 
 struct Outcome {
   std::vector<std::string> names, skipped;  // "name: reason"
@@ -178,5 +170,4 @@ TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {
   EXPECT_EQ(outcome.calls, 3u);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::unlabelled_samples_test

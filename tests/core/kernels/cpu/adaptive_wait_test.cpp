@@ -1,12 +1,8 @@
 #include "core/kernels/cpu/adaptive_wait.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <chrono>
-#include <thread>
-
-namespace sweep::cpu {
-namespace {
+namespace sweep::cpu::adaptive_wait_test {
 
 TEST(SpinLimit, IsZeroAfterContentionAndRecoversSlowly) {
   SpinLimit limit;
@@ -58,5 +54,4 @@ TEST(WaitableCounter, LosesNoWakeUp) {
   EXPECT_EQ(pong.load(), kRounds);
 }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::adaptive_wait_test

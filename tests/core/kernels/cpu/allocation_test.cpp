@@ -1,14 +1,5 @@
 // The training loop allocates no memory after its first epoch. This test replaces malloc itself,
 // so it is a separate program.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstddef>
-#include <cstdlib>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
@@ -51,8 +42,9 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
 constexpr bool kCountsAllocations = false;
 #endif
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::allocation_test {
 
 // Sees to it that ranks pass each other everything, as processes do.
 class Apart final : public test::ForwardingCommunicator {
@@ -143,5 +135,4 @@ INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation,
                                          Case{"wide_residual", test::small_residual(16), {3, 16, 16}}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::allocation_test

@@ -1,14 +1,11 @@
 #include "core/kernels/cpu/gradient_plan.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
 #include <random>
 
 #include "core/network/network.h"
+#include "tests/support/test.h"
 
-namespace sweep::cpu {
-namespace {
+namespace sweep::cpu::gradient_plan_test {
 
 using Action = GradientEdge::Action;
 
@@ -96,5 +93,4 @@ TEST(GradientPlan, RandomGraphsGetCorrectGradients) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::gradient_plan_test

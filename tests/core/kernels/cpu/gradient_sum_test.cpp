@@ -1,14 +1,12 @@
 #include "core/kernels/cpu/gradient_sum.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
 
 #include "core/kernels/cpu/thread_pool.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
+#include "tests/support/test.h"
 
-namespace sweep::cpu {
-namespace {
+namespace sweep::cpu::gradient_sum_test {
 
 constexpr std::size_t kFloats = 1040;  // several of add_arrays()'s pieces, the last one short
 
@@ -93,5 +91,4 @@ TEST(GradientSum, AddsInTheSameOrderForAnyNumberOfThreadsDevicesAndTurns) {
   });
 }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::gradient_sum_test

@@ -1,13 +1,10 @@
 // What trainings against PyTorch's do not have: extreme outputs, and equal ones.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
 
 #include "core/kernels/cpu/kernels/loss_kernels.h"
 
-namespace sweep::cpu {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cpu::cpu_loss_test {
 
 struct Loss {
   alignas(64) float loss[kLanes];
@@ -66,5 +63,4 @@ TEST(RankLabels, PutsALabelWhoseOutputIsNaNLast) {
 
 TEST(SoftmaxCrossEntropy, OneClassHasNoLoss) { EXPECT_EQ(loss_of({5}).loss[3], 0); }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::cpu_loss_test

@@ -1,11 +1,8 @@
 #include "core/kernels/cpu/partial_shares.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <algorithm>
-
-namespace sweep::cpu {
-namespace {
+namespace sweep::cpu::partial_shares_test {
 
 TEST(PartialShares, AreConsecutiveAndNearlyEqual) {
   for (std::size_t partials = 1; partials <= 64; ++partials) {
@@ -57,5 +54,4 @@ TEST(PartialShares, AreTheSameWhenAssignedAgain) {
   for (std::size_t turn = 0; turn < 3; ++turn) EXPECT_EQ(shares.of(turn, 1).begin, fresh.of(turn, 1).begin);
 }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::partial_shares_test

@@ -1,9 +1,8 @@
-#include <gtest/gtest.h>
-
 #include "core/kernels/cpu/kernels/pixel_kernels.h"
 
-namespace sweep::cpu {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cpu::pixels_test {
 
 TEST(LoadPixels, ConvertsEveryByteExactly) {
   // 256 + 3 pixels: all byte values, and a tail that is shorter than 16.
@@ -25,5 +24,4 @@ TEST(LoadPixels, ConvertsEveryByteExactly) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::pixels_test

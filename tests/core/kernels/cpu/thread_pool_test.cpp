@@ -1,22 +1,12 @@
 #include "core/kernels/cpu/thread_pool.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cmath>
-#include <filesystem>
-#include <iterator>
-#include <thread>
-#include <vector>
-
 #ifdef __linux__
 #include <sched.h>
 #endif
 
-namespace sweep::cpu {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cpu::thread_pool_test {
 
 TEST(ThreadPool, RunsEveryPartOnce) {
   for (const int threads : {1, 2, 3, 7}) {
@@ -146,5 +136,4 @@ TEST(ThreadPool, StopsSleepingThreads) {
 }
 #endif
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::thread_pool_test

@@ -1,21 +1,16 @@
 // Winograd's convolutions, in two dimensions and along rows with pooling, against naive sums in double
 // precision.
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <random>
 
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_rows.h"
 #include "tests/core/kernels/cpu/random_values.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
+#include "tests/support/test.h"
 
-namespace sweep::cpu {
-namespace {
+namespace sweep::cpu::winograd_test {
 
 using test::random_values;
 
@@ -321,5 +316,4 @@ TEST(WinogradRowsKernel, IsUsedWhereItIsFaster) {
   EXPECT_FALSE(use_winograd_rows(g));
 }
 
-}  // namespace
-}  // namespace sweep::cpu
+}  // namespace sweep::cpu::winograd_test

@@ -1,20 +1,10 @@
 // The contract of NCCL, as the stand-in enforces it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <functional>
-#include <numeric>
-#include <thread>
 
 #include "core/kernels/cuda/libraries/nccl.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
 
-using testing::AllOf;
-using testing::Each;
-using testing::HasSubstr;
+namespace sweep::cuda::device_group_test {
 
 using Work = std::function<void(int rank)>;
 
@@ -169,5 +159,4 @@ TEST(DeviceGroup, RefusesCallsAfterItsAbortInAGraphAndFromAnotherDevicesThread) 
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::device_group_test

@@ -1,26 +1,14 @@
 // Whole trainings by way of the CUDA runtime API, and the devices that the program then finds.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <set>
-
-#include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/batch.h"
-#include "tests/support/environment.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::ThrowsMessage;
+namespace sweep::cuda::failing_device_test {
 
 // The driver is asked once per process: each machine gets one.
 void exit_with_reason(const cudart::Machine& machine, const char* expected, bool fails = false) {
@@ -159,5 +147,4 @@ TEST_F(EngineOnCudart, ReportsAKernelThatFailsAndReleasesWhatItCan) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::failing_device_test

@@ -1,15 +1,12 @@
 #include "tests/cudart/fiber.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace sweep::cuda::cudart {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cuda::cudart::fiber_test {
 
 TEST(Fiber, GoesOnBehindItsYield) {
   std::string seen;
@@ -47,5 +44,4 @@ TEST(Fiber, LeavesNoMarksOfAddressSanitizerBehind) {
 }
 #endif
 
-}  // namespace
-}  // namespace sweep::cuda::cudart
+}  // namespace sweep::cuda::cudart::fiber_test

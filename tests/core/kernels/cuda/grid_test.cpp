@@ -1,22 +1,13 @@
 // Grids on the host: the order of threads and blocks, barriers, shared memory and copies to it, and what is
 // refused as a GPU would.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <set>
 
 #include <cuda_runtime.h>
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+namespace sweep::cuda::grid_test {
 
 TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
   test::in_every_order([] {
@@ -175,5 +166,4 @@ TEST(BlockSum, GivesEveryThreadTheSumInEveryOrder) {
   });
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::grid_test

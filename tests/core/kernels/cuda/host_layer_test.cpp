@@ -1,8 +1,5 @@
 // The engine on the stand-in: what a GPU would not show.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/fused_nodes.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
@@ -14,11 +11,9 @@
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+namespace sweep::cuda::host_layer_test {
 
 // Numbers of kernels in a training step and in an evaluated batch.
 using Kernels = std::pair<int, int>;
@@ -127,5 +122,4 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
   cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::host_layer_test

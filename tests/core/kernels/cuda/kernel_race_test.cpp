@@ -1,17 +1,13 @@
 // Every kernel in short trainings that are watched for races, and with threads and blocks in random orders.
 // The tests of single kernels in this program are watched, too.
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
-#include <vector>
 
 #include <cuda_runtime.h>
 #include "tests/cudart/race_check.h"
 #include "tests/support/training.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cuda::kernel_race_test {
 
 // Watches each test but those of RaceCheck itself, and fails it if there was a race.
 class WatchEveryTest final : public testing::EmptyTestEventListener {
@@ -96,5 +92,4 @@ TEST_P(KernelRaces, ChangeNoBitsInRandomOrders) {
 INSTANTIATE_TEST_SUITE_P(Of, KernelRaces, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::kernel_race_test

@@ -1,20 +1,12 @@
 // The rule by which layers go to a library: shapes, the environment, and what the libraries have.
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "tests/cudart/library_limits.h"
-#include "tests/support/environment.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
-
-using testing::ElementsAre;
-using testing::ThrowsMessage;
+namespace sweep::cuda::kernel_rule_test {
 
 // 64 images: 2^24 products, and almost.
 constexpr LinearShape kWide{64, 4096, true}, kNarrow{64, 4095, true};
@@ -145,5 +137,4 @@ TEST_F(KernelRuleTest, RecordsTheVersionsOnWhichBitsDepend) {
   EXPECT_NE(record(KernelPolicy::kLibrary, "1"), first) << "it has other layers";
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::kernel_rule_test

@@ -1,13 +1,7 @@
 // Opens NVIDIA's libraries that are installed on this machine and looks every function up. Needs no GPU.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "core/engine/device.h"
 #include "core/kernels/cuda/libraries/library_file.h"
-#include "tests/support/environment.h"
-#include "tests/support/temporary_directory.h"
 #if defined(SWEEP_HAVE_CUBLASLT)
 #include "core/kernels/cuda/libraries/cublaslt.h"
 #endif
@@ -15,12 +9,9 @@
 #include "core/kernels/cuda/libraries/cudnn.h"
 #endif
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
 
-namespace fs = std::filesystem;
-using testing::Contains;
-using testing::HasSubstr;
+namespace sweep::cuda::libraries_test {
 
 LibraryInfo library_called(const std::string& name) {
   for (const LibraryInfo& library : list_libraries()) {
@@ -209,5 +200,4 @@ TEST_F(LibrarySearch, ALibraryWithoutOneOfItsPartsIsNotUsed) {
   EXPECT_THAT(library.problem(), HasSubstr("has no part libsweep_missing_part.so.9"));
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::libraries_test

@@ -1,21 +1,16 @@
 // Trainings with the stand-in libraries, against the built-in kernels and the CPU; fallbacks.
 // Nondeterministic kernels: chosen only if EngineOptions::deterministic is false, and told apart from the
 // others wherever bits matter.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "tests/cudart/library_limits.h"
 #include "tests/support/batch.h"
-#include "tests/support/environment.h"
 #include "tests/support/test_networks.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cuda::library_training_test {
 
 class LibraryTraining : public testing::Test {
  protected:
@@ -154,5 +149,4 @@ TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::library_training_test

@@ -1,12 +1,10 @@
 #include "core/kernels/cuda/runtime/memory_plan.h"
 
-#include <gtest/gtest.h>
-
 #include "core/base/random.h"
 #include "core/kernels/cuda/runtime/divisor.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::memory_plan_test {
 
 TEST(MemoryPlan, ArraysThatAreAliveTogetherNeverOverlap) {
   RandomStream random(1, RandomUse::kShuffle);
@@ -80,5 +78,4 @@ TEST(Divisor, DividesAsTheProcessorDoes) {
   check(kLargest, 1 << 30);
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::memory_plan_test

@@ -2,20 +2,10 @@
 // nothing in kernels without. This file is compiled as watched kernels are.
 #include "tests/cudart/race_check.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <vector>
-
 #include "core/kernels/cuda/runtime/kernel.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace sweep::cuda::race_check_test {
 
 constexpr unsigned kBlocks = 3;
 constexpr unsigned kSharedBytes = kThreads * sizeof(float);
@@ -157,5 +147,4 @@ TEST(RaceCheck, SeesEachKernelAlone) {
   EXPECT_THAT(check.races(), IsEmpty());
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::race_check_test

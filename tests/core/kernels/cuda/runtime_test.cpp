@@ -1,24 +1,12 @@
 // runtime.cpp, the part of the CUDA engine that calls the CUDA runtime API, on a machine that fails as asked.
 #include "core/kernels/cuda/runtime/runtime.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/base/error.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/cudart/machine.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::ThrowsMessage;
+namespace sweep::cuda::runtime_test {
 
 // Each test has a machine of its own, and leaves nothing behind on it.
 class CudaRuntime : public testing::Test {
@@ -284,5 +272,4 @@ TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::runtime_test

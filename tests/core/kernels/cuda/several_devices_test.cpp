@@ -1,15 +1,5 @@
 // Networks on several stand-in devices: streams that work late, libraries, memory, and what goes wrong.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <chrono>
-#include <limits>
-#include <memory>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include "core/base/error.h"
 #include "core/engine/stages.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/device_runner.h"
@@ -18,14 +8,11 @@
 #include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/environment.h"
-#include "tests/support/message_of.h"
 #include "tests/support/training.h"
 
-namespace sweep::test {
-namespace {
+#include "tests/support/test.h"
 
-using testing::HasSubstr;
+namespace sweep::test::several_devices_test {
 
 TEST(SeveralDevices, GiveTheSameBitsWhenStreamsWorkAtRandomTimes) {
   const Way staged{.stages = 3, .schedule = kEager}, in_micro_batches{.stages = 3, .micro_batches = 3},
@@ -338,5 +325,4 @@ TEST(SeveralDevices, SayWhatIsNotPossibleWithProcesses) {
   EXPECT_THAT(reason(stages, 4), HasSubstr("there is no cuda:8"));
 }
 
-}  // namespace
-}  // namespace sweep::test
+}  // namespace sweep::test::several_devices_test

@@ -1,15 +1,14 @@
 // What several devices do, on one: stages that copy from one place of its memory to another, and a group of
 // one that exchanges through NCCL. Also on two, if there are two. On GPUs, and on the stand-in for them.
-#include <gtest/gtest.h>
 
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/support/environment.h"
 #include "tests/support/training.h"
 
-namespace sweep {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::shared_on_device_test {
 
 using namespace test;
 
@@ -121,5 +120,4 @@ TEST(GroupOnDevice, TellsHowLongItExchangedAndWaitedForTotals) {
   EXPECT_GE(engine->take_communication_seconds(), 0.02);
 }
 
-}  // namespace
-}  // namespace sweep
+}  // namespace sweep::shared_on_device_test

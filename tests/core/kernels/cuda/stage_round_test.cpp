@@ -1,12 +1,9 @@
 // How a batch is cut into what goes through stages together.
 #include "core/kernels/cuda/stage_round.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <vector>
-
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::stage_round_test {
 
 std::vector<int> begins_of_micro_batches(std::size_t samples, std::size_t micro_batches, std::size_t unit) {
   const StageRound round = evaluation_round(samples, {.micro_batches = micro_batches, .unit = unit});
@@ -72,5 +69,4 @@ TEST(StageRound, MayHaveNoSamples) {
   EXPECT_TRUE(rounds[0].micro_batches.empty());
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::stage_round_test

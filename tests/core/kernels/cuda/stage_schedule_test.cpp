@@ -1,13 +1,9 @@
 // The order in which tasks of stages are put on streams.
 #include "core/kernels/cuda/stage_schedule.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
-#include <set>
-#include <tuple>
-
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::stage_schedule_test {
 
 using enum PipelineSchedule;
 
@@ -101,5 +97,4 @@ TEST(StageSchedule, HasEveryTaskOnceAndAfterThoseItNeeds) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::stage_schedule_test

@@ -1,19 +1,13 @@
 // Images that the device gathers and augments, against those of the host, bit for bit.
 #include "core/kernels/cuda/kernels/augment.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <type_traits>
-#include <vector>
-
 #include "core/base/random.h"
 #include "core/data/augment.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::kernels_augment_test {
 
 constexpr AugmentStep kCrop{AugmentKind::kRandomCrop, 3}, kFlip{AugmentKind::kHorizontalFlip, 0},
     kCutout{AugmentKind::kCutout, 4}, kWide{AugmentKind::kCutout, 9};
@@ -99,5 +93,4 @@ TEST(AugmentSamples, GivesTheImagesOfTheHost) {
   });
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::kernels_augment_test

@@ -2,18 +2,12 @@
 // of the two kernels that it stands for.
 #include "core/kernels/cuda/kernels/conv_pool_stack.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <string>
-#include <vector>
-
 #include "core/base/random.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
 #include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::conv_pool_stack_test {
 
 // 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 3 × 3, with padding → 2 × 2, and 4 @ 3 × 3 on 2 channels of
 // 6 × 6 → 2 × 2.
@@ -153,5 +147,4 @@ TEST(ConvPoolStack, HasTheBitsOfTheKernelsThatItStandsFor) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::conv_pool_stack_test

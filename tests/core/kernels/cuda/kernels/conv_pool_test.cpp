@@ -2,14 +2,11 @@
 // kind.
 #include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <random>
-#include <string>
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cuda::conv_pool_test {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
@@ -300,5 +297,4 @@ TEST(ConvPoolOfManyImages, GivesTheLastTheBitsThatItHasAlone) {
   EXPECT_EQ(Floats(all.grad_in.end() - 16, all.grad_in.end()), last.grad_in);
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::conv_pool_test

@@ -1,17 +1,14 @@
 // The optimizer's kernel that computes the weight gradients of a stack of linear layers itself: the same bits
 // as those of the kernels that it stands for.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
 
 #include "core/base/random.h"
 #include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
 
-namespace sweep::cuda {
-namespace {
+#include "tests/support/test.h"
+
+namespace sweep::cuda::stack_step_test {
 
 std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
   RandomStream random(seed, RandomUse::kSearch);
@@ -97,5 +94,4 @@ TEST(StackStep, HasTheBitsOfTheKernelsThatItStandsFor) {
   }
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::stack_step_test

@@ -1,19 +1,13 @@
 // The CUDA engine's histogram counts against those of the TensorBoard writer for the same values.
 #include "core/kernels/cuda/kernels/value_counter.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
 #include <random>
 
-#include "core/base/error.h"
 #include "tbwriter/histogram.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
+#include "tests/support/test.h"
 
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::value_counter_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -150,5 +144,4 @@ TEST(ValueCounter, RejectsTooManyLimits) {
   EXPECT_EQ(count({{1}}, limits).at(0).buckets.at(2), 1u);
 }
 
-}  // namespace
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::value_counter_test
