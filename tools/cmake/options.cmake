@@ -12,6 +12,7 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib/sweep")
 add_link_options(-Wl,--disable-new-dtags)
 
 option(SWEEP_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(SWEEP_TESTS_ONCE "Leave out the unit tests that .ci/run runs under the sanitizers and that gain nothing by a second compiler" OFF)
 option(SWEEP_WERROR "Treat warnings as errors" OFF)
 # Each public header is compiled alone, by a test; see tests/architecture.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${SWEEP_BUILD_TESTS})

@@ -1,9 +1,10 @@
 # Programs of GoogleTest tests. CTest knows each program as one test, or two if some of its tests are slow: starting a process
 # for each of thousands of tests takes longer than the tests. Labels: quick, slow, gpu; tests/README.md lists all of them.
 #
-# sweep_add_test(PROGRAM SOURCES… LIBRARIES… [SLOW pattern…] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT NAME=value…])
+# sweep_add_test(PROGRAM [ONCE] SOURCES… LIBRARIES… [SLOW pattern…] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT NAME=value…])
 #   Builds tests/PROGRAM and adds it to CTest. SLOW: tests of it, as --gtest_filter takes them, that are no longer part of
 #   the test PROGRAM, labelled quick, but of PROGRAM.slow, labelled slow. LABEL: another label than quick for all of it.
+#   ONCE: with SWEEP_TESTS_ONCE it is neither built nor run.
 # sweep_add_test_entry(NAME PROGRAM [SLOW…] [LABEL…] [TIMEOUT…] [ENVIRONMENT…])
 #   Adds a program that there is to CTest once more, as NAME.
 find_package(GTest REQUIRED)
@@ -56,10 +57,14 @@ function(sweep_set_up_test_target target)
 endfunction()
 
 function(sweep_add_test program)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 test "ONCE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
   add_executable(${program} ${test_SOURCES})
   sweep_set_up_test_target(${program} LIBRARIES ${test_LIBRARIES})
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(test_ONCE AND SWEEP_TESTS_ONCE)
+    set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   sweep_add_test_entry(${program} ${program} SLOW ${test_SLOW} LABEL ${test_LABEL} TIMEOUT ${test_TIMEOUT}
     ENVIRONMENT ${test_ENVIRONMENT})
 endfunction()
