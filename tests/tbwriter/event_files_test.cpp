@@ -36,8 +36,7 @@ TEST(NewEventFileName, TakesAnyClockAndPadsItSoThatTextOrderIsTimeOrder) {
 TEST(NewEventFileName, IsRefusedInADirectoryInWhichNoLaterNameIsPossible) {
   for (const char* name : {"events.out.tfevents.9999999999.a", "events.out.tfevents.x",
                            "events.out.tfevents.18000000000.a", "old-events.out.tfevents.1600000000.a"}) {
-    EXPECT_THAT(test::message_of<IoError>([&] { new_event_file_name({name}, 1700000000); }),
-                testing::HasSubstr(name));
+    EXPECT_THAT(test::message_of<IoError>([&] { new_event_file_name({name}, 1700000000); }), HasSubstr(name));
   }
 }
 
@@ -95,13 +94,13 @@ TEST_F(TruncateTo, LeavesWhatWasThereWhenThePositionWasTaken) {
     const FilePosition position = write(files);
     const std::string before = slurp(run / position.file).substr(0, position.bytes);
     EXPECT_TRUE(truncate_to(run, position));
-    EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2));
+    EXPECT_THAT(steps_of(run), ElementsAre(0, 1, 2));
     EXPECT_EQ(slurp(run / position.file), before);
     EXPECT_EQ(list_event_files(run).back(), position.file);
     SummaryWriter writer(run, {.purge_step = 3});
     for (int step = 3; step < 5; ++step) writer.add_scalar("s", step, step);
     writer.close();
-    EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2, 3, 4));
+    EXPECT_THAT(steps_of(run), ElementsAre(0, 1, 2, 3, 4));
     std::filesystem::remove_all(run);
   }
 }
@@ -110,7 +109,7 @@ TEST_F(TruncateTo, AlsoRemovesTheTornTailOfAKilledWriter) {
   const FilePosition position = write(1);
   std::filesystem::resize_file(run / position.file, std::filesystem::file_size(run / position.file) - 3);
   truncate_to(run, position);
-  EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(steps_of(run), ElementsAre(0, 1, 2));
 }
 
 TEST_F(TruncateTo, LeavesWholeRecordsOfAFileThatIsTooShortAndSaysSo) {

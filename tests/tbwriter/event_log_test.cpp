@@ -91,11 +91,10 @@ TEST(EventLog, OfADiskThatStandsStillFailsInsteadOfWaitingForEverAndSaysHowMuchI
   // The 41st finds the queue full, waits 200 ms and is refused; those after it do not wait any more.
   EXPECT_GE(seconds_of([&] { append(*log, 960); }), 0.2);
   const std::string message = failure_of([&] { log->flush(false); });
-  EXPECT_THAT(message, testing::HasSubstr(log->path().string()));
-  EXPECT_THAT(message,
-              testing::HasSubstr("the disk has taken nothing for 200 ms while 4000 bytes wait for it"));
-  EXPECT_THAT(message, testing::HasSubstr("1000 events are not in the file"));
-  EXPECT_THAT(failure_of([&] { log->close(); }), testing::HasSubstr("taken nothing"));
+  EXPECT_THAT(message, HasSubstr(log->path().string()));
+  EXPECT_THAT(message, HasSubstr("the disk has taken nothing for 200 ms while 4000 bytes wait for it"));
+  EXPECT_THAT(message, HasSubstr("1000 events are not in the file"));
+  EXPECT_THAT(failure_of([&] { log->close(); }), HasSubstr("taken nothing"));
   const std::filesystem::path path = log->path();
   disk.go_on();
   wait_for_end(log);
@@ -109,7 +108,7 @@ TEST(EventLog, FlushAndCloseDoNotWaitForEverEither) {
     auto log = open_log(directory.path(), small_queue(200ms), disk.write());
     append(*log, 3);
     const std::string message = failure_of([&] { flush ? log->flush(true) : log->close(); });
-    EXPECT_THAT(message, testing::HasSubstr("3 events are not in the file"));
+    EXPECT_THAT(message, HasSubstr("3 events are not in the file"));
     if (flush) {
       EXPECT_THROW(log->close(), IoError);
     } else {
@@ -149,10 +148,9 @@ TEST(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
   auto log = open_log(directory.path(), unhurried(1s), write);
   append(*log, 100);
   EXPECT_THAT(failure_of([&] { log->flush(false); }),
-              testing::AllOf(testing::HasSubstr("No space left on device"),
-                             testing::HasSubstr("90 events are not in the file")));
+              AllOf(HasSubstr("No space left on device"), HasSubstr("90 events are not in the file")));
   append(*log, 5);
-  EXPECT_THAT(failure_of([&] { log->close(); }), testing::HasSubstr("95 events are not in the file"));
+  EXPECT_THAT(failure_of([&] { log->close(); }), HasSubstr("95 events are not in the file"));
   EXPECT_EQ(check_events_file(log->path()).records, 1u + 10u);
   EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
 }

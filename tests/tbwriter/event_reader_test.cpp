@@ -178,7 +178,7 @@ TEST_F(EventReaderTest, TakesNoMoreMemoryThanTheFileHasBytesWhateverALengthPromi
 
 TEST_F(EventReaderTest, NamesAFileThatIsNotThere) {
   EXPECT_THAT(test::message_of<DataError>([&] { EventReader(directory_ / "missing"); }),
-              testing::HasSubstr("missing: cannot open: No such file"));
+              HasSubstr("missing: cannot open: No such file"));
 }
 
 TEST_F(EventReaderTest, ReadsNoPipeAndNoDevice) {

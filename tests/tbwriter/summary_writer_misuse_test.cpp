@@ -118,7 +118,7 @@ TEST_F(SummaryWriterMisuse, ClosesItsLinesAlsoIfTheClockFails) {
   const ScalarPoint lines[] = {{"line", 1}};
   writer.add_scalars("tag", lines, 1);
   fails = true;
-  EXPECT_THAT([&] { writer.close(); }, testing::ThrowsMessage<std::runtime_error>("no time"));
+  EXPECT_THAT([&] { writer.close(); }, ThrowsMessage<std::runtime_error>("no time"));
   EXPECT_EQ(read_run(run).size(), 3u) << "it is closed";
   EXPECT_NO_THROW(SummaryWriter(run / "tag_line")) << "so is the line";
 }

@@ -31,8 +31,6 @@ struct Fixture : testing::Test {
 };
 
 using SummaryWriterTest = Fixture;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST_F(SummaryWriterTest, BeginsItsFileWithVersionAndSessionStartBeforeAnythingIsAdded) {
   SummaryWriter writer(run, options);
@@ -43,7 +41,7 @@ TEST_F(SummaryWriterTest, BeginsItsFileWithVersionAndSessionStartBeforeAnythingI
   EXPECT_EQ(found[1].session_log().status(), proto::SessionLog::START);
   EXPECT_EQ(found[1].step(), 0);
   EXPECT_THAT(writer.path().filename().string(),
-              testing::MatchesRegex("events.out.tfevents.1700000000..*.[0-9]+.000000"));
+              MatchesRegex("events.out.tfevents.1700000000..*.[0-9]+.000000"));
   EXPECT_EQ(writer.log_dir(), run);
 }
 

@@ -27,7 +27,7 @@ class BadInput : public ProgramFolder {
     const std::string hint = finished.err.substr(std::min(finished.err.size(), finished.err.find('\n') + 1));
     EXPECT_TRUE(hint.empty() || (hint.rfind("Try \"sweep", 0) == 0 && hint.find('\n') == hint.size() - 1))
         << finished.err;
-    EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: "));
+    EXPECT_THAT(finished.err, StartsWith("sweep: "));
     EXPECT_EQ(finished.out, "");
     EXPECT_LT(finished.cpu_seconds, 1.0);
     EXPECT_EQ(files(), before) << "something was written";
@@ -110,7 +110,7 @@ TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
   folder_.write("s.json", R"({"dataset": "cifar10", "network": "net.json"})");
   for (const char* command : {"run", "plan"}) {
     const Finished finished = run({command, "s.json"}, 2);
-    EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: data set \"cifar10\" not found. Looked in:\n"));
+    EXPECT_THAT(finished.err, StartsWith("sweep: data set \"cifar10\" not found. Looked in:\n"));
     EXPECT_THAT(finished.err,
                 HasSubstr("/cache/sweep/cifar10: no such directory\nTo get it, run `sweep data get "
                           "cifar10`, or train with --yes; or "));

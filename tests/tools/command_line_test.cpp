@@ -236,7 +236,7 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"run", "--help"}), HasSubstr("--logdir DIR"));
   EXPECT_THAT(printed({"a.json", "--help"}), HasSubstr("--fail-fast"));
   EXPECT_THAT(printed({"plan", "-h"}), HasSubstr("batch_size"));
-  EXPECT_THAT(printed({"--version"}), ::testing::StartsWith("sweep "));
+  EXPECT_THAT(printed({"--version"}), StartsWith("sweep "));
 }
 
 TEST(CommandLine, OldWordsStandForStatusAndHelpDoesNotNameThem) {

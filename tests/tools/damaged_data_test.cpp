@@ -74,7 +74,7 @@ TEST_P(DamagedData, IsRefusedOrSkippedOrReadWithinTwoSecondsInBoundedMemory) {
                       reason = kind.says.substr(name.size() + 2);
     EXPECT_THAT(trained.err, HasSubstr("data set \"own\": 1 file was skipped: " + name + " (" + reason));
   } else {
-    EXPECT_THAT(trained.err, ::testing::Not(HasSubstr("skipped")));
+    EXPECT_THAT(trained.err, Not(HasSubstr("skipped")));
   }
 }
 

@@ -34,7 +34,7 @@ TEST_F(FsckAndExport, FsckTellsDamageByItsExitCode) {
   const Finished whole = run({"fsck", "runs"});
   EXPECT_THAT(whole.out, HasSubstr("no damage"));
   EXPECT_EQ(whole.err, "");
-  EXPECT_THAT(whole.out, ::testing::Not(HasSubstr("events.out"))) << "only what is wrong has a line";
+  EXPECT_THAT(whole.out, Not(HasSubstr("events.out"))) << "only what is wrong has a line";
   EXPECT_THAT(run({"fsck", "runs", "--verbose"}).out, HasSubstr("ok       a/events.out.tfevents."));
   damage();
   const Finished damaged = run({"fsck", "runs"}, 1);
@@ -49,7 +49,7 @@ TEST_F(FsckAndExport, NothingToReadIsBadInput) {
     for (const char* directory : {"nothing", "empty", "net.json"}) {
       const Finished finished = run({command, directory}, 2);
       EXPECT_EQ(finished.out, "");
-      EXPECT_THAT(finished.err, ::testing::StartsWith(std::string("sweep: ") + directory + ": "));
+      EXPECT_THAT(finished.err, StartsWith(std::string("sweep: ") + directory + ": "));
     }
   }
 }
@@ -65,7 +65,7 @@ TEST_F(FsckAndExport, ExportPrintsEveryFormat) {
 TEST_F(FsckAndExport, ExportWritesTheFormatThatTheFileIsCalledBy) {
   for (const auto& [name, begin] : {std::pair("x.csv", "run,"), {"x.json", "{"}, {"x.md", "| run |"}}) {
     EXPECT_EQ(run({"export", "runs", "-o", name}).out, "");
-    EXPECT_THAT(read_file(folder_.path() / name), ::testing::StartsWith(begin));
+    EXPECT_THAT(read_file(folder_.path() / name), StartsWith(begin));
   }
   for (const char* name : {"x.txt", "x", "x.cvs", ".csv"}) {
     EXPECT_THAT(run({"export", "runs", "-o", name}, 2).err,
@@ -81,7 +81,7 @@ TEST_F(FsckAndExport, ExportWritesTheFormatThatTheFileIsCalledBy) {
 TEST_F(FsckAndExport, ExportOfADamagedFileGivesTheRestAndSaysSo) {
   damage();
   const Finished finished = run({"export", "runs"}, 1);
-  EXPECT_THAT(finished.out, ::testing::StartsWith("run,tag,"));
+  EXPECT_THAT(finished.out, StartsWith("run,tag,"));
   EXPECT_THAT(finished.err, HasSubstr("damaged"));
 }
 

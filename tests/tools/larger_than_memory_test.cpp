@@ -63,7 +63,7 @@ TEST_F(LargerThanMemory, TrainsToTheBitsOfASetInMemory) {
   const std::string size = std::to_string(std::size_t{kPictures} * kDecodedSide * kDecodedSide);
   const auto array = folder_.write("x.npy", test::npy_file("|u1", "(" + size + ",)", ""));
   std::filesystem::resize_file(array, std::filesystem::file_size(array) + std::stoull(size));
-  EXPECT_THAT(run_shell(kLimited + "exec $SWEEP data x.npy", 1).err, ::testing::HasSubstr("memory"))
+  EXPECT_THAT(run_shell(kLimited + "exec $SWEEP data x.npy", 1).err, HasSubstr("memory"))
       << "the limit is one";
   train("resident", false);
   const json expected = epochs("resident", 0);

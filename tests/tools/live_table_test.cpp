@@ -100,7 +100,7 @@ TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs") && shows(watch, "/1000000"); }))
       << watch.screen.text();
   const nlohmann::json running = status();
-  EXPECT_THAT(run({"status"}).out, ::testing::AllOf(HasSubstr("quarters  running: "), HasSubstr("0/2 runs")))
+  EXPECT_THAT(run({"status"}).out, AllOf(HasSubstr("quarters  running: "), HasSubstr("0/2 runs")))
       << "a list with the live tables of those in training";
   EXPECT_EQ(running["state"], "running");
   EXPECT_EQ(running["progress"]["running"][0]["epochs"], 1000000);
@@ -164,7 +164,7 @@ TEST_F(LiveTable, OfAnEndedSweepIsItsRunsByState) {
   EXPECT_EQ(run({"status", "runs/quarters", "--follow"}).out, "runs/quarters: ended: 2 completed\n");
   EXPECT_EQ(status()["statuses"]["completed"], 2);
   EXPECT_THAT(run({"status", "runs/quarters", "--format", "csv"}).out,
-              ::testing::StartsWith("sweep,runs,last end,best run,accuracy\nruns/quarters,2 completed,"));
+              StartsWith("sweep,runs,last end,best run,accuracy\nruns/quarters,2 completed,"));
   EXPECT_THAT(run({"status"}).out, HasSubstr("quarters  2 completed"));
   run({"status", "runs", "--expect-done"}, 2);  // That is for one sweep.
   run({"status", "nothing"}, 2);

@@ -91,9 +91,8 @@ TEST_F(OwnPictures, AreDecodedOnce) {
             first.at("provenance").at("dataset").at("files"));
   for (const char* key : {"loss", "validation_loss"})
     EXPECT_EQ(record("s/run").at("metrics").at(key), first.at("metrics").at(key));
-  EXPECT_THAT(run({"data", "clean"}).out,
-              ::testing::StartsWith("removed 1 file with 0.1 MB of decoded images from "));
-  EXPECT_THAT(run({"data", "clean"}).out, ::testing::StartsWith("removed 0 files with 0.0 MB"));
+  EXPECT_THAT(run({"data", "clean"}).out, StartsWith("removed 1 file with 0.1 MB of decoded images from "));
+  EXPECT_THAT(run({"data", "clean"}).out, StartsWith("removed 0 files with 0.0 MB"));
 
   const test::Environment full("XDG_CACHE_HOME", "/proc");
   std::filesystem::remove_all(path("runs"));

@@ -29,7 +29,7 @@ class OwnRuns : public ProgramFolder {
 
 TEST_F(OwnRuns, AreShown) {
   EXPECT_THAT(run({"show", "mine"}).out,
-              ::testing::AllOf(HasSubstr("0.25"), HasSubstr("75.00%"), HasSubstr("completed")));
+              AllOf(HasSubstr("0.25"), HasSubstr("75.00%"), HasSubstr("completed")));
   const auto shown = output({"show", "mine"});
   ASSERT_EQ(shown["runs"].size(), 2u);
   EXPECT_EQ(shown["runs"][0]["epochs"][1]["epoch"], 2);
@@ -49,7 +49,7 @@ TEST_F(OwnRuns, AreChecked) {
 
 TEST_F(OwnRuns, AreListed) {
   EXPECT_THAT(run({"status", "."}).out,
-              ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
+              AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
   const auto shown = output({"status", "."});
   EXPECT_EQ(shown[0]["statuses"]["completed"], 2);
   EXPECT_EQ(run({"status", "mine"}).out, "mine: ended: 2 completed\n");
@@ -58,10 +58,9 @@ TEST_F(OwnRuns, AreListed) {
 
 TEST_F(OwnRuns, AreCompared) {
   EXPECT_THAT(run({"compare", "mine"}).out,
-              ::testing::AllOf(HasSubstr(" times as fast as lr=0."), HasSubstr("same bits")));
-  EXPECT_THAT(
-      run({"compare", "mine/", "--csv", "--metric", "loss"}).out,
-      ::testing::AllOf(HasSubstr("\nlr,0."), HasSubstr(",mine/lr=0.5,"), HasSubstr(",loss,0.5,0.5,1,")));
+              AllOf(HasSubstr(" times as fast as lr=0."), HasSubstr("same bits")));
+  EXPECT_THAT(run({"compare", "mine/", "--csv", "--metric", "loss"}).out,
+              AllOf(HasSubstr("\nlr,0."), HasSubstr(",mine/lr=0.5,"), HasSubstr(",loss,0.5,0.5,1,")));
   run({"compare", "mine", "--by", "shuffle"}, 2);
   EXPECT_THAT(run({"compare", "mine", "theirs"}, 2).err, HasSubstr("theirs: is not there"));
 }

@@ -85,7 +85,7 @@ TEST_F(PlanOfQuarters, ThePilotsPredictionIsComparedWithTheSweepOnce) {
   EXPECT_FALSE(exists("runs")) << "a plan leaves nothing";
   EXPECT_THAT(run({"quarters.json"}).err,
               ::testing::ContainsRegex("Predicted [0-9.]+ s, took [0-9.]+ s \\([+-][0-9.]+ %\\)"));
-  EXPECT_THAT(run({"quarters.json"}).err, ::testing::Not(HasSubstr("Predicted")));
+  EXPECT_THAT(run({"quarters.json"}).err, Not(HasSubstr("Predicted")));
 }
 
 TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {

@@ -51,7 +51,7 @@ TEST_F(Resume, TakesOverrides) {
 
 TEST_F(Resume, WithFewerValuesShowStillTellsOfTheOtherRuns) {
   run({"sweeps/s.json", "--quiet"});
-  EXPECT_THAT(run({"show", "runs/s"}).out, ::testing::Not(HasSubstr("no longer has")));
+  EXPECT_THAT(run({"show", "runs/s"}).out, Not(HasSubstr("no longer has")));
   run({"sweeps/s.json", "lr=0.1", "--quiet"});
   EXPECT_THAT(run({"show", "runs/s"}).out,
               HasSubstr("1 more run is here that the sweep's file no longer has: lr=0.01"));

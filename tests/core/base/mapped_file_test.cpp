@@ -63,7 +63,7 @@ TEST(TemporaryFolder, VanishesWithItsContent) {
   }
   EXPECT_TRUE(fs::is_empty(directory.path()));
   EXPECT_THAT(test::message_of<IoError>([] { TemporaryFolder folder("/proc/nowhere/start"); }),
-              testing::StartsWith("/proc/nowhere/start: cannot create: "));
+              StartsWith("/proc/nowhere/start: cannot create: "));
 }
 
 }  // namespace sweep::mapped_file_test

@@ -159,7 +159,7 @@ TEST(DataFromArrays, RefusesWhatDoesNotFitTogether) {
   EXPECT_THAT(error_of({}), HasSubstr("there are: none"));
   std::vector<NamedArray> many;
   for (int i = 0; i < 65000; ++i) many.push_back(labels("k" + std::to_string(i), {1}));
-  EXPECT_THAT(error_of(many), ::testing::EndsWith("\"k18\", \"k19\" and 64980 more"));
+  EXPECT_THAT(error_of(many), EndsWith("\"k18\", \"k19\" and 64980 more"));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), floats("data", {1, 1}, {1}), labels("y", {0})}),
               HasSubstr("both \"x\" and \"data\" could be the samples"));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {0}), floats("x_test", {1, 1}, {1})}),

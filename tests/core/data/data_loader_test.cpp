@@ -81,7 +81,7 @@ TEST_P(LoaderOfWorkers, StaysWithinItsPartOfTheSet) {
   DataLoader loader({make_set(100), 90, 7}, options(3, /*shuffle=*/true));
   auto labels = labels_of(read_epoch(loader, 0));
   std::sort(labels.begin(), labels.end());
-  EXPECT_THAT(labels, testing::ElementsAre(90, 91, 92, 93, 94, 95, 96));
+  EXPECT_THAT(labels, ElementsAre(90, 91, 92, 93, 94, 95, 96));
 }
 
 TEST_P(LoaderOfWorkers, ShufflesAsShuffledOrderSays) {

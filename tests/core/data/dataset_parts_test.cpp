@@ -120,8 +120,8 @@ TEST(SplitSamples, GivesEachSampleToOnePart) {
 
 TEST(SplitSamples, StratifiedTakesTheSamePartOfEveryClass) {
   const Dataset parts = split(sorted_samples(), with_sizes(20, 0.1), SplitMethod::kStratified);
-  EXPECT_THAT(class_counts(parts.validation), testing::ElementsAre(12, 6, 2));
-  EXPECT_THAT(class_counts(parts.test), testing::ElementsAre(6, 3, 1));
+  EXPECT_THAT(class_counts(parts.validation), ElementsAre(12, 6, 2));
+  EXPECT_THAT(class_counts(parts.test), ElementsAre(6, 3, 1));
 }
 
 TEST(SplitSamples, DependsOnTheSplitSeedOnly) {
@@ -179,8 +179,8 @@ TEST(SplitSamples, MeasuresTheTrainingSamplesOnly) {
   DatasetSpec spec = with_sizes(4, 0.0);
   spec.limit = 4;
   const Dataset parts = split(numbered_rows(10), spec, SplitMethod::kEnd, true);
-  EXPECT_THAT(parts.transform.mean, testing::ElementsAre(1.5f, 0)) << "of 0, 1, 2, 3; indicators stay";
-  EXPECT_THAT(parts.transform.std, testing::ElementsAre(testing::FloatEq(std::sqrt(1.25f)), 1));
+  EXPECT_THAT(parts.transform.mean, ElementsAre(1.5f, 0)) << "of 0, 1, 2, 3; indicators stay";
+  EXPECT_THAT(parts.transform.std, ElementsAre(FloatEq(std::sqrt(1.25f)), 1));
   EXPECT_EQ(split(numbered_rows(10), spec, SplitMethod::kEnd).transform, InputTransform{});
 }
 
@@ -190,8 +190,8 @@ TEST(SplitSamples, MeasuresBytesPerChannelAndConstantsAsZero) {
   const DataArrays arrays{
       {{"x", {50, 2, 1, 1}, std::move(bytes)}, {"y", {50}, std::vector<std::int64_t>(50)}}};
   const InputTransform transform = split(arrays, with_sizes(0, 0.0), SplitMethod::kEnd, true).transform;
-  EXPECT_THAT(transform.mean, testing::ElementsAre(testing::FloatEq(0.4f), testing::FloatEq(0.2f)));
-  EXPECT_THAT(transform.std, testing::ElementsAre(testing::FloatEq(0.2f), 1));
+  EXPECT_THAT(transform.mean, ElementsAre(FloatEq(0.4f), FloatEq(0.2f)));
+  EXPECT_THAT(transform.std, ElementsAre(FloatEq(0.2f), 1));
 }
 
 TEST(SplitSamples, MissingValuesBecomeTheMeanOfTheTrainingSamples) {
@@ -212,11 +212,10 @@ TEST(SplitSamples, MissingValuesBecomeTheMeanOfTheTrainingSamples) {
 
 TEST(SplitSamples, NotesClassesThatNothingIsLeftOf) {
   EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.2), SplitMethod::kEnd).notes,
-              testing::ElementsAre("\"mine\": no sample is left to train on of the classes \"c\"; \"split\": "
-                                   "\"stratified\" takes the same part of every class"));
-  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.0), SplitMethod::kEnd).notes, testing::IsEmpty());
-  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.2), SplitMethod::kStratified).notes,
-              testing::IsEmpty());
+              ElementsAre("\"mine\": no sample is left to train on of the classes \"c\"; \"split\": "
+                          "\"stratified\" takes the same part of every class"));
+  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.0), SplitMethod::kEnd).notes, IsEmpty());
+  EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.2), SplitMethod::kStratified).notes, IsEmpty());
 }
 
 TEST(SplitSamples, RefusesAFeatureWithoutAnyValueToTrainOn) {

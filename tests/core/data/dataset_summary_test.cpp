@@ -34,7 +34,7 @@ TEST(DatasetSummary, MeasuresEachNumberOfEachPart) {
   ASSERT_EQ(parts.size(), 1u);
   EXPECT_THAT(parts[0].target_means, ElementsAre(2.0, 10.0));
   EXPECT_THAT(parts[0].deviations, ElementsAre(1.0, 0.0));
-  EXPECT_THAT(parts[0].class_counts, testing::IsEmpty());
+  EXPECT_THAT(parts[0].class_counts, IsEmpty());
 }
 
 }  // namespace sweep::dataset_summary_test

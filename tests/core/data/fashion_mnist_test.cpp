@@ -22,7 +22,7 @@ class FashionMnist : public testing::Test {
 TEST_F(FashionMnist, IsAsItsReadmeSays) {
   const Dataset set =
       load_dataset({.name = "fashion-mnist", .path = kInstalled, .validation = std::size_t{10000}});
-  EXPECT_THAT(set.shape, testing::ElementsAre(1, 28, 28));
+  EXPECT_THAT(set.shape, ElementsAre(1, 28, 28));
   EXPECT_EQ(set.train.count, 50000u);
   EXPECT_EQ(set.validation.first, 50000u);
   EXPECT_EQ(set.validation.count, 10000u);
@@ -34,8 +34,8 @@ TEST_F(FashionMnist, IsAsItsReadmeSays) {
   std::array<int, 10> train{}, test{};
   for (const std::int32_t label : set.train.set->labels()) ++train[static_cast<std::size_t>(label)];
   for (const std::int32_t label : set.test.set->labels()) ++test[static_cast<std::size_t>(label)];
-  EXPECT_THAT(train, testing::Each(6000));
-  EXPECT_THAT(test, testing::Each(1000));
+  EXPECT_THAT(train, Each(6000));
+  EXPECT_THAT(test, Each(1000));
   EXPECT_EQ(set.train.set->labels()[0], 9);
   // Mean 0.2860 of the pixels / 255, as the data set's users know it for normalisation.
   const auto pixels = set.train.set->pixels();
@@ -55,7 +55,7 @@ TEST_F(FashionMnist, WithOneWrongPixelIsNotFashionMnist) {
   directory.write("t10k-images-idx3-ubyte", test::idx({10000, 28, 28}, pixels));
   EXPECT_THAT(
       test::message_of<DataError>([&] { load_dataset({.name = "fashion-mnist", .path = directory.path()}); }),
-      testing::HasSubstr("t10k-images-idx3-ubyte: well-formed, but not a file of \"fashion-mnist\""));
+      HasSubstr("t10k-images-idx3-ubyte: well-formed, but not a file of \"fashion-mnist\""));
 }
 
 }  // namespace sweep::fashion_mnist_test

@@ -165,8 +165,8 @@ TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
   test::OwnedBatch batch{{0, 51, 102, 255, 0, 51, 102, 255}, {0}, {0}};
   std::vector<float> outputs(8);
   engine->predict(batch.view(), outputs);
-  EXPECT_THAT(outputs, testing::Pointwise(testing::FloatNear(1e-6f),
-                                          {-1.0f, -0.6f, -0.2f, 1.0f, -0.125f, -0.025f, 0.075f, 0.375f}));
+  EXPECT_THAT(outputs,
+              Pointwise(FloatNear(1e-6f), {-1.0f, -0.6f, -0.2f, 1.0f, -0.125f, -0.025f, 0.075f, 0.375f}));
 }
 
 }  // namespace sweep::contract_test

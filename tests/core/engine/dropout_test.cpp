@@ -14,7 +14,7 @@ TEST(Dropout, DoesNothingInEvaluation) {
   const test::OwnedBatch batch{{0, 51, 255, 255, 0, 51}, {0, 1}, {0, 1}};
   std::vector<float> outputs(6);
   engine->predict(batch.view(), outputs);
-  EXPECT_THAT(outputs, testing::ElementsAre(0.0f, 0.2f, 1.0f, 1.0f, 0.0f, 0.2f));
+  EXPECT_THAT(outputs, ElementsAre(0.0f, 0.2f, 1.0f, 1.0f, 0.0f, 0.2f));
 }
 
 // One class has a loss and a gradient of zero; with two classes the gradients show which units were kept.

@@ -22,7 +22,7 @@ TEST(CompleteArguments, NamesTheMissingTheUnknownAndTheImpossible) {
   const auto expect = [](const Arguments& given, const std::vector<std::string>& parts) {
     const std::string message =
         test::message_of<ConfigError>([&] { complete_arguments(conv2d(), given, "layer \"c\""); });
-    for (const std::string& part : parts) EXPECT_THAT(message, testing::HasSubstr(part));
+    for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
   };
   const ArgumentValue five = std::int64_t{5};
   expect({{"out_channels", five}}, {"layer \"c\"", "needs \"kernel_size\""});

@@ -9,7 +9,7 @@ template <class Error>
 void expect_error(const std::vector<LayerSpec>& layers, const Shape& input,
                   const std::vector<std::string>& parts) {
   const std::string message = test::message_of<Error>([&] { Network({"n", layers}, input); });
-  for (const std::string& part : parts) EXPECT_THAT(message, testing::HasSubstr(part));
+  for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
 }
 
 Shape output_of(LayerSpec layer, Shape input) {
@@ -94,9 +94,8 @@ TEST(Network, FlattensNestedLayersWithDottedNames) {
   const Network network({"n", {conv_1x1("stem", 4), stage, test::flatten("f")}}, {1, 5, 5});
   std::vector<std::string> names;
   for (const Layer& layer : network.layers()) names.push_back(layer.name);
-  EXPECT_THAT(names,
-              testing::ElementsAre("stem", "stage1.block.conv1", "stage1.block.bn1", "stage1.block.relu",
-                                   "stage1.block.shortcut.conv", "stage1.block", "stage1.relu", "f"));
+  EXPECT_THAT(names, ElementsAre("stem", "stage1.block.conv1", "stage1.block.bn1", "stage1.block.relu",
+                                 "stage1.block.shortcut.conv", "stage1.block", "stage1.relu", "f"));
   EXPECT_EQ(network.layers()[0].inputs, std::vector<std::size_t>{kNetworkInput});
   EXPECT_EQ(network.layers()[4].inputs, std::vector<std::size_t>{0});
   EXPECT_EQ(network.layers()[5].inputs, (std::vector<std::size_t>{3, 4}));

@@ -200,9 +200,9 @@ TEST(Effects, NeedAllSettingsInEveryRun) {
 TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
   std::vector<RunRecord> runs = grid(2);
   runs[3].status = runs[2].status = RunStatus::kFailed;
-  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "score"); }),
-              AllOf(HasSubstr("each of the 12 combinations, but 1 has none: a=x,b=p,c=v"),
-                    ::testing::Not(HasSubstr("…"))));
+  EXPECT_THAT(
+      message_of<ConfigError>([&] { effects_of(runs, "score"); }),
+      AllOf(HasSubstr("each of the 12 combinations, but 1 has none: a=x,b=p,c=v"), Not(HasSubstr("…"))));
   EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "speed"); }),
               AllOf(HasSubstr("no finite speed"), HasSubstr("score"), HasSubstr("epoch_seconds")));
   runs[0].metrics["score"] = std::numeric_limits<double>::quiet_NaN();

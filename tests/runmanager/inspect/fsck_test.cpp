@@ -72,8 +72,7 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
     paths.push_back(finding.path);
   }
   EXPECT_EQ(paths.size(), 3u + 2 * 3) << fsck_text(report);
-  for (const char* name : {"sweep.json", "results.json", "results.csv"})
-    EXPECT_THAT(paths, ::testing::Contains(name));
+  for (const char* name : {"sweep.json", "results.json", "results.csv"}) EXPECT_THAT(paths, Contains(name));
   EXPECT_EQ(check_directory(sweep() / kFirst).damaged(), 0u);
   EXPECT_EQ(check_directory(world_.options.logdir).damaged(), 0u);
 }

@@ -45,7 +45,7 @@ TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
   RunConfig config;
   config.params = params;
   config.repeat = 2;
-  EXPECT_THAT(params_text(config), ::testing::HasSubstr("\"seed\": 7"));
+  EXPECT_THAT(params_text(config), HasSubstr("\"seed\": 7"));
 }
 
 }  // namespace sweep::command_words_test

@@ -101,9 +101,9 @@ TEST(Plan, TablesForProgramsHavePlainNumbers) {
   const Planned planned(R"("params": {"lr": [0.5]})");
   const std::string csv =
       formatted_table(plan_table(planned.plan, TableFormat::kCsv), TableFormat::kCsv, true);
-  EXPECT_THAT(csv,
-              ::testing::StartsWith(
-                  "run,device,parameters,steps_per_epoch,memory_bytes,disk_bytes,seconds,note\nlr=0.5,cpu,"));
+  EXPECT_THAT(
+      csv,
+      StartsWith("run,device,parameters,steps_per_epoch,memory_bytes,disk_bytes,seconds,note\nlr=0.5,cpu,"));
   EXPECT_THAT(csv, HasSubstr(fmt::format(",{},{},,\n", planned.plan.runs[0].cost->memory->total(),
                                          planned.plan.runs[0].disk_bytes())));
 }

@@ -132,7 +132,7 @@ TEST_F(CheckpointWriterTest, KeepsTheLastSyncedOneUntilTheNextIs) {
       EXPECT_FALSE(std::filesystem::exists(previous)) << "no short run pays for a sync";
     }
   }
-  EXPECT_THAT(flushed, ::testing::Each(Survives::kKill));
+  EXPECT_THAT(flushed, Each(Survives::kKill));
   {
     CheckpointWriter resumed(path_, kNetwork, flush, 1000);
     resumed.keep_existing();
@@ -143,7 +143,7 @@ TEST_F(CheckpointWriterTest, KeepsTheLastSyncedOneUntilTheNextIs) {
   }
   EXPECT_EQ(epochs_in(previous), 3u) << "it is all that a resumed run has on the disk";
   EXPECT_EQ(epochs_in(path_), 5u);
-  EXPECT_THAT(flushed, ::testing::Each(Survives::kKill));
+  EXPECT_THAT(flushed, Each(Survives::kKill));
   CheckpointWriter often(path_, kNetwork, flush, 0);
   start(often);
   often.finish();
@@ -160,7 +160,7 @@ TEST_F(CheckpointWriterTest, SyncsBeforeTheNextOneWouldBeTooLate) {
   start(writer);
   writer.finish();
   // The second would come at 0.12 s or later.
-  EXPECT_THAT(flushed, ::testing::ElementsAre(Survives::kPowerCut));
+  EXPECT_THAT(flushed, ElementsAre(Survives::kPowerCut));
 }
 
 TEST_F(CheckpointWriterTest, IsWaitedForByItsEnd) {

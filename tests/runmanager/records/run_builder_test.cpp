@@ -52,7 +52,7 @@ TEST(RunBuilder, NamesRunsWithRepeatedValuesApart) {
 TEST(Run, SaysWhichKeysThereAre) {
   const sweep::Run run = RunBuilder::get_runs({{"lr", {0.5}}, {"n", {3}}}).at(0);
   EXPECT_THAT(test::message_of<ConfigError>([&] { run.at("rate"); }),
-              ::testing::AllOf(::testing::HasSubstr("rate"), ::testing::HasSubstr("lr, n")));
+              AllOf(HasSubstr("rate"), HasSubstr("lr, n")));
 }
 
 }  // namespace sweep::run_builder_test

@@ -26,7 +26,7 @@ TEST(Charts, AreThoseThatHaveSomethingToShow) {
               ElementsAre("curves-loss", "curves-accuracy", "times"));
   EXPECT_THAT(ids(report_data_of({})), ElementsAre());
   EXPECT_THAT(ids(report_data_of({run_of(0.1, {1}, "cuda:0"), run_of(0.1, {1}, "cpu")})),
-              ::testing::Contains("comparison"));
+              Contains("comparison"));
 }
 
 TEST(Charts, AreCompleteSpecificationsOfTheirOwn) {

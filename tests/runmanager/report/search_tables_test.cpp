@@ -107,9 +107,9 @@ TEST(BestCommand, KeepsTextsOfProgramsTexts) {
   data.title = "p";
   ReportData at_points = data;
   at_points.files = {{{"search", {{"points", Json::array()}}}}};
-  EXPECT_THAT(best_command(at_points),
-              ::testing::HasSubstr(
-                  R"(search.points=[{"x.y":0.5,"mode":"fast","id":"007","flag":"true","list":"a,b"}])"));
+  EXPECT_THAT(
+      best_command(at_points),
+      HasSubstr(R"(search.points=[{"x.y":0.5,"mode":"fast","id":"007","flag":"true","list":"a,b"}])"));
   ReportData population = data;
   population.records[0].config["lineage"] = Json::array();
   EXPECT_EQ(best_command(population), "") << "settings of its last epochs only";

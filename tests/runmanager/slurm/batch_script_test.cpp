@@ -46,7 +46,7 @@ TEST_F(BatchScriptTest, DividesTheCoresOfATaskOverItsRuns) {
   EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 20, 0)).out, HasSubstr("--threads\n1\n"));
   EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 3)).out, HasSubstr("--threads\n3\n"));
   EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {"--jobs", "auto"}, 0, 0)).out,
-              testing::Not(HasSubstr("--threads")))
+              Not(HasSubstr("--threads")))
       << "the task divides them";
 }
 

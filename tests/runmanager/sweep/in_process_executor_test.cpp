@@ -41,7 +41,7 @@ std::string problem_after(RunFailure failure, bool is_lost) {
 
 TEST(InProcessExecutor, EndsTheSweepIfItsProcessHasLostTheDevice) {
   EXPECT_THAT(problem_after(RunFailure::kDevice, true),
-              testing::StartsWith("cuda:1 failed in run \"lr-1\", and this process cannot use it any more"));
+              StartsWith("cuda:1 failed in run \"lr-1\", and this process cannot use it any more"));
   EXPECT_EQ(problem_after(RunFailure::kDevice, false), "") << "such as out of memory";
   EXPECT_EQ(problem_after(RunFailure::kError, true), "");
 }

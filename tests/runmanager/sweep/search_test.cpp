@@ -191,7 +191,7 @@ TEST_F(Search, TellsOfTrialsThatFewerTrialsLeaveOut) {
   for (const char* method : {"tpe", "random"}) {
     write({{"method", method}, {"trials", 7}}, kRates, {{"epochs", 1}});
     const SweepOutcome all = run(method);
-    EXPECT_THAT(told_, ::testing::Not(HasSubstr("left stays")));
+    EXPECT_THAT(told_, Not(HasSubstr("left stays")));
     run(method, {"search.trials=6"});
     EXPECT_THAT(told_, HasSubstr("what it has left stays: " + all.runs[6].name)) << method;
     told_.clear();

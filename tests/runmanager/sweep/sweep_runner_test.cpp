@@ -34,7 +34,7 @@ TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   }
   const auto rows = parse_csv(tbwriter::slurp(world.path("results.csv")));
   ASSERT_EQ(rows.size(), 5u);  // header, 2 runs of 2 epochs
-  EXPECT_THAT(rows[1], ::testing::Contains("completed"));
+  EXPECT_THAT(rows[1], Contains("completed"));
   const Json results = read_json_file(world.path("results.json"));
   EXPECT_EQ(results["sweep"], "small");
   EXPECT_EQ(results["runs"][1]["name"], kSecond);
@@ -63,7 +63,7 @@ TEST(RunSweep, KeepsWhatARunWasMadeWith) {
     EXPECT_NE(provenance["machine"].value(key, ""), "") << key;
   const Json cpu = provenance["machine"]["devices"][0];
   EXPECT_EQ(cpu["device"], "cpu");
-  EXPECT_THAT(cpu.value("software", ""), ::testing::StartsWith("Highway 1."));
+  EXPECT_THAT(cpu.value("software", ""), StartsWith("Highway 1."));
 }
 
 TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {

@@ -125,7 +125,7 @@ TEST_F(Workers, ThatEndBeforeTheyHaveBegunLeaveTheEpochsOfARun) {
 TEST_F(Workers, DoNotTryADivergedRunAgain) {
   options_.retry = 5;
   EXPECT_EQ(run("runs", {"lr=103"}).exit_code, 1);
-  EXPECT_THAT(told_, ::testing::Not(HasSubstr("tried again")));
+  EXPECT_THAT(told_, Not(HasSubstr("tried again")));
 }
 
 TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
@@ -234,7 +234,7 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
   const VerifyOptions options{.directory = outcome.directory, .threads = 2};
   for (const VerifiedRun& verified : verify_sweep(options, environment_).runs)
-    EXPECT_THAT(verified.differences, ::testing::IsEmpty()) << verified_text(verified);
+    EXPECT_THAT(verified.differences, IsEmpty()) << verified_text(verified);
   EXPECT_EQ(verify_sweep({.directory = outcome.directory, .runs = 1}, environment_).runs.size(), 1u);
 
   const fs::path weights = outcome.directory / outcome.runs.at(0).name / "checkpoint.safetensors";
@@ -278,7 +278,7 @@ TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
   EXPECT_EQ(second.exit_code, 0);
   ASSERT_EQ(second.runs.size(), 2u);
   EXPECT_EQ(second.runs[0].not_compared, "");
-  EXPECT_THAT(second.runs[1].differences, ::testing::IsEmpty());
+  EXPECT_THAT(second.runs[1].differences, IsEmpty());
   EXPECT_THAT(verified_text(second.runs[1]),
               AllOf(HasSubstr("deterministic=false: not compared: trained with \"deterministic\": false"),
                     HasSubstr("cuDNN 9")));

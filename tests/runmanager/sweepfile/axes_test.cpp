@@ -224,7 +224,6 @@ TEST(Axes, AConditionalAxisExistsOnlyWhereItsConditionHolds) {
   EXPECT_EQ(sweep.runs[0].params.size(), 1u);
 }
 
-using ::testing::Pair;
 const auto decimal = [](double number) { return ParamValue(number); };
 
 TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {

@@ -248,8 +248,7 @@ TEST(SearchFile, IsOverriddenOnTheCommandLine) {
   const SweepFolder folder;
   const std::string file = searching(R"({"method": "random", "trials": 5})", kRates);
   EXPECT_THAT(folder.load(file, {"search.trials=7"}).runs, SizeIs(7));
-  EXPECT_THAT(folder.load(file, {R"(lr={"uniform":[0.2,0.3]})"}).runs[0].lr,
-              ::testing::AllOf(::testing::Ge(0.2), ::testing::Le(0.3)));
+  EXPECT_THAT(folder.load(file, {R"(lr={"uniform":[0.2,0.3]})"}).runs[0].lr, AllOf(Ge(0.2), Le(0.3)));
 }
 
 // What a sweep leaves can be given to it again.

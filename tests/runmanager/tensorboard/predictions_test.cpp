@@ -81,8 +81,7 @@ TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
 }
 
 TEST(SigmoidsOf, AreOfEachOutput) {
-  EXPECT_THAT(sigmoids_of({0, 1, -1, 1000}),
-              ElementsAre(0.5f, ::testing::FloatEq(0.7310586f), ::testing::FloatEq(0.2689414f), 1));
+  EXPECT_THAT(sigmoids_of({0, 1, -1, 1000}), ElementsAre(0.5f, FloatEq(0.7310586f), FloatEq(0.2689414f), 1));
 }
 
 TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {

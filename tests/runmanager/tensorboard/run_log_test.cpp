@@ -55,8 +55,8 @@ TEST(ImageGridCache, ShowsClassesWithoutNamesAndNumbersAsNumbers) {
 
 TEST(RunLog, ShowsKeysThatTheRunIsNotSweptOver) {
   EXPECT_THAT(to_hparams({{"optimizer", "adam"}}, {{"momentum", 0.0}}),
-              ElementsAre(::testing::Pair("optimizer", tbwriter::HParamValue("adam")),
-                          ::testing::Pair("momentum", tbwriter::HParamValue(0.0))));
+              ElementsAre(Pair("optimizer", tbwriter::HParamValue("adam")),
+                          Pair("momentum", tbwriter::HParamValue(0.0))));
 }
 
 std::vector<std::string> tags_of(const tbwriter::CustomScalarsLayout& layout) {

@@ -74,13 +74,12 @@ TEST(ViewHint, TellsWhatToTypeWhereAPageWouldBeEmpty) {
 
 TEST(ViewHint, BeginsWithTheMeansWhereTheyAreFewEnough) {
   const std::string few = view_hint("runs/s", runs_of(grid(2, 3, 3)), grid(2, 3, 1), same);
-  EXPECT_THAT(few, AllOf(::testing::StartsWith("To look at it: tensorboard --logdir runs/s\n"),
+  EXPECT_THAT(few, AllOf(StartsWith("To look at it: tensorboard --logdir runs/s\n"),
                          HasSubstr("--logdir runs/s.mean\n"), Not(HasSubstr("type"))));
   const std::string many = view_hint("runs/s", runs_of(grid(5, 8, 3)), grid(5, 8, 1), same);
-  EXPECT_THAT(
-      many,
-      AllOf(::testing::StartsWith("To look at the means of the repeats: tensorboard --logdir runs/s.mean\n"),
-            HasSubstr("--logdir runs/s\n"), HasSubstr("type repeat=0 for")));
+  EXPECT_THAT(many,
+              AllOf(StartsWith("To look at the means of the repeats: tensorboard --logdir runs/s.mean\n"),
+                    HasSubstr("--logdir runs/s\n"), HasSubstr("type repeat=0 for")));
 }
 
 }  // namespace sweep::view_hint_test

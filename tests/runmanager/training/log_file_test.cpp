@@ -13,7 +13,7 @@ TEST(LogFile, AppendsLinesAtOnce) {
   TemporaryDirectory directory;
   LogFile log(directory / "log.txt", /*is_new=*/true);
   log.info("{}", "one");
-  EXPECT_THAT(slurp(directory / "log.txt"), testing::EndsWith(" info one\n"));
+  EXPECT_THAT(slurp(directory / "log.txt"), EndsWith(" info one\n"));
   LogFile(directory / "log.txt", /*is_new=*/false).warn("two");
   EXPECT_THAT(slurp(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
 }
@@ -27,9 +27,8 @@ TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
     log.write_output("end");
     log.end_line();
     log.end_line();
-    EXPECT_THAT(
-        slurp(directory / "log.txt"),
-        testing::MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
+    EXPECT_THAT(slurp(directory / "log.txt"),
+                MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
     EXPECT_LT(slurp(directory / "log.txt").size(), 100u);
   }
 }

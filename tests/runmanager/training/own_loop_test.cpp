@@ -108,7 +108,7 @@ TEST(OwnTrainingLoop, NeedsNothingElseOfThisProject) {
   EXPECT_EQ(record.epochs[1]["distance"], 0.75);
   EXPECT_EQ(record.epochs[1]["accuracy"], std::nullopt) << "nothing was counted";
   const auto rows = parse_csv(tbwriter::slurp(directory.path() / "mine/results.csv"));
-  EXPECT_THAT(rows.at(0), ::testing::Contains("distance"));
+  EXPECT_THAT(rows.at(0), Contains("distance"));
   const auto events = tbwriter::read_run(directory.path() / "mine/lr=0.25");
   EXPECT_EQ(tbwriter::values_of(events, "weight").size(), 3u);
   EXPECT_EQ(tbwriter::values_of(events, "picture").size(), 3u);
@@ -140,7 +140,7 @@ TEST(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {
   manager.begin_epoch();
   manager.track_epoch_metric("Loss/train", 3);
   manager.end_epoch();
-  EXPECT_THAT(manager.progress(), ::testing::HasSubstr("not UTF-8: \xef\xbf\xbd"));
+  EXPECT_THAT(manager.progress(), HasSubstr("not UTF-8: \xef\xbf\xbd"));
   manager.end_run();
   EXPECT_EQ(read_run_record(directory.path() / run.name / "run.json").epochs[0]["loss"], 3);
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(directory.path() / run.name), "Loss/train").size(), 1u);
@@ -166,7 +166,7 @@ TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   RunManager manager({.directory = directory.path() / "mine"});
   const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
   EXPECT_THAT([&] { manager.resume_run(run, "{\"record\": 1}"); },
-              ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("the progress of lr=0.25")));
+              ThrowsMessage<DataError>(HasSubstr("the progress of lr=0.25")));
   manager.begin_run(run);
   manager.begin_epoch();
   for (const char* name : {"", "epoch", "status"})
@@ -175,13 +175,13 @@ TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   EXPECT_THROW(manager.track_num_correct(-3), ConfigError);
   const std::vector<float> values(3);
   EXPECT_THAT([&] { manager.track_parameters(values, {}); },
-              ::testing::ThrowsMessage<std::logic_error>(::testing::HasSubstr("without a network")));
+              ThrowsMessage<std::logic_error>(HasSubstr("without a network")));
   const std::vector<std::uint8_t> pixels(8);
   EXPECT_THAT(
       [&] {
         manager.track_image("picture", pixels, {2, 2, 2});
       },
-      ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr("1 or 3 channels")));
+      ThrowsMessage<ShapeError>(HasSubstr("1 or 3 channels")));
 }
 
 // How a loop gives its engine to the manager.
@@ -215,18 +215,17 @@ TEST(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
   EXPECT_EQ(complaint("cpu", "cpu"), "");
   EXPECT_EQ(complaint("cuda:0", "cuda"), "");
   EXPECT_EQ(complaint("the one in the cellar", "cuda"), "") << "no name of ours says nothing";
-  EXPECT_THAT(complaint("cuda", "cpu"), ::testing::HasSubstr("expected device cuda:0 but got device cpu"));
-  EXPECT_THAT(complaint("cuda:1", "cuda:0"),
-              ::testing::HasSubstr("expected device cuda:1 but got device cuda:0"));
-  EXPECT_THAT(complaint("cpu", "cuda:2"), ::testing::HasSubstr("expected device cpu but got device cuda:2"));
+  EXPECT_THAT(complaint("cuda", "cpu"), HasSubstr("expected device cuda:0 but got device cpu"));
+  EXPECT_THAT(complaint("cuda:1", "cuda:0"), HasSubstr("expected device cuda:1 but got device cuda:0"));
+  EXPECT_THAT(complaint("cpu", "cuda:2"), HasSubstr("expected device cpu but got device cuda:2"));
 }
 
 TEST(OwnTrainingLoop, ThatRecordsWeightsOfAnotherDeviceIsToldBoth) {
   EXPECT_EQ(complaint("cpu", "cpu", track_weights), "");
   EXPECT_THAT(complaint("cuda:0", "cpu", track_weights),
-              ::testing::HasSubstr("expected device cuda:0 but got device cpu"));
+              HasSubstr("expected device cuda:0 but got device cpu"));
   EXPECT_THAT(complaint("cpu", "cuda:0", track_weights),
-              ::testing::HasSubstr("expected device cpu but got device cuda:0"));
+              HasSubstr("expected device cpu but got device cuda:0"));
 }
 
 }  // namespace sweep::own_loop_test

@@ -156,7 +156,7 @@ TEST_F(RealTraining, StartsAnewWithADamagedCheckpointAndGoesOnWithDamagedEventsA
       }
       EXPECT_EQ(bits_of(run(logdir, overrides)), bits_of(whole));
       EXPECT_THAT(tbwriter::slurp(directory / "log.txt"),
-                  ::testing::HasSubstr(events ? "wrote the scalars of 3 epochs again" : "not resumed"));
+                  HasSubstr(events ? "wrote the scalars of 3 epochs again" : "not resumed"));
     }
   }
 }

@@ -73,8 +73,7 @@ TEST(TrainingSettings, EveryStepIsTakenAsTheScheduleSays) {
 TEST(TrainingSettings, SchedulesByEpochKeepTheRateInTheEpoch) {
   World world;
   world.run(one_run([](RunConfig& run) { run.schedule = StepSchedule{}; }));
-  EXPECT_THAT(world.training.learning_rates,
-              ::testing::ElementsAre(0.5, 0.5, 0.5, 0.5, 0.05, 0.05, 0.05, 0.05));
+  EXPECT_THAT(world.training.learning_rates, ElementsAre(0.5, 0.5, 0.5, 0.5, 0.05, 0.05, 0.05, 0.05));
   EXPECT_TRUE(world.training.momenta.empty());
   EXPECT_EQ(std::get<SgdOptions>(world.training.options.optimizer).momentum, 0);
 }

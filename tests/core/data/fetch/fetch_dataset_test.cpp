@@ -63,23 +63,22 @@ TEST_F(FetchDataset, PutsCheckedFilesIntoItsDirectory) {
     return true;
   };
   EXPECT_TRUE(fetch());
-  EXPECT_THAT(names(), testing::ElementsAre("tiny", "tiny/notes.txt", "tiny/one.gz", "tiny/two.gz"));
+  EXPECT_THAT(names(), ElementsAre("tiny", "tiny/notes.txt", "tiny/one.gz", "tiny/two.gz"));
   EXPECT_EQ(read_file(place_ / "two.gz"), gzip("hello"));
-  EXPECT_THAT(seen, testing::ElementsAre("one.gz", "two.gz"));
+  EXPECT_THAT(seen, ElementsAre("one.gz", "two.gz"));
 }
 
 TEST_F(FetchDataset, RefusesAnotherContentAndLeavesNothing) {
   write_files();
   folder_.write("mirror/tiny/two.gz", gzip("Hello"));
   EXPECT_THAT(error(),
-              testing::AllOf(
-                  testing::StartsWith(options_.mirror + "/tiny/two.gz: is not the published "
-                                                        "file: its SHA-256 is 185f8db32271fe25f561a6fc938b"),
-                  testing::EndsWith(std::string(", expected ") + kHello)));
-  EXPECT_THAT(names(), testing::IsEmpty());
+              AllOf(StartsWith(options_.mirror + "/tiny/two.gz: is not the published "
+                                                 "file: its SHA-256 is 185f8db32271fe25f561a6fc938b"),
+                    EndsWith(std::string(", expected ") + kHello)));
+  EXPECT_THAT(names(), IsEmpty());
   folder_.write("mirror/tiny/two.gz", gzip("hello").substr(0, 15));
-  EXPECT_THAT(error(), testing::StartsWith(options_.mirror + "/tiny/two.gz: "));
-  EXPECT_THAT(names(), testing::IsEmpty());
+  EXPECT_THAT(error(), StartsWith(options_.mirror + "/tiny/two.gz: "));
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST_F(FetchDataset, SaysWhatCannotBeFetched) {
@@ -90,14 +89,13 @@ TEST_F(FetchDataset, SaysWhatCannotBeFetched) {
             options_.mirror + "/tiny/one.gz: has more than 10 bytes, which is the most that is allowed");
   // Nothing listens on this port.
   options_.mirror = "https://127.0.0.1:1";
-  EXPECT_THAT(error(),
-              testing::AllOf(testing::StartsWith("https://127.0.0.1:1/tiny/one.gz: cannot be reached ("),
-                             testing::EndsWith("): is there a network?")));
+  EXPECT_THAT(error(), AllOf(StartsWith("https://127.0.0.1:1/tiny/one.gz: cannot be reached ("),
+                             EndsWith("): is there a network?")));
   for (const char* other : {"http://example.org", "ftp://example.org", "/mirror", "https:/"}) {
     options_.mirror = other;
     EXPECT_THAT(error<ConfigError>(), HasSubstr("want the beginning of a URL, https://")) << other;
   }
-  EXPECT_THAT(names(), testing::IsEmpty());
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 // A wheel is installed where there is Python, and often nothing else.
@@ -127,7 +125,7 @@ TEST_F(FetchWithPython, SaysTheSameOfWhatCannotBeFetched) {
   options_.mirror = "https://127.0.0.1:1";
   EXPECT_EQ(error(),
             "https://127.0.0.1:1/tiny/one.gz: cannot be reached (Connection refused): is there a network?");
-  EXPECT_THAT(names(), testing::IsEmpty());
+  EXPECT_THAT(names(), IsEmpty());
   fs::remove(folder_ / "bin/python3");
   EXPECT_EQ(error(), "the program curl is needed and not in PATH. Install it with `apt-get install curl`");
 }
@@ -136,13 +134,13 @@ TEST_F(FetchDataset, StopsWhenItIsToldTo) {
   write_files();
   options_.progress = [](const std::string& file, std::uint64_t) { return file != "two.gz"; };
   EXPECT_FALSE(fetch());
-  EXPECT_THAT(names(), testing::IsEmpty());
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST_F(FetchDataset, SaysWhereItCannotWrite) {
   write_files();
   EXPECT_THAT(message_of<IoError>([&] { fetch_dataset(kPlain, "/proc/nowhere/tiny", options_); }),
-              testing::StartsWith("/proc/nowhere: cannot create: "));
+              StartsWith("/proc/nowhere: cannot create: "));
   // A limit on the size of files is met as a full disk is: in the middle of writing.
   folder_.write("mirror/tiny/one.gz", gzip(test::some_bytes(200'000)));
   rlimit old{};
@@ -154,7 +152,7 @@ TEST_F(FetchDataset, SaysWhereItCannotWrite) {
   ::setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, old_handler);
   EXPECT_THAT(message, HasSubstr("one.gz: cannot write: "));
-  EXPECT_THAT(names(), testing::IsEmpty());
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST_F(FetchDataset, RemovesWhatKilledProcessesLeftADayAgo) {
@@ -188,7 +186,7 @@ TEST_F(FetchDataset, UnpacksTheFilesOfAnArchiveAndNoOthers) {
                               test::tar_member("../../three", "no");
   EXPECT_TRUE(
       fetch_archive(write_archive(gzip(members + test::tar_member("deep/er/two", "hello") + test::kTarEnd))));
-  EXPECT_THAT(names(), testing::ElementsAre("tiny", "tiny/one", "tiny/two"));
+  EXPECT_THAT(names(), ElementsAre("tiny", "tiny/one", "tiny/two"));
   EXPECT_EQ(read_file(place_ / "two"), "hello");
   EXPECT_FALSE(fs::exists(folder_ / "two"));
   fs::remove_all(folder_ / "cache");
@@ -202,20 +200,20 @@ TEST_F(FetchDataset, UnpacksTheFilesOfAnArchiveAndNoOthers) {
             url + ": cannot be unpacked: tar: two: Not found in archive");
   const std::string link =
       test::tar_member("one", "", '2') + test::tar_member("two", "hello") + test::kTarEnd;
-  EXPECT_THAT(archive_error(write_archive(gzip(link))), testing::StartsWith(url + ": "));
+  EXPECT_THAT(archive_error(write_archive(gzip(link))), StartsWith(url + ": "));
   EXPECT_THAT(archive_error(write_archive(gzip(std::string(2000, 'x')))),
-              testing::StartsWith(url + ": cannot be unpacked: tar: "));
-  EXPECT_THAT(names(), testing::IsEmpty());
+              StartsWith(url + ": cannot be unpacked: tar: "));
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST(DatasetUrls, AreThoseOfTheSourceOrTheMirror) {
   EXPECT_THAT(dataset_urls(kPlain, ""),
-              testing::ElementsAre("https://example.org/data/one.gz", "https://example.org/data/two.gz"));
+              ElementsAre("https://example.org/data/one.gz", "https://example.org/data/two.gz"));
   EXPECT_THAT(dataset_urls(kPlain, "file:///m/"),
-              testing::ElementsAre("file:///m/tiny/one.gz", "file:///m/tiny/two.gz"));
+              ElementsAre("file:///m/tiny/one.gz", "file:///m/tiny/two.gz"));
   for (const KnownDataset& known : known_datasets()) {
     for (const std::string& url : dataset_urls(known, "")) {
-      EXPECT_THAT(url, testing::AllOf(testing::StartsWith("https://"), testing::EndsWith(".gz")));
+      EXPECT_THAT(url, AllOf(StartsWith("https://"), EndsWith(".gz")));
     }
     EXPECT_TRUE(known.archive.name.empty() || known.archive.sha256.size() == 64) << known.name;
     for (const KnownFile& file : known.files)

@@ -34,7 +34,7 @@ class DamagedFile : public testing::TestWithParam<WholeFile> {
       read(bytes);
       return false;
     } catch (const DataError& error) {
-      EXPECT_THAT(error.what(), testing::AllOf(StartsWith("FILE: "), testing::Not(testing::HasSubstr("\n"))));
+      EXPECT_THAT(error.what(), AllOf(StartsWith("FILE: "), Not(HasSubstr("\n"))));
       return true;
     }
   }

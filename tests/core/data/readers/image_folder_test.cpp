@@ -53,7 +53,7 @@ TEST(ImageFolder, ReadsAFolderPerClassInOrder) {
     EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2, 3, 4));
     EXPECT_THAT(data.train.labels(), ElementsAre(0, 0, 1, 1));
     EXPECT_EQ(data.test.count, 0u);
-    EXPECT_THAT(data.skipped, testing::IsEmpty());
+    EXPECT_THAT(data.skipped, IsEmpty());
     ASSERT_EQ(data.files.size(), 1u);
     EXPECT_EQ(data.files[0].path, directory.path());
   }
@@ -118,7 +118,7 @@ TEST(ImageFolder, SkipsAndListsWhatCannotBeRead) {
   EXPECT_THAT(data.train.labels(), ElementsAre(0, 0, 1));
   EXPECT_THAT(
       skipped(data, directory.path()),
-      testing::UnorderedElementsAre(
+      UnorderedElementsAre(
           "b/dangling.png cannot be read: No such file or directory",
           "b/itself cannot be read: Too many levels of symbolic links",
           "b/loop links to a folder that has been read already",

@@ -77,7 +77,7 @@ TEST(Resize, LeavesAnEqualSizeAsItIs) {
 
 TEST(Resize, KeepsWhiteWhite) {
   const Pixels pixels = make_pixels(37, 53, 1, [](unsigned, unsigned, unsigned) { return 255; });
-  EXPECT_THAT(resize(pixels, {10, 11}), testing::Each(255));
+  EXPECT_THAT(resize(pixels, {10, 11}), Each(255));
 }
 
 }  // namespace sweep::image_resize_test

@@ -120,7 +120,7 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
   DataArrays data = read();
   EXPECT_TRUE(decoded_);
-  EXPECT_THAT(bytes_of(data, "x_train"), testing::Contains(7));
+  EXPECT_THAT(bytes_of(data, "x_train"), Contains(7));
   read();
   EXPECT_FALSE(decoded_);
 

@@ -21,7 +21,7 @@ std::string error_of(const std::string& file) {
   std::string message = message_of<DataError>([&] { decode(file); });
   EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC);
   EXPECT_THAT(message, StartsWith("FILE: "));
-  EXPECT_THAT(message, testing::Not(HasSubstr("\n")));
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
   return message;
 }
 

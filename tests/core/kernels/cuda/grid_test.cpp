@@ -143,7 +143,7 @@ TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
     });
   };
   run(4);
-  EXPECT_THAT(arrived, testing::ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT(arrived, ElementsAre(5, 6, 7, 8));
   EXPECT_THAT([&] { run(1); }, ThrowsMessage<std::logic_error>(HasSubstr("copies 16 bytes at an address")));
 }
 

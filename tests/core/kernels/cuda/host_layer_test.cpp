@@ -116,8 +116,8 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
   {
     const auto [engine, samples] = engine_and_large_set(Placement::kDevice, kTooLittle);
     const auto prepare = [&e = engine, &s = samples] { e->prepare(s, {}); };
-    EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(testing::AllOf(
-                             HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
+    EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(
+                             AllOf(HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
   }
   cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
 }

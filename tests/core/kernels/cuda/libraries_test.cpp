@@ -25,7 +25,7 @@ void expect_opened(const std::string& name, const fs::path& installed, const std
   if (installed.empty()) GTEST_SKIP() << name << " is not installed beside the toolkit";
   const LibraryInfo library = library_called(name);
   EXPECT_EQ(library.problem, "");
-  EXPECT_THAT(library.version, testing::StartsWith(version));
+  EXPECT_THAT(library.version, StartsWith(version));
   EXPECT_TRUE(fs::is_regular_file(library.path)) << library.path;
   EXPECT_THAT(library.path, HasSubstr(installed.filename().string()));
 }

@@ -61,9 +61,8 @@ TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
                 library = trained(network, "library");
   EXPECT_EQ(cpu.kernels, "");
   EXPECT_EQ(builtin.kernels, "builtin");
-  EXPECT_THAT(library.kernels,
-              testing::StartsWith("cuBLASLt stand-in for every layer, cuDNN stand-in for every "
-                                  "layer on "));
+  EXPECT_THAT(library.kernels, StartsWith("cuBLASLt stand-in for every layer, cuDNN stand-in for every "
+                                          "layer on "));
   expect_close(builtin.parameters, cpu.parameters);
   expect_close(library.parameters, cpu.parameters);
   EXPECT_NE(library.parameters, builtin.parameters) << "both used the same kernels";
@@ -102,7 +101,7 @@ TEST_F(LibraryTraining, OpensNoLibraryOfConvolutionsForALinearLayer) {
   cudart::set_library_limits({});
   const int before = cudart::libraries_opened();
   const Network network({"n", {test::flatten("flatten"), test::linear("out", 10)}}, {1, 7, 7});
-  EXPECT_THAT(trained(network, "library").kernels, testing::Not(testing::HasSubstr("cuDNN")));
+  EXPECT_THAT(trained(network, "library").kernels, Not(HasSubstr("cuDNN")));
   EXPECT_EQ(cudart::libraries_opened(), before + 1);
 }
 

@@ -125,7 +125,7 @@ TEST(SeveralDevices, LeaveNothingBehindIfThereIsTooLittleMemory) {
   for (const auto& [bytes, way, purpose] : cases) {
     cuda::cudart::set_memory_limit(before + bytes);
     EXPECT_THAT(test::message_of<DeviceError>([&, &w = way] { engine_of(training, w); }),
-                testing::AllOf(HasSubstr("out of memory"), HasSubstr(purpose)));
+                AllOf(HasSubstr("out of memory"), HasSubstr(purpose)));
     cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
     EXPECT_EQ(cuda::cudart::memory_in_use(), before);
     EXPECT_NE(engine_of(training, way), nullptr);
@@ -200,7 +200,7 @@ TEST(SeveralDevices, AllocateNothingWhenOneMayBeAheadInAnExchange) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_THAT(cuda::cudart::mistakes(), testing::IsEmpty());
+  EXPECT_THAT(cuda::cudart::mistakes(), IsEmpty());
 }
 
 // The copies may come after an exchange, which only the group can wait for without waiting for ever.
@@ -262,13 +262,13 @@ TEST(SeveralDevices, OfProcessesAllFailIfOneHasTooLittleMemory) {
   cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use() + 50'000);
   const std::string unmade = test::message_of<ReplicaError>(make);
   cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_THAT(unmade, testing::StartsWith("rank 0: cuda: out of memory"));
+  EXPECT_THAT(unmade, StartsWith("rank 0: cuda: out of memory"));
   const auto engine = make();
   cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
   const std::string unprepared =
       test::message_of<ReplicaError>([&] { engine->train(batch_of(kMlp).view(), 0.01); });
   cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_THAT(unprepared, testing::StartsWith("rank 0: cuda: out of memory"));
+  EXPECT_THAT(unprepared, StartsWith("rank 0: cuda: out of memory"));
 }
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.

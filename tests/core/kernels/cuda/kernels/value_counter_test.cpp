@@ -117,9 +117,9 @@ TEST(ValueCounter, CountsAsTheWriter) {
 
 TEST(ValueCounter, CountsAgainAfterValuesChanged) {
   const std::vector<float> values = {-1, 0, 0.5f, 1, 2, 1e30f};
-  EXPECT_THAT(count({values}, {}).at(0).buckets, testing::ElementsAre(6));
-  EXPECT_THAT(count({values}, std::vector{0.0, 1.0}).at(0).buckets, testing::ElementsAre(1, 2, 3));
-  EXPECT_THAT(count({values}, std::vector{-1e300, 1e300}).at(0).buckets, testing::ElementsAre(0, 6, 0));
+  EXPECT_THAT(count({values}, {}).at(0).buckets, ElementsAre(6));
+  EXPECT_THAT(count({values}, std::vector{0.0, 1.0}).at(0).buckets, ElementsAre(1, 2, 3));
+  EXPECT_THAT(count({values}, std::vector{-1e300, 1e300}).at(0).buckets, ElementsAre(0, 6, 0));
   EXPECT_TRUE(count({}).empty());
 
   Stream stream;
@@ -137,9 +137,8 @@ TEST(ValueCounter, CountsAgainAfterValuesChanged) {
 TEST(ValueCounter, RejectsTooManyLimits) {
   std::vector<double> limits(kMaxLimits + 1);
   for (std::size_t i = 0; i < limits.size(); ++i) limits[i] = static_cast<double>(i);
-  EXPECT_THAT(
-      [&] { count({{1}}, limits); },
-      testing::ThrowsMessage<ConfigError>("a histogram on CUDA has at most 8192 limits, but got 8193"));
+  EXPECT_THAT([&] { count({{1}}, limits); },
+              ThrowsMessage<ConfigError>("a histogram on CUDA has at most 8192 limits, but got 8193"));
   limits.pop_back();
   EXPECT_EQ(count({{1}}, limits).at(0).buckets.at(2), 1u);
 }
