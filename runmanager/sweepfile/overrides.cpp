@@ -62,15 +62,19 @@ std::vector<std::string> split_values(const std::string& text) {
   return parts;
 }
 
+// Whether the value is the regular expression of a program's metric.
+bool is_pattern(const KeyPath& path) { return path.size() == 2 && path[0] == "metrics"; }
+
 bool wants_text(const KeyPath& path) {
   const std::optional<Setting> setting = setting_at(path);
-  return setting && setting->kind == ArgumentKind::kPath;
+  return is_pattern(path) || (setting && setting->kind == ArgumentKind::kPath);
 }
 
-// The values of "v1,v2,…". A sweep's name and what sbatch takes are one value, commas or not:
-// exclude=node1,node2.
+// The values of "v1,v2,…". A sweep's name, a regular expression and what sbatch takes are one value, commas
+// or not: exclude=node1,node2.
 std::vector<std::string> value_texts(const std::string& text, const KeyPath& path) {
-  const bool is_one = wants_text(path) && (path[0] == "slurm" || path == KeyPath{"name"});
+  const bool is_one =
+      is_pattern(path) || (wants_text(path) && (path[0] == "slurm" || path == KeyPath{"name"}));
   return is_one ? std::vector<std::string>{text} : split_values(text);
 }
 
@@ -94,6 +98,8 @@ std::optional<KeyPath> path_of(const JsonView& root, const std::string& key, con
   const Setting* const setting = is_params ? nullptr : find_setting(command_settings(), top);
   if (setting == nullptr || (top != key && !setting->has_parts))
     return program_parameter(is_params ? key.substr(7) : key);
+  // Keys of a map may have any character.
+  if (setting->shape == SettingShape::kMap && top != key) return KeyPath{top, key.substr(top.size() + 1)};
   return key_path(key);
 }
 

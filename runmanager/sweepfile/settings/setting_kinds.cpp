@@ -243,6 +243,7 @@ Setting list(std::string name, std::string allowed, Setting item, Counts counts,
 Setting map(std::string name, std::string allowed, Setting item, Counts counts, std::string help) {
   Setting row = list(std::move(name), std::move(allowed), std::move(item), counts, std::move(help));
   row.shape = SettingShape::kMap;
+  row.has_parts = true;
   return row;
 }
 

@@ -52,6 +52,20 @@ TEST(Overrides, AListIsOneValueOfAKeyThatTakesLists) {
   EXPECT_EQ(folder.load(axis, {"dataset.resize=[16,16]"}).runs.size(), 1u);
 }
 
+// The keys of a file with a program that the sweep has after these overrides.
+nlohmann::ordered_json keys_of_program(const std::string& keys, const std::vector<std::string>& overrides) {
+  return SweepFolder().load("{\"command\": [\"true\"], " + keys + "}", overrides).resolved;
+}
+
+TEST(Overrides, AMetricOfAProgramIsNoParameter) {
+  const auto metrics =
+      keys_of_program(R"_("metrics": {"loss": "loss=(.*)"}, "params": {"x": [1, 2]})_",
+                      {"metrics.loss=l=([0-9]+),", "metrics.val.acc=(a|b)", "params.metrics.loss=3", "x=1"});
+  EXPECT_EQ(metrics["metrics"].dump(), R"_({"loss":"l=([0-9]+),","val.acc":"(a|b)"})_");
+  EXPECT_EQ(metrics["params"].dump(), R"({"x":[1],"metrics.loss":[3]})");
+  EXPECT_EQ(keys_of_program("\"shell\": false", {"metrics.a=5(.)"})["metrics"].dump(), R"_({"a":"5(.)"})_");
+}
+
 TEST(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
   const SweepFolder folder;
   LoadOptions options;
