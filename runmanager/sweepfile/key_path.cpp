@@ -84,15 +84,16 @@ std::string missing_element(const Json& list, const std::string& part) {
 }
 
 // Turns `value`, which needs to have members, into an object: null, or the short form of one ("sgd" for
-// {"name": "sgd"}). Returns false, and changes nothing, for other values. `path` is the value's own.
+// {"name": "sgd"}, 5 for {"run": 5}). Returns false, and changes nothing, for other values. `path` is the
+// value's own.
 bool make_object(JsonDocument& root, Json& value, const KeyPath& path) {
   if (value.is_null()) value = Json::object();
   if (value.is_object()) return true;
-  const Setting* setting = find_setting(top_level_settings(), path.back());
+  const Setting* setting = find_setting(settings_of(root), path.back());
   // "then" is the one key below the top that names a type: the schedule after a warmup.
-  const bool short_form = path.back() == "then" || (setting != nullptr && !setting->short_key.empty());
-  if (!value.is_string() || !short_form) return false;
-  value = Json{{"name", value}};
+  const std::string key = path.back() == "then" ? "name" : setting != nullptr ? setting->short_key : "";
+  if (key.empty() || (key == "name" ? !value.is_string() : !value.is_number())) return false;
+  value = Json{{key, value}};
   root.set_place(path, root.place(path).whole());
   return true;
 }

@@ -180,7 +180,9 @@ void apply(JsonDocument& root, const Override& override, std::vector<Assignment>
     if (override.is_axis || is_parameter) return add_axis(root, override);
     return plain.push_back({override.path, override.place, override.value});
   }
-  const bool simple = setting->kind == ArgumentKind::kPath || setting->kind == ArgumentKind::kInteger;
+  // Also a value alone in the place of an object, as the seconds of "timeout".
+  const bool simple = setting->shape == SettingShape::kSimple || setting->kind == ArgumentKind::kPath ||
+                      takes_list(*setting) || !setting->short_key.empty();
   if (!override.is_axis && (simple || override.path.size() > 1))
     return set_value(root, override.path, override.value, override.place, problems);
   const std::string& key = override.path[0];

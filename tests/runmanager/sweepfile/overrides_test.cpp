@@ -66,6 +66,19 @@ TEST(Overrides, AMetricOfAProgramIsNoParameter) {
   EXPECT_EQ(keys_of_program("\"shell\": false", {"metrics.a=5(.)"})["metrics"].dump(), R"_({"a":"5(.)"})_");
 }
 
+TEST(Overrides, PlainValuesOfAProgramAreReplaced) {
+  const std::string timeout = "\"timeout\": 5";
+  EXPECT_EQ(keys_of_program(timeout, {"timeout=0.5"})["timeout"], 0.5);
+  EXPECT_EQ(keys_of_program(timeout, {"timeout.grace=1"})["timeout"].dump(), R"({"run":5,"grace":1})");
+  EXPECT_EQ(keys_of_program("\"shell\": false", {"timeout=2"})["timeout"], 2);
+  const auto keys = keys_of_program(R"("params": {"x": [1, 2]})",
+                                    {"flags=underscores", "mode=max", "shell=true", R"(inputs=["a","b"])"});
+  EXPECT_EQ(keys["flags"], "underscores");
+  EXPECT_EQ(keys["mode"], "max");
+  EXPECT_EQ(keys["shell"], true);
+  EXPECT_EQ(keys["inputs"].size(), 2u);
+}
+
 TEST(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
   const SweepFolder folder;
   LoadOptions options;
