@@ -104,6 +104,20 @@ TEST_F(BadInput, MissingFile) {
                        "sweeps/fashon.json: no such file, did you mean \"sweeps/fashion.json\"?");
 }
 
+TEST_F(BadInput, InitialWeightsThatCannotBeReadAreReportedByPlanAsByARun) {
+  std::string own = own_sweep();
+  folder_.write("s.json", own);
+  own.back() = ',';
+  folder_.write("with.json", own + "\n\"init\": \"none.safetensors\"}");
+  const std::string message = ": init: " + path("none.safetensors").string() + ": cannot open";
+  for (const char* command : {"plan", "run"}) {
+    expect_words_refused({command, "with.json"}, "with.json:2:9" + message);
+    expect_words_refused({command, "s.json", "init=none.safetensors"},
+                         "override \"init=none.safetensors\"" + message);
+    expect_words_refused({command, "s.json", "init=net.json,none.safetensors"}, ": init.0: ");
+  }
+}
+
 TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
   const test::Environment data("SWEEP_DATA", folder_.path().string());
   const test::Environment cache("XDG_CACHE_HOME", path("cache").string());

@@ -131,6 +131,10 @@ int print_plan(const PlanOptions& options) {
     return known ? data_cost(spec, *known) : data_cost(*kind.dataset(spec));
   };
   check_against_data(sweep, [&](const DatasetSpec& spec) { return cost_of(spec).sizes; });
+  for (const RunConfig& run : sweep.runs) {
+    if (!run.init.empty() && !is_kept(existing[run.index]))
+      kind.check_weights(run, cost_of(run.dataset).sizes.shape);
+  }
   const int at_once = runs_at_once(options.jobs, sweep.runs.size());
   SweepPlan plan = make_plan(
       sweep, {.data = cost_of,

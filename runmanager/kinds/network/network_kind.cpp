@@ -1,5 +1,7 @@
 #include "runmanager/kinds/network/network_kind.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +19,20 @@
 #include "runmanager/records/run_record_json.h"
 
 namespace sweep {
+namespace {
+
+// What `read` returns; its error is told with the place of the run's "init".
+template <typename Read>
+auto at_init(const RunConfig& config, const Read& read) {
+  try {
+    return read();
+  } catch (const DataError& error) {
+    const auto place = config.where ? config.where("init") : std::nullopt;
+    throw DataError(fmt::format("{}: {}", place.value_or("init"), error.what()));
+  }
+}
+
+}  // namespace
 
 NetworkKind::NetworkKind(NetworkEnvironment environment, nlohmann::ordered_json program)
     : environment_(std::move(environment)), program_(std::move(program)) {}
@@ -71,15 +87,23 @@ NetworkKind::Data& NetworkKind::get(const DatasetSpec& spec) {
   std::rethrow_exception(error_);
 }
 
-const std::string& NetworkKind::weights_digest(const std::filesystem::path& file) {
-  std::string& digest = weights_[file.string()];
-  if (digest.empty()) digest = file_sha256(file);
+const std::string& NetworkKind::weights_digest(const RunConfig& config) {
+  std::string& digest = weights_[config.init.string()];
+  if (digest.empty()) digest = at_init(config, [&] { return file_sha256(config.init); });
   return digest;
+}
+
+void NetworkKind::check_weights(const RunConfig& config, const Shape& shape) {
+  if (config.init.empty()) return;
+  std::string key = config.init.string() + config.resolved.at("network").dump() + to_string(shape);
+  if (good_weights_.contains(key)) return;
+  at_init(config, [&] { return load_weights(config.init, Network(config.network, shape)); });
+  good_weights_.insert(std::move(key));
 }
 
 RequestedRun NetworkKind::request(const RunConfig& config) {
   nlohmann::ordered_json provenance = {{"numerics", kNumericsVersion}};
-  if (!config.init.empty()) provenance["init_sha256"] = weights_digest(config.init);
+  if (!config.init.empty()) provenance["init_sha256"] = weights_digest(config);
   if (const Data* data = find(config.dataset)) provenance["dataset"] = data->provenance;
   const std::string device = environment_.parse_device(config.device).name();
   return {&config, identity_of(config.resolved, device, provenance)};
@@ -119,10 +143,10 @@ RunNeeds NetworkKind::needs(const RunConfig& config) {
   run.provenance["dataset"]["balance"] = data.balance;
   run.provenance["input"] = data.format;
   run.provenance[std::string(kParameters)] = network.parameter_count();
+  check_weights(config, data.sizes.shape);
   if (!config.init.empty()) {
-    load_weights(config.init, network);
     run.provenance["init"] = config.init.string();
-    run.provenance["init_sha256"] = weights_digest(config.init);
+    run.provenance["init_sha256"] = weights_digest(config);
   }
   return run;
 }
@@ -130,7 +154,7 @@ RunNeeds NetworkKind::needs(const RunConfig& config) {
 nlohmann::ordered_json NetworkKind::input_files(const RunConfig& config) {
   nlohmann::ordered_json files = get(config.dataset).provenance.at("files");
   if (!config.init.empty())
-    files.push_back({{"path", config.init.string()}, {"sha256", weights_digest(config.init)}});
+    files.push_back({{"path", config.init.string()}, {"sha256", weights_digest(config)}});
   return files;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class NetworkKind final : public RunKind {
   void check(const Sweep& sweep) override;
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
   RunNeeds needs(const RunConfig& config) override;
+  /// Throws DataError, with the place of "init", unless the run can start from its initial weights.
+  void check_weights(const RunConfig& config, const Shape& shape);
   nlohmann::ordered_json input_files(const RunConfig& config) override;
   double stop_seconds(const RunConfig&) const override;
   std::optional<RunRecord> state_of(const std::filesystem::path& run) const override;
@@ -68,12 +71,13 @@ class NetworkKind final : public RunKind {
   /// Fills in what takes a look at every sample; only for data that runs are trained with.
   static void describe(Data& data);
   Data& get(const DatasetSpec& spec);  // throws why it could not be loaded
-  const std::string& weights_digest(const std::filesystem::path& file);
+  const std::string& weights_digest(const RunConfig& config);
 
   const NetworkEnvironment environment_;
   const nlohmann::ordered_json program_;
   std::vector<Data> data_;
   std::map<std::string, std::string> weights_;  // SHA-256 of files
+  std::set<std::string> good_weights_;          // files, with the networks that they fit
   std::exception_ptr error_;                    // why a data set could not be loaded
 };
 

@@ -107,7 +107,9 @@ with open("spans", "a") as file:
         env = {"CUDA_VISIBLE_DEVICES": "0,1"}
         self.assertIn("a run is to have 3, but programs see only 2 here (0, 1)", self.sweep(file, code=2, env=env).stderr)
         self.assertFalse((self.folder / "runs").exists())
-        self.assertIn("see only 2 here", self.sweep("plan", file, env=env).stdout)
+        for words in (["plan", file], [file, "--dry-run"]):
+            self.assertIn("see only 2 here", self.sweep(*words, code=2, env=env).stderr)
+        self.assertIn("see only 2 here", self.sweep(file, "--dry-run", "--launcher", "slurm", env=env).stdout)
         env = {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5"}
         self.assertIn("up to 2 at once", self.sweep("plan", file, env=env).stdout)
         self.assertEqual(json.loads(self.sweep("plan", file, "--json", env=env).stdout)["gpus"]["per_run"], 3)
