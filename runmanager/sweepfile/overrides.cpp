@@ -238,6 +238,12 @@ std::vector<Assignment> apply_overrides(JsonDocument& root, std::span<const std:
   for (const auto& [text, label] : texts) {
     const std::optional<Override> override = read_override(root, text, label, problems);
     if (!override) continue;
+    if (label.starts_with("--") && override->path == program_parameter(text.substr(0, text.find('='))) &&
+        override->key != "seed") {
+      problems.add(JsonPlace{override->place.source},
+                   fmt::format("is for networks, want {} for a parameter of the program", text));
+      continue;
+    }
     if (!seen.insert(override->path).second) {
       problems.add(override->place, fmt::format("{} is given twice, want it once", in_quotes(override->key)));
       continue;

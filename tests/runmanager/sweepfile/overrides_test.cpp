@@ -79,6 +79,16 @@ TEST(Overrides, PlainValuesOfAProgramAreReplaced) {
   EXPECT_EQ(keys["inputs"].size(), 2u);
 }
 
+TEST(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
+  LoadOptions options;
+  options.epochs = "2";
+  options.seed = "3";
+  options.deterministic = false;
+  EXPECT_EQ(SweepFolder().error(R"({"command": ["true"]})", {}, options),
+            "--epochs 2: is for networks, want epochs=2 for a parameter of the program\n"
+            "--no-deterministic: is for networks, want deterministic=false for a parameter of the program");
+}
+
 TEST(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
   const SweepFolder folder;
   LoadOptions options;
