@@ -42,16 +42,24 @@ int positive_variable(const char* name, int otherwise) {
   return value > 0 ? value : otherwise;
 }
 
-int columns_of(int fd) {
+winsize size_of(int fd) {
   winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return positive_variable("COLUMNS", 80);
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size : winsize{};
+}
+
+int columns_of(int fd) {
+  const winsize size = size_of(fd);
+  return size.ws_col > 0 ? size.ws_col : positive_variable("COLUMNS", 80);
 }
 
 int lines_of(int fd) {
-  winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
-  return positive_variable("LINES", 24);
+  const winsize size = size_of(fd);
+  return size.ws_row > 0 ? size.ws_row : positive_variable("LINES", 24);
+}
+
+// Open MPI gives each rank a terminal, also if its own output is a file; then the terminal has no size.
+bool is_terminal(int fd) {
+  return ::isatty(fd) != 0 && (environment("OMPI_COMM_WORLD_SIZE").empty() || size_of(fd).ws_col > 0);
 }
 
 // Nearly all do. xterm cuts lines when it gets narrower, and so do the console of Linux and GNU screen.
@@ -126,7 +134,7 @@ Glyph first_glyph(std::string_view text) {
 
 Terminal terminal_of(int fd) {
   Terminal terminal;
-  terminal.interactive = ::isatty(fd) != 0 && environment("TERM") != "dumb" && !environment("TERM").empty();
+  terminal.interactive = is_terminal(fd) && environment("TERM") != "dumb" && !environment("TERM").empty();
   terminal.color = terminal.interactive && color_wanted();
   terminal.unicode = shows_unicode();
   terminal.reflows = reflows();
@@ -147,9 +155,9 @@ std::string painted(const Terminal& terminal, std::string_view code, std::string
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
-bool stdout_color() { return ::isatty(STDOUT_FILENO) != 0 && color_wanted(); }
+bool stdout_color() { return is_terminal(STDOUT_FILENO) && color_wanted(); }
 
-int stdout_width() { return ::isatty(STDOUT_FILENO) != 0 ? columns_of(STDOUT_FILENO) : 0; }
+int stdout_width() { return is_terminal(STDOUT_FILENO) ? columns_of(STDOUT_FILENO) : 0; }
 
 bool stdout_unicode() { return shows_unicode(); }
 

@@ -1,5 +1,8 @@
 #include "runmanager/terminal/terminal.h"
 
+#include <pty.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include "runmanager/terminal/table.h"
@@ -71,6 +74,25 @@ TEST(TerminalDeathTest, HonoursTermAndNoColor) {
         std::exit(Terminal::of_process().color || stdout_color() ? 1 : 0);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+// Ends this process with the width of a terminal that says it has so many columns.
+[[noreturn]] void exit_with_width(unsigned short columns, bool by_mpirun) {
+  int own = -1, output = -1;
+  winsize size{};
+  size.ws_col = columns;
+  if (::openpty(&own, &output, nullptr, nullptr, &size) != 0) std::exit(1);
+  ::dup2(output, STDOUT_FILENO);
+  ::unsetenv("COLUMNS");
+  if (by_mpirun) ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  std::exit(stdout_width());
+}
+
+// mpirun gives rank 0 a terminal in any case, with the size of its own if it has one.
+TEST(TerminalDeathTest, ATerminalThatMpirunMadeForAFileIsNone) {
+  EXPECT_EXIT(exit_with_width(0, true), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(exit_with_width(70, true), ::testing::ExitedWithCode(70), "");
+  EXPECT_EXIT(exit_with_width(0, false), ::testing::ExitedWithCode(80), "");
 }
 
 TEST(StopSignals, NotesTheFirstSignal) {
