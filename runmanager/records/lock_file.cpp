@@ -117,12 +117,16 @@ std::string LockFile::owner() const {
   return first.empty() ? "another process" : first;
 }
 
-bool LockFile::owner_may_be_gone() const {
+std::optional<int> LockFile::process_here() const {
   int pid = 0;
   std::array<char, 256> host{};
-  if (std::sscanf(owner().c_str(), "process %d on %255s", &pid, host.data()) != 2 || pid <= 0)
-    return text().empty();
-  return host_name() == host.data() && ::kill(pid, 0) != 0 && errno == ESRCH;
+  const bool is_named = std::sscanf(owner().c_str(), "process %d on %255s", &pid, host.data()) == 2;
+  return is_named && pid > 0 && host_name() == host.data() ? std::optional(pid) : std::nullopt;
+}
+
+bool LockFile::owner_may_be_gone() const {
+  const std::optional<int> process = process_here();
+  return process ? ::kill(*process, 0) != 0 && errno == ESRCH : text().empty();
 }
 
 std::string line_of(std::string_view text, std::string_view key) {

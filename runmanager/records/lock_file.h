@@ -33,6 +33,8 @@ class LockFile {
   void clear();
   /// The first line of text(), or "another process" if there is none.
   std::string owner() const;
+  /// The process id in owner(), if it is, or was, a process of this machine.
+  std::optional<int> process_here() const;
   /// Whether owner() was a process of this machine and is gone, or is not known.
   bool owner_may_be_gone() const;
 
