@@ -66,6 +66,8 @@ Json complete_schedule(const Setting& row, const Given& given) {
 // the file may come from another machine, and the run is skipped.
 Json complete_device(const Setting& row, const Given& given) {
   const Json device = complete_plain(row, given);
+  if (given.value.text().starts_with("cpu:") && device == given.value.text())
+    return "cpu";  // It has all cores.
   const int count = given.context.cuda_device_count;
   if (!given.value || device != given.value.text() || !given.value.text().starts_with("cuda:") ||
       count == 0 || parse_device(given.value.text()).index < count)

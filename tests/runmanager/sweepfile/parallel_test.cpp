@@ -52,6 +52,7 @@ TEST(Parallel, MayHaveAxesOfItsParts) {
 
 TEST(Parallel, LayersThatNameTheirDevicesSayWhereTheRunIs) {
   const SweepFolder folder;
+  EXPECT_EQ(folder.load(SweepFolder::with(R"("device": "cpu:1")")).runs.at(0).device, "cpu");
   EXPECT_EQ(folder.load(SweepFolder::with(R"("parallel": {"model": {"out": "cpu:1"}})")).runs.at(0).device,
             "cpu");
 }
