@@ -2,27 +2,20 @@
 
 #include <algorithm>
 
+#include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
-namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-std::string absolute(const std::string& path, const fs::path& directory) {
-  return (fs::current_path() / directory / path).lexically_normal().string();
-}
-
-}  // namespace
-
-void make_command_self_contained(JsonDocument& root, const fs::path& directory) {
+void make_command_self_contained(JsonDocument& root, const std::filesystem::path& directory) {
   Json& cwd = root.json.emplace("cwd", "").first.value();
-  if (cwd.is_string() && cwd != kRunCwd) cwd = absolute(cwd.get<std::string>(), directory);
+  if (cwd == "") cwd = ".";
+  if (cwd != kRunCwd) make_absolute(cwd, root.place({"cwd"}), directory);
   if (!root.json.contains("inputs")) return;
-  for (Json& input : root.json["inputs"]) {
-    if (input.is_string()) input = absolute(input.get<std::string>(), directory);
-  }
+  const JsonPlace inputs = root.place({"inputs"});
+  for (Json& input : root.json["inputs"]) make_absolute(input, inputs, directory);
 }
 
 RunConfig read_command_config(const JsonView& tree, Problems& problems) {

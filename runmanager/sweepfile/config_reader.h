@@ -13,8 +13,14 @@
 
 namespace sweep {
 
-/// Reads network files, each once. Names are relative to the sweep file; one from the command line is also
-/// looked for in the current directory. Not thread-safe.
+/// Where `path` leads: one in a file from `directory`, the file's, one on the command line from the current
+/// directory.
+inline std::filesystem::path located(const std::filesystem::path& path, const JsonPlace& place,
+                                     const std::filesystem::path& directory) {
+  return place.has_lines() ? directory / path : path;
+}
+
+/// Reads network files, each once. Not thread-safe.
 class NetworkFiles {
  public:
   explicit NetworkFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
@@ -28,7 +34,7 @@ class NetworkFiles {
 
  private:
   std::filesystem::path directory_;
-  std::map<std::string, JsonDocument> cache_;
+  std::map<std::filesystem::path, JsonDocument> cache_;
 };
 
 /// Returns the JSON file in the directory of `missing` whose name is nearest to it; empty if none is near.

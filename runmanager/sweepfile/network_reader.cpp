@@ -129,13 +129,8 @@ const JsonDocument* NetworkFiles::read(const JsonView& name, Problems& problems)
     problems.add_value(name, "the name of a network file, or an object");
     return nullptr;
   }
-  if (const auto cached = cache_.find(name.text()); cached != cache_.end()) return &cached->second;
-  fs::path path = directory_ / name.text();
-  std::error_code ignored;
-  if (!name.place().has_lines() && !fs::exists(path, ignored)) {  // From the command line.
-    if (fs::exists(name.text(), ignored)) path = name.text();
-  }
-  path = path.lexically_normal();
+  const fs::path path = located(name.text(), name.place(), directory_).lexically_normal();
+  if (const auto cached = cache_.find(path); cached != cache_.end()) return &cached->second;
   try {
     JsonDocument content = parse_json(read_file(path), path.string());
     if (!content.json.is_object()) {
@@ -145,7 +140,7 @@ const JsonDocument* NetworkFiles::read(const JsonView& name, Problems& problems)
     Json named = {{"name", path.stem().string()}};
     named.update(content.json);
     content.json = std::move(named);
-    return &cache_.emplace(name.text(), std::move(content)).first->second;
+    return &cache_.emplace(path, std::move(content)).first->second;
   } catch (const DataError& error) {
     const fs::path nearest = nearest_file(path).filename();
     const std::string suggested = (fs::path(name.text()).parent_path() / nearest).string();

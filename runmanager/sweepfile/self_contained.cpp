@@ -15,16 +15,6 @@ using Json = nlohmann::ordered_json;
 
 const KeyPath kNetworkKey = {"network"}, kDatasetKey = {"dataset"};
 
-// Makes the path absolute. One of a file is relative to `directory`, one of the command line to the working
-// directory.
-void make_absolute(Json& value, const JsonPlace& place, const fs::path& directory) {
-  if (!value.is_string() || value == "" || value.get<std::string>().find('\0') != std::string::npos) return;
-  const fs::path path = value.get<std::string>();
-  std::error_code error;
-  const fs::path absolute = fs::absolute(place.has_lines() ? directory / path : path, error);
-  if (!error) value = absolute.lexically_normal().string();
-}
-
 // Makes the paths in the value of `key` absolute.
 void make_paths_absolute(Json& value, const KeyPath& key, const JsonPlace& place, const fs::path& directory) {
   if (is_file_path(key)) make_absolute(value, place, directory);
@@ -137,6 +127,13 @@ void inline_networks(JsonDocument& root, const std::vector<Assignment>& override
 }
 
 }  // namespace
+
+void make_absolute(Json& value, const JsonPlace& place, const fs::path& directory) {
+  if (!value.is_string() || value == "" || value.get<std::string>().find('\0') != std::string::npos) return;
+  std::error_code error;
+  const fs::path absolute = fs::absolute(located(value.get<std::string>(), place, directory), error);
+  if (!error) value = absolute.lexically_normal().string();
+}
 
 bool remove_recorded_keys(JsonDocument& root) {
   if (!root.json.contains("provenance")) return false;

@@ -82,8 +82,9 @@ TEST_F(SelfContained, SoDoesASweepWithEverythingThatAFileCanHave) {
     "grids": [{"seed": [1, 2]}, {"seed": [2, 3], "network": ["net.json"]}],
     "zip": [["lr", "batch_size"]], "when": {"momentum": {"optimizer": "sgd"}},
     "exclude": [{"network": "more/small.json", "init": "w/a.safetensors"}, {"dataset.path": ["two/data"], "lr": 0.1}]})");
-  const Sweep sweep =
-      load_with_device(file, {"epochs=4", "network=networks/small.json,more/small.json,net.json"});
+  const Sweep sweep = load_with_device(
+      file, {"epochs=4", fmt::format("network={0}/networks/small.json,{0}/more/small.json,{0}/net.json",
+                                     folder_.path().string())});
   EXPECT_GT(sweep.runs.size(), 50u);
   EXPECT_GT(sweep.excluded.size(), 10u);
   expect_same_runs_again(sweep);
@@ -98,6 +99,11 @@ TEST_F(SelfContained, PathsOfTheCommandLineAreThoseOfTheCurrentDirectory) {
   EXPECT_EQ(sweep.runs[1].dataset.path, fs::current_path() / "b/x");
   EXPECT_THAT(names_of(sweep), ElementsAre("dataset.path=a%2Fx", "dataset.path=b%2Fx"));
   expect_same_runs_again(sweep);
+  EXPECT_THAT(folder_.error(SweepFolder::with("\"lr\": 1"), {"network=net.json"}),
+              HasSubstr("got \"net.json\", want a network file; net.json: cannot open"));
+  const Sweep program = folder_.load(R"({"command": ["true"], "cwd": "data", "inputs": ["a"]})", {"cwd=b"});
+  EXPECT_EQ(program.resolved["cwd"], (fs::current_path() / "b").string());
+  EXPECT_EQ(program.resolved["inputs"][0], (folder_.path() / "a").string());
 }
 
 TEST_F(SelfContained, RunsAreNamedAfterTheirNetworks) {
@@ -131,7 +137,7 @@ TEST_F(SelfContained, ConditionsKnowThePlainNetworkByItsFile) {
     "params": {"seed": [1, 2], "lr": [0.1, 0.2]}, "exclude": [{"network": "networks/other.json", "seed": 1}],
     "when": {"lr": {"network": "networks/small.json"}}})";
   EXPECT_EQ(folder_.load(file).runs.size(), 4u);
-  const Sweep sweep = folder_.load(file, {"network=networks/other.json"});
+  const Sweep sweep = folder_.load(file, {"network=" + (folder_.path() / "networks/other.json").string()});
   EXPECT_THAT(names_of(sweep), ElementsAre("seed=2"));
   expect_same_runs_again(sweep);
 }
