@@ -81,6 +81,8 @@ int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* 
 CommandAction add_run(CLI::App& app, MpiSession* session, bool wants_directory) {
   auto options = std::make_shared<RunOptions>();
   add_run_options(app, *options);
+  if (wants_directory)
+    app.get_option("file")->description("the directory of a sweep, runs/NAME")->type_name("DIR");
   return [options, session, wants_directory](const std::vector<std::string>& typed) {
     if (wants_directory && !has_directory(options->sweep)) check_is_directory(options->sweep);
     return run(*options, typed, session);
