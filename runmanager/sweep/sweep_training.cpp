@@ -34,6 +34,9 @@ void SweepRunner::train_runs() {
   // Training samples times epochs: what the progress display measures the time left by.
   for (const ScheduledRun& run : runs_) total_work += run.needs.work_per_epoch * run.config->epochs;
   if (sweep_.search) total_work *= fraction_trained();
+  std::size_t failed = 0;  // of the runs that are kept
+  for (std::size_t i = 0; i < kept_.size(); ++i)
+    failed += kept_[i] && records_[i].status == RunStatus::kFailed ? 1 : 0;
   recorder_.emplace(
       SweepRecorderOptions{
           .directory = directory_->path(),
@@ -51,6 +54,9 @@ void SweepRunner::train_runs() {
   for (const std::string& remark : kind_->remarks()) recorder_->progress().message(remark);
   for (const std::string& change : changes_) recorder_->progress().message(change);
   recorder_->progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
+  if (failed > 0)
+    recorder_->progress().message(fmt::format("{} of them {} failed, and {} left alone", failed,
+                                              failed == 1 ? "has" : "have", failed == 1 ? "is" : "are"));
   try {
     options_.join ? train_with_others() : train_alone();
     check_directory();

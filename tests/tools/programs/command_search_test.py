@@ -93,6 +93,12 @@ class CommandSearchTest(ProgramRuns):
             self.assertEqual(self.runs("fails")["lr=4"]["status"], "failed")
             self.assertEqual((self.folder / "starts").read_text().count("4\n"), starts)
 
+    def test_a_failed_run_that_is_left_alone_is_named(self):
+        words = ["x=1,2", "--name", "s", "--", "sh", "-c", "exit $(({x} - 1))"]
+        self.sweep(*words, code=1)
+        left = self.sweep(*words[:3], "--no-retry-failed", *words[3:], code=1).stderr
+        self.assertIn("2 finished runs kept\n1 of them has failed, and is left alone\n", left)
+
     def test_following_a_sweep_shows_the_end_of_each_run(self):
         process = self.start(self.file("ends", command=["python3", "train.py", "{lr}", "2", "0.4"], params={"lr": [1, 2, 3]}), "--jobs", "1")
         while not (self.folder / "runs/ends/.progress.json").exists():
