@@ -51,7 +51,7 @@ bool is_layer_argument(const KeyPath& path) {
 std::vector<std::string> sweepable_keys() {
   std::vector<std::string> keys;
   for (const Setting& setting : top_level_settings()) {
-    if (setting.sweepable) keys.push_back(setting.name);
+    if (setting.sweepable && setting.is_shown) keys.push_back(setting.name);
   }
   for (const NamedType& type : optimizer_types()) {
     for (const ArgumentType& argument : type.arguments) {

@@ -128,6 +128,7 @@ void add_keys(const Offers& offers) {
   }
   const std::string before = word.substr(0, word.rfind('.') + 1);  // npos + 1 is 0.
   for (const Setting& part : parts_of(before.substr(0, before.size() - !before.empty()))) {
+    if (!part.is_shown) continue;
     offers.add(before + part.name + "=", part.help);
     if (!parts_of(before + part.name).empty()) offers.add(before + part.name + ".");
   }

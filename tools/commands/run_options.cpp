@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 std::string keys_help() {
   std::string text = "Keys of a sweep file:\n";
   for (const Setting& setting : top_level_settings()) {
-    if (setting.name[0] == '$') continue;
+    if (!setting.is_shown) continue;
     text += fmt::format(
         "  {:<12} {}{}\n", setting.name, setting.help,
         setting.default_value ? fmt::format(" (default {})", to_string(*setting.default_value)) : "");

@@ -113,7 +113,7 @@ const Setting* find_setting(std::span<const Setting> settings, std::string_view 
 std::vector<std::string> setting_names(std::span<const Setting> settings) {
   std::vector<std::string> names;
   for (const Setting& setting : settings) {
-    if (setting.name[0] != '$') names.push_back(setting.name);  // "$schema" is for editors.
+    if (setting.is_shown) names.push_back(setting.name);
   }
   return names;
 }

@@ -90,6 +90,7 @@ struct Setting : ArgumentType {
   std::shared_ptr<Elements> elements{};             // of kList and kMap
   bool has_parts = false;                           // dotted keys such as "log.images" reach into the object
   bool sweepable = true;                            // may be an axis
+  bool is_shown = true;                             // help, messages and completion name it
   Recorded recorded = Recorded::kAlways;
   Changes changes = Changes::kNumbers;
   /// For kOwn: returns whether the value is good; if not, adds a problem. nullptr: `complete` does.
@@ -114,6 +115,10 @@ struct Setting : ArgumentType {
   }
   Setting completed_by(Complete function) && {
     complete = function;
+    return std::move(*this);
+  }
+  Setting hidden() && {
+    is_shown = false;
     return std::move(*this);
   }
   Setting not_swept() && {
@@ -175,7 +180,7 @@ std::span<const std::string> dataset_names();
 
 /// Returns the setting called `name`, or nullptr.
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name);
-/// Names in order, without those for editors ("$schema").
+/// Names in order, of those that are shown.
 std::vector<std::string> setting_names(std::span<const Setting> settings);
 std::vector<std::string> type_names(std::span<const NamedType> types);
 

@@ -143,7 +143,8 @@ std::span<const Setting> top_level_settings() {
           .compared_apart()
           .completed_by(complete_device),
       choice("precision", {"fp32"}, "fp32", "kept for files of earlier versions; leave it out")
-          .completed_by(complete_precision),
+          .completed_by(complete_precision)
+          .hidden(),
       boolean("deterministic", true,
               "false: on CUDA, libraries may add in any order if that is faster; the last bits then differ "
               "from run to run. No effect on the CPU"),
@@ -176,7 +177,7 @@ std::span<const Setting> top_level_settings() {
       custom("grids", list_of(definition("axes"), 1),
              "sets of axes, each combined with params; the sweep is their union")
           .not_swept(),
-      custom("$schema", {}, "for editors; ignored").not_swept(),
+      custom("$schema", {}, "for editors; ignored").not_swept().hidden(),
   };
   return settings;
 }
