@@ -102,8 +102,11 @@ void SweepRunner::check_options() const {
   if (!environment_.worker_command.empty()) return;
   if (kind_->needs_workers())
     throw ConfigError("a command needs worker processes, which ranks of MPI do not have");
-  if (options_.jobs > 1) throw ConfigError("several runs at once need worker processes");
-  if (options_.timeout > 0) throw ConfigError("ending a run that takes too long needs worker processes");
+  for (const auto& [option, is_given] :
+       {std::pair("--jobs", options_.jobs > 1), {"--timeout", options_.timeout > 0}}) {
+    if (is_given)
+      throw ConfigError(fmt::format("{}: needs worker processes, which ranks of MPI do not have", option));
+  }
 }
 
 void SweepRunner::open_directory() {

@@ -58,6 +58,15 @@ TEST_F(ParallelProgram, InMoreProcessesThanDevicesSaysWhatIsAllowed) {
   EXPECT_THAT(finished.err + finished.out, HasSubstr("with 3 MPI ranks, want 3 or a multiple of it"));
 }
 
+TEST_F(ParallelProgram, InSeveralProcessesRefusesOptionsOfWorkers) {
+  if (const std::string reason = mpi_unusable_reason(folder_.path()); !reason.empty()) GTEST_SKIP() << reason;
+  for (const char* option : {"--jobs=2", "--timeout=9"}) {
+    const Finished finished = run_mpi(2, {"s.json", option}, folder_.path());
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    EXPECT_THAT(finished.err, HasSubstr(name + ": needs worker processes, which ranks of MPI do not have"));
+  }
+}
+
 // By another MPI than the one of the program, or by srun without PMIx.
 TEST_F(ParallelProgram, StartedWithOthersThatItDoesNotKnowSaysSo) {
   for (const char* variable : {"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
