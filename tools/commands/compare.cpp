@@ -39,7 +39,9 @@ int compare(const CompareOptions& options) {
   } else {
     std::cout << comparison_text(comparison, options.format, stdout_unicode(), stdout_width());
   }
-  return kExitDone;
+  const bool has_pairs =
+      std::ranges::any_of(comparison.values, [](const auto& value) { return !value.pairs.empty(); });
+  return has_pairs ? kExitDone : kExitBadInput;
 }
 
 }  // namespace
