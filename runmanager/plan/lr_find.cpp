@@ -37,7 +37,7 @@ void check(const LrFindOptions& options) {
         fmt::format("got learning rates from {:g} to {:g}, want 0 < from < to", options.from, options.to));
   }
   if (options.steps < kFewestSteps || options.steps > kMaxSteps)
-    throw ConfigError(fmt::format("got {} steps, want {} to {}", options.steps, kFewestSteps, kMaxSteps));
+    throw ConfigError(fmt::format("--steps: got {}, want {} to {}", options.steps, kFewestSteps, kMaxSteps));
 }
 
 // The mean of the losses before and after each batch: means of one side alone would be late.

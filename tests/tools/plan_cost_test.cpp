@@ -110,6 +110,8 @@ TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlo
   const Finished found = run({"lr-find", "quarters.json", "--json", "--tensorboard"});
   const json curve = json::parse(found.out);
   EXPECT_EQ(run({"lr-find", "quarters.json", "--json"}).out, found.out) << "the same bits each time";
+  EXPECT_EQ(run({"lr-find", "quarters.json", "--steps", "5"}, 2).err,
+            "sweep: --steps: got 5, want 10 to 1000000\n");
   EXPECT_EQ(content("runs/quarters/results.json"), before);
   EXPECT_TRUE(fs::is_directory(folder_.path() / "runs/quarters.lr-find"));
   ASSERT_FALSE(curve.at("minimum_tenth").is_null());
