@@ -23,6 +23,7 @@ TEST_F(Init, WritesASweepThatTrainsAndReplacesNothing) {
     std::filesystem::remove(path(taken));  // The other one alone is also in the way.
   }
   EXPECT_THAT(run({"init", "sweep.txt"}, 2).err, HasSubstr("want a name that ends in .json"));
+  EXPECT_THAT(run({"init", "none/s.json"}, 3).err, HasSubstr("none/s.json: there is no directory none"));
 }
 
 }  // namespace sweep::testing::init_manual_test

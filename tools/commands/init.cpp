@@ -79,6 +79,8 @@ int init(const fs::path& file) {
   if (file.extension() != ".json")
     throw ConfigError(fmt::format("{}: want a name that ends in .json", file.string()));
   const fs::path network = fs::path(file).replace_filename(file.stem().string() + "-network.json");
+  if (const fs::path folder = file.parent_path(); !folder.empty() && !fs::is_directory(folder))
+    throw IoError(fmt::format("{}: there is no directory {}", file.string(), folder.string()));
   refuse_existing(file);
   refuse_existing(network);
   write_file_atomically(network, kNetworkText);
