@@ -32,7 +32,7 @@ struct DeviceInfo {
   std::string description;         // the model name, for example "AMD EPYC 9B45"
   std::uint64_t memory_bytes = 0;  // total, not only free memory
   int cores = 0;                   // CPU: hardware threads this process may use; CUDA: multiprocessors
-  std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
+  std::string capability;  // CPU: SIMD target in use, such as "AVX2"; CUDA: compute capability, such as "9.0"
   std::string software;    // with versions: "Highway 1.0.3", "CUDA 13.0, driver 580.65.06 for CUDA 13.0"
   std::string uuid = {};   // of a GPU: of no other in the world; in hexadecimal digits
 };

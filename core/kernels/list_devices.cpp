@@ -27,6 +27,13 @@ std::string cpu_model() {
   return ::uname(&system) == 0 ? system.machine : "CPU";
 }
 
+// What Highway calls AVX3 is AVX-512 elsewhere.
+std::string instruction_set() {
+  std::string name = simd_target_name();
+  if (name.starts_with("AVX3")) name.replace(0, 4, "AVX-512");
+  return name;
+}
+
 }  // namespace
 
 int available_cores() {
@@ -42,7 +49,7 @@ std::vector<DeviceInfo> list_devices() {
   devices[0].memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                             static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   devices[0].cores = available_cores();
-  devices[0].capability = simd_target_name();
+  devices[0].capability = instruction_set();
   devices[0].software = "Highway " + simd_library_version();
   for (DeviceInfo& device : list_cuda_devices()) devices.push_back(std::move(device));
   return devices;

@@ -32,6 +32,7 @@ TEST(Devices, TheCpuIsFirstAndUsable) {
   EXPECT_GE(devices[0].cores, 1);
   EXPECT_GT(devices[0].memory_bytes, 0u);
   EXPECT_FALSE(devices[0].capability.empty());
+  EXPECT_EQ(devices[0].capability.find("AVX3"), std::string::npos) << devices[0].capability;
   EXPECT_EQ(unavailable_reason(parse_device("cpu")), std::nullopt);
 }
 
