@@ -58,6 +58,13 @@ void replace_old_word(std::vector<std::string>& words, const std::vector<Command
   }
 }
 
+// `sweep help plan` becomes `sweep plan --help`.
+void replace_help(std::vector<std::string>& words) {
+  if (words.front() != "help") return;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+}
+
 // Throws unless `word` can be a sweep file: a word that is neither a file nor a path is most likely a
 // mistyped command.
 void check_is_file(const std::string& word, const std::vector<std::string>& commands) {
@@ -149,6 +156,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   std::vector<std::string> typed = {program};
   typed.insert(typed.end(), words.begin(), words.end());
   const std::vector<std::string> names = names_of(commands, Named::kAll);
+  replace_help(words);
   replace_old_word(words, commands);
   replace_program(words, commands);
   insert_default_command(words, commands);

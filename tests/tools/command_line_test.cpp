@@ -170,6 +170,7 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
       "completion, did you "
       "mean \"plan\"?");
   EXPECT_THAT(called.error({"rapport", "runs/x"}), HasSubstr("rapport: no such file, and no command: run, "));
+  EXPECT_THAT(called.error({"help", "plna"}), HasSubstr("did you mean \"plan\"?"));
 }
 
 TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
@@ -238,6 +239,8 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"plan", "-h"}), AllOf(HasSubstr("batch_size"), Not(HasSubstr("precision"))));
   EXPECT_THAT(printed({"resume", "--help"}),
               AllOf(HasSubstr("the directory of a sweep, runs/NAME"), Not(HasSubstr("the sweep file, or"))));
+  EXPECT_EQ(printed({"help"}), printed({"--help"}));
+  EXPECT_EQ(printed({"help", "plan"}), printed({"plan", "--help"}));
   EXPECT_THAT(printed({"--version"}), StartsWith("sweep "));
 }
 
