@@ -49,13 +49,17 @@ TEST(BatchNorm, WrongNumberOfBuffersIsAnError) {
 }
 
 // PyTorch refuses to train on one value per channel, and then a sweep whose last batch has one sample fails.
-TEST(BatchNorm, OneValuePerChannelTrainsAndStaysFinite) {
+TEST(BatchNorm, OneValuePerChannelTrainsAndLeavesTheRunningVariance) {
   const Network network({"n", {{"bn", "batch_norm2d"}, test::flatten("f"), test::linear("out", 2)}},
                         {3, 1, 1});
   const auto engine = engine_for(network, 1);
   engine->train(test::random_batch(1, 3, 2, 1).view(), 0.01);
   for (const float x : engine->parameters()) EXPECT_TRUE(std::isfinite(x));
-  for (const float x : engine->buffers()) EXPECT_TRUE(std::isfinite(x));
+  const std::vector<float> buffers = engine->buffers();
+  for (const float x : buffers) EXPECT_TRUE(std::isfinite(x));
+  const Parameter& variance = network.buffers().back();
+  ASSERT_EQ(variance.name, "bn.running_var");
+  for (std::size_t c = 0; c < variance.count; ++c) EXPECT_EQ(buffers[variance.offset + c], 1);
 }
 
 }  // namespace sweep::batch_norm_test

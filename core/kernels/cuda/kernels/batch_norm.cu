@@ -95,8 +95,9 @@ __device__ void write_statistics(const BatchNormShape& s, int c, const Moments& 
   const auto mean = static_cast<float>(moments.mean);
   to.mean[c] = mean;
   to.inverse[c] = static_cast<float>(1 / sqrt(moments.square / moments.seen + static_cast<double>(s.eps)));
-  const auto unbiased = static_cast<float>(moments.square / (moments.seen > 1 ? moments.seen - 1 : 1));
   to.running_mean[c] += s.momentum * (mean - to.running_mean[c]);
+  if (moments.seen <= 1) return;  // The unbiased variance of a single value is undefined.
+  const auto unbiased = static_cast<float>(moments.square / (moments.seen - 1));
   to.running_var[c] += s.momentum * (unbiased - to.running_var[c]);
 }
 
