@@ -107,8 +107,13 @@ double Network::forward_flops() const {
 }
 
 double Network::training_flops(const Layer& layer) const {
-  // Forward, gradient of the weight, gradient of the input; the last is not computed for the network's input.
-  return (layer.inputs[0] == kNetworkInput ? 2 : 3) * forward_flops(layer);
+  // Nobody computes the gradient of a value that depends on no parameter.
+  std::vector<bool> has_gradient;
+  const auto depends = [&](std::size_t input) { return input != kNetworkInput && has_gradient[input]; };
+  for (const Layer& other : layers_)
+    has_gradient.push_back(!other.parameters.empty() || std::ranges::any_of(other.inputs, depends));
+  // Forward, gradient of the weight, and gradient of the input.
+  return (std::ranges::any_of(layer.inputs, depends) ? 3 : 2) * forward_flops(layer);
 }
 
 double Network::training_flops() const {

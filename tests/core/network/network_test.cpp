@@ -36,6 +36,15 @@ TEST(Network, IsAsKnownOfTheDeeplizardNetwork) {
   EXPECT_EQ(network.training_flops(), 1221840);
 }
 
+// Nothing needs the gradient of what comes before the first weights: it would be that of the samples.
+TEST(Network, CountsNoGradientOfWhatHasNoWeightsBeforeIt) {
+  const Network network({"n",
+                         {test::relu("first"), test::flatten("f"), test::linear("fc1", 512), test::relu("r"),
+                          test::linear("fc2", 10)}},
+                        {1, 28, 28});
+  EXPECT_EQ(network.training_flops(), 2 * (2 * 784 * 512) + 3 * (2 * 512 * 10));
+}
+
 // Values of torch.nn.Conv2d and torch.nn.MaxPool2d.
 TEST(Network, WindowsRoundDownAsPyTorchs) {
   using Window = std::array<std::int64_t, 2>;
