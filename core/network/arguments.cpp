@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -12,6 +13,8 @@ namespace {
 
 // A limit from here on only catches typing errors, so messages leave it out.
 constexpr double kLargeLimit = 1e9;
+// Engines compute with floats.
+constexpr double kMaxNumber = std::numeric_limits<float>::max();
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -20,7 +23,7 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 bool in_range(const ArgumentType& type, double value) {
-  if (!std::isfinite(value)) return false;
+  if (!(std::abs(value) <= kMaxNumber)) return false;
   if (type.excludes_minimum() && value == type.minimum) return false;
   if (type.exclusive && value == type.maximum) return false;
   return value >= type.minimum && value <= type.maximum;
@@ -186,8 +189,9 @@ std::string allowed_text(const ArgumentType& type, const ArgumentValue* given) {
     return "an object";
   }();
   const std::optional<double> number = given != nullptr ? as_number(*given) : std::nullopt;
-  const bool too_large = number && *number > type.maximum && type.maximum >= kLargeLimit;
-  return too_large ? text + " and <= " + number_text(type.maximum) : text;
+  const double maximum = std::min(type.maximum, kMaxNumber);
+  const bool too_large = number && *number > maximum && maximum >= kLargeLimit;
+  return too_large ? text + " and <= " + number_text(maximum) : text;
 }
 
 Arguments complete_arguments(const NamedType& type, const Arguments& given, std::string_view subject) {

@@ -86,6 +86,11 @@ TEST(Network, UnknownTypesRepeatedNamesAndNoLayersAreErrors) {
   expect_error<ConfigError>({}, {1, 28, 28}, {"has no layers"});
 }
 
+TEST(Network, NumbersThatAreInfiniteToAnEngineAreErrors) {
+  expect_error<ConfigError>({{"l", "leaky_relu", {{"negative_slope", 1e300}}}, test::flatten("f")}, {1, 2, 2},
+                            {"negative_slope", "got 1e+300", "<= 3.4028234663852886e+38"});
+}
+
 LayerSpec batch_norm(std::string name) { return {std::move(name), "batch_norm2d", {}}; }
 
 LayerSpec residual(std::string name, std::vector<LayerSpec> layers, std::vector<LayerSpec> shortcut = {}) {
