@@ -121,6 +121,14 @@ const std::vector<LayerType>& layer_rows() {
   throw ShapeError("layer \"" + layer.name + "\" (" + layer.type + "): " + problem);
 }
 
+// Products of extents that no machine holds, such as 2^64, must not wrap around and pass later checks.
+void check_count(const Layer& layer, const Shape& shape) {
+  constexpr double kMaxCount = 1LL << 40;
+  double count = 1;
+  for (const std::int64_t extent : shape) count *= static_cast<double>(extent);
+  if (count > kMaxCount) throw_shape(layer, "an array of shape " + to_string(shape) + " has too many values");
+}
+
 void need_image(const Layer& layer) {
   if (layer.input.size() == 3) return;
   throw_shape(layer, "needs an input of shape [channels, height, width], but gets " + to_string(layer.input));
@@ -247,6 +255,8 @@ Layer make_layer(const LayerSpec& spec, const std::string& name, const Shape& in
     layer.arguments.try_emplace("stride", layer.arguments.at("kernel_size"));
   layer.kind = row_of(type).make(layer.arguments);
   layer.output = std::visit([&](const auto& kind) { return describe(kind, layer, arrays); }, layer.kind);
+  check_count(layer, layer.output);
+  for (const std::size_t i : layer.parameters) check_count(layer, arrays.parameters[i].shape);
   return layer;
 }
 

@@ -91,6 +91,22 @@ TEST(Network, NumbersThatAreInfiniteToAnEngineAreErrors) {
                             {"negative_slope", "got 1e+300", "<= 3.4028234663852886e+38"});
 }
 
+// 2^20 · 2^20 · 2^24 weights, which a std::size_t would count as 0.
+TEST(Network, MoreWeightsThanCanBeCountedAreAnError) {
+  using Int = std::int64_t;
+  std::vector<LayerSpec> layers;
+  for (int i = 0; i < 16; ++i) {
+    layers.push_back(test::conv("grow" + std::to_string(i), 1, 1));
+    layers.back().arguments["padding"] = Int{i < 15 ? 128 : 114};
+  }
+  layers.push_back(test::conv("wide", Int{1} << 20, 1));
+  layers.push_back(test::flatten("f"));
+  layers.push_back(test::linear("out", Int{1} << 20));
+  expect_error<ShapeError>(layers, {1, 28, 28}, {"\"wide\"", "[1048576, 4096, 4096]", "too many values"});
+  layers.erase(layers.end() - 3);
+  expect_error<ShapeError>(layers, {1, 28, 28}, {"\"out\"", "[1048576, 16777216]", "too many values"});
+}
+
 LayerSpec batch_norm(std::string name) { return {std::move(name), "batch_norm2d", {}}; }
 
 LayerSpec residual(std::string name, std::vector<LayerSpec> layers, std::vector<LayerSpec> shortcut = {}) {
