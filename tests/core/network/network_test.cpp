@@ -86,6 +86,17 @@ TEST(Network, UnknownTypesRepeatedNamesAndNoLayersAreErrors) {
   expect_error<ConfigError>({}, {1, 28, 28}, {"has no layers"});
 }
 
+TEST(Network, WhatALayerCannotHaveIsAnError) {
+  const Shape image{1, 28, 28};
+  const std::vector<LayerSpec> inner = {test::flatten("f")};
+  expect_error<ConfigError>({{"s", "sequential", {{"bias", true}}, inner}}, image,
+                            {"\"s\"", "sequential has no argument \"bias\""});
+  expect_error<ConfigError>({{"f", "flatten", {}, inner}}, image, {"\"f\"", "no \"layers\""});
+  expect_error<ConfigError>({{"s", "sequential", {}, inner, inner}}, image, {"\"s\"", "no \"shortcut\""});
+  for (const char* name : {"a.b", "a/b", ""})
+    expect_error<ConfigError>({test::flatten(name)}, image, {"want a name without '.' and '/'"});
+}
+
 TEST(Network, NumbersThatAreInfiniteToAnEngineAreErrors) {
   expect_error<ConfigError>({{"l", "leaky_relu", {{"negative_slope", 1e300}}}, test::flatten("f")}, {1, 2, 2},
                             {"negative_slope", "got 1e+300", "<= 3.4028234663852886e+38"});
