@@ -164,6 +164,10 @@ void write_safetensors(const std::filesystem::path& path, const TensorFileView& 
   // Spaces align the data.
   parts.add(std::string((kTensorLengthBytes - parts.bytes() % kTensorLengthBytes) % kTensorLengthBytes, ' '));
   const std::uint64_t header_bytes = parts.bytes() - kTensorLengthBytes;
+  if (header_bytes > kMaxTensorHeaderBytes) {
+    throw DataError(path.string() + ": its header would have " + std::to_string(header_bytes) +
+                    " bytes, at most " + std::to_string(kMaxTensorHeaderBytes) + " are allowed");
+  }
   std::memcpy(length.data(), &header_bytes, kTensorLengthBytes);
   for (const TensorView& tensor : file.tensors) parts.add_values(tensor.values);
   write_file_atomically(path, parts.all, survives);

@@ -262,6 +262,18 @@ TEST(WriteSafetensors, RefusesWhatTheFormatCannotHold) {
   EXPECT_THAT(error({{}, {{"k", "\xc3"}}}), HasSubstr("not valid UTF-8"));
 }
 
+TEST(WriteSafetensors, RefusesAHeaderThatNobodyReadsAndLeavesTheOldFile) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path path = directory.path() / "file";
+  write_safetensors(path, some_tensors());
+  const std::string before = read_file(path), text(100'000'000, 'x');
+  TensorFileView file;
+  file.escaped_metadata = {{"epochs", text}};
+  EXPECT_THAT(message_of<DataError>([&] { write_safetensors(path, file, Survives::kKill); }),
+              HasSubstr("file: its header would have 100000032 bytes, at most 100000000 are allowed"));
+  EXPECT_EQ(read_file(path), before);
+}
+
 TEST(WriteSafetensors, LeavesTheOldFileWhenItCannotWrite) {
   EXPECT_THROW(write_safetensors("/proc/nowhere/file", some_tensors()), IoError);
 }
