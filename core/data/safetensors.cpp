@@ -21,16 +21,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The types that convert to float.
-constexpr TensorType kWeightTypes[] = {TensorType::kF32, TensorType::kF64, TensorType::kF16,
-                                       TensorType::kBf16, TensorType::kI64};
-
-template <typename T>
-T load(const char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof value);  // The data may be unaligned.
-  return value;
-}
+constexpr TensorType kAllTypes[] = {TensorType::kBool, TensorType::kU8,  TensorType::kI8,   TensorType::kU16,
+                                    TensorType::kI16,  TensorType::kF16, TensorType::kBf16, TensorType::kU32,
+                                    TensorType::kI32,  TensorType::kF32, TensorType::kU64,  TensorType::kI64,
+                                    TensorType::kF64};
 
 float from_double(double value) {
   // The conversion of a double outside the range of float is undefined; it becomes infinity here.
@@ -39,20 +33,48 @@ float from_double(double value) {
   return static_cast<float>(value);
 }
 
-std::vector<float> convert(std::string_view data, TensorType type) {
-  std::vector<float> values(data.size() / bytes_of(type));
-  if (type == TensorType::kF32) {
-    if (!values.empty()) std::memcpy(values.data(), data.data(), data.size());
-    return values;
-  }
+// The values of type T in `data`, each as what `to_float` makes of it.
+template <typename T, typename ToFloat>
+std::vector<float> converted(std::string_view data, ToFloat to_float) {
+  std::vector<float> values(data.size() / sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const char* bytes = data.data() + i * bytes_of(type);
-    if (type == TensorType::kF64) values[i] = from_double(load<double>(bytes));
-    if (type == TensorType::kI64) values[i] = static_cast<float>(load<std::int64_t>(bytes));
-    if (type == TensorType::kF16) values[i] = half_to_float(load<std::uint16_t>(bytes));
-    if (type == TensorType::kBf16) values[i] = bfloat_to_float(load<std::uint16_t>(bytes));
+    T value;
+    std::memcpy(&value, data.data() + i * sizeof value, sizeof value);  // The data may be unaligned.
+    values[i] = to_float(value);
   }
   return values;
+}
+
+std::vector<float> convert(std::string_view data, TensorType type) {
+  const auto cast = [](auto value) { return static_cast<float>(value); };
+  switch (type) {
+    case TensorType::kBool:
+    case TensorType::kU8:
+      return converted<std::uint8_t>(data, cast);
+    case TensorType::kI8:
+      return converted<std::int8_t>(data, cast);
+    case TensorType::kU16:
+      return converted<std::uint16_t>(data, cast);
+    case TensorType::kI16:
+      return converted<std::int16_t>(data, cast);
+    case TensorType::kU32:
+      return converted<std::uint32_t>(data, cast);
+    case TensorType::kI32:
+      return converted<std::int32_t>(data, cast);
+    case TensorType::kU64:
+      return converted<std::uint64_t>(data, cast);
+    case TensorType::kI64:
+      return converted<std::int64_t>(data, cast);
+    case TensorType::kF16:
+      return converted<std::uint16_t>(data, half_to_float);
+    case TensorType::kBf16:
+      return converted<std::uint16_t>(data, bfloat_to_float);
+    case TensorType::kF32:
+      return converted<float>(data, cast);
+    case TensorType::kF64:
+      break;
+  }
+  return converted<double>(data, from_double);
 }
 
 // The header, checked. Messages begin with `path`.
@@ -131,7 +153,7 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name) 
   const std::uint64_t header_bytes = tensor_header_bytes(content, content.size(), name);
   content.remove_prefix(kTensorLengthBytes);
   const std::string_view data = content.substr(header_bytes);
-  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), kWeightTypes, name);
+  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), kAllTypes, name);
   TensorFile file;
   file.metadata = std::move(header.metadata);
   file.tensors.reserve(header.tensors.size());

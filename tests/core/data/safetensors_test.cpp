@@ -63,6 +63,24 @@ TEST(ReadSafetensors, ReadsTheCountsInAStateDictWithBatchNorm) {
   EXPECT_THAT(file.find("n")->values, ElementsAre(-1.0f));
 }
 
+// A state_dict may have masks and positions beside its weights.
+TEST(ReadSafetensors, ConvertsIntegersAndTruthValuesAsPyTorchDoes) {
+  const std::pair<std::string, std::size_t> types[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"U16", 2},
+                                                       {"I16", 2},  {"U32", 4}, {"I32", 4}, {"U64", 8}};
+  for (const auto& [type, bytes] : types) {
+    SCOPED_TRACE(type);
+    std::string content = file_of(R"({"a":{"dtype":")" + type + R"(","shape":[2],"data_offsets":[0,)" +
+                                      std::to_string(2 * bytes) + "]}}",
+                                  2 * bytes);
+    std::fill(content.end() - static_cast<std::ptrdiff_t>(2 * bytes), content.end(), '\0');
+    content[content.size() - 2 * bytes] = 1;
+    if (type.starts_with('I'))
+      std::fill(content.end() - static_cast<std::ptrdiff_t>(bytes), content.end(), '\xff');
+    EXPECT_THAT(parse_safetensors(content, "FILE").find("a")->values,
+                ElementsAre(1, type.starts_with('I') ? -1 : 0));
+  }
+}
+
 TEST(ReadSafetensors, ReadsAStateDictOfPyTorch) {
   const TensorFile file = read_safetensors(SWEEP_TEST_DATA "/cnn.safetensors");
   std::vector<std::string> names;
@@ -109,8 +127,9 @@ TEST(ReadSafetensors, SaysWhatIsWrong) {
   EXPECT_THAT(parse_error("{\"\xff\":{}}", 0), HasSubstr("the header is not valid JSON"));  // not UTF-8
   EXPECT_THAT(parse_error(R"({"a":5})", 0), HasSubstr(R"(tensor "a": its description is not an object)"));
   EXPECT_THAT(parse_error(R"({"a":{}})", 0), HasSubstr(R"(tensor "a": its description has no "dtype")"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})", 8),
-              HasSubstr(R"(tensor "a": its dtype is "I32"; F32, F64, F16, BF16 and I64 can be read)"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}})", 2),
+              HasSubstr(R"(tensor "a": its dtype is "F8_E4M3"; BOOL, U8, I8, U16, I16, F16, BF16, U32, I32, )"
+                        "F32, U64, I64 and F64 can be read"));
   EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8),
               HasSubstr(R"(has no "shape")"));
   EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})", 8),
