@@ -1,10 +1,10 @@
 #include "tbwriter/event_reader.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tbwriter/record.h"
 #include "tests/support/event_files.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 
 namespace sweep::tbwriter::event_reader_test {
@@ -163,16 +163,11 @@ TEST_F(EventReaderTest, ReadsRecordsLargerThanItsBufferAndThanTensorBoardLikes) 
 TEST_F(EventReaderTest, TakesNoMoreMemoryThanTheFileHasBytesWhateverALengthPromises) {
   std::string promise = from_hex("ffffff7f00000000");  // 2 GiB - 1
   promise += from_hex(masked_crc_hex(promise)) + "the rest";
-  ::rlimit before{};
-  ::getrlimit(RLIMIT_AS, &before);
   EventReader reader(write(promise));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  ::rlimit limit = before;
-  limit.rlim_cur = rlim_t{1} << 30;
-  ::setrlimit(RLIMIT_AS, &limit);
+  const test::ResourceLimit one_gigabyte(RLIMIT_AS, rlim_t{1} << 30);
 #endif
   EXPECT_NO_THROW(EXPECT_FALSE(reader.next()));
-  ::setrlimit(RLIMIT_AS, &before);
   EXPECT_EQ(reader.end(), ReadEnd::kTornTail);
 }
 

@@ -1,12 +1,10 @@
 #include "core/base/file.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "core/base/read_error.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 
 namespace sweep::file_test {
@@ -34,14 +32,10 @@ TEST_F(FileTest, WrittenBytesAreReadBackAndReplacedWithNothingBeside) {
 
 TEST_F(FileTest, AFailedWriteKeepsTheOldFileAndLeavesNothingBeside) {
   write_file_atomically(directory_ / "x", "old");
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const rlimit small{16, before.rlim_max};
-  auto* handler = std::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  EXPECT_THROW(write_file_atomically(directory_ / "x", std::string(1000, 'n')), IoError);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
+  {
+    const test::ResourceLimit full_disk(RLIMIT_FSIZE, 16);
+    EXPECT_THROW(write_file_atomically(directory_ / "x", std::string(1000, 'n')), IoError);
+  }
   EXPECT_EQ(read_file(directory_ / "x"), "old");
   EXPECT_EQ(entries(), 1u);
 }
@@ -55,16 +49,11 @@ TEST_F(FileTest, SyncsManyFilesAndLeavesOutThoseThatAreGone) {
   EXPECT_NO_THROW(sync_files(files));
   EXPECT_EQ(entries(), 600u);
   // With a few descriptors left it syncs a few at a time.
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
   const int lowest_free = ::dup(0);
   ::close(lowest_free);
-  rlimit small = limit;
-  small.rlim_cur = static_cast<rlim_t>(lowest_free) + 3;
   files.resize(50);  // More are synced with their file system.
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  const test::ResourceLimit few(RLIMIT_NOFILE, static_cast<rlim_t>(lowest_free) + 3);
   EXPECT_NO_THROW(sync_files(files));
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 TEST_F(FileTest, ALinkedFileKeepsItsContentWhenTheFirstNameGetsAnother) {

@@ -5,6 +5,7 @@
 #include "tests/support/array_files.h"
 #include "tests/support/growth.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 
 namespace sweep::safetensors_test {
@@ -294,7 +295,11 @@ TEST(WriteSafetensors, RefusesAHeaderThatNobodyReadsAndLeavesTheOldFile) {
 }
 
 TEST(WriteSafetensors, LeavesTheOldFileWhenItCannotWrite) {
-  EXPECT_THROW(write_safetensors("/proc/nowhere/file", some_tensors()), IoError);
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path file = directory.write("file", "old");
+  const test::ResourceLimit full_disk(RLIMIT_FSIZE, 16);
+  EXPECT_THROW(write_safetensors(file, some_tensors()), IoError);
+  EXPECT_EQ(read_file(file), "old");
 }
 
 TEST(ParseSafetensors, TakesLinearTimeForManyTensors) {

@@ -1,13 +1,12 @@
 #include "runmanager/sweep/sweep_runner.h"
 
-#include <sys/resource.h>
-
 #include <csignal>
 
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/sweep_recorder.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test.h"
 
@@ -272,9 +271,7 @@ TEST(RunSweep, RefusesMoreThanOneJob) {
 // grow, as on a full disk; call it in a child, since the limit is the process's.
 int exit_code_on_a_disk_of(rlim_t bytes) {
   World world;
-  std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit = {bytes, bytes};
-  ::setrlimit(RLIMIT_FSIZE, &limit);
+  const test::ResourceLimit full_disk(RLIMIT_FSIZE, bytes);
   try {
     world.run(small_sweep());
     return 1;

@@ -1,9 +1,8 @@
 #include "runmanager/training/run_manager.h"
 
-#include <sys/resource.h>
-
 #include "core/base/file.h"
 #include "tests/runmanager/training/run_files.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 
 namespace sweep::run_manager_test {
@@ -349,12 +348,10 @@ TEST_F(RunManagerTest, GoesOnWithTheNetworkAndWhatWasSaidOfTheRun) {
 TEST_F(RunManagerTest, TellsARecordThatCannotBeReadNowFromADamagedOne) {
   begin().end_run();
   RunManager& manager = this->manager();
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  const rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  EXPECT_THROW(manager.keep_completed(run_), IoError);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  {
+    const test::ResourceLimit no_files(RLIMIT_NOFILE, 0);
+    EXPECT_THROW(manager.keep_completed(run_), IoError);
+  }
   EXPECT_TRUE(manager.keep_completed(run_));
   const std::filesystem::path file = run_directory() / "run.json";
   tbwriter::spill(file, "{");

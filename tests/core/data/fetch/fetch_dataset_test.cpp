@@ -1,13 +1,10 @@
 #include "core/data/fetch/fetch_dataset.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
-
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
 #include "tests/core/data/fetch/tar_files.h"
 #include "tests/support/idx_files.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 
 namespace sweep::fetch_dataset_test {
@@ -143,15 +140,10 @@ TEST_F(FetchDataset, SaysWhereItCannotWrite) {
               StartsWith("/proc/nowhere: cannot create: "));
   // A limit on the size of files is met as a full disk is: in the middle of writing.
   folder_.write("mirror/tiny/one.gz", gzip(test::some_bytes(200'000)));
-  rlimit old{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{1000, old.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  const std::string message = error<IoError>();
-  ::setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, old_handler);
-  EXPECT_THAT(message, HasSubstr("one.gz: cannot write: "));
+  {
+    const test::ResourceLimit full_disk(RLIMIT_FSIZE, 1000);
+    EXPECT_THAT(error<IoError>(), HasSubstr("one.gz: cannot write: "));
+  }
   EXPECT_THAT(names(), IsEmpty());
 }
 
