@@ -39,9 +39,17 @@ class CachedImages : public testing::Test {
     folder_.write("images/" + name, gray_png(value));
   }
 
-  // Waits until the folder is old enough to be kept. Sets decoded_.
+  // Waits until the newest image is old enough to be kept. Sets decoded_.
   DataArrays read(ReadOptions options = {}) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(80));
+    std::chrono::nanoseconds newest{};
+    struct stat file {};
+    for (const auto& entry : fs::recursive_directory_iterator(images_)) {
+      if (::stat(entry.path().c_str(), &file) != 0) continue;
+      newest = std::max(
+          newest, std::chrono::seconds(file.st_ctim.tv_sec) + std::chrono::nanoseconds(file.st_ctim.tv_nsec));
+    }
+    std::this_thread::sleep_until(std::chrono::system_clock::time_point(newest) +
+                                  std::chrono::milliseconds(60));
     return read_at_once(options);
   }
   DataArrays read_at_once(ReadOptions options = {}) {
