@@ -149,10 +149,9 @@ TEST(DecodeImage, ResizesJpegAlikeAtEveryScaleOfTheDecoder) {
   }
 }
 
-TEST(DecodeImage, GoesByContentNotByName) {
+TEST(StartsImage, GoesByContent) {
   const std::string png = png_file(flat_pixels(1, 1, {1, 2, 3}));
   const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(png.data()), png.size());
-  EXPECT_THAT(decode_image(bytes, {}, "picture.jpg").pixels, ElementsAre(1, 2, 3));
   EXPECT_TRUE(starts_image(bytes.first(16)));
   EXPECT_FALSE(starts_image(std::span(reinterpret_cast<const std::uint8_t*>("BMW is a car maker"), 18)));
 }
