@@ -99,10 +99,11 @@ TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
 
 TEST_F(Fsck, CountsRecordsAsTheProtobufParserDoes) {
   const std::size_t records = tbwriter::read_events(events()).size();
-  for (const FileFinding& finding : check().files) {
-    if (finding.path != events().lexically_relative(sweep())) continue;
-    EXPECT_EQ(finding.records, records);
-  }
+  const FsckReport report = check();
+  const auto finding =
+      std::ranges::find(report.files, events().lexically_relative(sweep()).string(), &FileFinding::path);
+  ASSERT_NE(finding, report.files.end());
+  EXPECT_EQ(finding->records, records);
 }
 
 TEST_F(Fsck, FindsEveryFlippedByteOfAnEventsFile) {

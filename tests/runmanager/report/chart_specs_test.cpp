@@ -63,15 +63,19 @@ TEST(Charts, HaveAScaleAndAnAxisForEachSetting) {
   FAIL() << "there are no coordinates";
 }
 
+// The value of a signal of a chart, null if there is none.
+nlohmann::ordered_json signal_of(const Chart& chart, const std::string& name) {
+  nlohmann::ordered_json value;
+  for (const auto& signal : chart.spec.at("signals"))
+    if (signal.at("name") == name) value = signal.at("value");
+  return value;
+}
+
 TEST(Charts, SayOfWhatTheComparedTimesAre) {
   const auto title_of = [](std::vector<SourceRun> runs) {
     const Charts charts = charts_of(report_data_of(std::move(runs)));
     const auto chart = std::ranges::find(charts.charts, "comparison", &Chart::kind);
-    nlohmann::ordered_json title;
-    if (chart == charts.charts.end()) return title;
-    for (const auto& signal : chart->spec.at("signals"))
-      if (signal.at("name") == "title") title = signal.at("value");
-    return title;
+    return chart == charts.charts.end() ? nullptr : signal_of(*chart, "title");
   };
   std::vector<SourceRun> runs = {run_of(0.1, {1}, "cuda:0"), run_of(0.1, {1}, "cpu")};
   EXPECT_EQ(title_of(runs), "time per epoch, s, median without the first");
@@ -84,11 +88,7 @@ TEST(Charts, CutWhatOneDivergingRunWouldStretch) {
   for (int i = 1; i <= 9; ++i) runs.push_back(run_of(i, {1.0, 0.9, 0.8}));
   runs.push_back(run_of(10, {1e6}));
   const Charts charts = charts_of(report_data_of(runs));
-  for (const auto& signal : charts.charts[0].spec.at("signals")) {
-    if (signal.at("name") == "highest") {
-      EXPECT_DOUBLE_EQ(signal.at("value").get<double>(), 1.5);
-    }
-  }
+  EXPECT_DOUBLE_EQ(signal_of(charts.charts[0], "highest").get<double>(), 1.5);
   EXPECT_THAT(charts.remarks, ElementsAre("Loss: values above 1.5 are not shown."));
 }
 
