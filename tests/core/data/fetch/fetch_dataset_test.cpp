@@ -78,13 +78,31 @@ TEST_F(FetchDataset, RefusesAnotherContentAndLeavesNothing) {
   EXPECT_THAT(names(), IsEmpty());
 }
 
-TEST_F(FetchDataset, SaysWhatCannotBeFetched) {
+// A wheel is installed where there is Python, and often nothing else.
+class FetchBy : public FetchDataset, public testing::WithParamInterface<const char*> {
+ protected:
+  FetchBy() {
+    fs::create_directory(folder_ / "bin");
+    fs::create_symlink(std::string("/usr/bin/") + GetParam(), folder_ / "bin" / GetParam());
+  }
+
+  const test::Environment path_{"PATH", (folder_ / "bin").string()};
+};
+
+TEST_P(FetchBy, PutsCheckedFilesIntoItsDirectory) {
+  write_files();
+  EXPECT_TRUE(fetch());
+  EXPECT_EQ(read_file(place_ / "two.gz"), gzip("hello"));
+}
+
+TEST_P(FetchBy, SaysWhatCannotBeFetched) {
   EXPECT_EQ(error(), options_.mirror + "/tiny/one.gz: there is no such file, or it cannot be read");
   write_files();
   options_.most_bytes = 10;
   EXPECT_EQ(error(),
             options_.mirror + "/tiny/one.gz: has more than 10 bytes, which is the most that is allowed");
   // Nothing listens on this port.
+  options_.most_bytes = 1000;
   options_.mirror = "https://127.0.0.1:1";
   EXPECT_THAT(error(), AllOf(StartsWith("https://127.0.0.1:1/tiny/one.gz: cannot be reached ("),
                              EndsWith("): is there a network?")));
@@ -93,39 +111,12 @@ TEST_F(FetchDataset, SaysWhatCannotBeFetched) {
     EXPECT_THAT(error<ConfigError>(), HasSubstr("want the beginning of a URL, https://")) << other;
   }
   EXPECT_THAT(names(), IsEmpty());
-}
-
-// A wheel is installed where there is Python, and often nothing else.
-class FetchWithPython : public FetchDataset {
- protected:
-  FetchWithPython() {
-    fs::create_directory(folder_ / "bin");
-    fs::create_symlink("/usr/bin/python3", folder_ / "bin/python3");
-  }
-
-  const test::Environment path_{"PATH", (folder_ / "bin").string()};
-};
-
-TEST_F(FetchWithPython, PutsCheckedFilesIntoItsDirectory) {
-  write_files();
-  EXPECT_TRUE(fetch());
-  EXPECT_EQ(read_file(place_ / "two.gz"), gzip("hello"));
-}
-
-TEST_F(FetchWithPython, SaysTheSameOfWhatCannotBeFetched) {
-  const std::string url = options_.mirror + "/tiny/one.gz";
-  EXPECT_EQ(error(), url + ": there is no such file, or it cannot be read");
-  write_files();
-  options_.most_bytes = 10;
-  EXPECT_EQ(error(), url + ": has more than 10 bytes, which is the most that is allowed");
-  options_.most_bytes = 1000;
   options_.mirror = "https://127.0.0.1:1";
-  EXPECT_EQ(error(),
-            "https://127.0.0.1:1/tiny/one.gz: cannot be reached (Connection refused): is there a network?");
-  EXPECT_THAT(names(), IsEmpty());
-  fs::remove(folder_ / "bin/python3");
+  fs::remove(folder_ / "bin" / GetParam());
   EXPECT_EQ(error(), "the program curl is needed and not in PATH. Install it with `apt-get install curl`");
 }
+
+INSTANTIATE_TEST_SUITE_P(Programs, FetchBy, testing::Values("curl", "python3"));
 
 TEST_F(FetchDataset, StopsWhenItIsToldTo) {
   write_files();
