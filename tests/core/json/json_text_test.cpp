@@ -37,15 +37,6 @@ TEST(ParseJsonText, RefusesDeepNestingWithoutRecursion) {
   EXPECT_EQ(error_of(objects), "f.json: is nested too deeply");
 }
 
-TEST(ParseJsonText, TakesLinearTimeForManyKeys) {
-  const auto parse = [](std::size_t keys) {
-    std::string text = "{";
-    for (std::size_t i = 0; i < keys; ++i) text += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":0";
-    EXPECT_EQ(parse_json_text(text + "}", "f").size(), keys);
-  };
-  EXPECT_LT(test::growth(parse, 10'000), test::kLinearGrowth);
-}
-
 TEST(ReadJsonFile, NamesTheFile) {
   test::TemporaryDirectory directory;
   const auto path = directory.write("x.json", "{");

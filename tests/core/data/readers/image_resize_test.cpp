@@ -69,15 +69,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ResizeTo,
                                          Sizes{{5, 4}, {9, 13}}, Sizes{{3, 40}, {12, 6}},
                                          Sizes{{33, 2}, {8, 2}}, Sizes{{2, 2}, {1, 1}}));
 
-TEST(Resize, LeavesAnEqualSizeAsItIs) {
-  const Pixels pixels =
-      make_pixels(6, 4, 3, [](unsigned y, unsigned x, unsigned c) { return y * 40 + x * 9 + c; });
-  EXPECT_EQ(resize(pixels, {6, 4}), pixels.values);
-}
-
-TEST(Resize, KeepsWhiteWhite) {
-  const Pixels pixels = make_pixels(37, 53, 1, [](unsigned, unsigned, unsigned) { return 255; });
-  EXPECT_THAT(resize(pixels, {10, 11}), Each(255));
-}
-
 }  // namespace sweep::image_resize_test
