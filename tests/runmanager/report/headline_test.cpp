@@ -41,14 +41,6 @@ TEST(Headline, LeavesOutKeysThatTheBestRunLacks) {
   EXPECT_EQ(answer.best, "Best of 2 runs: 90.00% validation accuracy with optimizer=adam.");
 }
 
-TEST(Headline, HasTheValuesOfTheBestEpochWhereItIsKept) {
-  SourceRun run = graded({{"lr", 0.1}}, 0.5);
-  run.record.epochs[0].set("validation_accuracy", 0.9);
-  run.record.best_epoch = 1;
-  EXPECT_EQ(headline(report_data_of({run})).best,
-            "90.00% validation accuracy in the only completed run, " + run.record.name + ".");
-}
-
 TEST(Headline, ShortensFractionsOfManyDigitsButNoWholeNumbers) {
   const auto best_of = [](ParamValue a, ParamValue b) {
     return headline(
