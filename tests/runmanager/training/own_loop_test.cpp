@@ -43,6 +43,10 @@ TEST(OwnTrainingLoop, IsFollowedByRunManager) {
 
   const auto rows = parse_csv(tbwriter::slurp(directory.path() / "mine/results.csv"));
   EXPECT_EQ(rows.size(), 1u + 4 * 3);
+  EXPECT_EQ(rows[0].back(), "batch_size");
+  const auto json = nlohmann::json::parse(tbwriter::slurp(directory.path() / "mine/results.json"));
+  EXPECT_EQ(json["sweep"], "mine");
+  EXPECT_EQ(json["runs"].size(), 4u);
   const auto scalars = last_scalars(tbwriter::read_run(directory.path() / "mine/lr=0.01,batch_size=20"));
   EXPECT_NEAR(scalars.at("Number Correct/train") / 40, scalars.at("Accuracy/train"), 1e-6);
 }

@@ -262,24 +262,6 @@ TEST_F(RunManagerTest, ReplacesTheFilesOfAnEarlierStart) {
   EXPECT_THAT(values_of("Loss/train"), SizeIs(1));
 }
 
-TEST_F(RunManagerTest, SavesCsvAndJsonOfAllRuns) {
-  RunManager& manager = this->manager();
-  for (const sweep::Run& run : RunBuilder::get_runs({{"lr", {1, 2}}})) {
-    manager.begin_run(run, network_, loader_);
-    manager.begin_epoch();
-    manager.end_epoch();
-    manager.end_run();
-  }
-  manager.save("results");
-  const auto rows = parse_csv(tbwriter::slurp(sweep_directory() / "results.csv"));
-  ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].back(), "lr");
-  EXPECT_EQ(rows[2].back(), "2");
-  const auto json = nlohmann::json::parse(tbwriter::slurp(sweep_directory() / "results.json"));
-  EXPECT_EQ(json["sweep"], "sweep");
-  EXPECT_EQ(json["runs"].size(), 2u);
-}
-
 TEST_F(RunManagerTest, RefusesCallsOutOfOrder) {
   RunManager& manager = this->manager();
   EXPECT_THROW(manager.begin_epoch(), std::logic_error);
