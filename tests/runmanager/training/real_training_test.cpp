@@ -30,22 +30,6 @@ TEST_F(RealTraining, LearnsAndRecordsIt) {
   }
 }
 
-TEST_F(RealTraining, GivesTheSameBitsForAnyNumberOfWorkersAndThreads) {
-  const SweepOutcome one = run("one");
-  options_.threads = 3;
-  const SweepOutcome three = run("three");
-  for (std::size_t i = 0; i < one.runs.size(); i += 2) {
-    const auto weights = [](const SweepOutcome& outcome, std::size_t run) {
-      return read_safetensors(run_directory(outcome, run) / "checkpoint.safetensors")
-          .find("conv1.weight")
-          ->values;
-    };
-    EXPECT_EQ(weights(one, i), weights(one, i + 1)) << "0 and 2 workers";
-    EXPECT_EQ(weights(one, i), weights(three, i)) << "1 and 3 threads";
-    EXPECT_EQ(one.runs[i].epochs.back()["loss"], three.runs[i + 1].epochs.back()["loss"]);
-  }
-}
-
 std::vector<proto::TaggedRunMetadata> profiles_of(const std::vector<proto::Event>& events) {
   std::vector<proto::TaggedRunMetadata> profiles;
   for (const proto::Event& event : events) {
