@@ -112,6 +112,7 @@ const Change kChanges[] = {
     {"Deterministic", Fate::kRefused, R"({"deterministic": false})", {}, "deterministic: true -> false"},
     {"WiderLayer", Fate::kRefused, kWiderNetwork, {}, "network.layers[1].out_features: 8 -> 9"},
     {"Validation", Fate::kRefused, R"({"dataset": {"validation": 60}})", {}, "dataset.validation: 40 -> 60"},
+    {"Augment", Fate::kRefused, R"({"dataset": {"augment": ["horizontal_flip"]}})", {}, "dataset.augment"},
     {"Limit", Fate::kRefused, R"({"dataset": {"limit": 100}})", {}, "dataset.limit: 0 -> 100"},
     {"Normalize",
      Fate::kRefused,
