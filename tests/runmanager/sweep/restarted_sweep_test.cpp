@@ -104,20 +104,6 @@ TEST(RestartedSweep, ComparesTheDataOnceAlsoWhenEverythingIsFinished) {
   EXPECT_EQ(world.data_loads, 1u);
 }
 
-TEST(RestartedSweep, TrainsARunAnewWhoseIdentityChangedOnlyIfItIsToldTo) {
-  World world;
-  Sweep sweep = small_sweep();
-  world.run(sweep);
-  world.training = {};
-  sweep.runs[1].resolved["seed"] = 8;
-  EXPECT_THROW(world.run(sweep), ConfigError);
-  EXPECT_EQ(world.training.engines, 0u);
-  world.options.replace = true;
-  world.run(sweep);
-  EXPECT_EQ(world.training.engines, 1u);
-  EXPECT_THAT(world.terminal_output, HasSubstr("1 run with other settings is trained again"));
-}
-
 TEST(RestartedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
   World world;
   world.run(small_sweep());
@@ -177,15 +163,6 @@ TEST(RestartedSweep, TrainsNothingNextToARunThatCannotBeReadAndMayBeTheSame) {
   EXPECT_EQ(world.training.engines, 0u) << "adopted";
 }
 
-TEST(RestartedSweep, LeavesNothingBehindOfStartsThatWereKilled) {
-  World world;
-  world.run(small_sweep());
-  const fs::path half = world.path(kSecond) / "run.json.17-00000001-2.tmp";
-  tbwriter::spill(half, "half");
-  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
-  EXPECT_FALSE(fs::exists(half));
-}
-
 // Has the first run recorded as ended, again and again. There has to be one end in its events.
 void end_twice(const World& world, RunStatus status, const std::string& reason) {
   RunRecord record = read_run_record(world.path(kFirst) / "run.json");
@@ -229,6 +206,7 @@ TEST(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
     world.training = {};
     EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
     EXPECT_EQ(world.training.batches, 0u) << "all epochs are in the checkpoint";
+    EXPECT_THAT(world.terminal_output, HasSubstr("was finished, but"));
     EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size(), wanted);
   }
 }
