@@ -90,6 +90,7 @@ TEST(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhy) {
   EXPECT_EQ(outcome.runs[0].device, "cuda");
   EXPECT_THAT(world.out.str(), HasSubstr("there is none here"));
   EXPECT_EQ(read_json_file(world.path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
+  EXPECT_THAT(tbwriter::list_event_files(world.path("lr=0.5,device=cuda")), IsEmpty());
   EXPECT_EQ(world.training.engines, 1u);
 }
 
@@ -101,6 +102,10 @@ TEST(RunSweep, CountsAMissingDeviceAsFailureWhenStrict) {
   const SweepOutcome outcome = world.run(sweep);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(statuses(outcome), ElementsAre("failed", "completed"));
+  const auto events = tbwriter::read_run(world.path("lr=0.5,device=cuda"));
+  EXPECT_THAT(tbwriter::values_of(events, "_hparams_/session_start_info"), SizeIs(1));
+  EXPECT_THAT(tbwriter::values_of(events, "status").at(0).tensor().string_val(0),
+              HasSubstr("**failed**: there is none here"));
 }
 
 TEST(RunSweep, GoesOnAfterAFailedRun) {
@@ -209,18 +214,6 @@ TEST(RunSweep, IsDoneIfItsTimeIsUpOnlyAfterTheLastRun) {
   EXPECT_EQ(outcome.exit_code, 0);
 }
 
-TEST(RunSweep, ListensToRealSignals) {
-  World world;
-  world.training.on_train = [](const Batch& batch, std::int64_t step) -> Totals {
-    if (step == 1) ::raise(SIGTERM);
-    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
-  };
-  SweepEnvironment environment = world.environment();
-  environment.stop_requested = nullptr;
-  EXPECT_EQ(run_sweep(small_sweep(), world.options, environment).exit_code, 143);
-  EXPECT_EQ(world.training.batches, 2u);
-}
-
 TEST(RunSweep, ListsEveryTensorThatDoesNotFitBeforeAnythingTrains) {
   World world;
   const fs::path weights = world.directory / "weights.safetensors";
@@ -312,16 +305,6 @@ TEST(RunSweep, IsSilentWhenQuietExceptForTheTable) {
   world.run(small_sweep());
   EXPECT_THAT(world.terminal_output, IsEmpty());
   EXPECT_THAT(world.out.str(), HasSubstr("completed"));
-}
-
-TEST(RunSweep, WritesOneLinePerEpochWhereLinesCannotBeRedrawn) {
-  World world;
-  world.run(small_sweep());
-  EXPECT_THAT(world.terminal_output, Not(HasSubstr("\x1b")));
-  const auto lines = lines_of(world.terminal_output);
-  ASSERT_GE(lines.size(), 4u);
-  EXPECT_THAT(lines[0], AllOf(HasSubstr("[1/2] lr=0.5,device=cpu  epoch 1/2  loss 0.5000  acc 50.00%"),
-                              HasSubstr("val acc 100.00%"), HasSubstr("img/s")));
 }
 
 TEST(RunSweep, PassesOverTheSamplesThatItShowsOnceAfterTheLastEpoch) {

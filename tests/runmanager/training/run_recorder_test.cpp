@@ -129,22 +129,6 @@ TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
   EXPECT_THAT(values_of("_hparams_/session_start_info"), SizeIs(1));
 }
 
-TEST_F(RunRecorderTest, ASkippedRunHasARecordWithItsReasonAndNoEvents) {
-  record_skipped_run(options(), run_, RunStatus::kSkipped, "no such device", record_);
-  EXPECT_FALSE(has_events(run_directory()));
-  EXPECT_EQ(record().status, RunStatus::kSkipped);
-  EXPECT_EQ(record().error, "no such device");
-  EXPECT_EQ(record_.status, RunStatus::kSkipped);
-}
-
-TEST_F(RunRecorderTest, ASkippedRunThatCountsAsAFailureHasASessionWithTheReason) {
-  record_skipped_run(options(), run_, RunStatus::kFailed, "no such device", record_);
-  EXPECT_EQ(last_status(), proto::STATUS_FAILURE);
-  EXPECT_THAT(values_of("_hparams_/session_start_info"), SizeIs(1));
-  EXPECT_THAT(values_of("status").at(0).tensor().string_val(0), HasSubstr("**failed**: no such device"));
-  EXPECT_TRUE(last_scalars(events()).empty());
-}
-
 TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   killed_after(1);
   EXPECT_EQ(record().status, RunStatus::kRunning);
