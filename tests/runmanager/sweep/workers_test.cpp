@@ -128,14 +128,6 @@ TEST_F(Workers, DoNotTryADivergedRunAgain) {
   EXPECT_THAT(told_, Not(HasSubstr("tried again")));
 }
 
-TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
-  options_.timeout = 2;  // far longer than the good run takes, even on a busy machine
-  const SweepOutcome outcome = run("runs", {"lr=102,0.02"});
-  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kFailed);
-  EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("timeout: it took longer than 2 s"));
-  EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kCompleted);
-}
-
 TEST_F(Workers, LoseOnlyTheRunWhoseDirectoryIsRemoved) {
   std::string removed;
   environment_.stop_requested = [this, &removed] {
@@ -174,16 +166,6 @@ TEST_F(Workers, EndWithTheDirectoryOfTheSweep) {
         << "nobody makes it again, without what was there";
     fs::remove_all(directory_ / "runs" / "moved");
   }
-}
-
-TEST_F(Workers, StopEverythingAtTheFirstFailureWithFailFast) {
-  options_.fail_fast = true;
-  options_.jobs = 2;
-  epochs_ = 4000;
-  const SweepOutcome outcome = run("runs", {"lr=0.02,106"});
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kInterrupted);
-  EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kFailed);
 }
 
 TEST_F(Workers, StopWhenAskedAndGoOnToTheSameBits) {
@@ -346,13 +328,11 @@ TEST(WorkerPool, DoesNotTakeAnErrorOfItsCallerForADamagedMessage) {
     pool.wait(std::chrono::milliseconds(100));
     try {
       pool.deliver(0, report);
-      bool was_told = false;
     } catch (const DataError& error) {
       EXPECT_STREQ(error.what(), "a file of the caller's");
       return;
     }
     ASSERT_FALSE(HasFatalFailure());
-    EXPECT_TRUE(was_told);
   }
   FAIL() << "no message came";
 }
@@ -366,11 +346,13 @@ TEST(WorkerPool, AsksNoWorkerToStopThatIsLost) {
   run.config = &config;
   pool.start(0, run, {}, 1);
   pool.wait(std::chrono::seconds(60));
+  bool was_told = false;
   const auto report = [&](const RunEvent& event) {
     was_told = std::holds_alternative<LostRun>(event);
     pool.request_stop(0, SIGTERM);
   };
   pool.deliver(0, report);
+  EXPECT_TRUE(was_told);
 }
 
 TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
