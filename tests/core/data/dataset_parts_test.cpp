@@ -104,6 +104,34 @@ TEST(SplitSamples, TakesTheEndInTheOrderOfTheFiles) {
   EXPECT_EQ(parts.test.set, parts.train.set) << "without a copy";
 }
 
+TEST(SplitSamples, TakesANumberOrAFractionThatLeavesSomethingToTrainOn) {
+  using Size = std::variant<std::size_t, double>;
+  const auto parts = [](Size validation) {
+    DatasetSpec spec = with_sizes(0, 0);
+    spec.validation = validation;
+    return split(sorted_samples(), spec, SplitMethod::kEnd);
+  };
+  for (const auto& [validation, count] : {std::pair{Size{std::size_t{0}}, 0u},
+                                          {std::size_t{1}, 1u},
+                                          {std::size_t{99}, 99u},
+                                          {0.0, 0u},
+                                          {0.008, 0u},
+                                          {0.25, 25u},
+                                          {0.298, 29u},
+                                          {0.999, 99u}}) {
+    EXPECT_EQ(parts(validation).validation.count, count);
+    EXPECT_EQ(parts(validation).train.count, 100 - count);
+  }
+  const auto error = [&](Size validation) { return message_of<ConfigError>([&] { parts(validation); }); };
+  EXPECT_EQ(
+      error(std::size_t{100}),
+      "validation takes 100 samples, but the training set of \"mine\" has 100: nothing is left to train "
+      "on; at most 99 are possible");
+  EXPECT_THAT(error(SIZE_MAX), HasSubstr("nothing is left"));
+  for (const double fraction : {1.0, -0.1, 2.0, std::nan(""), HUGE_VAL})
+    EXPECT_THAT(error(fraction), HasSubstr("must be at least 0 and less than 1"));
+}
+
 TEST(SplitSamples, GivesEachSampleToOnePart) {
   for (const SplitMethod method : {SplitMethod::kRandom, SplitMethod::kStratified}) {
     const Dataset parts = split(sorted_samples(), with_sizes(20, 0.1), method);

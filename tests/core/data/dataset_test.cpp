@@ -80,9 +80,6 @@ TEST(TrainedDataset, HasColumnsCategoriesAndClassesByName) {
   };
   EXPECT_THAT(refused("a,kind,label\n1,x,bear\n"),
               HasSubstr("class \"bear\" was not there in training; the network knows: \"cat\", \"cow\""));
-  EXPECT_THAT(refused("a,kind,label\n1,x,cat\n2,w,cat\n"),
-              HasSubstr("line 3, column \"kind\": \"w\" was not there in training"));
-  EXPECT_THAT(refused("a,label\n1,cat\n"), HasSubstr("has no column \"kind\""));
   EXPECT_THAT(refused("a,kind,target\n1,x,3\n"),
               HasSubstr("its targets are 1 number per sample, but the network was trained on classes"));
 }
@@ -135,45 +132,6 @@ TEST_F(LoadDataset, NeedsNoTestSet) {
   const Dataset set = load();
   EXPECT_EQ(set.test.count, 0u);
   EXPECT_EQ(set.files.size(), 2u);
-}
-
-TEST_F(LoadDataset, SplitsValidationFromTheEnd) {
-  DatasetSpec wanted = spec();
-  const auto split = [&](std::variant<std::size_t, double> validation) {
-    wanted.validation = validation;
-    const Dataset set = load_dataset(wanted);
-    EXPECT_EQ(set.train.first, 0u);
-    EXPECT_EQ(set.train.count + set.validation.count, 20u);
-    if (set.validation.count > 0) {
-      EXPECT_EQ(set.validation.first, set.train.count);
-      EXPECT_EQ(set.validation.set, set.train.set) << "without a copy";
-    }
-    return set.validation.count;
-  };
-  EXPECT_EQ(split(std::size_t{0}), 0u);
-  EXPECT_EQ(split(std::size_t{1}), 1u);
-  EXPECT_EQ(split(std::size_t{19}), 19u);
-  EXPECT_EQ(split(0.0), 0u);
-  EXPECT_EQ(split(0.04), 0u);  // 0.8 samples
-  EXPECT_EQ(split(0.25), 5u);
-  EXPECT_EQ(split(0.29), 5u);  // 5.8 samples
-  EXPECT_EQ(split(0.999), 19u);
-}
-
-TEST_F(LoadDataset, RefusesASplitThatLeavesNothingToTrainOn) {
-  DatasetSpec wanted = spec();
-  const auto split_error = [&](std::variant<std::size_t, double> validation) {
-    wanted.validation = validation;
-    return message_of<ConfigError>([&] { load_dataset(wanted); });
-  };
-  EXPECT_EQ(split_error(std::size_t{20}),
-            "validation takes 20 samples, but the training set of \"mine\" has 20: nothing is left to train "
-            "on; at most 19 "
-            "are possible");
-  EXPECT_THAT(split_error(std::numeric_limits<std::size_t>::max()), HasSubstr("nothing is left"));
-  for (const double fraction : {1.0, -0.1, 2.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(split_error(fraction), HasSubstr("must be at least 0 and less than 1"));
-  }
 }
 
 TEST_F(LoadDataset, LimitsEveryPartAndKeepsTheSameValidationSamples) {
