@@ -1,6 +1,8 @@
 // Weight files: against files of Hugging Face's library, and against every kind of damage.
 #include "core/data/safetensors.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/file.h"
 #include "tests/support/array_files.h"
 #include "tests/support/growth.h"
@@ -120,63 +122,11 @@ TEST(ReadSafetensors, SaysWhatIsWrong) {
               HasSubstr("not a safetensors file: it starts with a header length of"));
   EXPECT_THAT(parse_error(file_of("{}", 0).substr(0, 9)),
               HasSubstr("cut short: its header has 2 bytes, but only 1 follow"));
-  EXPECT_THAT(parse_error("[]", 0), HasSubstr("its header is not a JSON object"));
-  EXPECT_THAT(parse_error(" {}", 0), HasSubstr("its header is not a JSON object"));
-  EXPECT_THAT(parse_error("", 0), HasSubstr("its header is not a JSON object"));
-  EXPECT_THAT(parse_error("{\"a\"", 0), HasSubstr("the header is not valid JSON"));
-  EXPECT_THAT(parse_error("{} {}", 0), HasSubstr("the header is not valid JSON"));
   EXPECT_THAT(parse_error("{\"\xff\":{}}", 0), HasSubstr("the header is not valid JSON"));  // not UTF-8
-  EXPECT_THAT(parse_error(R"({"a":5})", 0), HasSubstr(R"(tensor "a": its description is not an object)"));
-  EXPECT_THAT(parse_error(R"({"a":{}})", 0), HasSubstr(R"(tensor "a": its description has no "dtype")"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}})", 2),
-              HasSubstr(R"(tensor "a": its dtype is "F8_E4M3"; BOOL, U8, I8, U16, I16, F16, BF16, U32, I32, )"
-                        "F32, U64, I64 and F64 can be read"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8),
-              HasSubstr(R"(has no "shape")"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})", 8),
-              HasSubstr("its shape is 2, not a list"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8),
-              HasSubstr("its shape has -2"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}})", 8),
-              HasSubstr("its shape has 2.0"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2]}})", 8), HasSubstr(R"(has no "data_offsets")"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}})", 8),
-              HasSubstr("expected [begin, end]"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,-8]}})", 8),
-              HasSubstr("expected [begin, end]"));
-  EXPECT_THAT(parse_error(R"({"__metadata__":5})", 0), HasSubstr("\"__metadata__\" is not an object"));
-  EXPECT_THAT(parse_error(R"({"__metadata__":{"k":5}})", 0), HasSubstr("\"k\" that is not a string"));
-}
-
-TEST(ReadSafetensors, ChecksSizesAndPositions) {
-  const auto tensor = [](const std::string& name, const std::string& shape, const std::string& offsets) {
-    return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
-  };
-  const auto error = [&](const std::string& tensors, std::size_t bytes) {
-    return parse_error("{" + tensors + "}", bytes);
-  };
-  EXPECT_THAT(error(tensor("a", "[3]", "[0,8]"), 8),
-              HasSubstr("its data_offsets are [0,8], but its shape [3] needs 12 bytes"));
-  EXPECT_THAT(error(tensor("a", "[2]", "[8,0]"), 8), HasSubstr("its data_offsets are [8,0]"));
-  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]"), 7),
-              HasSubstr("ends at byte 8, but the file has only 7 bytes of data: it is cut short"));
-  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]"), 9), HasSubstr("1 bytes follow the last tensor's data"));
-  EXPECT_THAT(error(tensor("a", "[1]", "[4,8]"), 8), HasSubstr("starts at byte 4, expected 0"));
-  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]") + "," + tensor("b", "[1]", "[12,16]"), 16),
-              HasSubstr("starts at byte 12, expected 8"));
-  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]") + "," + tensor("b", "[1]", "[4,8]"), 8),
-              HasSubstr("starts at byte 4, expected 8"));
-  EXPECT_THAT(error(tensor("a", "[1]", "[0,4]") + "," + tensor("a", "[1]", "[4,8]"), 8),
-              HasSubstr("has the key \"a\" twice"));
-  EXPECT_THAT(error(R"("a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]})", 4),
-              HasSubstr("has the key \"dtype\" twice"));
-  // Products that wrap around 2^64.
-  EXPECT_THAT(error(tensor("a", "[4611686018427387904]", "[0,0]"), 0), HasSubstr("is too large"));
-  EXPECT_THAT(error(tensor("a", "[4294967296,4294967296]", "[0,0]"), 0), HasSubstr("is too large"));
-  EXPECT_THAT(error(tensor("a", "[18446744073709551615]", "[0,0]"), 0),
-              HasSubstr("expected an integer >= 0"));
-  EXPECT_THAT(error(tensor("a", "[99999999999999999999]", "[0,0]"), 0),
-              HasSubstr("expected an integer >= 0"));
+  // Rows of a header, the number of bytes after it, and a part of the message.
+  for (const auto& row : nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/bad_safetensors.json")))
+    EXPECT_THAT(parse_error(row.at("header"), row.at("bytes")), HasSubstr(row.at("has").get<std::string>()))
+        << row;
 }
 
 TEST(ReadSafetensors, IsNotBroughtDownByDeepNesting) {
