@@ -78,7 +78,7 @@ TEST(DataFormat, RefusesPipesAndLinksToThemselvesAtOnce) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(error_of((directory / "pipe").string()), HasSubstr("pipe: is neither a file nor a folder"));
-  for (const char* format : {"csv", "npy", "npz", "safetensors"}) {
+  for (const char* format : {"csv", "idx", "npy", "npz", "safetensors"}) {
     EXPECT_THAT(error_of((directory / "pipe").string(), format), HasSubstr("is not a regular file"));
   }
   fs::create_symlink("loop", directory / "loop");
