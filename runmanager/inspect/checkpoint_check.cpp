@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "core/data/sample_format.h"
+#include "core/network/network.h"
+#include "runmanager/config/run_settings.h"
 #include "runmanager/records/checkpoint.h"
 
 namespace sweep {
@@ -14,50 +18,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kOptimizerPrefix = "optimizer/";
-
-// Checks that the tensor `name` exists and that its first extent is `outputs`.
-void check_parameter(const TensorIndex& file, const std::string& name, const Json& outputs,
-                     FileFinding& finding) {
-  const NamedTensor* tensor = file.find(name);
-  if (tensor == nullptr) {
-    finding.problems.push_back("has no " + name + ", a parameter of the run's network");
-  } else if (outputs.is_number_integer() &&
-             (tensor->shape.empty() || tensor->shape[0] != outputs.get<std::int64_t>())) {
-    finding.problems.push_back(fmt::format("{} is {}, but the layer has {} outputs", name,
-                                           to_string(tensor->shape), outputs.get<std::int64_t>()));
-  }
-}
-
-// Checks the tensors of the network's own conv2d and linear layers against the configuration of the run. Only
-// the first extent is known, since the configuration has no input sizes. Layers inside a sequential or
-// residual one are not checked.
-void check_layers(const TensorIndex& file, const Json& layers, FileFinding& finding) {
-  for (const Json& layer : layers) {
-    if (!layer.is_object() || !layer.value("name", Json()).is_string()) continue;
-    const std::string name = layer["name"].get<std::string>();
-    const char* outputs = layer.contains("out_channels") ? "out_channels" : "out_features";
-    if (!layer.contains(outputs)) continue;  // No weight matrix, or none of its own.
-    check_parameter(file, name + ".weight", layer[outputs], finding);
-    if (layer.value("bias", Json(true)) == true)
-      check_parameter(file, name + ".bias", layer[outputs], finding);
-  }
-}
-
-// Checks that optimizer state, such as "optimizer/exp_avg/conv1.weight", has the shape of its parameter.
-void check_optimizer(const TensorFile& file, const TensorIndex& index, FileFinding& finding) {
-  for (const NamedTensor& tensor : file.tensors) {
-    if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
-    const std::size_t slash = tensor.name.find('/', kOptimizerPrefix.size());
-    const std::string name = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
-    const NamedTensor* parameter = index.find(name);
-    if (parameter == nullptr) {
-      finding.problems.push_back(fmt::format("has {}, but no {}", tensor.name, name));
-    } else if (parameter->shape != tensor.shape) {
-      finding.problems.push_back(fmt::format("{} is {}, but {} is {}", tensor.name, to_string(tensor.shape),
-                                             name, to_string(parameter->shape)));
-    }
-  }
+// The run's network; none if the record does not have all that it takes.
+std::optional<Network> recorded_network(const RunRecord& record) try {
+  const SampleFormat samples = sample_format_from_json(record.provenance.at("input"), "input");
+  return Network(network_of(record.config.at("network")), samples.shape);
+} catch (const ConfigError&) {
+  return std::nullopt;
+} catch (const DataError&) {
+  return std::nullopt;
+} catch (const Json::exception&) {
+  return std::nullopt;
 }
 
 // A note, not a problem: the weights of a run that diverged are not finite.
@@ -92,15 +62,10 @@ std::optional<int> check_checkpoint(const std::filesystem::path& path, const Run
     return std::nullopt;
   }
   if (file.tensors.empty()) finding.problems.emplace_back("holds no weights");
-  const TensorIndex index(file);
   const std::optional<int> epoch = last_epoch_of(file);
-  if (record != nullptr && record->config.is_object()) {
-    const auto network = record->config.find("network");
-    if (network != record->config.end() && network->is_object() && network->contains("layers"))
-      check_layers(index, (*network)["layers"], finding);
-    check_epoch(epoch, *record, finding);
-  }
-  check_optimizer(file, index, finding);
+  if (record != nullptr) check_epoch(epoch, *record, finding);
+  if (const auto network = record != nullptr ? recorded_network(*record) : std::nullopt)
+    std::ranges::move(misfits(file, *network, FileUse::kCheckpoint), std::back_inserter(finding.problems));
   count_non_finite(file, finding);
   return epoch;
 }

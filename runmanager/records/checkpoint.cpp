@@ -36,21 +36,21 @@ void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std
   }
 }
 
-// The tensors of `layout` in one array. Throws DataError if one is missing.
+// The tensors of `layout` in one array. They are there: see require_fit().
 std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parameter> layout,
                                   std::size_t count, const std::string& prefix) {
   std::vector<float> values(count);
   const TensorIndex index(file);
   for (const Parameter& parameter : layout) {
-    const NamedTensor* tensor = index.find(prefix + parameter.name);
-    if (tensor == nullptr || tensor->values.size() != parameter.count) {
-      throw DataError(fmt::format("{}{} is missing or of another shape than {}", prefix, parameter.name,
-                                  to_string(parameter.shape)));
-    }
-    std::copy(tensor->values.begin(), tensor->values.end(),
-              values.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
+    const std::vector<float>& tensor = index.find(prefix + parameter.name)->values;
+    std::ranges::copy(tensor, values.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
   }
   return values;
+}
+
+Weights weights_of(const TensorFile& file, const Network& network) {
+  return {joined_tensors(file, network.parameters(), network.parameter_count(), ""),
+          joined_tensors(file, network.buffers(), network.buffer_count(), "")};
 }
 
 // CRC-32C of all tensors, because safetensors has no checksum. `File`: TensorFile or TensorFileView.
@@ -174,13 +174,20 @@ void check_checksums(const TensorFile& file) {
     throw DataError("is damaged: its checksum is not that of its content");
 }
 
+void require_fit(const TensorFile& file, const Network& network, FileUse use) {
+  const std::vector<std::string> wrong = misfits(file, network, use);
+  if (!wrong.empty())
+    throw DataError(fmt::format("these are not the weights of network {}:\n  {}", network.name(),
+                                fmt::join(wrong, "\n  ")));
+}
+
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
   check_checksums(file);
+  require_fit(file, network, FileUse::kCheckpoint);
   Checkpoint checkpoint;
   checkpoint.progress = progress_of(file);
   TrainingState& state = checkpoint.state;
-  state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
-  state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
+  state.weights = weights_of(file, network);
   for (const std::string& name : optimizer_arrays(file)) {
     state.optimizer.push_back({name, joined_tensors(file, network.parameters(), network.parameter_count(),
                                                     std::string(kOptimizerPrefix) + name + "/")});
@@ -204,39 +211,37 @@ auto read_named(const std::filesystem::path& path, const Read& read) {
   }
 }
 
-// Why the tensor of `parameter` cannot be loaded; "" if it can.
-std::string misfit(const TensorIndex& file, const Parameter& parameter) {
-  const NamedTensor* tensor = file.find(parameter.name);
-  if (tensor == nullptr) return fmt::format("\n  missing: {} {}", parameter.name, to_string(parameter.shape));
-  if (tensor->shape == parameter.shape) return "";
-  return fmt::format("\n  wrong shape: {} is {}, the network's is {}", parameter.name,
-                     to_string(tensor->shape), to_string(parameter.shape));
-}
-
-// One line per tensor that is missing, misshaped or unexpected; "" if there is none.
-std::string misfits(const TensorFile& file, const Network& network) {
-  std::string text;
-  const TensorIndex index(file);
-  std::unordered_set<std::string_view> names;
-  for (const std::span<const Parameter> layout : {network.parameters(), network.buffers()}) {
-    for (const Parameter& parameter : layout) {
-      text += misfit(index, parameter);
-      names.insert(parameter.name);
-    }
-  }
-  for (const NamedTensor& tensor : file.tensors) {
-    const bool known = names.contains(tensor.name);
-    // PyTorch's batch norm counts its batches, and nothing here uses that count.
-    const bool unneeded =
-        tensor.name.starts_with(kOptimizerPrefix) || tensor.name.ends_with(".num_batches_tracked");
-    if (!known && !unneeded) {
-      text += fmt::format("\n  unexpected: {} {}", tensor.name, to_string(tensor.shape));
-    }
-  }
-  return text;
-}
-
 }  // namespace
+
+std::vector<std::string> misfits(const TensorFile& file, const Network& network, FileUse use) {
+  std::vector<std::string> found;
+  const TensorIndex index(file);
+  std::unordered_set<std::string> names;
+  const auto require = [&](std::span<const Parameter> layout, const std::string& prefix) {
+    for (const Parameter& parameter : layout) {
+      const std::string& name = *names.insert(prefix + parameter.name).first;
+      const NamedTensor* tensor = index.find(name);
+      if (tensor == nullptr)
+        found.push_back(fmt::format("missing: {} {}", name, to_string(parameter.shape)));
+      else if (tensor->shape != parameter.shape)
+        found.push_back(fmt::format("wrong shape: {} is {}, the network's is {}", name,
+                                    to_string(tensor->shape), to_string(parameter.shape)));
+    }
+  };
+  require(network.parameters(), "");
+  require(network.buffers(), "");
+  const bool has_state = use == FileUse::kCheckpoint;
+  for (const std::string& array : has_state ? optimizer_arrays(file) : std::vector<std::string>())
+    require(network.parameters(), std::string(kOptimizerPrefix) + array + "/");
+  for (const NamedTensor& tensor : file.tensors) {
+    // PyTorch's batch norm counts its batches, and nothing here uses that count.
+    const bool unneeded = (!has_state && tensor.name.starts_with(kOptimizerPrefix)) ||
+                          tensor.name.ends_with(".num_batches_tracked");
+    if (!unneeded && !names.contains(tensor.name))
+      found.push_back(fmt::format("unexpected: {} {}", tensor.name, to_string(tensor.shape)));
+  }
+  return found;
+}
 
 std::optional<int> last_epoch_of(const TensorFile& file) {
   const auto found = file.metadata.find("epoch");
@@ -324,14 +329,11 @@ void verify_checksums(const TensorFile& file) {
 }
 
 Weights load_weights(const std::filesystem::path& path, const Network& network) {
-  const TensorFile file = read_safetensors(path);
-  const std::string wrong = misfits(file, network);
-  if (!wrong.empty()) {
-    throw DataError(
-        fmt::format("{}: these are not the weights of network {}:{}", path.string(), network.name(), wrong));
-  }
-  return {joined_tensors(file, network.parameters(), network.parameter_count(), ""),
-          joined_tensors(file, network.buffers(), network.buffer_count(), "")};
+  return read_named(path, [&network](const TensorFile& file) {
+    verify_checksums(file);
+    require_fit(file, network, FileUse::kWeights);
+    return weights_of(file, network);
+  });
 }
 
 }  // namespace sweep

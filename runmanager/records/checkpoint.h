@@ -87,8 +87,15 @@ std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 /// ReadError if it cannot be read.
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path);
 
-/// Reads weights for `network` from a safetensors file. Ignores optimizer state and PyTorch's
-/// num_batches_tracked. Throws DataError that lists every missing, unexpected and misshaped tensor.
+/// What is read from a file: weights, or also the state of an optimizer.
+enum class FileUse { kWeights, kCheckpoint };
+
+/// One line for each tensor that is missing, misshaped or unexpected. What is not read may be there, and
+/// PyTorch's num_batches_tracked.
+std::vector<std::string> misfits(const TensorFile& file, const Network& network, FileUse use);
+
+/// Reads weights for `network` from a safetensors file. Throws DataError that lists all misfits(), or if the
+/// file has checksums and is damaged.
 Weights load_weights(const std::filesystem::path& path, const Network& network);
 
 }  // namespace sweep

@@ -193,14 +193,17 @@ TEST_F(Fsck, FindsEventsThatLackTheirLastRecords) {
 TEST_F(Fsck, ComparesACheckpointWithTheNetworkAndTheRun) {
   const fs::path path = file("checkpoint.safetensors");
   const std::string layers =
-      R"("network": {"layers": [{"name": "flatten", "type": "flatten"},
+      R"("network": {"name": "n", "layers": [{"name": "s", "type": "sequential", "layers": [
+          {"name": "norm", "type": "batch_norm2d", "affine": false}]}, {"name": "flatten", "type": "flatten"},
         {"name": "out", "type": "linear", "out_features": 4, "bias": true},
         {"name": "fc2", "type": "linear", "out_features": 4, "bias": false}]})";
   edit(file("run.json"), R"("network": "small-net")", layers);
   EXPECT_EQ(only_damage(path),
-            "out.weight is [3, 16], but the layer has 4 outputs\n"
-            "out.bias is [3], but the layer has 4 outputs\n"
-            "has no fc2.weight, a parameter of the run's network\n");
+            "wrong shape: out.weight is [3, 16], the network's is [4, 16]\n"
+            "wrong shape: out.bias is [3], the network's is [4]\n"
+            "missing: fc2.weight [4, 4]\n"
+            "missing: s.norm.running_mean [1]\n"
+            "missing: s.norm.running_var [1]\n");
 }
 
 TEST_F(Fsck, FindsAMissingOrDamagedRecordOfARun) {

@@ -192,7 +192,38 @@ TEST(Checkpoint, OfWeightsAloneIsNothingToGoOnFrom) {
   const Network network(spec(false), {1, 4, 4}), other(spec(true), {1, 4, 4});
   write(directory / "c", network, some_checkpoint(network));
   EXPECT_THAT(test::message_of<DataError>([&] { read_checkpoint(directory / "c", other); }),
-              HasSubstr("norm.weight is missing"));
+              HasSubstr("missing: norm.weight [2]"));
+}
+
+TEST(Checkpoint, HasExactlyTheTensorsOfItsNetwork) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4});
+  Checkpoint checkpoint = some_checkpoint(network);
+  write(directory / "c", network, checkpoint);
+  // As many values in another shape, and the optimizer's arrays of another network.
+  const Network other(
+      {"net",
+       {{"conv", "conv2d", {{"out_channels", std::int64_t{1}}, {"kernel_size", std::int64_t{1}}}},
+        {"flatten", "flatten"},
+        {"more", "linear", {{"out_features", std::int64_t{3}}}}}},
+      {1, 4, 4});
+  const std::string message = test::message_of<DataError>([&] { read_checkpoint(directory / "c", other); });
+  for (const char* part :
+       {"wrong shape: conv.weight is [2, 1, 1, 1], the network's is [1, 1, 1, 1]",
+        "missing: more.weight [3, 16]", "unexpected: out.weight [3, 32]",
+        "missing: optimizer/exp_avg/more.weight [3, 16]", "unexpected: optimizer/exp_avg_sq/out.bias [3]"})
+    EXPECT_THAT(message, HasSubstr(part));
+}
+
+TEST(LoadWeights, RefusesACheckpointWithAFlippedBit) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4});
+  write(directory / "c", network, some_checkpoint(network));
+  std::string damaged = tbwriter::slurp(directory / "c");
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  tbwriter::spill(directory / "c", damaged);
+  EXPECT_THAT(test::message_of<DataError>([&] { load_weights(directory / "c", network); }),
+              HasSubstr("c: is damaged: its checksum is not that of its content"));
 }
 
 // tests/data/make_references.py wrote the file: a state_dict with running statistics and counts of batches.
