@@ -60,6 +60,8 @@ void take_names(Json& layers, const std::string& prefix, std::vector<std::string
     const std::string path = prefix + (name.is_string() ? name.get<std::string>() : "");
     names.push_back(path);
     layer.erase("name");
+    // Earlier versions left it out of the record of a pool whose file did.
+    if (layer.contains("kernel_size") && !layer.contains("stride")) layer["stride"] = layer["kernel_size"];
     for (const char* inner : {"layers", "shortcut"}) {
       if (layer.contains(inner)) take_names(layer[inner], path + ".", names);
     }

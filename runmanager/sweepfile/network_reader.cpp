@@ -95,6 +95,9 @@ Json complete_layer(const JsonView& node, std::size_t index, Problems& problems)
   }
   layer["type"] = type->name;
   complete_arguments(node, *type, reserved_keys(type->name), layer, problems);
+  // As in make_layer(). Written down, so that a run is the same one whether its file has it or not.
+  if (find_argument(*type, "stride") != nullptr && !layer.contains("stride") && layer.contains("kernel_size"))
+    layer["stride"] = layer["kernel_size"];
   if (has_inner_layers(type->name)) complete_inner_layers(node, type->name, layer, problems);
   return layer;
 }

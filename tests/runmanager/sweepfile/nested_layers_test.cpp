@@ -1,6 +1,7 @@
 // Networks whose layers hold layers: what is read, which keys reach inside.
 
 #include "core/network/network.h"
+#include "runmanager/records/run_identity.h"
 #include "tests/support/sweep_folder.h"
 
 #include "tests/support/test.h"
@@ -41,6 +42,27 @@ TEST_F(NestedLayers, AreReadToAnyDepthWithNamesLikePyTorchs) {
   EXPECT_THAT(layer_names(load().runs[0]),
               ElementsAre("stem.conv", "stem.1", "block1.conv1", "block1.bn1", "block1.shortcut.0", "block1",
                           "block2.bn", "block2", "3", "out"));
+}
+
+// What a pool's stride is if it is left out is written only here, and earlier versions left it out.
+TEST_F(NestedLayers, APoolsStrideThatIsLeftOutIsWrittenDown) {
+  const auto config = [this](const std::string& stride) {
+    folder_.write("deep.json",
+                  R"({"layers": [{"type": "sequential", "layers": [{"type": "max_pool2d", "kernel_size": 2)" +
+                      stride + R"(}]}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
+    return load().runs.at(0).resolved.json();
+  };
+  const auto differ = [](const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
+    return to_string(differences(identity_of(a, "cpu", nullptr), identity_of(b, "cpu", nullptr)));
+  };
+  auto without = config("");
+  auto& pool = without["network"]["layers"][0]["layers"][0];
+  EXPECT_EQ(pool["stride"], pool["kernel_size"]);
+  EXPECT_TRUE(same_value(without, config(R"(, "stride": [2, 2])")));
+  pool.erase("stride");
+  EXPECT_EQ(differ(without, config("")), "");
+  EXPECT_EQ(differ(without, config(R"(, "stride": 1)")),
+            "network.layers[0].layers[0].stride[0]: 2 -> 1, network.layers[0].layers[0].stride[1]: 2 -> 1");
 }
 
 TEST_F(NestedLayers, AreReachedByNameAndByIndex) {
