@@ -162,7 +162,15 @@ static std::string written_number(const JsonView& value) {
 }
 
 std::string describe(const JsonView& value) {
-  if (value->is_array()) return value->empty() ? "an empty list" : fmt::format("a list of {}", value->size());
+  if (value->is_array()) {
+    constexpr std::size_t kMaxShown = 4;
+    if (value->empty()) return "an empty list";
+    if (value->size() > kMaxShown || !std::ranges::all_of(*value, &Json::is_number))
+      return fmt::format("a list of {}", value->size());
+    std::vector<std::string> numbers;
+    for (const JsonView& number : value.children()) numbers.push_back(written_number(number));
+    return fmt::format("[{}]", fmt::join(numbers, ", "));
+  }
   if (value->is_object()) return value->empty() ? "an empty object" : "an object";
   if (value->is_number()) return written_number(value);
   if (!value->is_string()) return value->dump();

@@ -130,8 +130,9 @@ JsonDocument document_of(nlohmann::ordered_json value, const std::string& source
 /// Whether both are the same value. 1 and 1.0 are, and members may differ in order.
 bool same_value(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
 
-/// Returns what messages call the value: `"adma"`, `-1`, `true`, `null`, `an empty list`, `a list of 3`, `an
-/// object`. A number is as it was written. Long strings are cut, and control characters are escaped.
+/// Returns what messages call the value: `"adma"`, `-1`, `true`, `null`, `an empty list`, `[3, 0]`, `a list
+/// of 3`, `an object`. A number is as it was written. Long strings are cut, and control characters are
+/// escaped.
 std::string describe(const JsonView& value);
 
 /// `text` with control characters escaped, cut after `most` bytes.

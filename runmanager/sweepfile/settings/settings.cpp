@@ -42,13 +42,11 @@ std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentTyp
   std::optional<ArgumentValue> result = value ? checked_value(type, *value) : std::nullopt;
   if (result) return result;
   if (allowed.empty()) allowed = allowed_text(type, value ? &*value : nullptr);
-  if (type.kind == ArgumentKind::kChoice) {
-    problems.add_value(node, allowed, node->is_string() ? nearest_name(node.text(), type.choices) : "");
-    return result;
-  }
   if (node->is_array() && !is_list_kind(type.kind) && sweepable)
     allowed += "; a list of values to try belongs in \"params\"";
-  if (type.kind == ArgumentKind::kBoolean && node->is_string()) {
+  if (type.kind == ArgumentKind::kChoice && node->is_string()) {
+    problems.add_value(node, allowed, nearest_name(node.text(), type.choices));
+  } else if (type.kind == ArgumentKind::kBoolean && node->is_string()) {
     const std::string literals[] = {"true", "false"};
     problems.add(node, fmt::format("got {}, want {} without quotes{}", describe(node), allowed,
                                    suggestion(node.text(), literals)));
