@@ -277,7 +277,8 @@ class JsonParser {
   // Offset of the quote that ends the string at `start`.
   std::size_t end_of_string(std::size_t start) {
     std::size_t i = start + 1;
-    while (i < text_.size() && text_[i] != '\n' && text_[i] != '"') i += text_[i] == '\\' ? 2 : 1;
+    while (i < text_.size() && text_[i] != '\n' && text_[i] != '"')
+      i += text_[i] == '\\' && !text_.substr(i + 1).starts_with('\n') ? 2 : 1;
     if (i >= text_.size() || text_[i] != '"')
       fail(start, "the string that starts here has no closing quote on its line");
     return i;
@@ -307,9 +308,12 @@ class JsonParser {
     const char letter = text_[at_ + 1];
     if (letter == 'u') return append_utf8(parse_unicode_escape(), result);
     const std::size_t which = kLetters.find(letter);
-    if (which == std::string_view::npos)
-      fail(at_, fmt::format("\\{} is no escape of JSON, allowed: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
-                            letter));
+    if (which == std::string_view::npos) {
+      std::size_t end = at_ + 2;  // of the whole UTF-8 character
+      while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
+      fail(at_, fmt::format("{} is no escape of JSON, allowed: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
+                            shown_text(text_.substr(at_, end - at_), end - at_)));
+    }
     result += kMeanings[which];
     at_ += 2;
   }

@@ -47,6 +47,13 @@ TEST(JsonDocument, ColumnsCountCharactersAndOffsetsCountBytes) {
   EXPECT_EQ(place.offset(), 14u);  // 2 + 3 + 4 bytes for the three characters.
 }
 
+TEST(JsonDocument, NamesTheWholeCharacterThatIsNoEscape) {
+  EXPECT_THAT(error_of("\"\\é\""), HasSubstr("f.json:1:2: \\é is no escape of JSON"));
+  EXPECT_THAT(error_of("\"\\\t\""), HasSubstr("f.json:1:2: \\\\u0009 is no escape of JSON"));
+  EXPECT_THAT(error_of("\"\\\n\""),
+              HasSubstr("f.json:1:1: the string that starts here has no closing quote"));
+}
+
 TEST(JsonDocument, SkipsTheByteOrderMarkThatSomeEditorsWrite) {
   EXPECT_EQ(parse_json("\xEF\xBB\xBF{\"a\": 1}", "f.json").place({"a"}).line_and_column(), "1:7");
 }
