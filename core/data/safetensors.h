@@ -19,7 +19,7 @@ namespace sweep {
 struct NamedTensor {
   std::string name;
   Shape shape;
-  std::vector<float> values;  // row-major; F64, F16, BF16 and I64 are converted to float
+  std::vector<float> values;  // row-major; other types than F32 are converted, as PyTorch does
 };
 
 /// The content of a file.
@@ -70,7 +70,7 @@ struct TensorFileView {
 std::string escaped_text(const std::string& text);
 
 /// Reads a file. Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors
-/// file whose tensors are F32, F64, F16, BF16 or I64. Thread-safe, as the functions below.
+/// file. Thread-safe, as the functions below.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 /// Reads the bytes of a file; `name` stands for the file in messages.
@@ -78,7 +78,7 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name);
 
 /// Replaces `path` with write_file_atomically(). Values are stored as F32, in the given order. Throws
 /// IoError; DataError, naming the tensor, for a name that is used twice, "__metadata__" or not UTF-8, and for
-/// a number of values that does not match the shape.
+/// a number of values that does not match the shape, and for more metadata than read_safetensors() takes.
 void write_safetensors(const std::filesystem::path& path, const TensorFileView& file,
                        Survives survives = Survives::kPowerCut);
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
