@@ -218,9 +218,14 @@ class RunTrainer {
   void restore_best() {
     if (!record_.best_epoch || *record_.best_epoch == epoch_) return;
     finish_epoch();
-    const Weights best = load_weights(tracker_->run_directory() / kBestFile, *run_.network);
-    engine_->set_parameters(best.parameters);
-    engine_->set_buffers(best.buffers);
+    const std::filesystem::path file = tracker_->run_directory() / kBestFile;
+    const Checkpoint best = read_checkpoint(file, *run_.network);
+    if (const int epoch = best.progress.record.epochs.back().epoch; epoch != *record_.best_epoch) {
+      throw DataError(fmt::format("{}: is of epoch {}, not of the best epoch, {}", file.string(), epoch,
+                                  *record_.best_epoch));
+    }
+    engine_->set_parameters(best.state.weights.parameters);
+    engine_->set_buffers(best.state.weights.buffers);
     log_->info("test and predictions are those of epoch {}", *record_.best_epoch);
   }
 

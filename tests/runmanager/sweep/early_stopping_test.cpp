@@ -184,6 +184,27 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
   EXPECT_FALSE(fs::exists(run_directory(until) / "best.safetensors"));
 }
 
+TEST(RestoreBest, RefusesTheFileOfAnotherEpoch) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs.resize(1);
+  world.run(sweep);
+  const fs::path other = world.directory.path() / "other.safetensors";
+  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", other);
+  world.options.fresh = true;
+  sweep.runs[0].checkpoint = kKeepBest;
+  world.training = {};
+  world.training.on_train = [&](const Batch& batch, std::int64_t step) {
+    const fs::path best = world.options.logdir / "small-2" / kFirst / "best.safetensors";
+    if (step == 7) fs::copy_file(other, best, fs::copy_options::overwrite_existing);
+    return Totals{.loss = 0.5, .samples = static_cast<std::int64_t>(batch.indices.size())};
+  };
+  const RunRecord record = world.run(sweep).runs.at(0);
+  EXPECT_EQ(record.best_epoch, 1);
+  EXPECT_THAT(record.error.value_or(""),
+              HasSubstr("best.safetensors: is of epoch 2, not of the best epoch, 1"));
+}
+
 TEST_F(EarlyStopping, WithoutStopTheBestEpochIsThatOfTheSmallestLoss) {
   const RunRecord validated = start("runs", unstopped("epochs=4", {"checkpoint=best"})).runs[0];
   const auto smallest = std::ranges::min_element(
