@@ -21,6 +21,11 @@
 namespace sweep {
 namespace {
 
+// The same for runs of the same network.
+std::string network_key(const RunConfig& config, const Shape& shape) {
+  return config.resolved.at("network").dump() + to_string(shape);
+}
+
 // What `read` returns; its error is told with the place of the run's "init".
 template <typename Read>
 auto at_init(const RunConfig& config, const Read& read) {
@@ -95,7 +100,7 @@ const std::string& NetworkKind::weights_digest(const RunConfig& config) {
 
 void NetworkKind::check_weights(const RunConfig& config, const Shape& shape) {
   if (config.init.empty()) return;
-  std::string key = config.init.string() + config.resolved.at("network").dump() + to_string(shape);
+  std::string key = config.init.string() + network_key(config, shape);
   if (good_weights_.contains(key)) return;
   at_init(config, [&] { return load_weights(config.init, Network(config.network, shape)); });
   good_weights_.insert(std::move(key));
@@ -202,7 +207,12 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
   run.device = parse_device(task.record.device);
   run.data = datasets_.at(task.dataset);
   run.network = network_of(task.config, *run.data);
-  if (!task.config.init.empty()) run.weights = load_weights(task.config.init, *run.network);
+  if (const std::filesystem::path& init = task.config.init; !init.empty()) {
+    run.weights = load_weights(init, *run.network);
+    // Compared after they were read, so that no change is overlooked.
+    if (task.record.provenance.value("init_sha256", "") != file_sha256(init))
+      throw DataError(init.string() + ": was replaced after the sweep had begun");
+  }
   run.provenance = task.record.provenance;
   run.jobs = task.record.jobs;
   run.until_epoch = task.until_epoch;
@@ -213,7 +223,7 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
 
 // The network of the last run again, if this run has the same one, as most runs of a sweep do.
 std::shared_ptr<const Network> NetworkWorker::network_of(const RunConfig& config, const Dataset& data) {
-  std::string key = config.resolved.at("network").dump() + to_string(data.shape);
+  std::string key = network_key(config, data.shape);
   if (key != network_key_) {
     network_ = std::make_shared<const Network>(config.network, data.shape);
     network_key_ = std::move(key);

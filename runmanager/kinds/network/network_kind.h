@@ -27,7 +27,8 @@ struct NetworkEnvironment {
 };
 
 /// Each data set is loaded once. share_datasets() moves them to memory that workers see; this object drops
-/// its own. needs() makes the network and loads the weights for their checks only: each worker makes its own.
+/// its own. needs() makes the network for its checks only, and loads weights once per file and network: each
+/// worker makes and loads its own.
 class NetworkKind final : public RunKind {
  public:
   /// `program`: program_provenance().

@@ -240,6 +240,33 @@ TEST(RestartedSweep, StartsFromTheWeightsOfAFile) {
   EXPECT_EQ(world.training.first_parameters.at(48), file.find("out.bias")->values.at(0));
 }
 
+TEST(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
+  World world;
+  world.run(small_sweep());
+  const fs::path weights = world.directory / "weights.safetensors";
+  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);
+  Sweep sweep = small_sweep();
+  for (RunConfig& run : sweep.runs) {
+    run.init = weights;
+    run.resolved["init"] = weights.string();
+  }
+  world.options.replace = true;
+  world.training = {};
+  world.training.on_train = [&](const Batch& batch, std::int64_t step) {
+    if (world.training.engines == 1 && step == 0) {
+      TensorFile file = read_safetensors(weights);
+      file.metadata.clear();
+      file.tensors.at(0).values.at(0) += 1;
+      write_safetensors(weights, file);
+    }
+    return Totals{.loss = 0.5, .samples = static_cast<std::int64_t>(batch.indices.size())};
+  };
+  const SweepOutcome outcome = world.run(sweep);
+  EXPECT_THAT(statuses(outcome), ::testing::ElementsAre("completed", "failed"));
+  EXPECT_THAT(outcome.runs.at(1).error.value_or(""),
+              HasSubstr("weights.safetensors: was replaced after the sweep had begun"));
+}
+
 TEST(RestartedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
   World world;
   world.run(small_sweep());
