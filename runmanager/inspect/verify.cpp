@@ -132,10 +132,14 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
 // Compares the tensors of two checkpoints: weights and optimizer state.
 void compare_weights(const fs::path& before, const fs::path& after, std::vector<std::string>& differences) {
   const TensorFile old = read_safetensors(before), now = read_safetensors(after);
-  const TensorIndex index(now);
+  const TensorIndex before_index(old), index(now);
+  for (const NamedTensor& tensor : now.tensors) {
+    if (before_index.find(tensor.name) == nullptr)
+      differences.push_back(fmt::format("{} was not there before", tensor.name));
+  }
   for (const NamedTensor& tensor : old.tensors) {
     const NamedTensor* other = index.find(tensor.name);
-    if (other == nullptr || other->values.size() != tensor.values.size()) {
+    if (other == nullptr || other->shape != tensor.shape) {
       differences.push_back(fmt::format("{} is missing or has another shape now", tensor.name));
       continue;
     }
