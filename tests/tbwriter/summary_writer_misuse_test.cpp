@@ -140,7 +140,7 @@ TEST_F(SummaryWriterMisuse, SleepsAlsoIfItIsToWriteAtOnce) {
   SummaryWriter writer(run, {.flush_interval = std::chrono::milliseconds(0)});
   const std::clock_t before = std::clock();  // of the processor
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 40);
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
 TEST_F(SummaryWriterMisuse, RefusesCurvesWhoseNumbersTensorBoardCannotShow) {
