@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.h"
+#include "tests/support/reference_data.h"
 #include "tests/support/sweep_folder.h"
 #include "tests/support/test.h"
 
@@ -24,6 +26,24 @@ TEST(Axes, TheLastKeyVariesFastest) {
   EXPECT_EQ(sweep.runs[6].batch_size, 1000u);
   EXPECT_TRUE(sweep.runs[6].shuffle);
   EXPECT_EQ(sweep.runs[6].index, 6u);
+}
+
+// A row of axes.json: settings of a sweep file and overrides, and the "names" of the runs, their number, and
+// the "keys", or a part of the message that it "has".
+TEST(Axes, HaveTheseRuns) {
+  const SweepFolder folder;
+  for (const auto& row : nlohmann::json::parse(read_file(test::reference_path("axes.json")))) {
+    SCOPED_TRACE(row);
+    const std::string file = SweepFolder::with(row.at("settings"));
+    if (row.contains("has")) {
+      EXPECT_THAT(folder.error(file), HasSubstr(row.at("has").get<std::string>()));
+      continue;
+    }
+    const Sweep sweep = folder.load(file, row.value("overrides", std::vector<std::string>()));
+    EXPECT_EQ(names_of(sweep), row.value("names", names_of(sweep)));
+    EXPECT_EQ(sweep.keys, row.value("keys", sweep.keys));
+    EXPECT_EQ(sweep.runs.size(), row.value("runs", sweep.runs.size()));
+  }
 }
 
 TEST(Axes, AnyKeyOfTheFileCanBeAnAxis) {
@@ -149,14 +169,6 @@ TEST(Axes, RangesOfIntegersAreIntegers) {
   EXPECT_EQ(sweep.runs[13].name, "batch_size=100,epochs=3,seed=5");
 }
 
-TEST(Axes, ZippedAxesAdvanceTogetherAtThePlaceOfTheFirst) {
-  const SweepFolder folder;
-  const Sweep sweep = folder.load(SweepFolder::with(
-      R"("params": {"lr": [0.1, 0.2], "seed": [1, 2], "batch_size": [10, 20]}, "zip": [["batch_size", "lr"]])"));
-  EXPECT_THAT(names_of(sweep), ElementsAre("lr=0.1,seed=1,batch_size=10", "lr=0.1,seed=2,batch_size=10",
-                                           "lr=0.2,seed=1,batch_size=20", "lr=0.2,seed=2,batch_size=20"));
-}
-
 TEST(Axes, ExcludedCombinationsAreLeftOutWithTheReason) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(
@@ -188,42 +200,6 @@ TEST(Axes, ARuleMayAskForAListWhereTheKeyTakesLists) {
   EXPECT_THAT(weights.excluded.at(0).reason, HasSubstr("loss.class_weights is [1,1,1,1,1,1,1,1,1,2]"));
 }
 
-TEST(Axes, ARuleMayAskForAPartOfAnAxisOrForAnObject) {
-  const SweepFolder folder;
-  const auto runs = [&](const std::string& optimizers, const std::string& exclude) {
-    return folder
-        .load(SweepFolder::with(R"("params": {"lr": [1, 2], "optimizer": [)" + optimizers +
-                                R"(]}, "exclude": [)" + exclude + "]"))
-        .runs.size();
-  };
-  const std::string objects = R"({"name": "sgd", "momentum": 0.9}, "adam")";
-  EXPECT_EQ(runs(objects, R"({"optimizer": {"name": "sgd", "momentum": 0.9}, "lr": 1})"), 3u);
-  EXPECT_EQ(runs(objects, R"({"momentum": 0.9, "lr": 1})"), 3u);
-  EXPECT_EQ(runs(R"("sgd", "adam")", R"({"optimizer.name": "adam", "lr": 1})"), 3u);
-  EXPECT_EQ(runs(R"("sgd", "adam")", R"({"optimizer.name": "adam"})"), 2u);
-}
-
-TEST(Axes, ARuleMayAskForAPlainValueOfTheFile) {
-  const SweepFolder folder;
-  const std::string params = R"("params": {"lr": [0.1, 0.2]}, "exclude": [{"lr": 0.1, "epochs": 5}])";
-  EXPECT_EQ(folder.load(SweepFolder::with("\"epochs\": 5, " + params)).runs.size(), 1u);
-  EXPECT_EQ(folder.load(SweepFolder::with("\"epochs\": 4, " + params)).runs.size(), 2u);
-  EXPECT_EQ(folder.load(SweepFolder::with(params)).runs.size(), 2u);  // The default, 1.
-  EXPECT_EQ(folder.load(SweepFolder::with("\"epochs\": 4, " + params), {"epochs=5"}).runs.size(), 1u);
-}
-
-TEST(Axes, AConditionalAxisExistsOnlyWhereItsConditionHolds) {
-  const SweepFolder folder;
-  const Sweep sweep = folder.load(SweepFolder::with(
-      R"("params": {"optimizer": ["adam", "sgd"], "momentum": [0.5, 0.9], "nesterov": [true, false]},
-         "when": {"momentum": {"optimizer": "sgd"}, "nesterov": {"momentum": 0.9}})"));
-  EXPECT_THAT(names_of(sweep), ElementsAre("optimizer=adam", "optimizer=sgd,momentum=0.5",
-                                           "optimizer=sgd,momentum=0.9,nesterov=true",
-                                           "optimizer=sgd,momentum=0.9,nesterov=false"));
-  EXPECT_THAT(sweep.keys, ElementsAre("optimizer", "momentum", "nesterov"));
-  EXPECT_EQ(sweep.runs[0].params.size(), 1u);
-}
-
 const auto decimal = [](double number) { return ParamValue(number); };
 
 TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
@@ -242,50 +218,19 @@ TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
   EXPECT_EQ(sgd.name, "optimizer=sgd,momentum=0.9,nesterov=false");
 }
 
-TEST(Axes, AnAxisWhoseConditionNeverHoldsIsOfNoRun) {
-  const Sweep sweep = SweepFolder().load(SweepFolder::with(
-      R"("params": {"seed": [1, 2], "momentum": [0.5]}, "when": {"momentum": {"optimizer": "adam"}})"));
-  EXPECT_THAT(names_of(sweep), ElementsAre("seed=1", "seed=2"));
-  EXPECT_TRUE(sweep.runs[0].not_swept.empty());
-}
-
-TEST(Axes, ARuleThatNoValueOfAnAxisMeetsIsAMistake) {
+TEST(Axes, TheCommandLineMayLeaveFewerValuesThanRulesAreFor) {
   const SweepFolder folder;
-  const auto with = [](const std::string& rules) {
-    return SweepFolder::with(
-        R"("params": {"lr": {"logspace": [0.001, 0.1, 4]}, "optimizer": ["adam", {"name": "sgd"}],
-                                           "momentum": [0.5, 0.9]}, )" +
-        rules);
-  };
-  EXPECT_THAT(folder.error(SweepFolder::with(
-                  R"("params": {"lr": {"logspace": [0.001, 0.1, 4]}}, "exclude": [{"lr": 0.0215}])")),
-              HasSubstr("exclude.0: lr is 0.0215, which it never is; want a value of that axis: 0.001, "
-                        "0.00464158883361, 0.0215443469003 or 0.1"));
-  EXPECT_THAT(
-      folder.error(with(R"("when": {"momentum": {"optimizer": ["rmsprop", "adamw"]}})")),
-      HasSubstr(R"(when.momentum: optimizer is "rmsprop" or "adamw", which it never is; want a value of )"
-                R"(that axis: "adam" or "sgd")"));
-  const std::string good =
-      with(R"("when": {"momentum": {"optimizer": "sgd"}}, "exclude": [{"lr": [0.1, 0.2]}])");
-  EXPECT_EQ(folder.load(good).runs.size(), 9u);
-  // The command line may leave fewer values than the file's rules are for, also of what is resumed then.
-  const Sweep fewer = folder.load(good, {"optimizer=adam", "lr=0.3,0.4"});
+  const std::string file = SweepFolder::with(
+      R"("params": {"lr": {"logspace": [0.001, 0.1, 4]}, "optimizer": ["adam", {"name": "sgd"}], "momentum": [0.5, 0.9]},
+         "when": {"momentum": {"optimizer": "sgd"}}, "exclude": [{"lr": [0.1, 0.2]}])");
+  EXPECT_EQ(folder.load(file).runs.size(), 9u);
+  const Sweep fewer = folder.load(file, {"optimizer=adam", "lr=0.3,0.4"});
   EXPECT_EQ(fewer.runs.size(), 2u);
+  EXPECT_TRUE(fewer.runs[0].not_swept.empty()) << "momentum is of no run";
+  // Also of what is resumed then.
   nlohmann::ordered_json recorded = fewer.resolved;
   recorded["provenance"] = nlohmann::ordered_json::object();
   EXPECT_EQ(folder.load(recorded.dump(), {"name=s-2"}).runs.size(), 2u);
-}
-
-TEST(Axes, ARuleMayAskForANumberOfARange) {
-  const auto with = [](const char* number) {
-    return SweepFolder::with(R"("search": {"method": "random", "trials": 2, "metric": "Loss/train"},
-        "params": {"batch_size": {"int_uniform": [2, 9]}, "seed": [1, 2]}, "when": {"seed": {"batch_size": )" +
-                             std::string(number) + "}}");
-  };
-  EXPECT_EQ(SweepFolder().load(with("[9, 10]")).runs.size(), 2u);
-  EXPECT_THAT(SweepFolder().error(with("10")),
-              HasSubstr("batch_size is 10, which it never is; want a value of "
-                        "that axis: 2 to 9"));
 }
 
 TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
@@ -300,29 +245,6 @@ TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
     else
       EXPECT_THAT(run.not_swept, ElementsAre(Pair("batch_size", ParamValue(std::int64_t{100}))));
   }
-}
-
-TEST(Axes, GridsAreAUnionWithoutDuplicates) {
-  const SweepFolder folder;
-  const Sweep sweep = folder.load(SweepFolder::with(
-      R"("params": {"seed": [1, 2]}, "grids": [{"lr": [0.1, 0.2]}, {"lr": [0.2], "epochs": [3]}, {"lr": [0.1]}])"));
-  EXPECT_THAT(names_of(sweep), ElementsAre("seed=1,lr=0.1", "seed=1,lr=0.2", "seed=2,lr=0.1", "seed=2,lr=0.2",
-                                           "seed=1,lr=0.2,epochs=3", "seed=2,lr=0.2,epochs=3"));
-  EXPECT_THAT(sweep.keys, ElementsAre("seed", "lr", "epochs"));
-}
-
-TEST(Axes, GridsMayWriteANumberInSeveralWays) {
-  const SweepFolder folder;
-  const Sweep sweep =
-      folder.load(SweepFolder::with(R"("grids": [{"lr": [1, 0.1]}, {"lr": {"linspace": [0.5, 1, 2]}}])"));
-  EXPECT_EQ(sweep.runs.size(), 3u);
-}
-
-TEST(Axes, GridsWithKeysInAnotherOrderHaveTheSameCombinations) {
-  const SweepFolder folder;
-  const Sweep sweep = folder.load(
-      SweepFolder::with(R"("grids": [{"lr": [0.1, 0.2], "epochs": [1]}, {"epochs": [1, 2], "lr": [0.1]}])"));
-  EXPECT_THAT(names_of(sweep), ElementsAre("lr=0.1,epochs=1", "lr=0.2,epochs=1", "epochs=2,lr=0.1"));
 }
 
 TEST(Axes, RepeatsAreTheLastAxisAndKeepTheSeed) {
