@@ -91,6 +91,15 @@ TEST_F(SelfContained, SoDoesASweepWithEverythingThatAFileCanHave) {
   expect_same_runs_again(load_with_device(file));
 }
 
+TEST_F(SelfContained, SoDoesARandomSearch) {
+  const fs::path file = folder_.write("s.json", R"({"dataset": "mnist", "network": "net.json",
+    "search": {"method": "random", "trials": 8, "metric": "Loss/train", "points": [{"lr": 0.0123456}]},
+    "params": {"lr": {"log_uniform": [0.0001, 0.1]}, "batch_size": [10, 100]}})");
+  const Sweep sweep = load_with_device(file, {"search.trials=9"});
+  EXPECT_EQ(sweep.runs.size(), 9u);
+  expect_same_runs_again(sweep);
+}
+
 TEST_F(SelfContained, PathsOfTheCommandLineAreThoseOfTheCurrentDirectory) {
   const fs::path file =
       folder_.write("s.json", R"({"dataset": {"name": "mine", "path": "data"}, "network": "net.json"})");

@@ -213,20 +213,6 @@ TEST(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
   EXPECT_NO_THROW(check_against_data(sweep, [](const DatasetSpec&) { return DataSizes{{3, 9, 9}, 10, 50}; }));
 }
 
-TEST(LoadSweep, TheExpandedFileGivesTheSameRuns) {
-  const SweepFolder folder;
-  const std::string file = SweepFolder::with(
-      R"("repeats": 2, "params": {"lr": {"logspace": [0.001, 0.1, 3]}, "optimizer": ["sgd", "adam"], "momentum": [0.5, 0.9]},
-         "when": {"momentum": {"optimizer": "sgd"}}, "exclude": [{"lr": 0.1, "optimizer": "adam"}])");
-  const Sweep first = folder.load(file, {"epochs=4", "network.layers.fc1.out_features=5"});
-  const Sweep again = folder.load(first.resolved.dump());
-  EXPECT_EQ(names_of(again), names_of(first));
-  ASSERT_EQ(again.runs.size(), first.runs.size());
-  for (std::size_t i = 0; i < first.runs.size(); ++i)
-    EXPECT_EQ(again.runs[i].resolved, first.runs[i].resolved);
-  EXPECT_EQ(again.runs[0].epochs, 4);
-}
-
 TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(
