@@ -302,28 +302,6 @@ TEST(RunRecord, ComesBackFromItsJsonAsItWas) {
   EXPECT_EQ(back.metrics, run.metrics);
 }
 
-TEST(RunRecord, OfADamagedFileIsADataErrorWhereverItIsCut) {
-  const std::string text = json_text(to_json(completed_run()));
-  for (std::size_t cut = 0; cut + 2 < text.size(); ++cut) {
-    EXPECT_THROW(parse_run_record(text.substr(0, cut), "run.json"), DataError) << "cut at " << cut;
-  }
-}
-
-TEST(RunRecord, WithAnyByteChangedIsReadOrRefusedButNeverCrashes) {
-  const std::string text = json_text(to_json(completed_run()));
-  for (const int change : {0x01, 0x15, 0x20, 0x80}) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      std::string damaged = text;
-      damaged[i] = static_cast<char>(damaged[i] ^ change);
-      try {
-        parse_run_record(damaged, "there/run.json");
-      } catch (const DataError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("there/run.json"));
-      }
-    }
-  }
-}
-
 TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
   RunRecord run = completed_run();
   run.provenance = {{"version", "1"}};
@@ -335,7 +313,9 @@ TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = text;
       damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
-      EXPECT_THROW(parse_run_record(damaged, "run.json"), DataError) << "bit " << bit << " at " << i;
+      EXPECT_THAT(test::message_of<DataError>([&] { parse_run_record(damaged, "there/run.json"); }),
+                  HasSubstr("there/run.json"))
+          << "bit " << bit << " at " << i;
     }
   }
 }
