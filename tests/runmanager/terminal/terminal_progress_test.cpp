@@ -8,10 +8,31 @@ namespace sweep::terminal_progress_test {
 
 using testing::Screen;
 
-struct Clock {
+// A live table, the screen that it is on, and its clock.
+struct Live {
+  Screen screen;
   double seconds = 10;
-  std::function<double()> function() {
-    return [this] { return seconds; };
+  std::optional<TerminalProgress> table;
+  TerminalProgress& progress;
+
+  explicit Live(int width, std::size_t runs = 1, double work = 1e6, int height = 24)
+      : screen(width, height),
+        progress(table.emplace(
+            screen.terminal(), [this] { return seconds; }, false, "fashion", runs, work)) {}
+
+  std::string line(std::size_t index) const { return screen.lines().at(index); }
+  void begin(std::size_t number, const std::string& name, int epochs, std::size_t batches,
+             std::size_t samples) {
+    progress.report(number, RunPlan{.name = name, .epochs = epochs, .batches = batches, .samples = samples});
+  }
+  void begin_epoch(std::size_t number, int epoch) { progress.report(number, TrainedBatches{.epoch = epoch}); }
+  // A batch of which four fifths are right.
+  void train(std::size_t number, int epoch, double took, std::int64_t samples = 100, double loss = 0.5) {
+    seconds += took;
+    const auto size = static_cast<double>(samples);
+    progress.report(
+        number,
+        TrainedBatches{epoch, 1, {.loss = loss * size, .correct = samples * 4 / 5, .samples = samples}});
   }
 };
 
@@ -29,202 +50,160 @@ RunRecord record(const std::string& name, RunStatus status, double accuracy = 0.
 }
 
 TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
-  Screen screen(120);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
-  progress.start_run(1, record("0.1", RunStatus::kRunning));
-  progress.report(1, RunPlan{.name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
-  progress.report(1, TrainedBatches{.epoch = 1});
-  for (int i = 0; i < 5; ++i) {
-    clock.seconds += 1;
-    progress.report(1, TrainedBatches{1, 1, {.loss = 50, .correct = 80, .samples = 100}});
-  }
-  ASSERT_EQ(screen.lines().size(), 3u) << screen.text();
+  Live live(120, 4, 4 * 2 * 1000.0);
+  live.progress.start_run(1, record("0.1", RunStatus::kRunning));
+  live.begin(1, "lr=0.1", 2, 10, 1000);
+  live.begin_epoch(1, 1);
+  for (int i = 0; i < 5; ++i) live.train(1, 1, 1);
+  ASSERT_EQ(live.screen.lines().size(), 3u) << live.screen.text();
   // 500 of 8000 samples took 5 s.
   for (const char* part : {"fashion", "0/4 runs", "  6%", "1 m 15 s left", "5 s so far", "100 img/s"})
-    EXPECT_THAT(screen.lines()[0], HasSubstr(part));
+    EXPECT_THAT(live.line(0), HasSubstr(part));
   for (const char* title : {"lr", "device", "epoch", "loss", "acc", "it/s", "img/s", "left"})
-    EXPECT_THAT(screen.lines()[1], HasSubstr(title));
+    EXPECT_THAT(live.line(1), HasSubstr(title));
   // 5 of the epoch's 10 batches, and of the run's 20, took 5 s.
   for (const char* part : {"0.1", "cpu", "1/2", " 50%", "0.5000", "80.00%", "15 s", "1.00", "100"})
-    EXPECT_THAT(screen.lines()[2], HasSubstr(part));
+    EXPECT_THAT(live.line(2), HasSubstr(part));
 }
 
 TEST(Progress, FollowsAProgramThatReportsWholeEpochsOnly) {
-  Screen screen(120);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "own", 1, 20);
-  progress.report(1, RunPlan{.name = "a", .epochs = 20, .batches = 1, .samples = 1});
+  Live live(120, 1, 20);
+  live.begin(1, "a", 20, 1, 1);
   for (int epoch = 1; epoch <= 5; ++epoch) {
-    clock.seconds += 1;
-    progress.report(1, EpochRecord{epoch, {{"loss", 1.0 / epoch}}});
+    live.seconds += 1;
+    live.progress.report(1, EpochRecord{epoch, {{"loss", 1.0 / epoch}}});
   }
-  progress.report(1, RunPhase{"running"});
-  EXPECT_THAT(screen.lines().at(0), HasSubstr(" 25%"));
-  EXPECT_THAT(screen.lines().at(1), Not(HasSubstr("img/s")));
-  EXPECT_THAT(screen.lines().at(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
+  live.progress.report(1, RunPhase{"running"});
+  EXPECT_THAT(live.line(0), HasSubstr(" 25%"));
+  EXPECT_THAT(live.line(1), Not(HasSubstr("img/s")));
+  EXPECT_THAT(live.line(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
 }
 
 // Epochs of a tenth of a second, half of it validation: each alone would have another speed.
 TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
-  Screen screen(120);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "fashion", 1, 1e6);
-  progress.report(1, RunPlan{.name = "a", .epochs = 100, .batches = 1, .samples = 10});
-  const auto epoch = [&](int number, double seconds) {
-    progress.report(1, TrainedBatches{.epoch = number});
-    clock.seconds += seconds;
-    progress.report(1, TrainedBatches{number, 1, {.loss = 1, .correct = 1, .samples = 10}});
-    progress.report(1, RunPhase{"validation"});
-    clock.seconds += 0.05;
+  Live live(120);
+  live.begin(1, "a", 100, 1, 10);
+  const auto epoch = [&](int number, double took) {
+    live.begin_epoch(1, number);
+    live.train(1, number, took, 10);
+    live.progress.report(1, RunPhase{"validation"});
+    live.seconds += 0.05;
   };
   for (int number = 1; number <= 19; ++number) epoch(number, 0.05);
-  EXPECT_THAT(screen.lines().at(2), Not(HasSubstr(" 200"))) << "only 0.95 s of training";
+  EXPECT_THAT(live.line(2), Not(HasSubstr(" 200"))) << "only 0.95 s of training";
   epoch(20, 0.0501);
-  progress.report(1, TrainedBatches{.epoch = 21});
-  clock.seconds += 0.2;
-  progress.report(1, TrainedBatches{21, 1, {.loss = 1, .correct = 1, .samples = 10}});
-  EXPECT_THAT(screen.lines().at(2), HasSubstr("20.0    200")) << "the slow batch belongs to the next second";
+  live.begin_epoch(1, 21);
+  live.train(1, 21, 0.2, 10);
+  EXPECT_THAT(live.line(2), HasSubstr("20.0    200")) << "the slow batch belongs to the next second";
 }
 
 TEST(Progress, NamesAPhaseThatLasts) {
-  Screen screen(100);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 1, 1e6);
-  progress.report(1, RunPlan{.name = "a", .epochs = 9, .batches = 1, .samples = 10});
-  progress.report(1, TrainedBatches{.epoch = 1});
-  progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
-  clock.seconds += 1;
-  progress.report(1, RunPhase{"validation"});
-  EXPECT_THAT(screen.text(), Not(HasSubstr("validation")));
-  clock.seconds += 0.5;
-  progress.report(1, RunPhase{"validation"});
-  EXPECT_THAT(screen.text(), HasSubstr("validation"));
+  Live live(100);
+  live.begin(1, "a", 9, 1, 10);
+  live.begin_epoch(1, 1);
+  live.train(1, 1, 0, 10);
+  for (const bool is_named : {false, true}) {
+    live.seconds += is_named ? 0.5 : 1;
+    live.progress.report(1, RunPhase{"validation"});
+    EXPECT_EQ(live.screen.text().find("validation") != std::string::npos, is_named);
+  }
 }
 
 TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
   for (int width = 20; width < 160; width += 7) {
-    Screen screen(width);
-    Clock clock;
-    TerminalProgress progress(screen.terminal(), clock.function(), false, "fashion", 400, 1e9);
-    progress.report(
-        1, RunPlan{.name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
-    progress.report(1, TrainedBatches{.epoch = 42});
-    clock.seconds += 100;
-    progress.report(1, TrainedBatches{42, 1, {.loss = 5e6, .correct = 80, .samples = 100}});
-    for (const std::string& line : screen.lines()) EXPECT_LT(display_width(line), width) << line;
+    Live live(width, 400, 1e9);
+    live.begin(1, std::string(100, 'n'), 100, 1000, 100000);
+    live.begin_epoch(1, 42);
+    live.train(1, 42, 100, 100, 5e4);
+    for (const std::string& line : live.screen.lines()) EXPECT_LT(display_width(line), width) << line;
   }
 }
 
 TEST(Progress, LeavesFinishedRunsAboveTheTableAndErasesTheTable) {
-  Screen screen(100);
-  Clock clock;
-  {
-    TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 3, 10);
-    progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.report(1, TrainedBatches{.epoch = 1});
-    progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
-    progress.end_run(1, record("a", RunStatus::kFailed));
-    progress.end_run(2, record("b", RunStatus::kCompleted));
-    progress.report(3, RunPlan{.name = "c", .epochs = 1, .batches = 1, .samples = 10});
-    const std::vector<std::string> lines = screen.lines();
-    ASSERT_EQ(lines.size(), 5u) << screen.text();
-    EXPECT_EQ(lines[0], "✗ a  failed: broken");
-    EXPECT_THAT(lines[1], HasSubstr("★ b  loss 0.7500  acc 25.00%  val loss 0.5000  val acc 50.00%"));
-    EXPECT_THAT(lines[2], HasSubstr("2/3 runs"));
-    EXPECT_THAT(lines[2], HasSubstr("1 failed"));
-    EXPECT_THAT(lines[4], HasSubstr("1/1"));
-  }
-  ASSERT_EQ(screen.lines().size(), 2u);
+  Live live(100, 3, 10);
+  live.begin(1, "a", 1, 1, 10);
+  live.begin_epoch(1, 1);
+  live.train(1, 1, 0, 10);
+  live.progress.end_run(1, record("a", RunStatus::kFailed));
+  live.progress.end_run(2, record("b", RunStatus::kCompleted));
+  live.begin(3, "c", 1, 1, 10);
+  ASSERT_EQ(live.screen.lines().size(), 5u) << live.screen.text();
+  EXPECT_EQ(live.line(0), "✗ a  failed: broken");
+  EXPECT_THAT(live.line(1), HasSubstr("★ b  loss 0.7500  acc 25.00%  val loss 0.5000  val acc 50.00%"));
+  EXPECT_THAT(live.line(2), AllOf(HasSubstr("2/3 runs"), HasSubstr("1 failed")));
+  EXPECT_THAT(live.line(4), HasSubstr("1/1"));
+  live.table.reset();
+  EXPECT_EQ(live.screen.lines().size(), 2u);
 }
 
 TEST(Progress, KeepsTheBestRunInSight) {
-  Screen screen(100);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 3, 10);
-  progress.end_run(1, record("better", RunStatus::kCompleted, 0.75));
-  progress.end_run(2, record("worse", RunStatus::kCompleted, 0.5));
-  progress.pass_time();
-  const std::vector<std::string> lines = screen.lines();
-  ASSERT_EQ(lines.size(), 4u) << screen.text();
-  EXPECT_THAT(lines[0], HasSubstr("★ better"));
-  EXPECT_THAT(lines[1], HasSubstr("✓ worse"));
-  EXPECT_THAT(lines[3], HasSubstr("★ better"));
+  Live live(100, 3, 10);
+  live.progress.end_run(1, record("better", RunStatus::kCompleted, 0.75));
+  live.progress.end_run(2, record("worse", RunStatus::kCompleted, 0.5));
+  live.progress.pass_time();
+  ASSERT_EQ(live.screen.lines().size(), 4u) << live.screen.text();
+  EXPECT_THAT(live.line(0), HasSubstr("★ better"));
+  EXPECT_THAT(live.line(1), HasSubstr("✓ worse"));
+  EXPECT_THAT(live.line(3), HasSubstr("★ better"));
 }
 
 TEST(Progress, TellsOnceWhyRunsAreSkipped) {
-  Screen screen(100);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 3, 10);
+  Live live(100, 3, 10);
   for (std::size_t number = 1; number <= 3; ++number) {
     RunRecord run = record("a", RunStatus::kSkipped);
     run.error = number < 3 ? "no device" : "another reason";
-    progress.end_run(number, run);
+    live.progress.end_run(number, run);
   }
-  progress.pass_time();
-  ASSERT_EQ(screen.lines().size(), 3u) << screen.text();
-  EXPECT_THAT(screen.lines()[2], HasSubstr("3 skipped"));
+  live.progress.pass_time();
+  ASSERT_EQ(live.screen.lines().size(), 3u) << live.screen.text();
+  EXPECT_THAT(live.line(2), HasSubstr("3 skipped"));
+}
+
+// The lines of two runs in training that differ in lr, whose names end with `rest`.
+std::vector<std::string> two_runs(int width, int epochs, const Params& rest) {
+  Live live(width, 2);
+  for (std::size_t number = 1; number <= 2; ++number) {
+    RunRecord run;
+    run.name = "lr=" + std::to_string(number);
+    run.params = {{"lr", static_cast<std::int64_t>(number)}};
+    run.params.insert(run.params.end(), rest.begin(), rest.end());
+    live.progress.start_run(number, run);
+    live.begin(number, run.name, epochs, 100, 100);
+    live.begin_epoch(number, 42);
+    live.train(number, 42, 20);
+  }
+  live.progress.pass_time();
+  return live.screen.lines();
 }
 
 TEST(Progress, CutsParametersThatDoNotTellRunsApartFirst) {
   for (const int width : {60, 80, 200}) {
-    Screen screen(width);
-    Clock clock;
-    TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
-    for (std::size_t number = 1; number <= 2; ++number) {
-      RunRecord run;
-      run.name = "lr=" + std::to_string(number) + ",same_for_all_of_the_runs=0.5";
-      run.params = {{"lr", static_cast<std::int64_t>(number)}, {"same_for_all_of_the_runs", 0.5}};
-      progress.start_run(number, run);
-      progress.report(number, RunPlan{.name = run.name, .epochs = 100, .batches = 100, .samples = 100});
-      progress.report(number, TrainedBatches{.epoch = 42});
-      clock.seconds += 20;
-      progress.report(number, TrainedBatches{42, 1, {.loss = 50, .correct = 80, .samples = 100}});
-    }
-    progress.pass_time();
-    const std::vector<std::string> lines = screen.lines();
-    ASSERT_EQ(lines.size(), 4u) << screen.text();
+    const std::vector<std::string> lines = two_runs(width, 100, {{"same_for_all_of_the_runs", 0.5}});
+    ASSERT_EQ(lines.size(), 4u);
     EXPECT_THAT(lines[1], HasSubstr("lr")) << width;
     EXPECT_EQ(lines[1].find("same_for") != std::string::npos, width == 200);
-    EXPECT_THAT(lines[2], HasSubstr("42/100")) << width;
-    EXPECT_THAT(lines[2], HasSubstr("80.00%")) << width;
+    EXPECT_THAT(lines[2], AllOf(HasSubstr("42/100"), HasSubstr("80.00%"))) << width;
   }
 }
 
 TEST(Progress, CutsTheLossBeforeWhatTellsRunsApart) {
   for (const int width : {40, 45, 50}) {
-    Screen screen(width);
-    Clock clock;
-    TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
-    for (std::size_t number = 1; number <= 2; ++number) {
-      RunRecord run;
-      run.name = "lr=" + std::to_string(number);
-      run.params = {{"lr", static_cast<std::int64_t>(number)}};
-      progress.start_run(number, run);
-      progress.report(number, RunPlan{.name = run.name, .epochs = 6000, .batches = 100, .samples = 100});
-      progress.report(number, TrainedBatches{.epoch = 42});
-      clock.seconds += 20;
-      progress.report(number, TrainedBatches{42, 1, {.loss = 50, .correct = 80, .samples = 100}});
-    }
-    progress.pass_time();
-    EXPECT_THAT(screen.lines().at(1), AllOf(HasSubstr("lr"), HasSubstr("acc"))) << width;
+    const std::string titles = two_runs(width, 6000, {}).at(1);
+    EXPECT_THAT(titles, AllOf(HasSubstr("lr"), HasSubstr("acc"))) << width;
+    EXPECT_EQ(titles.find("loss") != std::string::npos, width > 40) << width;
   }
 }
 
 TEST(Progress, ShowsOneParameterOfASingleRunEvenIfThereIsLittleRoom) {
-  Screen screen(60);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
+  Live live(60, 2);
   RunRecord run;
   run.name = "momentum=0.5,lr=0.125";
   run.params = {{"constant", true}, {"momentum", 0.5}, {"lr", 0.125}};
-  progress.start_run(1, run);
-  progress.report(1, RunPlan{.name = run.name, .epochs = 100, .batches = 9, .samples = 9});
-  progress.report(1, TrainedBatches{.epoch = 1});
-  clock.seconds += 20;
-  progress.report(1, TrainedBatches{1, 1, {.loss = 5, .correct = 8, .samples = 10}});
-  EXPECT_THAT(screen.text(), HasSubstr("momentum"));
-  EXPECT_THAT(screen.text(), Not(HasSubstr("constant")));
+  live.progress.start_run(1, run);
+  live.begin(1, run.name, 100, 9, 9);
+  live.begin_epoch(1, 1);
+  live.train(1, 1, 20, 10);
+  EXPECT_THAT(live.screen.text(), AllOf(HasSubstr("momentum"), Not(HasSubstr("constant"))));
 }
 
 TEST(Progress, NamesAFinishedRunByItsValuesWhereThereIsLittleRoom) {
@@ -232,48 +211,37 @@ TEST(Progress, NamesAFinishedRunByItsValuesWhereThereIsLittleRoom) {
   run.params = {
       {"lr", 0.125}, {"batch_size", std::int64_t{1000}}, {"shuffle", false}, {"seed", std::int64_t{7}}};
   for (const int width : {200, 50}) {
-    Screen screen(width);
-    Clock clock;
-    TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
-    progress.end_run(1, run);
-    const std::string line = screen.lines().at(0);
-    EXPECT_THAT(line, HasSubstr(width == 200 ? run.name + "  loss" : "★ 0.125, 1000, false  ")) << width;
-    EXPECT_THAT(line, HasSubstr("val acc 50.00%")) << width;
+    Live live(width, 2);
+    live.progress.end_run(1, run);
+    EXPECT_THAT(live.line(0), HasSubstr(width == 200 ? run.name + "  loss" : "★ 0.125, 1000, false  "));
+    EXPECT_THAT(live.line(0), HasSubstr("val acc 50.00%")) << width;
   }
 }
 
 TEST(Progress, TakesAQuarterOfTheScreenAtMost) {
-  Screen screen(100, 40);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 100, 1e6);
-  for (std::size_t number = 1; number <= 64; ++number)
-    progress.report(number, RunPlan{.name = std::to_string(number), .epochs = 1, .batches = 1, .samples = 1});
-  clock.seconds += 1;
-  progress.pass_time();
-  ASSERT_EQ(screen.lines().size(), 10u);
-  EXPECT_EQ(screen.lines().back(), "  and 57 more runs in training");
+  Live live(100, 100, 1e6, 40);
+  for (std::size_t number = 1; number <= 64; ++number) live.begin(number, std::to_string(number), 1, 1, 1);
+  live.seconds += 1;
+  live.progress.pass_time();
+  ASSERT_EQ(live.screen.lines().size(), 10u);
+  EXPECT_EQ(live.screen.lines().back(), "  and 57 more runs in training");
 }
 
 TEST(Progress, RedrawsAtMostTenTimesASecond) {
-  Screen screen(100);
-  Clock clock;
-  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 1, 1e6);
-  progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
-  progress.report(1, TrainedBatches{.epoch = 1});
-  for (int i = 0; i < 10000; ++i) {
-    clock.seconds += 0.0002;
-    progress.report(1, TrainedBatches{1, 1, {.loss = 1.0 * i, .correct = 1, .samples = 10}});
-  }
-  EXPECT_GE(screen.writes, 15u);
-  EXPECT_LE(screen.writes, 21u);
+  Live live(100);
+  live.begin(1, "a", 1, 100000, 1000000);
+  live.begin_epoch(1, 1);
+  for (int i = 0; i < 10000; ++i) live.train(1, 1, 0.0002, 10, 0.1 * i);
+  EXPECT_GE(live.screen.writes, 15u);
+  EXPECT_LE(live.screen.writes, 21u);
 }
 
 TEST(Progress, WritesPlainLinesInALog) {
   std::string log;
-  Clock clock;
   Terminal terminal;
   terminal.write = [&log](std::string_view text) { log += text; };
-  TerminalProgress progress(terminal, clock.function(), false, "s", 2, 10);
+  TerminalProgress progress(
+      terminal, [] { return 10.0; }, false, "s", 2, 10);
   progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
   progress.report(1, TrainedBatches{.epoch = 1});
   progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
@@ -288,13 +256,13 @@ TEST(Progress, WritesPlainLinesInALog) {
 
 TEST(Progress, SendsNoColoursUnlessWanted) {
   std::string sent;
-  Clock clock;
   Terminal terminal;
   terminal.interactive = true;
   terminal.unicode = false;
   terminal.write = [&sent](std::string_view text) { sent += text; };
   {
-    TerminalProgress progress(terminal, clock.function(), false, "s", 1, 10);
+    TerminalProgress progress(
+        terminal, [] { return 10.0; }, false, "s", 1, 10);
     progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
     progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
   }
