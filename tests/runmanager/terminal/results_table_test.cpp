@@ -91,19 +91,6 @@ TEST(ResultsTable, HasALinePerReasonOfSkippedRunsOrOnePerRunIfWanted) {
   EXPECT_THAT(results_table(runs, {"optimizer"}, {.skipped = true}), HasSubstr("skipped    another reason"));
 }
 
-TEST(ResultsTable, TimeAndSpeedAreMediansWithoutTheFirstEpoch) {
-  RunRecord record = run("a", RunStatus::kCompleted, 0.5);
-  for (const double seconds : {1.0, 3.0, 2.0}) {
-    record.epochs.push_back(record.epochs[0]);
-    record.epochs.back().set("epoch_seconds", seconds);
-    record.epochs.back().set("images_per_second", 100 / seconds);
-  }
-  record.epochs[0].set("epoch_seconds", 50);
-  const std::string table = results_table({record}, {"optimizer"});
-  EXPECT_THAT(table, HasSubstr(" 2.00 s "));
-  EXPECT_THAT(table, HasSubstr(" 50.0 "));
-}
-
 TEST(ResultsTable, ShowsFewDigitsOfALossThatHasDiverged) {
   const std::string table = results_table({numbers_run("mse", 3.8563993178e28, 3)}, {"optimizer"});
   EXPECT_THAT(table, HasSubstr("  3.856e+28  "));
@@ -166,16 +153,6 @@ TEST(ResultsTable, CutsLongValuesButNotWhereTheyDiffer) {
                                       run(same + "2", RunStatus::kCompleted, 0.5)};
   EXPECT_THAT(results_table(one, {"optimizer"}), Not(HasSubstr(same)));
   EXPECT_THAT(results_table(two, {"optimizer"}), AllOf(HasSubstr(same + "1"), HasSubstr(same + "2")));
-}
-
-TEST(ResultsTable, ShowsTheEpochThatIsKeptAsTheBest) {
-  RunRecord record = run("a", RunStatus::kCompleted, 0.75, 0.625);
-  record.epochs.push_back(run("a", RunStatus::kCompleted, 0.875, 0.5).epochs[0]);
-  record.epochs[1].epoch = 2;
-  record.best_epoch = 1;
-  const std::string table = results_table({record}, {"optimizer"});
-  EXPECT_THAT(table, HasSubstr("62.50%"));
-  EXPECT_THAT(table, Not(HasSubstr("50.00%")));
 }
 
 TEST(ResultsTable, ShowsAPersonsOwnMetrics) {
