@@ -329,14 +329,4 @@ TEST_F(RunSchedulerTest, DoesNotCountTimeInWhichTheSweepItselfWasStopped) {
   EXPECT_GT(seconds_, 1000 + 3600 + 4) << "the rest of its time is left after the hour";
 }
 
-TEST(StopSignals, AnInnerOneForgetsNoSignal) {
-  const StopSignals outer;
-  std::raise(SIGTERM);
-  {
-    const StopSignals inner;
-    EXPECT_EQ(StopSignals::requested(), SIGTERM) << "it came while the sweep was read";
-  }
-  EXPECT_EQ(StopSignals::requested(), SIGTERM);
-}
-
 }  // namespace sweep::run_scheduler_test

@@ -95,20 +95,19 @@ TEST(TerminalDeathTest, ATerminalThatMpirunMadeForAFileIsNone) {
   EXPECT_EXIT(exit_with_width(0, false), ::testing::ExitedWithCode(80), "");
 }
 
-TEST(StopSignals, NotesTheFirstSignal) {
-  const StopSignals signals;
-  EXPECT_EQ(StopSignals::requested(), 0);
-  ::raise(SIGTERM);
-  EXPECT_EQ(StopSignals::requested(), SIGTERM);
-}
-
-TEST(StopSignals, StartAnewWithEachObject) {
+TEST(StopSignals, NoteTheFirstSignalUntilTheOuterObjectEnds) {
   {
-    const StopSignals signals;
-    ::raise(SIGINT);
+    const StopSignals outer;
+    EXPECT_EQ(StopSignals::requested(), 0);
+    ::raise(SIGTERM);
+    {
+      const StopSignals inner;
+      EXPECT_EQ(StopSignals::requested(), SIGTERM) << "it came while the sweep was read";
+    }
+    EXPECT_EQ(StopSignals::requested(), SIGTERM);
   }
   const StopSignals signals;
-  EXPECT_EQ(StopSignals::requested(), 0);
+  EXPECT_EQ(StopSignals::requested(), 0) << "they start anew";
 }
 
 TEST(StopSignalsDeathTest, LeaveAtOnceAtTheSecondSignal) {
