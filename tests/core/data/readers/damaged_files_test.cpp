@@ -128,7 +128,7 @@ TEST(PackedFile, IsRefusedIfItExpandsTooFar) {
   for (const auto& [reader, content] :
        {std::pair("cifar", std::string(std::size_t{3073} * 6000, '\0')), {"csv", table}}) {
     const std::string bomb = '\0' + test::gzip(content);
-    EXPECT_THAT(test::message_of<DataError>([&] { test::file_reader(reader).read(bomb); }),
+    EXPECT_THAT(test::message_of<DataError>([&, &name = reader] { test::file_reader(name).read(bomb); }),
                 HasSubstr("refused as a decompression bomb"));
   }
 }
