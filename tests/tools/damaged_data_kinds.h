@@ -23,7 +23,6 @@ struct Kind {
   std::function<void(const SweepFolder&)> write;
   std::string says;  // the beginning of the line, without the folder: the file's name and what is wrong
   std::string path = "data";
-  std::string more = "";  // of the data set's settings
   std::string dataset = "own";
   bool obeys_permissions = false;
   std::size_t samples = 10;  // that are read, unless it is refused
