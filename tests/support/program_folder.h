@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "tests/support/environment.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 
@@ -54,6 +55,7 @@ class ProgramFolder : public ::testing::Test {
   }
 
   SweepFolder folder_;
+  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 
  private:
   static Finished checked(Finished finished, const std::vector<std::string>& words, int code) {

@@ -120,7 +120,6 @@ TEST_F(BadInput, InitialWeightsThatCannotBeReadAreReportedByPlanAsByARun) {
 
 TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
   const test::Environment data("SWEEP_DATA", folder_.path().string());
-  const test::Environment cache("XDG_CACHE_HOME", path("cache").string());
   folder_.write("s.json", R"({"dataset": "cifar10", "network": "net.json"})");
   for (const char* command : {"run", "plan"}) {
     const Finished finished = run({command, "s.json"}, 2);
@@ -149,13 +148,6 @@ TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {
   folder_.write("s.json", own_sweep());
   const auto results = output({"s.json", "device=cuda,cuda:0,cuda:7"});
   for (const auto& run : results["runs"]) EXPECT_EQ(run["status"], "skipped");
-}
-
-TEST_F(BadInput, ALimitBelowTheBatchSizeGivesShortBatches) {
-  folder_.write("s.json", own_sweep());
-  const auto run = output({"s.json", "dataset.limit=7", "epochs=2"})["runs"][0];
-  EXPECT_EQ(run["status"], "completed");
-  EXPECT_EQ(run["epochs"].size(), 2u);
 }
 
 TEST_F(BadInput, StandardOutputThatIsClosedEarlyCostsTheTableOnly) {

@@ -122,35 +122,6 @@ TEST_F(CudaParity, SweepOverBothDevicesEndsWithTheirComparison) {
   EXPECT_EQ(one.out.find("geometric mean"), std::string::npos) << one.out;
 }
 
-TEST_F(CudaParity, ARunGoesOnWithItsLayersOnSeveralDevicesToTheSameBits) {
-  if (run({"devices"}).out.find("cuda:1") == std::string::npos) GTEST_SKIP() << "needs two CUDA devices";
-  folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 240, "validation": 60,
-      "augment": ["horizontal_flip"]},
-      "network": {"layers": [
-        {"name": "conv", "type": "conv2d", "out_channels": 4, "kernel_size": 5},
-        {"name": "bn", "type": "batch_norm2d"}, {"name": "relu", "type": "relu"},
-        {"name": "pool", "type": "max_pool2d", "kernel_size": 4}, {"name": "flatten", "type": "flatten"},
-        {"name": "dropout", "type": "dropout", "p": 0.2},
-        {"name": "out", "type": "linear", "out_features": 10}]},
-      "batch_size": 50, "lr": 0.05, "device": "cuda"})");
-  const auto losses = [&](const std::string& name) {
-    const json trained = record(name + "/run");
-    std::vector<json> all;
-    for (const json& epoch : trained.at("epochs"))
-      all.push_back({epoch.at("loss"), epoch.at("validation_loss")});
-    return all;
-  };
-  run({"s.json", "epochs=4", "name=one", "--quiet"});
-  const char* stages[] = {R"(parallel={"model": {"conv": "cuda:1", "out": "cuda:0"}})",
-                          R"(parallel={"pipeline": {"stages": ["dropout"], "micro_batches": 3}})",
-                          "parallel=none", R"(parallel={"pipeline": {"stages": 2, "schedule": "1f1b"}})"};
-  for (std::size_t i = 0; i < std::size(stages); ++i) {
-    run({"s.json", "epochs=" + std::to_string(i + 1), "name=several", stages[i], "--quiet", "--strict"});
-  }
-  EXPECT_EQ(losses("several"), losses("one"));
-  EXPECT_EQ(losses("one").size(), 4u);
-}
-
 TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
   const auto runs = train("first"), again = train("second");
   ASSERT_EQ(runs.size(), 8u);

@@ -82,8 +82,6 @@ class Curve : public ProgramFolder, public ::testing::WithParamInterface<std::si
     }
     write_safetensors(path("initial.safetensors"), file);
   }
-
-  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 // PyTorch's numbers are in double, the program's weights in float. The losses part by their rounding, which

@@ -9,7 +9,6 @@ namespace sweep::testing::data_test {
 
 class Data : public ProgramFolder {
  protected:
-  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
   const test::Environment data_{"SWEEP_DATA", nullptr};
 };
 

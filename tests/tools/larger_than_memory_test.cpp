@@ -51,8 +51,6 @@ class LargerThanMemory : public ProgramFolder {
     }
     return all;
   }
-
-  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 TEST_F(LargerThanMemory, TrainsToTheBitsOfASetInMemory) {

@@ -87,12 +87,6 @@ TEST_F(LiveTable, LeavesNoRemainsWhenTheTerminalIsResized) {
   EXPECT_EQ(program.finish(), 130);
 }
 
-TEST_F(LiveTable, IsPlainLinesInAPipe) {
-  const Finished finished = run(short_sweep(), 1);
-  EXPECT_THAT(finished.err, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(finished.err, HasSubstr("epoch 500/500"));
-}
-
 TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   ProgramOnScreen sweep(program_, long_sweep("--quiet"), folder_.path(), 80);
   wait_for_progress();
@@ -105,10 +99,7 @@ TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   EXPECT_EQ(running["state"], "running");
   EXPECT_EQ(running["progress"]["running"][0]["epochs"], 1000000);
   const double seconds = running["progress"]["seconds"];
-  sweep.show_until([&, begin = std::chrono::steady_clock::now()] {
-    return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(2100);
-  });
-  EXPECT_GE(status()["progress"]["seconds"], seconds + 1) << "it is as of the last second";
+  EXPECT_TRUE(sweep.show_until([&] { return status()["progress"]["seconds"] >= seconds + 1; }));
   sweep.send_signal(SIGINT);
   EXPECT_EQ(sweep.finish(), 130);
   EXPECT_EQ(watch.finish(), 0);

@@ -47,8 +47,6 @@ class OwnPictures : public ProgramFolder {
                     file);
     }
   }
-
-  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 TEST_F(OwnPictures, AFolderInColourIsLearnt) {
@@ -100,37 +98,18 @@ TEST_F(OwnPictures, AreDecodedOnce) {
               HasSubstr("the decoded images are not kept for the next start: /proc/sweep/decoded: "));
 }
 
-TEST_F(OwnPictures, AugmentationIsPartOfARunAndNotOfHowItIsComputed) {
+TEST_F(OwnPictures, TensorBoardShowsThemAugmented) {
   write_pictures("flowers");
-  folder_.write(
-      "s.json",
-      R"({"dataset": {"name": "flowers", "path": "flowers", "validation": 0.2}, "network": "cnn.json",
-      "optimizer": "adam", "epochs": 2, "batch_size": 10, "device": "cpu", "seed": 1,
-      "params": {"dataset.augment": [[], [{"random_crop": {"padding": 3}}, "horizontal_flip", {"cutout": {"size": 4}}]],
-                 "num_workers": [0, 2]}})");
+  folder_.write("s.json", R"({"dataset": {"name": "flowers", "path": "flowers"}, "network": "cnn.json",
+      "epochs": 1, "batch_size": 10, "device": "cpu", "seed": 1,
+      "params": {"dataset.augment": [[], ["horizontal_flip", {"cutout": {"size": 4}}]]}})");
   run({"s.json"});
   const json runs = results("s");
-  ASSERT_EQ(runs.size(), 4u);
-  const auto loss = [&](std::size_t run) { return runs[run].at("epochs")[1].at("loss"); };
-  EXPECT_EQ(loss(0), loss(1));
-  EXPECT_EQ(loss(2), loss(3)) << "workers change nothing";
-  EXPECT_NE(loss(0), loss(2));
-  // The first batches that TensorBoard shows differ as well.
   const auto first_image = [&](std::size_t run) {
-    return first_picture("s/" + runs[run].at("name").get<std::string>());
+    return first_picture("s/" + runs.at(run).at("name").get<std::string>());
   };
   EXPECT_GT(first_image(0).size(), 100u);
-  EXPECT_EQ(first_image(0), first_image(1));
-  EXPECT_NE(first_image(0), first_image(2));
-  // A finished run with another augmentation is in the way.
-  const auto train_padded = [&](int padding, int code) {
-    return train(R"({"name": "flowers", "path": "flowers", "augment": [{"random_crop": {"padding": )" +
-                     std::to_string(padding) + "}}]}",
-                 code);
-  };
-  std::filesystem::remove_all(path("runs"));
-  train_padded(2, 0);
-  EXPECT_THAT(train_padded(3, 2).err, HasSubstr("dataset.augment[0].random_crop.padding: 2 -> 3"));
+  EXPECT_NE(first_image(0), first_image(1));
 }
 
 }  // namespace sweep::testing::own_pictures_test

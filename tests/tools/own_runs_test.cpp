@@ -47,15 +47,6 @@ TEST_F(OwnRuns, AreChecked) {
   EXPECT_THAT(run({"status", ".", "--format", "csv"}).out, HasSubstr("\nmine,"));
 }
 
-TEST_F(OwnRuns, AreListed) {
-  EXPECT_THAT(run({"status", "."}).out,
-              AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
-  const auto shown = output({"status", "."});
-  EXPECT_EQ(shown[0]["statuses"]["completed"], 2);
-  EXPECT_EQ(run({"status", "mine"}).out, "mine: ended: 2 completed\n");
-  run({"status"}, 2);
-}
-
 TEST_F(OwnRuns, AreCompared) {
   EXPECT_THAT(run({"compare", "mine"}).out,
               AllOf(HasSubstr(" times as fast as lr=0."), HasSubstr("same bits")));

@@ -118,26 +118,6 @@ TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
   run({"verify", "runs/s"});
 }
 
-TEST_F(OwnTables, GiveTheSameBitsWithWorkersAndInSeveralProcesses) {
-  const std::string more =
-      R"(, "epochs": 2, "loss": "l1", "params": {"num_workers": [0, 2], "lr": [0.01, 0.02]})";
-  const auto losses = [&](const std::string& jobs) {
-    fs::remove_all(path("runs"));
-    train(dataset("diabetes"), 1, more);
-    run({"s.json", "--logdir", "more", "--jobs", jobs});
-    std::vector<std::string> values;
-    const json results = read_json("more/s/results.json");
-    for (const json& run : results.at("runs"))
-      values.push_back(run.at("params").at("lr").dump() + " " + run.at("epochs").at(1).at("rmse").dump());
-    fs::remove_all(path("more"));
-    return values;
-  };
-  const std::vector<std::string> alone = losses("1"), together = losses("2");
-  ASSERT_EQ(alone.size(), 4u);
-  EXPECT_EQ(alone[0], alone[2]) << "num_workers 0 and 2";
-  EXPECT_EQ(together, alone);
-}
-
 TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
   train(dataset("breast_cancer"), 1, R"(, "epochs": 20, "loss": "bce_with_logits")");
   EXPECT_GT(record("s/run").at("metrics").at("test_accuracy"), 0.9);

@@ -76,8 +76,6 @@ INSTANTIATE_TEST_SUITE_P(
 class PlanOfQuarters : public ProgramFolder {
  protected:
   PlanOfQuarters() { write_quarters(folder_.path()); }
-
-  const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 };
 
 TEST_F(PlanOfQuarters, ThePilotsPredictionIsComparedWithTheSweepOnce) {

@@ -24,48 +24,6 @@ TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
   EXPECT_EQ(engine->take_totals().samples, 0);
 }
 
-TEST(Engine, TotalsAgreeWithThePredictions) {
-  const Network network(test::deeplizard(), {1, 28, 28});
-  const auto engine = engine_for(network, 50);
-  const test::OwnedBatch batch = test::random_batch(50, 784, 10, 6);
-  std::vector<float> outputs(500);
-  engine->predict(batch.view(), outputs);
-  double loss = 0;
-  std::int64_t correct = 0;
-  for (std::size_t i = 0; i < 50; ++i) {
-    const float* row = outputs.data() + i * 10;
-    double total = 0;
-    for (int c = 0; c < 10; ++c) total += std::exp(static_cast<double>(row[c]));
-    loss += std::log(total) - static_cast<double>(row[batch.labels[i]]);
-    correct += std::max_element(row, row + 10) - row == batch.labels[i] ? 1 : 0;
-  }
-  engine->evaluate(batch.view());
-  const Totals totals = engine->take_totals();
-  EXPECT_NEAR(totals.loss, loss, 1e-4);
-  EXPECT_EQ(totals.correct, correct);
-}
-
-TEST(Engine, RowsChooseTheSamples) {
-  const Network network(test::mlp(), {1, 28, 28});
-  const auto engine = engine_for(network, 40);
-  test::OwnedBatch all = test::random_batch(40, 784, 10, 8);
-  std::vector<float> in_order(400), reversed(400);
-  engine->predict(all.view(), in_order);
-  std::reverse(all.indices.begin(), all.indices.end());
-  engine->predict(all.view(), reversed);
-  for (std::size_t i = 0; i < 40; ++i) {
-    for (std::size_t c = 0; c < 10; ++c) EXPECT_EQ(reversed[(39 - i) * 10 + c], in_order[i * 10 + c]);
-  }
-}
-
-TEST(Engine, ParametersSetAreParametersGot) {
-  const Network network(test::deeplizard(), {1, 28, 28});
-  const std::vector<float> values = initial_parameters(network, 9);
-  const auto engine = engine_for(network, 1);
-  engine->set_parameters(values);
-  EXPECT_EQ(engine->parameters(), values);
-}
-
 TEST(Engine, DivergenceShowsInTheLoss) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 20, 1, SgdOptions{});

@@ -79,9 +79,11 @@ TEST(Communication, TellsHowLongDevicesExchanged) {
                std::vector<std::size_t>(22, 16)};
   EXPECT_EQ(test::engine_of(mlp, {})->take_communication_seconds(), std::nullopt);
   const test::Way shared{.data = 2}, staged{.data = 2, .stages = 2};
+  bool is_any_possible = false;
   for (const auto& [training, way] :
        {std::pair{mlp, shared}, {residual, test::missing_devices(residual, staged) ? shared : staged}}) {
-    if (const auto reason = test::missing_devices(training, way)) GTEST_SKIP() << *reason;
+    if (test::missing_devices(training, way)) continue;
+    is_any_possible = true;
     const auto engine = test::engine_of(training, way);
     EXPECT_EQ(engine->take_communication_seconds(), 0.0) << "nothing was asked for";
     const auto begin = std::chrono::steady_clock::now();
@@ -91,6 +93,7 @@ TEST(Communication, TellsHowLongDevicesExchanged) {
     EXPECT_LE(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     EXPECT_EQ(engine->take_communication_seconds(), 0.0);
   }
+  if (!is_any_possible) GTEST_SKIP() << *test::missing_devices(mlp, shared);
 }
 
 }  // namespace sweep::profile_test

@@ -251,10 +251,13 @@ TEST_F(Search, NoKnownTrialBeginsWhenTheTimeIsSpent) {
 
 // Points that make no run are not the end of the search.
 TEST_F(Search, ATrialThatCannotBeTrainedCountsAsFailed) {
-  write({{"method", "tpe"}, {"trials", 12}, {"seed", 1}}, {{"batch_size", {{"int_uniform", {1, 160}}}}},
-        {{"epochs", 1}});
+  Json points;  // that are known at the start, when a batch larger than the set would be refused
+  for (const int size : {10, 20, 30, 40}) points.push_back({{"batch_size", size}});
+  write({{"method", "tpe"}, {"trials", 12}, {"seed", 1}, {"points", points}},
+        {{"batch_size", {{"int_uniform", {1, 400}}}}}, {{"epochs", 1}});
   const SweepOutcome sweep = run("runs");
   EXPECT_EQ(sweep.runs.size(), 12U);
+  EXPECT_GT(count(sweep, RunStatus::kFailed), 0U);
 }
 
 TEST_F(Search, ThePrunedAreShownInTheTableAndInTheRecords) {

@@ -8,23 +8,6 @@
 
 namespace sweep::cuda::cudart::fiber_test {
 
-TEST(Fiber, GoesOnBehindItsYield) {
-  std::string seen;
-  Fiber* self = nullptr;
-  Fiber fiber([&] {
-    for (char letter = 'a';; ++letter) {
-      seen += letter;
-      self->yield();
-    }
-  });
-  self = &fiber;
-  for (const char* between : {"1", "2", "3"}) {
-    fiber.resume();
-    seen += between;
-  }
-  EXPECT_EQ(seen, "a1b2c3");
-}
-
 #if defined(__SANITIZE_ADDRESS__)
 TEST(Fiber, LeavesNoMarksOfAddressSanitizerBehind) {
   char* frame = nullptr;

@@ -77,9 +77,7 @@ std::vector<Case> cases() {
 
 class KernelRaces : public testing::TestWithParam<Case> {};
 
-TEST_P(KernelRaces, AreNone) { test::train(GetParam().training, GetParam().way); }
-
-TEST_P(KernelRaces, ChangeNoBitsInRandomOrders) {
+TEST_P(KernelRaces, AreNoneAndRandomOrdersChangeNoBits) {
   const auto& [name, training, way] = GetParam();
   const test::EngineOutcome forward = test::train(training, way);
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {

@@ -7,14 +7,6 @@ namespace sweep::cuda::stage_schedule_test {
 
 using enum PipelineSchedule;
 
-std::vector<SegmentTask> of_segment(const std::vector<SegmentTask>& tasks, std::size_t segment) {
-  std::vector<SegmentTask> own;
-  for (const SegmentTask& task : tasks) {
-    if (task.segment == segment) own.push_back(task);
-  }
-  return own;
-}
-
 TEST(StageSchedule, RunsOpsOfAStageTogether) {
   const std::vector<std::vector<bool>> ops = {{false, false, false}, {false, false}};
   const StageSchedule schedule(ops, {0, 1});
@@ -32,23 +24,6 @@ TEST(StageSchedule, CutsStagesAtOpsThatNeedTheWholeBatch) {
                                                        {1, 0, 1, true},
                                                        {1, 1, 2, true},
                                                        {1, 2, 3, false}}));
-}
-
-TEST(StageSchedule, OfGpipeGoesForwardWithAllMicroBatchesFirst) {
-  const std::vector<std::vector<bool>> ops = {{false}, {false}};
-  const auto tasks = StageSchedule(ops, {0, 1}).tasks(2, kGpipe, true);
-  EXPECT_EQ(of_segment(tasks, 0),
-            (std::vector<SegmentTask>{{0, 0, false}, {0, 1, false}, {0, 0, true}, {0, 1, true}}));
-  EXPECT_EQ(of_segment(tasks, 1),
-            (std::vector<SegmentTask>{{1, 0, false}, {1, 1, false}, {1, 0, true}, {1, 1, true}}));
-}
-
-TEST(StageSchedule, OfOneForwardOneBackwardGoesBackAsSoonAsItCan) {
-  const std::vector<std::vector<bool>> ops = {{false}, {false}};
-  const auto tasks = StageSchedule(ops, {0, 1}).tasks(3, kOneForwardOneBackward, true);
-  EXPECT_EQ(of_segment(tasks, 1),
-            (std::vector<SegmentTask>{
-                {1, 0, false}, {1, 0, true}, {1, 1, false}, {1, 1, true}, {1, 2, false}, {1, 2, true}}));
 }
 
 TEST(StageSchedule, OfAnEvaluationOnlyGoesForward) {
