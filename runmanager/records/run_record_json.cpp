@@ -25,6 +25,9 @@ Integer integer_from_json(const Json& json) {
   return json.get<Integer>();
 }
 
+// Of an object. items() takes a number for an object of one member.
+const Json::object_t& members(const Json& json) { return json.get_ref<const Json::object_t&>(); }
+
 // Whether every record of an epoch has the key, be it null.
 bool is_required(const Metric& metric) {
   return metric.column > 0 && metric.column <= kLastCommonColumn && metric.part != MetricPart::kTest &&
@@ -41,7 +44,7 @@ EpochRecord epoch_from_json(const Json& json) {
   for (const Metric* metric : epoch_metrics()) {
     if (is_required(*metric)) json.at(std::string(metric->key));
   }
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& [key, value] : members(json)) {
     if (key == "epoch" || value.is_null()) continue;
     const Metric* const known = find_metric(key);
     if (known != nullptr && known->unit == MetricUnit::kCount && !is_infinite_text(value)) {
@@ -168,7 +171,7 @@ Json to_json(const Params& params) {
 
 Params params_from_json(const Json& json) {
   Params params;
-  for (const auto& [key, value] : json.items()) params.emplace_back(key, param_from_json(value));
+  for (const auto& [key, value] : members(json)) params.emplace_back(key, param_from_json(value));
   return params;
 }
 
@@ -213,7 +216,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
     run.params = params_from_json(json.at("params"));
     if (json.contains("not_swept")) run.not_swept = params_from_json(json["not_swept"]);
-    for (const auto& [name, value] : json.at("metrics").items()) run.metrics[name] = number_from_json(value);
+    for (const auto& [name, value] : members(json.at("metrics"))) run.metrics[name] = number_from_json(value);
     const auto epochs = json.at("epochs").get<std::vector<Json>>();
     add_epochs(epochs, run);
     run.run_seconds = optional_number(json.at("seconds"), "run");
@@ -230,7 +233,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.ended = optional_text(json, "ended");
     run.config = object_or_null(json, "config");
     if (json.contains("events")) {
-      for (const auto& [name, bytes] : json.at("events").items())
+      for (const auto& [name, bytes] : members(json["events"]))
         run.event_files[name] = integer_from_json<std::uint64_t>(bytes);
     }
     run.provenance = object_or_null(json, "provenance");

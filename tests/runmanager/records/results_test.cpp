@@ -322,20 +322,20 @@ TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
 
 TEST(RunRecord, WithAValueOfAnotherTypeIsADataErrorThatNamesTheFile) {
   const auto good = to_json(completed_run());
+  std::set<std::string> accepted;
   for (const auto& [key, value] : good.items()) {
     for (const char* wrong : {"[[]]", "17", "\"x\"", "{\"a\": []}"}) {
       auto json = good;
       json[key] = nlohmann::ordered_json::parse(wrong);
       try {
         parse_run_record(json.dump(), "there/run.json");
+        accepted.insert(key + ": " + wrong);
       } catch (const DataError& error) {
         EXPECT_THAT(error.what(), HasSubstr("there/run.json"));
       }
     }
   }
-  auto json = good;
-  json["provenance"] = 17;
-  EXPECT_THROW(parse_run_record(json.dump(), "there/run.json"), DataError);
+  EXPECT_THAT(accepted, UnorderedElementsAre("name: \"x\"")) << "texts, numbers and objects where they belong";
 }
 
 TEST(Csv, LeavesTextAsItIsAndReadsBackWhatWasWritten) {
