@@ -114,7 +114,9 @@ TEST_F(BadInput, InitialWeightsThatCannotBeReadAreReportedByPlanAsByARun) {
     expect_words_refused({command, "with.json"}, "with.json:2:9" + message);
     expect_words_refused({command, "s.json", "init=none.safetensors"},
                          "override \"init=none.safetensors\"" + message);
-    expect_words_refused({command, "s.json", "init=net.json,none.safetensors"}, ": init.0: ");
+    expect_words_refused(
+        {command, "s.json", "init=net.json,none.safetensors"},
+        "net.json,none.safetensors\": init: " + path("net.json").string() + ": not a safetensors file");
   }
 }
 

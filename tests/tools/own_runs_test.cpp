@@ -53,8 +53,10 @@ TEST_F(OwnRuns, AreCompared) {
   EXPECT_THAT(run({"compare", "mine/", "--csv", "--metric", "loss"}).out,
               AllOf(HasSubstr("\nlr,0."), HasSubstr(",mine/lr=0.5,"), HasSubstr(",loss,0.5,0.5,1,")));
   run({"compare", "mine", "--by", "shuffle"}, 2);
-  std::filesystem::copy(path("mine/lr=0.25"), path("one/lr=0.25"), std::filesystem::copy_options::recursive);
-  std::filesystem::copy(path("mine/lr=0.5"), path("two/lr=0.5"), std::filesystem::copy_options::recursive);
+  for (const auto& [run, sweep] : {std::pair("lr=0.25", "one"), {"lr=0.5", "two"}}) {
+    fs::create_directory(path(sweep));
+    fs::copy(path("mine") / run, path(sweep) / run, fs::copy_options::recursive);
+  }
   EXPECT_THAT(run({"compare", "one", "two", "--by", "sweep"}, 2).out, HasSubstr("No run with "));
   EXPECT_THAT(run({"compare", "mine", "theirs"}, 2).err, HasSubstr("theirs: is not there"));
 }
