@@ -219,11 +219,13 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     for (const auto& [name, value] : members(json.at("metrics"))) run.metrics[name] = number_from_json(value);
     const auto epochs = json.at("epochs").get<std::vector<Json>>();
     add_epochs(epochs, run);
-    run.run_seconds = optional_number(json.at("seconds"), "run");
-    run.setup_seconds = optional_number(json.at("seconds"), "setup");
+    const Json& seconds = json.at("seconds");
+    members(seconds);  // throws unless it is an object
+    run.run_seconds = optional_number(seconds, "run");
+    run.setup_seconds = optional_number(seconds, "setup");
     run.placement = optional_text(json, "placement");
     run.kernels = optional_text(json, "kernels");
-    run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
+    run.logging_seconds = optional_number(seconds, "logging").value_or(0);
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
     if (json.contains("stopped")) run.stop_reason = json["stopped"].at("reason").get<std::string>();
     if (json.contains("best_epoch")) run.best_epoch = integer_from_json<int>(json["best_epoch"]);

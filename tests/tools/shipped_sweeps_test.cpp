@@ -36,6 +36,7 @@ class ShippedSweeps : public ProgramFolder {
 
 struct Shipped {
   std::string name;
+  int samples;
   std::vector<std::string> overrides;
   std::size_t runs;        // trained to their end on the CPU
   double every, best_one;  // accuracies on the test set that are reached
@@ -46,7 +47,7 @@ class ShippedSweep : public ShippedSweeps, public ::testing::WithParamInterface<
 
 TEST_P(ShippedSweep, LearnsFromFewSamples) {
   SKIP_WITHOUT_FASHION_MNIST();
-  std::vector<std::string> words = {"dataset.limit=4000"};
+  std::vector<std::string> words = {"dataset.limit=" + std::to_string(GetParam().samples)};
   words.insert(words.end(), GetParam().overrides.begin(), GetParam().overrides.end());
   std::size_t count = 0;
   double best = 0;
@@ -61,16 +62,17 @@ TEST_P(ShippedSweep, LearnsFromFewSamples) {
 }
 
 const Shipped kShipped[] = {
-    {"fashion", {"num_workers=0"}, 8, 0.25, 0.7},
-    {"cpu-vs-cuda", {"device=cuda,cpu", "batch_size=100,1000"}, 4, 0.4, 0.6},
-    {"lr-batch-shuffle", {"device=cpu", "batch_size=20,100,500", "epochs=2"}, 12, 0.2, 0.7},
-    {"mlp-momentum", {"device=cpu"}, 8, 0.1, 0.75},
-    {"resnet", {"device=cpu", "dataset.validation=1000", "dataset.limit=800", "batch_size=32"}, 4, 0.6, 0.6},
-    {"schedules", {"device=cpu", "epochs=3"}, 6, 0.5, 0.65},
-    {"search-tpe", {"device=cpu", "epochs=1", "search.trials=20"}, 20, 0, 0.7},
-    {"slurm", {"device=cpu", "epochs=2", "lr=0.01", "batch_size=100"}, 2, 0.6, 0.7},
+    {"fashion", 4000, {"num_workers=0"}, 8, 0.25, 0.7},
+    {"cpu-vs-cuda", 4000, {"device=cuda,cpu", "batch_size=100,1000"}, 4, 0.4, 0.6},
+    {"lr-batch-shuffle", 4000, {"device=cpu", "batch_size=20,100,500", "epochs=2"}, 12, 0.2, 0.7},
+    {"mlp-momentum", 4000, {"device=cpu"}, 8, 0.1, 0.75},
+    {"resnet", 800, {"device=cpu", "dataset.validation=1000", "batch_size=32"}, 4, 0.6, 0.6},
+    {"schedules", 4000, {"device=cpu", "epochs=3"}, 6, 0.5, 0.65},
+    {"search-tpe", 4000, {"device=cpu", "epochs=1", "search.trials=20"}, 20, 0, 0.7},
+    {"slurm", 4000, {"device=cpu", "epochs=2", "lr=0.01", "batch_size=100"}, 2, 0.6, 0.7},
     {"search-halving",
-     {"device=cpu", "dataset.limit=2000", R"(lr={"logspace":[0.0001,0.1,4]})", "batch_size=20,200",
+     2000,
+     {"device=cpu", R"(lr={"logspace":[0.0001,0.1,4]})", "batch_size=20,200",
       "network.layers.fc1.out_features=120"},
      2,
      0.7,

@@ -203,7 +203,10 @@ TEST_F(Fsck, ComparesACheckpointWithTheNetworkAndTheRun) {
             "wrong shape: out.bias is [3], the network's is [4]\n"
             "missing: fc2.weight [4, 4]\n"
             "missing: s.norm.running_mean [1]\n"
-            "missing: s.norm.running_var [1]\n");
+            "missing: s.norm.running_var [1]\n"
+            "wrong shape: optimizer/momentum/out.weight is [3, 16], the network's is [4, 16]\n"
+            "wrong shape: optimizer/momentum/out.bias is [3], the network's is [4]\n"
+            "missing: optimizer/momentum/fc2.weight [4, 4]\n");
 }
 
 TEST_F(Fsck, FindsAMissingOrDamagedRecordOfARun) {

@@ -335,7 +335,10 @@ TEST(RunRecord, WithAValueOfAnotherTypeIsADataErrorThatNamesTheFile) {
       }
     }
   }
-  EXPECT_THAT(accepted, UnorderedElementsAre("name: \"x\"")) << "texts, numbers and objects where they belong";
+  EXPECT_EQ(accepted,  // texts, numbers and objects where they belong, and times that are not there
+            (std::set<std::string>{"name: \"x\"", "device: \"x\"", "placement: \"x\"", "error: \"x\"",
+                                   "jobs: 17", "started: \"x\"", "ended: \"x\"", "config: {\"a\": []}",
+                                   "provenance: {\"a\": []}", "seconds: {\"a\": []}"}));
 }
 
 TEST(Csv, LeavesTextAsItIsAndReadsBackWhatWasWritten) {

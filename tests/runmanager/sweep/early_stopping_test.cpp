@@ -196,7 +196,12 @@ TEST(RestoreBest, RefusesTheFileOfAnotherEpoch) {
   world.training = {};
   world.training.on_train = [&](const Batch& batch, std::int64_t step) {
     const fs::path best = world.options.logdir / "small-2" / kFirst / "best.safetensors";
-    if (step == 7) fs::copy_file(other, best, fs::copy_options::overwrite_existing);
+    if (step == 7) {
+      // The first epoch's is written while the second is trained.
+      for (int i = 0; i < 10000 && !fs::exists(best); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      fs::copy_file(other, best, fs::copy_options::overwrite_existing);
+    }
     return Totals{.loss = 0.5, .samples = static_cast<std::int64_t>(batch.indices.size())};
   };
   const RunRecord record = world.run(sweep).runs.at(0);
