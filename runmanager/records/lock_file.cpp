@@ -117,16 +117,12 @@ std::string LockFile::owner() const {
   return first.empty() ? "another process" : first;
 }
 
-std::optional<int> LockFile::process_here() const {
+bool LockFile::owner_may_be_gone() const {
   int pid = 0;
   std::array<char, 256> host{};
-  const bool is_named = std::sscanf(owner().c_str(), "process %d on %255s", &pid, host.data()) == 2;
-  return is_named && pid > 0 && host_name() == host.data() ? std::optional(pid) : std::nullopt;
-}
-
-bool LockFile::owner_may_be_gone() const {
-  const std::optional<int> process = process_here();
-  return process ? ::kill(*process, 0) != 0 && errno == ESRCH : text().empty();
+  if (std::sscanf(owner().c_str(), "process %d on %255s", &pid, host.data()) != 2 || pid <= 0)
+    return text().empty();
+  return host_name() == host.data() && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 std::string line_of(std::string_view text, std::string_view key) {
@@ -143,16 +139,20 @@ std::string random_id() {
 }
 
 // "1: FLOCK  ADVISORY  READ 4711 fe:00:131 0 EOF"
-int locks_here(std::string_view locks, const LockFile& file) {
+std::vector<int> locks_here(std::string_view locks, const LockFile& file) {
   struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) return 0;
+  if (::fstat(file.fd(), &info) != 0) return {};
   const std::string where =
       fmt::format(" {:02x}:{:02x}:{} ", major(info.st_dev), minor(info.st_dev), info.st_ino);
-  const auto lines = lines_of(locks);
-  return static_cast<int>(std::ranges::count_if(lines, [&where](std::string_view line) {
+  std::vector<int> processes;
+  for (const std::string_view line : lines_of(locks)) {
+    const std::size_t at = line.find(where);
     // "->" is of one that waits.
-    return line.find(where) != std::string_view::npos && line.find("->") == std::string_view::npos;
-  }));
+    if (at == std::string_view::npos || line.find("->") != std::string_view::npos) continue;
+    const int process = std::atoi(std::string(line.substr(line.rfind(' ', at - 1) + 1)).c_str());
+    if (process > 0) processes.push_back(process);
+  }
+  return processes;
 }
 
 std::string why_locks_are_local(const std::string& mounts, const fs::path& path) {

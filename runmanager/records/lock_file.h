@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/file.h"
 
@@ -33,8 +34,6 @@ class LockFile {
   void clear();
   /// The first line of text(), or "another process" if there is none.
   std::string owner() const;
-  /// The process id in owner(), if it is, or was, a process of this machine.
-  std::optional<int> process_here() const;
   /// Whether owner() was a process of this machine and is gone, or is not known.
   bool owner_may_be_gone() const;
 
@@ -52,9 +51,9 @@ std::string line_of(std::string_view text, std::string_view key);
 /// 16 random hexadecimal digits.
 std::string random_id();
 
-/// Returns how many locks processes of this machine have on the file, as far as this one may see them.
-/// `locks`: the content of /proc/locks.
-int locks_here(std::string_view locks, const LockFile& file);
+/// Returns the processes of this machine that have locks on the file, one for each lock, as far as this
+/// process may see them. `locks`: the content of /proc/locks.
+std::vector<int> locks_here(std::string_view locks, const LockFile& file);
 
 /// Returns why a lock on a file below `path` does not hold on other machines that share the directory:
 /// "nfs4 is mounted with local_lock=all"; "" if it does, or if no other machine has the directory.

@@ -207,7 +207,7 @@ void SweepDirectory::write_results(const std::function<void()>& write) {
 
 int SweepDirectory::others_here() const {
   try {
-    return std::max(0, locks_here(read_file("/proc/locks"), *lock_) - 1);
+    return std::max(0, static_cast<int>(locks_here(read_file("/proc/locks"), *lock_).size()) - 1);
   } catch (const DataError&) {
     return 0;
   }

@@ -3,13 +3,17 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <iostream>
+#include <iterator>
 #include <thread>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/text.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
@@ -25,51 +29,56 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kPause(100);
-constexpr int kMaxPauses = 600;   // A program may save its state after SIGTERM.
-constexpr int kPausesAlone = 20;  // until workers of a sweep that is gone have ended
+constexpr int kMaxPauses = 600;  // A program may save its state after SIGTERM.
 
-// The process that the lock names, if it has this very file open.
-std::optional<int> process_with(const LockFile& lock) {
-  const std::optional<int> process = lock.process_here();
-  if (!process) return std::nullopt;
-  std::error_code error, ignored;
-  fs::directory_iterator file(fmt::format("/proc/{}/fd", *process), error);
-  for (; !error && file != fs::directory_iterator(); file.increment(error)) {
-    if (fs::equivalent(file->path(), lock.path(), ignored)) return process;
-  }
-  return std::nullopt;
+// The processes of this machine that work on the sweep. `sweep status` also has the lock, for a moment.
+std::vector<int> processes_here(const LockFile& lock) {
+  const auto look = [&lock] {
+    std::vector<int> found = locks_here(read_file("/proc/locks"), lock);
+    std::ranges::sort(found);
+    return found;
+  };
+  const std::vector<int> before = look();
+  if (before.empty()) return before;
+  std::this_thread::sleep_for(kPause);
+  std::vector<int> both;
+  std::ranges::set_intersection(before, look(), std::back_inserter(both));
+  return both;
 }
 
 // Returns what was ended.
 std::string end_here(const fs::path& directory) {
   const std::string name = directory.string();
   if (!SweepDirectory::is_held(directory))
-    throw DataError(name + ": no sweep works on it, and it was not submitted to a cluster");
+    throw DataError(name + ": no sweep works on it, and no task on a cluster");
   const LockFile lock(directory / kLockFile);
-  const std::optional<int> process = process_with(lock);
-  if (!process) throw DataError(fmt::format("{}: held by {}; end it there", name, lock.owner()));
-  if (::kill(*process, SIGTERM) != 0)
-    throw DataError(fmt::format("{}: cannot end process {}: {}", name, *process, std::strerror(errno)));
-  int alone = 0;
-  for (int i = 0; SweepDirectory::is_held(directory) && alone < kPausesAlone; ++i) {
-    if (i == kMaxPauses)
-      throw IoError(fmt::format("{}: process {} got SIGTERM, but has not ended yet", name, *process));
-    std::this_thread::sleep_for(kPause);
-    if (::kill(*process, 0) != 0) ++alone;
+  const std::vector<int> processes = processes_here(lock);
+  if (processes.empty()) throw DataError(fmt::format("{}: held by {}; end it there", name, lock.owner()));
+  for (const int process : processes) {
+    if (::kill(process, SIGTERM) != 0 && errno != ESRCH)
+      throw DataError(fmt::format("{}: cannot end process {}: {}", name, process, std::strerror(errno)));
   }
-  return fmt::format("Process {} was ended{}", *process,
-                     alone < kPausesAlone ? "" : ", others still work on the sweep");
+  for (int i = 0; !processes_here(lock).empty(); ++i) {
+    if (i == kMaxPauses)
+      throw IoError(fmt::format("{}: got SIGTERM, but has not ended yet: process {}", name,
+                                fmt::join(processes_here(lock), ", ")));
+  }
+  return fmt::format("Process {} ended{}", fmt::join(processes, ", "),
+                     SweepDirectory::is_held(directory) ? ", others still work on the sweep" : "");
 }
 
-std::string end_tasks(const fs::path& directory) {
-  SlurmClient client;
-  const std::size_t tasks = cancel_jobs(directory, client);
-  return tasks == 0 ? "No task ran or waited any more"
-                    : fmt::format("{} {} ended", counted(tasks, "task"), tasks == 1 ? "was" : "were");
+std::string end_all(const fs::path& directory) {
+  if (has_slurm_jobs(directory)) {
+    SlurmClient client;
+    const std::size_t tasks = cancel_jobs(directory, client);
+    if (tasks > 0) return fmt::format("{} ended", counted(tasks, "task"));
+    if (!SweepDirectory::is_held(directory)) return "No task ran or waited any more";
+  }
+  return end_here(directory);
 }
 
 int cancel(const fs::path& directory) {
-  const std::string ended = has_slurm_jobs(directory) ? end_tasks(directory) : end_here(directory);
+  const std::string ended = end_all(directory);
   std::size_t finished = 0, runs = 0;
   for (const RunRecord& run : list_runs(directory)) {
     ++runs;
