@@ -15,9 +15,8 @@ struct PlanOptions {
   SweepArguments sweep;
   int jobs = 1, threads = 0;  // as RunnerOptions has them
   bool fresh = false, replace = false;
-  bool pilot = false;           // trains a few batches of each kind of run to predict the time
-  bool is_dry_run = false;      // of the sweep's own command line, whose jobs and threads count later
-  bool is_for_cluster = false;  // whose nodes may have more GPUs than this machine
+  bool pilot = false;       // trains a few batches of each kind of run to predict the time
+  bool is_dry_run = false;  // of the sweep's own command line, whose jobs and threads count later
   TableFormat format = TableFormat::kText;
 };
 

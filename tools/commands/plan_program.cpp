@@ -81,7 +81,6 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     std::cout << formatted_table(table, options.format, stdout_unicode());
   }
   std::cout << std::flush;
-  if (const auto problem = gpus.problem(); problem && !options.is_for_cluster) throw ConfigError(*problem);
   if (!options.replace) refuse_runs_in_the_way(directory, requests, existing);
   return kExitDone;
 }

@@ -52,7 +52,6 @@ int print_dry_run(const RunOptions& options) {
                      .fresh = runner.fresh,
                      .replace = runner.replace,
                      .is_dry_run = true,
-                     .is_for_cluster = options.launcher.launcher == "slurm",
                      .format = runner.json ? TableFormat::kJson : TableFormat::kText});
 }
 
