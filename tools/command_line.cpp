@@ -60,7 +60,7 @@ void replace_old_word(std::vector<std::string>& words, const std::vector<Command
 
 // `sweep help plan` becomes `sweep plan --help`.
 void replace_help(std::vector<std::string>& words) {
-  if (words.front() != "help") return;
+  if (words.front() != "help" || words.size() > 2) return;
   words.erase(words.begin());
   words.emplace_back("--help");
 }

@@ -24,7 +24,7 @@ class Flattener {
       if (!names_.insert(name).second) {
         throw ConfigError("network \"" + network_ + "\" has two layers called \"" + name + "\"");
       }
-      check_parts(spec, "layer \"" + name + "\": ");
+      check_parts(spec, "layer \"" + name + "\"");
       if (has_inner_layers(spec.type)) {
         const std::size_t end = append(spec.layers, name + ".", input);
         input = spec.type == "residual" ? append_sum(spec, name, input, end) : end;
@@ -37,7 +37,8 @@ class Flattener {
 
  private:
   // What has a place in a layer, although no make_layer() looks at it. `start`: of messages.
-  static void check_parts(const LayerSpec& spec, const std::string& start) {
+  static void check_parts(const LayerSpec& spec, const std::string& subject) {
+    const std::string start = subject + ": ";
     const bool has_layers = has_inner_layers(spec.type);
     if (spec.name.empty() || spec.name.find_first_of("./") != std::string::npos)
       throw ConfigError(start + "want a name without '.' and '/'");
@@ -46,7 +47,7 @@ class Flattener {
                         (has_layers ? " needs \"layers\", at least one" : " has no \"layers\""));
     if (!spec.shortcut.empty() && spec.type != "residual")
       throw ConfigError(start + spec.type + " has no \"shortcut\"");
-    if (has_layers) complete_arguments(*find_type(layer_types(), spec.type), spec.arguments, start);
+    if (has_layers) complete_arguments(*find_type(layer_types(), spec.type), spec.arguments, subject);
   }
 
   const Shape& output_of(std::size_t layer) const {

@@ -44,7 +44,7 @@ EpochRecord epoch_from_json(const Json& json) {
   for (const Metric* metric : epoch_metrics()) {
     if (is_required(*metric)) json.at(std::string(metric->key));
   }
-  for (const auto& [key, value] : members(json)) {
+  for (const auto& [key, value] : json.items()) {
     if (key == "epoch" || value.is_null()) continue;
     const Metric* const known = find_metric(key);
     if (known != nullptr && known->unit == MetricUnit::kCount && !is_infinite_text(value)) {

@@ -210,7 +210,7 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
   if (const std::filesystem::path& init = task.config.init; !init.empty()) {
     run.weights = load_weights(init, *run.network);
     // Compared after they were read, so that no change is overlooked.
-    if (task.record.provenance.value("init_sha256", "") != file_sha256(init))
+    if (task.record.provenance.value("init_sha256", "") != digest_of(init))
       throw DataError(init.string() + ": was replaced after the sweep had begun");
   }
   run.provenance = task.record.provenance;
@@ -219,6 +219,14 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
   TrainerOptions own = options;
   own.image_grids = &image_grids_;
   return train_run(run, report, own);
+}
+
+const std::string& NetworkWorker::digest_of(const std::filesystem::path& file) {
+  std::string& digest =
+      digests_[fmt::format("{} {} {}", file.string(), std::filesystem::file_size(file),
+                           std::filesystem::last_write_time(file).time_since_epoch().count())];
+  if (digest.empty()) digest = file_sha256(file);
+  return digest;
 }
 
 // The network of the last run again, if this run has the same one, as most runs of a sweep do.

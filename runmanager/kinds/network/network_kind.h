@@ -94,8 +94,10 @@ class NetworkWorker final : public KindWorker {
 
  private:
   std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data);
+  const std::string& digest_of(const std::filesystem::path& file);
 
   std::vector<std::shared_ptr<const Dataset>> datasets_;
+  std::map<std::string, std::string> digests_;  // SHA-256 of files, by path, size and time
   ImageGridCache image_grids_;
   std::shared_ptr<const Network> network_;
   std::string network_key_;
