@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/data/cache_folder.h"
 #include "tests/support/environment.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
@@ -18,6 +19,12 @@ namespace sweep::testing {
 /// A fixture. Paths are below the folder, where the program is started.
 class ProgramFolder : public ::testing::Test {
  protected:
+  ProgramFolder() {  // What `sweep data get` has brought stays visible.
+    if (!std::filesystem::exists(downloaded_)) return;
+    std::filesystem::create_directories(user_cache_directory());
+    std::filesystem::create_directory_symlink(downloaded_, user_cache_directory() / "fashion-mnist");
+  }
+
   /// Runs `sweep WORDS…`, which must end with `code`.
   Finished run(const std::vector<std::string>& words, int code = 0) const {
     return checked(run_program(words, folder_.path()), words, code);
@@ -55,6 +62,7 @@ class ProgramFolder : public ::testing::Test {
   }
 
   SweepFolder folder_;
+  const std::filesystem::path downloaded_ = user_cache_directory() / "fashion-mnist";
   const test::Environment cache_{"XDG_CACHE_HOME", path("cache").string()};
 
  private:

@@ -27,6 +27,8 @@ TEST_F(StandardStreams, TheSweepFileMayComeFromStandardInput) {
   EXPECT_THAT(run_shell("\"$SWEEP\" quarters.json" + options).err, HasSubstr("4 finished runs kept"))
       << "it is the same sweep";
   run({"resume", "runs/quarters"});
+  EXPECT_THAT(run_shell("\"$SWEEP\" quarters.json name=plain" + options).err,
+              AllOf(HasSubstr("epoch 1/1"), Not(HasSubstr("\x1b"))));
   EXPECT_THAT(
       run_shell("echo '{\"params\": {}}' | \"$SWEEP\" plan -", 2).err,
       HasSubstr("standard input:1:1: a sweep that is read from standard input has to have a \"name\""));

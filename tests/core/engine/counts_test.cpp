@@ -53,7 +53,9 @@ TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
   parameters[8] = -std::numeric_limits<float>::infinity();
   engine->set_parameters(parameters);
   limits = {0};  // other limits are no trouble
-  expect_counts(engine->parameter_histograms(limits)->values, network, parameters);
+  const auto counted = engine->parameter_histograms(limits)->values;
+  expect_counts(counted, network, parameters);
+  EXPECT_EQ(counted.at(0).buckets.size(), 2u);
 }
 
 }  // namespace sweep::counts_test

@@ -31,6 +31,7 @@ TEST(MakeRoom, RemovesAReplacedRunOnlyWhenTheNewOneIsOnTheDisk) {
     for (const char* file : {"run.json", "checkpoint.safetensors", "events.out.tfevents.1.host.2.000000"})
       tbwriter::spill(sweep / run / file, "content");
   }
+  tbwriter::spill(sweep / "lr=0.1/run.json.17-00000001-2.tmp", "half");
   std::vector<RunConfig> runs(1);
   runs[0].name = "lr=0.1";
   std::vector<ExistingRun> existing(1);
@@ -48,6 +49,7 @@ TEST(MakeRoom, RemovesAReplacedRunOnlyWhenTheNewOneIsOnTheDisk) {
   EXPECT_THAT(synced, Contains((sweep / "lr=0.1").string()));
   EXPECT_THAT(synced, Contains(sweep.string()));
   EXPECT_FALSE(fs::exists(sweep / "lr=0.1.replaced-1"));
+  EXPECT_FALSE(fs::exists(sweep / "lr=0.1/run.json.17-00000001-2.tmp"));
 }
 
 }  // namespace sweep::replaced_runs_test

@@ -274,10 +274,12 @@ TEST(RestartedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
   const fs::path weights = world.directory / "weights.safetensors";
   fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);
   Sweep sweep = small_sweep();
-  sweep.runs.resize(1);
   sweep.runs[0].init = weights;
   sweep.runs[0].resolved["init"] = weights.string();
+  world.training = {};
   world.run(sweep);
+  EXPECT_EQ(world.training.engines, 1u) << "the other one is kept";
+  EXPECT_THAT(world.terminal_output, HasSubstr("1 run with other settings is trained again"));
   world.training = {};
   world.run(sweep);
   EXPECT_EQ(world.training.engines, 0u);

@@ -84,6 +84,14 @@ TEST(Cifar, NamesTheBatchesThatAreMissing) {
             directory.path().string() + ": misses data_batch_2.bin, data_batch_4.bin");
 }
 
+TEST(Cifar, RefusesALabelOutOfRange) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  directory.write("data_batch_3.bin", record(10, 'r'));
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
+              EndsWith("data_batch_3.bin: label 10 of sample 0 (from 0) is out of range: 0 to 9"));
+}
+
 TEST(Cifar, RefusesAnotherNumberOfNames) {
   const TemporaryDirectory directory;
   write_cifar10(directory);

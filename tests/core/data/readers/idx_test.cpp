@@ -104,6 +104,9 @@ TEST(ReadIdx, SaysWhatIsWrong) {
   EXPECT_EQ(parse_error(idx({0, 28, 28}, ""), 3), "FILE: holds nothing: its shape is [0, 28, 28]");
   EXPECT_EQ(parse_error(idx({5, 0, 28}, ""), 3), "FILE: holds nothing: its shape is [5, 0, 28]");
   EXPECT_THAT(parse_error(gzip(idx({3}, "abc")) + "x", 1), HasSubstr("something that is not gzip follows"));
+  std::string damaged = gzip(idx({3}, "abc"));
+  damaged[10] = '\7';  // no type of block
+  EXPECT_THAT(parse_error(damaged, 1), HasSubstr("the compressed data is damaged: "));
 }
 
 TEST(ReadIdx, TakesNoMemoryForAnImpossibleHeader) {
