@@ -6,7 +6,6 @@
 PROGRAM is the sweep program. SWEEP_TORTURE_ROUNDS is how often a sweep is killed at a random moment.
 """
 
-import fcntl
 import json
 import os
 import signal
@@ -121,34 +120,6 @@ with open("spans", "a") as file:
         self.assertIn("there is no cuda:2: programs see 2 GPUs here", self.runs()["device=cuda%3A2"]["error"])
 
     # How it ends.
-
-    def test_cancel_ends_a_sweep_of_this_machine(self):
-        self.assertIn("no sweep works on it", self.sweep("cancel", "runs/s", code=2).stderr)
-        process = self.start("x=1,2", "--name", "s", "--", "sh", "-c", "touch $SWEEP_RUN_DIR/on; test {x} = 1 || sleep 100")
-        until(lambda: (self.folder / "runs/s/x=2/on").exists(), 60, "the second run")
-        done = self.sweep("cancel", "runs/s")
-        self.assertEqual(process.wait(30), 143)
-        self.assertEqual(done.stdout, f"Process {process.pid} ended; 1 of 2 runs are finished.\nTo go on: sweep resume runs/s\n")
-        self.assertIn("no sweep works on it", self.sweep("cancel", "runs/s", code=2).stderr)
-        (self.folder / "runs/s/.lock").write_text("process 1 on elsewhere\n")
-        other_processes = ["unshare", "-rpf", "--mount-proc"]  # sees its own only
-        if subprocess.run([*other_processes, "true"], capture_output=True, check=False).returncode != 0:
-            return
-        with (self.folder / "runs/s/.lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            done = subprocess.run([*other_processes, self.program, "cancel", "runs/s"], cwd=self.folder, capture_output=True, text=True, check=False)
-        self.assertIn("held by process 1 on elsewhere; end it there", done.stderr)
-
-    def test_cancel_ends_all_that_have_joined(self):
-        words = ["x=1,2", "--name", "s", "--join", "--", "sh", "-c", "touch $SWEEP_RUN_DIR/on; sleep 100"]
-        processes = []
-        for x in "12":
-            processes.append(self.start(*words))
-            until(lambda x=x: (self.folder / f"runs/s/x={x}/on").exists(), 60, f"run {x}")
-        ids = ", ".join(str(pid) for pid in sorted(process.pid for process in processes))
-        self.assertIn(f"Process {ids} ended; 0 of 2 runs", self.sweep("cancel", "runs/s").stdout)
-        for process in processes:
-            self.assertEqual(process.wait(30), 143)
 
     def test_the_time_limit_of_the_command_line_also_asks_the_program_to_end(self):
         (self.folder / "s.json").write_text(json.dumps({

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Ends sweeps by `sweep cancel`.
+
+  command_cancel_test.py PROGRAM [UNITTEST ARGUMENTS]
+
+PROGRAM is the sweep program.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import unittest
+
+from program_runs import ProgramRuns
+from processes import until
+
+
+class CancelTest(ProgramRuns):
+    def test_cancel_ends_a_sweep_of_this_machine(self):
+        self.assertIn("no sweep works on it", self.sweep("cancel", "runs/s", code=2).stderr)
+        process = self.start("x=1,2", "--name", "s", "--", "sh", "-c", "touch $SWEEP_RUN_DIR/on; test {x} = 1 || sleep 100")
+        until(lambda: (self.folder / "runs/s/x=2/on").exists(), 60, "the second run")
+        done = self.sweep("cancel", "runs/s")
+        self.assertEqual(process.wait(30), 143)
+        self.assertEqual(done.stdout, f"Process {process.pid} ended; 1 of 2 runs are finished.\nTo go on: sweep resume runs/s\n")
+        self.assertIn("no sweep works on it", self.sweep("cancel", "runs/s", code=2).stderr)
+        (self.folder / "runs/s/.lock").write_text("process 1 on elsewhere\n")
+        alone = ["unshare", "-rpf", "--mount-proc"]  # sees its own processes only
+        if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+            return
+        with (self.folder / "runs/s/.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run([*alone, self.program, "cancel", "runs/s"], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertIn("held by process 1 on elsewhere; end it there", done.stderr)
+
+    def test_cancel_ends_all_that_have_joined(self):
+        words = ["x=1,2", "--name", "s", "--join", "--", "sh", "-c", "touch $SWEEP_RUN_DIR/on; sleep 100"]
+        first = self.start(*words)
+        until(lambda: (self.folder / "runs/s/x=1/on").exists(), 60, "the first run")
+        second = self.start(*words)
+        until(lambda: (self.folder / "runs/s/x=2/on").exists(), 60, "the second run")
+        self.assertRegex(self.sweep("cancel", "runs/s").stdout, r"^Process \d+, \d+ ended; 0 of 2 runs")
+        self.assertEqual((first.wait(30), second.wait(30)), (143, 143))
+
+
+if __name__ == "__main__":
+    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
