@@ -43,6 +43,7 @@
 
 namespace sweep {
 
+// NOLINTBEGIN(misc-unused-alias-decls,misc-unused-using-decls): the tests use them.
 namespace fs = std::filesystem;
 using test::Environment, test::message_of, test::TemporaryDirectory;
 // `::` because some of these tests' helpers are in sweep::testing.
@@ -51,5 +52,6 @@ using ::testing::AllOf, ::testing::AnyOf, ::testing::Contains, ::testing::Each, 
     ::testing::Ge, ::testing::Gt, ::testing::HasSubstr, ::testing::IsEmpty, ::testing::Le, ::testing::Lt,
     ::testing::MatchesRegex, ::testing::Ne, ::testing::Not, ::testing::Pair, ::testing::Pointwise,
     ::testing::SizeIs, ::testing::StartsWith, ::testing::ThrowsMessage, ::testing::UnorderedElementsAre;
+// NOLINTEND(misc-unused-alias-decls,misc-unused-using-decls)
 
 }  // namespace sweep
