@@ -38,7 +38,7 @@ std::vector<int> processes_here(const LockFile& lock) {
     std::ranges::sort(found);
     return found;
   };
-  const std::vector<int> before = look();
+  std::vector<int> before = look();
   if (before.empty()) return before;
   std::this_thread::sleep_for(kPause);
   std::vector<int> both;

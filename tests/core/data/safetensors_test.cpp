@@ -236,7 +236,9 @@ TEST(WriteSafetensors, RefusesAHeaderThatNobodyReadsAndLeavesTheOldFile) {
   const test::TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "file";
   write_safetensors(path, some_tensors());
-  const std::string before = read_file(path), text(100'000'000, 'x');
+  const std::string before = read_file(path);
+  std::string text;
+  text.resize(100'000'000, 'x');
   TensorFileView file;
   file.escaped_metadata = {{"epochs", text}};
   EXPECT_THAT(message_of<DataError>([&] { write_safetensors(path, file, Survives::kKill); }),
