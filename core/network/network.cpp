@@ -36,7 +36,7 @@ class Flattener {
   }
 
  private:
-  // What has a place in a layer, although no make_layer() looks at it. `start`: of messages.
+  // What has a place in a layer, although no make_layer() looks at it. `subject`: of messages.
   static void check_parts(const LayerSpec& spec, const std::string& subject) {
     const std::string start = subject + ": ";
     const bool has_layers = has_inner_layers(spec.type);

@@ -25,7 +25,7 @@ Integer integer_from_json(const Json& json) {
   return json.get<Integer>();
 }
 
-// Of an object. items() takes a number for an object of one member.
+// Throws unless it is an object: items() would take a number for an object of one member.
 const Json::object_t& members(const Json& json) { return json.get_ref<const Json::object_t&>(); }
 
 // Whether every record of an epoch has the key, be it null.
