@@ -77,7 +77,9 @@ TEST_F(Mpi, TrainsOnAGpuPerRankWithTheBitsOfTwoOfOneProcess) {
 TEST_F(Mpi, GoesOnAfterAnEngineThatOneRankCannotMake) {
   const Ended ended = run_ranks(3, "make");
   EXPECT_EQ(ended.code, 0);
-  EXPECT_EQ(ended.output, "rank 0: out of memory\nrank 1: out of memory\nrank 2: out of memory\nsame bits\n");
+  // Without /sys, hwloc has something to say first.
+  EXPECT_THAT(ended.output,
+              EndsWith("rank 0: out of memory\nrank 1: out of memory\nrank 2: out of memory\nsame bits\n"));
 }
 
 TEST_F(Mpi, NamesTheRankThatIsLost) {
