@@ -11,9 +11,6 @@ namespace sweep::tbwriter {
 /// for none. Uses instructions of the processor if it has them. Thread-safe.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
-/// The same without special instructions; the fallback of crc32c().
-std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t before = 0);
-
 /// The stored form of a checksum: rotated, plus a constant, because the CRC of data that contains its own CRC
 /// is weak. As in LevelDB and TensorFlow.
 constexpr std::uint32_t mask_crc(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }

@@ -129,14 +129,13 @@ EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridO
     copy_picture(pixels, i * channels * height * width, size,
                  canvas.data() + (top * whole.width + left) * channels, whole.width * channels);
   }
-  return {whole.width, whole.height, channels, encode_png(canvas, whole, PngContent::kPhotographs)};
+  return {whole.width, whole.height, channels, encode_png(canvas, whole)};
 }
 
 EncodedImage encode_image(const Pixels& pixels, ImageSize size) {
   check_image(count_values(pixels), size);
   std::vector<std::uint8_t> kept;
-  return {size.width, size.height, size.channels,
-          encode_png(hwc_bytes(pixels, size, kept), size, PngContent::kAny)};
+  return {size.width, size.height, size.channels, encode_png(hwc_bytes(pixels, size, kept), size)};
 }
 
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
@@ -156,7 +155,7 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
     throw UsageError("a drawing has a pixel of colour " + std::to_string(largest) + ", but the palette has " +
                      std::to_string(palette.size()) + ", counted from 0");
   }
-  return {size.width, size.height, 3, encode_png(pixels, size, PngContent::kAny, palette)};
+  return {size.width, size.height, 3, encode_png(pixels, size, palette)};
 }
 
 EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes,

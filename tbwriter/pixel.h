@@ -45,16 +45,10 @@ inline void copy_picture(const Pixels& pixels, std::int64_t begin, BatchSize siz
   std::visit(copy, pixels);
 }
 
-/// What is searched for repetitions in a PNG. Either content is encoded exactly.
-enum class PngContent {
-  kAny,          // bytes that were seen before, as in drawings and enlarged pictures
-  kPhotographs,  // runs of one byte only: twice as fast, and natural pictures have little else
-};
-
 /// Returns a PNG file, tuned for speed. `pixels` are [height, width, channels] with 8 bits each; the sizes
 /// must match, be positive, and channels be 1 to 4. With a palette of up to 256 colours, `size` has 1 channel
 /// and the pixels are indices into it. Throws UsageError if the file would be too large. Thread-safe.
-std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, PngContent content,
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size,
                        std::span<const Color> palette = {});
 
 }  // namespace sweep::tbwriter

@@ -1,13 +1,14 @@
-// libspng with zlib's fastest level and without filters, which only cost time here: a grid of 64 (242x242)
-// takes 0.33 ms instead of 0.47 ms, 32 captioned pictures (half a megapixel) 1.5 ms instead of 2.0 ms and are
-// smaller.
-#include <spng.h>
-#include <zlib.h>
+// PNG files without filters, which only cost time here, deflated by ISA-L: a grid of 64 (242x242) takes 0.1
+// ms, 32 captioned pictures (half a megapixel) 0.25 ms; zlib's fastest level takes 0.45 ms and 1.8 ms for
+// files that are 4 % and 11 % smaller.
+#include <arpa/inet.h>
+#include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
 
 #include "tbwriter/error.h"
 #include "tbwriter/pixel.h"
@@ -15,53 +16,73 @@
 namespace sweep::tbwriter {
 namespace {
 
-void check(int error) {
-  if (error == SPNG_EMEM) throw std::bad_alloc();
-  if (error != 0) throw UsageError(std::string("cannot encode a PNG: ") + spng_strerror(error));
+void append_big_endian(std::string& to, std::size_t value) {
+  const std::uint32_t bytes = htonl(static_cast<std::uint32_t>(value));
+  to.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
 }
 
-spng_plte plte(std::span<const Color> palette) {
-  spng_plte chunk{};
-  chunk.n_entries = static_cast<std::uint32_t>(palette.size());
-  std::ranges::transform(palette, chunk.entries, [](const Color& color) {
-    return spng_plte_entry{color[0], color[1], color[2], 255};
-  });
-  return chunk;
+std::uint8_t* bytes_of(std::string& text) { return reinterpret_cast<std::uint8_t*>(text.data()); }
+
+void append_chunk(std::string& png, std::string_view type, std::string_view data) {
+  append_big_endian(png, data.size());
+  const std::size_t begin = png.size();
+  png.append(type).append(data);
+  append_big_endian(png, crc32_gzip_refl(0, bytes_of(png) + begin, png.size() - begin));
+}
+
+// Returns the rows, each after the number of its filter, which is none.
+std::string filtered(std::span<const std::uint8_t> pixels, std::size_t row_bytes) {
+  std::string rows;
+  rows.reserve(pixels.size() + pixels.size() / row_bytes);
+  for (; !pixels.empty(); pixels = pixels.subspan(row_bytes))
+    rows.append(1, '\0').append(reinterpret_cast<const char*>(pixels.data()), row_bytes);
+  return rows;
+}
+
+std::string zlib_stream(std::string bytes) {
+  std::vector<std::uint8_t> level_buffer(ISAL_DEF_LVL1_DEFAULT);
+  isal_zstream stream;
+  isal_deflate_init(&stream);
+  stream.level = 1;
+  stream.level_buf = level_buffer.data();
+  stream.level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
+  stream.gzip_flag = IGZIP_ZLIB;
+  stream.end_of_stream = 1;
+  stream.next_in = bytes_of(bytes);
+  stream.avail_in = static_cast<std::uint32_t>(bytes.size());
+  std::string compressed;
+  while (stream.internal_state.state != ZSTATE_END) {
+    const std::size_t done = compressed.size();
+    const std::size_t more = bytes.size() / 4 + 1024;
+    compressed.resize(done + more);
+    stream.next_out = bytes_of(compressed) + done;
+    stream.avail_out = static_cast<std::uint32_t>(more);
+    if (isal_deflate(&stream) != COMP_OK) throw UsageError("cannot encode a PNG");
+    compressed.resize(compressed.size() - stream.avail_out);
+  }
+  return compressed;
 }
 
 }  // namespace
 
-std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, PngContent content,
-                       std::span<const Color> palette) {
-  constexpr std::uint8_t kColorTypes[] = {SPNG_COLOR_TYPE_GRAYSCALE, SPNG_COLOR_TYPE_GRAYSCALE_ALPHA,
-                                          SPNG_COLOR_TYPE_TRUECOLOR, SPNG_COLOR_TYPE_TRUECOLOR_ALPHA};
-  constexpr std::uint8_t kIndexed = SPNG_COLOR_TYPE_INDEXED;
-  const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(SPNG_CTX_ENCODER),
-                                                                    &spng_ctx_free);
-  if (!context) throw std::bad_alloc();
-  spng_ihdr header{};
-  header.width = static_cast<std::uint32_t>(size.width);
-  header.height = static_cast<std::uint32_t>(size.height);
-  header.bit_depth = 8;
-  header.color_type = palette.empty() ? kColorTypes[size.channels - 1] : kIndexed;
-  check(spng_set_ihdr(context.get(), &header));
-  if (!palette.empty()) {
-    spng_plte chunk = plte(palette);
-    check(spng_set_plte(context.get(), &chunk));
-  }
-  for (const auto& [option, value] :
-       {std::pair{SPNG_ENCODE_TO_BUFFER, 1},
-        {SPNG_IMG_COMPRESSION_LEVEL, 1},
-        {SPNG_IMG_COMPRESSION_STRATEGY, content == PngContent::kPhotographs ? Z_RLE : Z_DEFAULT_STRATEGY},
-        {SPNG_FILTER_CHOICE, SPNG_DISABLE_FILTERING}})
-    check(spng_set_option(context.get(), option, value));
-  check(spng_encode_image(context.get(), pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE));
-  std::size_t bytes = 0;
-  int error = 0;
-  const std::unique_ptr<void, decltype(&std::free)> file(spng_get_png_buffer(context.get(), &bytes, &error),
-                                                         &std::free);
-  check(error);
-  return {static_cast<const char*>(file.get()), bytes};
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std::span<const Color> palette) {
+  // Grey, grey with alpha, RGB, RGBA; 3 is for palettes.
+  constexpr char kColorTypes[] = {0, 4, 2, 6};
+  if (pixels.size() + static_cast<std::size_t>(size.height) > std::numeric_limits<std::int32_t>::max())
+    throw UsageError("a picture has " + std::to_string(pixels.size()) +
+                     " bytes, but may have up to 2^31 - 1");
+  std::string png("\x89PNG\r\n\x1a\n"), header, colors;
+  append_big_endian(header, static_cast<std::size_t>(size.width));
+  append_big_endian(header, static_cast<std::size_t>(size.height));
+  // Bits per value, colour type, then the only methods of compression and filtering, and no interlacing.
+  header += {8, palette.empty() ? kColorTypes[size.channels - 1] : char{3}, 0, 0, 0};
+  append_chunk(png, "IHDR", header);
+  for (const Color& color : palette) colors.append(color.begin(), color.end());
+  if (!palette.empty()) append_chunk(png, "PLTE", colors);
+  append_chunk(png, "IDAT",
+               zlib_stream(filtered(pixels, static_cast<std::size_t>(size.width * size.channels))));
+  append_chunk(png, "IEND", {});
+  return png;
 }
 
 }  // namespace sweep::tbwriter

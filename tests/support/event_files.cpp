@@ -32,7 +32,7 @@ std::string to_hex(const std::string& bytes) {
 }
 
 std::string masked_crc_hex(const std::string& bytes) {
-  return to_hex(test::little_endian(mask_crc(crc32c_portable(bytes)), 4));
+  return to_hex(test::little_endian(mask_crc(crc32c(bytes)), 4));
 }
 
 std::string slurp(const std::filesystem::path& file) {

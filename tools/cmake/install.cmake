@@ -41,6 +41,6 @@ set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "sweep-runner (= ${PROJECT_VERSION})")  # t
 set(CPACK_COMPONENT_MPI_DESCRIPTION "Module of sweep-runner for trainings on several machines by Open MPI")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsweep-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "nlohmann-json3-dev, libfmt-dev, libhwy-dev, libprotobuf-dev, zlib1g-dev, nettle-dev, libjpeg-dev, libspng-dev, libwebp-dev, libzip-dev, libyaml-cpp-dev, libpcre2-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "nlohmann-json3-dev, libfmt-dev, libhwy-dev, libprotobuf-dev, zlib1g-dev, nettle-dev, libjpeg-dev, libspng-dev, libisal-dev, libwebp-dev, libzip-dev, libyaml-cpp-dev, libpcre2-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Libraries and headers of sweep, for programs with trainings of their own")
 include(CPack)
