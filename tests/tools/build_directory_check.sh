@@ -98,6 +98,25 @@ for system in 'debian 11' 'ubuntu 22.04'; do
   message=$( (check_system run) 2>&1) && fail "$system is not refused"
   [[ $message == *"$system cannot build sweep: CMake 3.25, GCC 12 and libspng are needed"* ]] || fail "of $system it says: $message"
 done
+
+# Without root and sudo, only what the build needs is an error.
+installs() {
+  (
+    id() { echo 1000; }
+    package_manager() { echo apt-get; }
+    command() { false; }
+    check_system() { :; }
+    missing_packages() { printf '%s\n' "$@" | grep -xE "$absent"; }
+    install_packages run
+  ) 2>&1
+}
+absent='curl|libjs-vega'
+message=$(installs) || fail "without $absent: $message"
+[[ $message == *"going on without curl libjs-vega, which only root can install"* ]] || fail "without $absent: $message"
+absent='curl|ninja-build'
+message=$(installs) && fail "without $absent it goes on: $message"
+[[ $message == *"neither root nor sudo. Ask for: apt-get install curl ninja-build"* ]] || fail "without $absent: $message"
+
 manager=dnf
 [[ " $(packages run | tr '\n' ' ')" == *" gcc-c++ "* ]] || fail "of Fedora's packages: $(packages run)"
 ! packages run | grep -xE 'g\+\+|libjs-vega|-' || fail "names of Debian are among Fedora's"
