@@ -88,7 +88,7 @@ void add_curves(const ReportData& data, Charts& charts) {
     Json signals = {{"measure", measure.name},
                     {"position", position},
                     {"axisFormat", axis_format(measure.is_share)},
-                    {"numberFormat", measure.is_share ? ".2%" : ".4f"},
+                    {"numberFormat", measure.is_share ? ".2%" : ".4~g"},
                     {"training", !validated || series.size() <= kMaxWithTraining},
                     {"validation", validated}};
     if (const auto highest = highest_shown(curves.points, measure.name); highest && !measure.is_share) {

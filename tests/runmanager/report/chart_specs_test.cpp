@@ -83,6 +83,13 @@ TEST(Charts, SayOfWhatTheComparedTimesAre) {
   EXPECT_EQ(title_of(runs), "time of the run, s");
 }
 
+// A loss of 0.00001 is not 0.0000.
+TEST(Charts, TellLossesBySignificantDigitsAndSharesInPercent) {
+  const Charts charts = charts_of(report_data_of({run_of(0.1, {0.00001})}));
+  EXPECT_EQ(signal_of(charts.charts[0], "numberFormat"), ".4~g");
+  EXPECT_EQ(signal_of(charts.charts[1], "numberFormat"), ".2%");
+}
+
 TEST(Charts, CutWhatOneDivergingRunWouldStretch) {
   std::vector<SourceRun> runs;
   for (int i = 1; i <= 9; ++i) runs.push_back(run_of(i, {1.0, 0.9, 0.8}));
