@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "core/base/block_signals.h"
@@ -32,7 +33,8 @@ struct Image {
   bool has_own_signals;  // else too large a file is an error of write(), as in this process
   int output, errors;
   const std::vector<int>* inherited;
-  int failure;  // where a program that cannot be started says so
+  int failure;      // where a program that cannot be started says so
+  int descriptors;  // for a keeper: all that are open are less
 };
 
 struct Failure {
@@ -142,13 +144,15 @@ int await_end(pid_t program, const sigset_t& awaited) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_PDEATHSIG, end_signal());
   if (::getppid() != parent) ::_exit(1);
-  const pid_t keeper = ::getpid(), program = ::fork();
+  const pid_t keeper = ::getpid();
+  // NOLINTNEXTLINE(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork): it becomes a program
+  const pid_t program = ::vfork();
   if (program == 0) become_program(image, keeper);
   if (program < 0) fail(image, false);
   ::setpgid(program, program);
   ::close(image.failure);
   // A sweep notices the end of the worker by its socket. The lock of the directory stays with the keeper.
-  for (int fd = kFirstOther; fd < 1024; ++fd) {
+  for (int fd = kFirstOther; fd < image.descriptors; ++fd) {
     struct stat what {};
     if (::fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode)) ::close(fd);
   }
@@ -166,6 +170,17 @@ Pipe make_pipe() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     throw IoError(std::string("cannot make a pipe: ") + std::strerror(errno));
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+// Returns one more than the highest descriptor that is open, or more.
+int descriptors_end() {
+  constexpr int kOften = 1024;
+  int end = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    end = std::max(end, std::atoi(entry->path().filename().c_str()) + 1);
+  return error ? kOften : end;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -216,7 +231,8 @@ Child::Child(const ChildStart& start) : group_(start.group) {
                     .output = start.captures_output ? writers[0].get() : STDERR_FILENO,
                     .errors = start.captures_output ? writers[1].get() : STDERR_FILENO,
                     .inherited = &start.inherited,
-                    .failure = failures.writer.get()};
+                    .failure = failures.writer.get(),
+                    .descriptors = group_ == ChildGroup::kKept ? descriptors_end() : 0};
   pid_ = start_process(image, group_ == ChildGroup::kKept);
   if (pid_ < 0) throw IoError("cannot start " + start.words[0] + ": " + std::strerror(errno));
   ::close(failures.writer.release());
