@@ -13,9 +13,9 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <ext/stdio_filebuf.h>
 #include <random>
 #include <set>
-#include <streambuf>
 #include <utility>
 
 #include "core/base/error.h"
@@ -76,66 +76,16 @@ int create_temporary(const std::filesystem::path& path, std::filesystem::path& t
   }
 }
 
-// Reads from a descriptor without a buffer, except for the one byte that std::streambuf needs for peek().
-// std::filebuf opens only by name, and would wait for a pipe.
-class DescriptorBuffer final : public std::streambuf {
- public:
-  explicit DescriptorBuffer(FileDescriptor file) : file_(std::move(file)) {}
-
- protected:
-  int_type underflow() override {
-    if (read_some(&byte_, 1) == 0) return traits_type::eof();
-    setg(&byte_, &byte_, &byte_ + 1);
-    return traits_type::to_int_type(byte_);
-  }
-
-  std::streamsize xsgetn(char* out, std::streamsize count) override {
-    std::streamsize done = 0;
-    if (count > 0 && gptr() != egptr()) {
-      out[done++] = *gptr();
-      setg(nullptr, nullptr, nullptr);
-    }
-    while (done < count) {
-      const std::size_t got = read_some(out + done, static_cast<std::size_t>(count - done));
-      if (got == 0) break;
-      done += static_cast<std::streamsize>(got);
-    }
-    return done;
-  }
-
-  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
-    // The byte that was read ahead is not consumed yet.
-    if (from == std::ios_base::cur) offset -= egptr() - gptr();
-    setg(nullptr, nullptr, nullptr);
-    const int whence = from == std::ios_base::beg   ? SEEK_SET
-                       : from == std::ios_base::cur ? SEEK_CUR
-                                                    : SEEK_END;
-    return ::lseek(file_.get(), offset, whence);
-  }
-  pos_type seekpos(pos_type position, std::ios_base::openmode mode) override {
-    return seekoff(position, std::ios_base::beg, mode);
-  }
-
- private:
-  // Throws on an error, which makes the stream bad() and leaves errno set.
-  std::size_t read_some(char* out, std::size_t count) {
-    const ssize_t got = retry_interrupted([&] { return ::read(file_.get(), out, count); });
-    if (got < 0) throw std::ios_base::failure("read");
-    return static_cast<std::size_t>(got);
-  }
-
-  FileDescriptor file_;
-  char byte_ = 0;
-};
-
+// std::ifstream opens only by name, and would wait for a pipe.
 class DescriptorStream final : public std::istream {
  public:
-  explicit DescriptorStream(FileDescriptor file) : std::istream(nullptr), buffer_(std::move(file)) {
+  explicit DescriptorStream(FileDescriptor file)
+      : std::istream(nullptr), buffer_(file.release(), std::ios_base::in) {
     rdbuf(&buffer_);
   }
 
  private:
-  DescriptorBuffer buffer_;
+  __gnu_cxx::stdio_filebuf<char> buffer_;
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ class FileDescriptor {
 /// Never waits. Thread-safe, as the functions below.
 FileDescriptor open_regular_file(const std::filesystem::path& path);
 
-/// The same as a stream. It has no buffer, so read large pieces.
+/// The same as a stream.
 std::unique_ptr<std::istream> open_regular_stream(const std::filesystem::path& path);
 
 /// What open_output_file() opens. kNew: a file that must not exist yet. kAppend: a file that is made if it is
