@@ -15,7 +15,7 @@
 #include <memory>
 #include <system_error>
 
-#include "core/base/retry.h"
+#include "core/base/file.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep::tbwriter {

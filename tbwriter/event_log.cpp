@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/block_signals.h"
-#include "core/base/retry.h"
+#include "core/base/file.h"
+#include "core/base/threads.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {

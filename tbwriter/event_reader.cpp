@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/read_error.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {

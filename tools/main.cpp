@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
+#include "core/base/threads.h"
 #include "core/parallel/group_engine.h"
 #include "core/parallel/mpi_session.h"
 #include "core/parallel/replicated_engine.h"

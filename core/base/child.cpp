@@ -17,9 +17,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/base/block_signals.h"
 #include "core/base/error.h"
-#include "core/base/retry.h"
+#include "core/base/file.h"
+#include "core/base/threads.h"
 
 namespace sweep {
 namespace {
@@ -304,6 +304,38 @@ void Child::stop(double now, double grace) {
 
 bool Child::kill() const {
   return end_ || ::kill(target(), group_ == ChildGroup::kKept ? end_signal() : SIGKILL) == 0;
+}
+
+CommandResult run_command(const std::vector<std::string>& words, const std::function<bool()>& goes_on) {
+  constexpr std::size_t kMaxOutputBytes = 64u << 20;
+  constexpr std::chrono::milliseconds kTick(100), kToDie(2000);
+  CommandResult result;
+  // Ctrl-C ends what waits for a command in order, not the command half-way through.
+  Child child({.words = words, .group = ChildGroup::kOwn});
+  std::optional<ProcessEnd> end = child.end();
+  if (end && end->kind == ProcessEnd::Kind::kNotStarted) {
+    if (end->value == ENOENT || end->value == EACCES || end->value == ENOTDIR) return result;
+    throw IoError("cannot start " + words[0] + ": " + std::strerror(end->value));
+  }
+  result.started = true;
+  const auto take = [&result](std::string_view text, bool is_error) {
+    std::string& whole = is_error ? result.err : result.out;
+    if (whole.size() < kMaxOutputBytes) whole += text;
+  };
+  for (; !end && !result.ended; end = child.end()) {
+    result.ended = !goes_on();
+    if (result.ended) {
+      child.kill();
+      child.wait_for_end(kToDie);
+    } else {
+      child.wait(kTick);
+    }
+    child.read(take);
+  }
+  child.read(take);
+  const ProcessEnd how = end.value_or(ProcessEnd{ProcessEnd::Kind::kSignal, SIGKILL});
+  result.code = how.kind == ProcessEnd::Kind::kExit ? how.value : 128 + how.value;
+  return result;
 }
 
 }  // namespace sweep

@@ -31,6 +31,13 @@ class DataError : public Error {
   using Error::Error;
 };
 
+/// An existing file that cannot be opened or read now: no permission, too many open files, an error of the
+/// disk. Its content may be whole, so it must not be overwritten. Names the file and the reason.
+class ReadError : public DataError {
+ public:
+  using DataError::DataError;
+};
+
 /// Output that cannot be written: disk full, no permission, directory removed. Names the path.
 class IoError : public Error {
  public:

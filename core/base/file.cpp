@@ -1,14 +1,13 @@
 #include "core/base/file.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -16,11 +15,10 @@
 #include <ext/stdio_filebuf.h>
 #include <random>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/read_error.h"
-#include "core/base/retry.h"
 
 namespace sweep {
 namespace {
@@ -267,6 +265,18 @@ void sync_files(std::span<const std::filesystem::path> files) {
   }
   sync_open();
   for (const std::filesystem::path& directory : directories) sync_directory(directory);
+}
+
+TemporaryFolder::TemporaryFolder(const std::filesystem::path& start) {
+  std::string name = start.string() + "XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr)
+    throw IoError(start.string() + ": cannot create: " + std::strerror(errno));
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace sweep

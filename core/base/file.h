@@ -1,6 +1,9 @@
 // Opens regular files, reads whole ones and replaces them atomically.
 #pragma once
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <istream>
 #include <memory>
@@ -10,6 +13,19 @@
 #include <utility>
 
 namespace sweep {
+
+/// Makes `call` until it ends otherwise than with -1 and EINTR; returns what it then returned. For calls that
+/// change nothing if they are interrupted; so not for close(). Thread-safe.
+template <typename Call>
+auto retry_interrupted(const Call& call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+/// close(), which on Linux has closed the descriptor also if it was interrupted.
+inline int close_descriptor(int fd) { return ::close(fd) == 0 || errno == EINTR ? 0 : -1; }
 
 /// Owns a file descriptor and closes it. Not thread-safe.
 class FileDescriptor {
@@ -105,5 +121,22 @@ void sync_directory(const std::filesystem::path& directory);
 /// Returns when the current content of `files` and their directory entries are on disk. Syncing many files at
 /// once takes hardly longer than one. Files that do not exist are skipped. Throws IoError. Thread-safe.
 void sync_files(std::span<const std::filesystem::path> files);
+
+/// Owns a new folder, which is removed with its content. Not thread-safe.
+class TemporaryFolder {
+ public:
+  /// Makes the folder START plus six letters or digits, for this user only; folders above it must exist.
+  /// Throws IoError, naming `start` and the reason.
+  explicit TemporaryFolder(const std::filesystem::path& start);
+  /// Removes it. What cannot be removed stays.
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace sweep

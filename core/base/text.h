@@ -1,4 +1,4 @@
-// Numbers and words as texts.
+// Numbers, words and lines as texts.
 #pragma once
 
 #include <charconv>
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace sweep {
 
@@ -30,6 +31,18 @@ inline std::string lower_case(std::string text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return text;
+}
+
+/// The lines of `text` without their '\n', views into it. What follows the last '\n' is a line if it is not
+/// empty. Throws std::bad_alloc if memory runs out; std::getline() would take that for the end of the text.
+inline std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
 }
 
 }  // namespace sweep

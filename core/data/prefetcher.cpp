@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "core/base/block_signals.h"
-#include "core/base/start_thread.h"
-#include "core/base/wait_until.h"
+#include "core/base/threads.h"
 
 namespace sweep {
 

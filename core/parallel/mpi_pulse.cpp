@@ -2,8 +2,7 @@
 
 #include <chrono>
 
-#include "core/base/block_signals.h"
-#include "core/base/start_thread.h"
+#include "core/base/threads.h"
 #include "core/parallel/deadline.h"
 #include "core/parallel/mpi_end.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/start_thread.h"
+#include "core/base/threads.h"
 #include "core/engine/engine_checks.h"
 #include "core/parallel/engine_message.h"
 #include "core/parallel/on_all_ranks.h"

@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/temporary_folder.h"
 #include "core/data/safetensors.h"
 #include "core/engine/engine.h"
 #include "core/json/json_text.h"

@@ -7,8 +7,6 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/base/lines.h"
-#include "core/base/read_error.h"
 #include "core/base/text.h"
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "core/base/block_signals.h"
-#include "core/base/start_thread.h"
+#include "core/base/threads.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {

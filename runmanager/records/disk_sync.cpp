@@ -3,10 +3,9 @@
 #include <chrono>
 #include <exception>
 
-#include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/start_thread.h"
+#include "core/base/threads.h"
 #include "runmanager/records/run_files.h"
 #include "tbwriter/event_files.h"
 

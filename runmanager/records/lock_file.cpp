@@ -18,9 +18,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/lines.h"
-#include "core/base/read_error.h"
-#include "core/base/retry.h"
+#include "core/base/file.h"
+#include "core/base/text.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/text/split.h"
 

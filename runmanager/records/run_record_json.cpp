@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/read_error.h"
 #include "core/json/json_text.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/crc32c.h"

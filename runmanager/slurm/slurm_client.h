@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/command.h"
+#include "core/base/child.h"
 #include "core/base/error.h"
 
 namespace sweep {

@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
 #include "tbwriter/event_files.h"

@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/saved_results.h"

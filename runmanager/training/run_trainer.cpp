@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/read_error.h"
 #include "runmanager/records/checkpoint_writer.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"

@@ -8,10 +8,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/base/command.h"
+#include "core/base/child.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/temporary_folder.h"
 #include "core/data/readers/input_file.h"
 
 namespace sweep {

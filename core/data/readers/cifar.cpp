@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/lines.h"
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 
 namespace sweep {

@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/mapped_file.h"
-#include "core/base/read_error.h"
 
 namespace sweep {
 namespace {

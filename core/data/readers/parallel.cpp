@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/block_signals.h"
+#include "core/base/threads.h"
 
 namespace sweep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/wait_until.h"
+#include "core/base/threads.h"
 #include "hwy/base.h"
 #include "hwy/cache_control.h"
 

@@ -1,6 +1,6 @@
 #include "core/kernels/cpu/thread_pool.h"
 
-#include "core/base/start_thread.h"
+#include "core/base/threads.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/denormals.h"
 

@@ -8,10 +8,9 @@
 #include <system_error>
 #include <thread>
 
-#include "core/base/command.h"
+#include "core/base/child.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/read_error.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"

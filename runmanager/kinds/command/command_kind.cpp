@@ -8,10 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "core/base/command.h"
+#include "core/base/child.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/read_error.h"
 #include "core/base/text.h"
 #include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"

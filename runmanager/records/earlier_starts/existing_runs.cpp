@@ -10,7 +10,6 @@
 
 #include "core/base/enum_names.h"
 #include "core/base/error.h"
-#include "core/base/read_error.h"
 #include "core/base/text.h"
 #include "core/json/json_path.h"
 #include "runmanager/records/checkpoint.h"

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/read_error.h"
+#include "core/base/error.h"
 #include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 

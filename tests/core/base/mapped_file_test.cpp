@@ -1,7 +1,7 @@
 // Files that are read through memory, files that get their name last, and folders that vanish.
 #include "core/base/mapped_file.h"
 
-#include "core/base/temporary_folder.h"
+#include "core/base/file.h"
 #include "tests/support/test.h"
 
 namespace sweep::mapped_file_test {

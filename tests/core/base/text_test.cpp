@@ -20,4 +20,12 @@ TEST(Counted, HasOneThingOrSeveral) {
 
 TEST(LowerCase, IsOfAsciiAlone) { EXPECT_EQ(lower_case("AzÄ_9[Z]"), "azÄ_9[z]"); }
 
+TEST(LinesOf, AreThoseOfGetline) {
+  EXPECT_THAT(lines_of("a\nbc\n\nd"), ElementsAre("a", "bc", "", "d"));
+  EXPECT_THAT(lines_of("a\n"), ElementsAre("a"));
+  EXPECT_THAT(lines_of("\n"), ElementsAre(""));
+  EXPECT_THAT(lines_of("a\r\nb"), ElementsAre("a\r", "b"));
+  EXPECT_THAT(lines_of(""), IsEmpty());
+}
+
 }  // namespace sweep::text_test

@@ -1,7 +1,7 @@
 // The scripts of tasks, run by the shell with other programs in the place of sweep.
 #include "runmanager/slurm/batch_script.h"
 
-#include "core/base/command.h"
+#include "core/base/child.h"
 #include "core/base/file.h"
 #include "runmanager/records/provenance.h"
 #include "tests/support/test.h"

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "core/base/read_error.h"
+#include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "core/base/error.h"
-#include "core/base/read_error.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/parallel.h"
 

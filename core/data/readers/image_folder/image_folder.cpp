@@ -15,7 +15,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/base/retry.h"
+#include "core/base/file.h"
 #include "core/data/readers/image_folder/decode_images.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/readers.h"

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/base/file.h"
-#include "core/base/retry.h"
 
 namespace sweep {
 namespace {
