@@ -17,7 +17,6 @@
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
 #include "core/base/threads.h"
-#include "core/parallel/group_engine.h"
 #include "core/parallel/mpi_session.h"
 #include "core/parallel/replicated_engine.h"
 #include "runmanager/sweep/worker.h"
@@ -50,7 +49,7 @@ void open_standard_streams() {
 std::unique_ptr<sweep::MpiSession> start_mpi() {
   if (!sweep::is_started_by_mpi()) return nullptr;
   const sweep::BlockSignals blocked;
-  auto session = std::make_unique<sweep::MpiSession>();
+  auto session = sweep::start_mpi_session();
   if (session->world().rank() > 0) {
     for (const int signal : sweep::kStopSignals) std::signal(signal, SIG_IGN);
   }

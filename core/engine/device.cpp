@@ -18,6 +18,10 @@ std::string Device::name() const {
   return index == 0 ? base : base + ":" + std::to_string(index);
 }
 
+std::string numbered_name(const Device& device) {
+  return device.type == DeviceType::kCuda ? "cuda:" + std::to_string(device.index) : device.name();
+}
+
 Device parse_device(std::string_view text) {
   if (text == "auto") return {cuda_unavailable_reason() ? DeviceType::kCpu : DeviceType::kCuda, 0};
   const std::size_t colon = text.find(':');

@@ -21,6 +21,9 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// As PyTorch prints it: "cpu" or "cuda:0", where Device::name() would say "cuda".
+std::string numbered_name(const Device& device);
+
 /// Parses "cpu", "cpu:N", "cuda", "cuda:N" (N from 0) or "auto", which is the first CUDA device if one can be
 /// used, otherwise the CPU. "cuda" is "cuda:0". Throws ConfigError, listing what is allowed, for any other
 /// text. Does not check that the device exists, see unavailable_reason(). Thread-safe, as all functions here.
@@ -65,5 +68,9 @@ std::optional<std::string> device_group_unavailable_reason(const Device& first, 
 
 /// Why `device` cannot be used on this machine, or nothing if it can.
 std::optional<std::string> unavailable_reason(const Device& device);
+
+/// Whether a failed kernel or broken memory keeps this process from using `device` any more; another process
+/// may. Asks the device, so it is for after an error. Thread-safe.
+bool is_lost(const Device& device);
 
 }  // namespace sweep

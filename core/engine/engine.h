@@ -38,7 +38,17 @@ struct Totals {
   std::int64_t numbers = 0;
   double absolute_error = 0, squared_error = 0;
 
-  Totals& operator+=(const Totals& more);
+  Totals& operator+=(const Totals& more) {
+    loss += more.loss;
+    correct += more.correct;
+    samples += more.samples;
+    ranked += more.ranked;
+    in_top += more.in_top;
+    numbers += more.numbers;
+    absolute_error += more.absolute_error;
+    squared_error += more.squared_error;
+    return *this;
+  }
 };
 
 /// One array of an optimizer's state, for example Adam's "exp_avg".
@@ -204,5 +214,13 @@ inline bool is_deterministic(std::string_view kernels) {
 /// reason, if the device cannot be used; ConfigError if an option is out of its range, does not fit the
 /// network, or no layer of it computes anything.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
+
+/// Bytes of the buffers that make_engine(network, options) would allocate in host memory and fill:
+/// parameters, gradients and their partial sums, optimizer state, activations. They are counted by the code
+/// that allocates them. `profiled`: samples of the largest batch that Engine::profile() will get, which takes
+/// more; 0: it is not called. Nothing for engines of other devices than the CPU, whose libraries choose their
+/// own workspaces. Throws as make_engine(). Takes about as long as it, but none of the memory. Thread-safe.
+std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options,
+                                         std::size_t profiled = 0);
 
 }  // namespace sweep

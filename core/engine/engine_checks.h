@@ -1,5 +1,5 @@
-// Checks that all engines share, so that messages are the same on all devices. Not
-// part of the installed interface.
+// What all engines share: checks, so that messages are the same on all devices, and the scale of a batch's
+// losses. Not part of the installed interface.
 #pragma once
 
 #include <cstddef>
@@ -32,5 +32,16 @@ void check_optimizer_state(std::span<const OptimizerState> state, const Optimize
 /// Returns `optimizer` with the momentum of a step, if that has one. Throws ConfigError if `optimizer` then
 /// has none to change, see has_momentum().
 OptimizerOptions optimizer_of_step(const OptimizerOptions& optimizer, const StepValues& values);
+
+/// What makes the losses of a batch's samples their mean.
+struct MeanScale {
+  float gradient;  // of a sample's loss, in that of the mean over the batch
+  double loss;     // of a sample's loss, where sums count each batch's mean once per sample
+};
+
+/// Returns the scale for the whole `batch`; a device may have only some of its samples. With class weights,
+/// PyTorch's mean divides by the sum of the labels' weights; where that is 0, loss and gradient are 0
+/// (PyTorch's are NaN).
+MeanScale mean_scale(const Batch& batch, const LossOptions& loss);
 
 }  // namespace sweep

@@ -2,11 +2,9 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/engine/engine_checks.h"
-#include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
 #include "core/kernels/cpu/cpu_engine.h"
 #include "core/kernels/cuda/cuda_engine.h"
-#include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
 
 namespace sweep {

@@ -17,7 +17,7 @@ struct SentEngine {
 
 /// Between processes of one program on machines of one kind only: numbers are in the order of this machine.
 std::vector<std::byte> encode_engine(const Network& network, const EngineOptions& options);
-/// Throws DataError if `message` was not made by encode_engine().
-SentEngine decode_engine(std::span<const std::byte> message);
+/// Throws DataError if `bytes` was not made by encode_engine().
+SentEngine decode_engine(std::span<const std::byte> bytes);
 
 }  // namespace sweep

@@ -14,9 +14,8 @@
 
 #include "core/base/error.h"
 #include "core/parallel/deadline.h"
-#include "core/parallel/mpi_end.h"
 #include "core/parallel/mpi_pulse.h"
-#include "core/parallel/mpi_world.h"
+#include "core/parallel/mpi_session.h"
 
 namespace sweep {
 namespace {
@@ -244,9 +243,9 @@ int count_ranks_on_these_cores() {
   return count;
 }
 
-class World final : public MpiWorld {
+class Session final : public MpiSession {
  public:
-  explicit World(double deadline) {
+  explicit Session(double deadline) {
     int provided = 0;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
       throw ConfigError("MPI cannot start");
@@ -257,12 +256,12 @@ class World final : public MpiWorld {
     ranks_on_these_cores_ = count_ranks_on_these_cores();
     world_.emplace(comm_, deadline);  // After an error the launcher ends the others, which wait in here.
   }
-  ~World() override {
+  ~Session() override {
     world_.reset();
     end();
   }
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   Communicator& world() override { return *world_; }
   int ranks_on_these_cores() const override { return ranks_on_these_cores_; }
@@ -281,6 +280,6 @@ class World final : public MpiWorld {
 }  // namespace
 }  // namespace sweep
 
-extern "C" sweep::MpiWorld* sweep_make_mpi_world(double deadline) {
-  return std::make_unique<sweep::World>(deadline).release();
+extern "C" sweep::MpiSession* sweep_make_mpi_session(double deadline) {
+  return std::make_unique<sweep::Session>(deadline).release();
 }

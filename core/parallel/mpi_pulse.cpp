@@ -4,7 +4,6 @@
 
 #include "core/base/threads.h"
 #include "core/parallel/deadline.h"
-#include "core/parallel/mpi_end.h"
 
 namespace sweep {
 

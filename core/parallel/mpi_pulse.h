@@ -1,14 +1,27 @@
-// Signs of life of rank 0 in a group of MPI. Not part of the installed interface.
+// Signs of life of rank 0 in a group of MPI, and how the group ends when a rank is lost. Not part of the
+// installed interface.
 #pragma once
 
 #include <mpi.h>
 
 #include <condition_variable>
+#include <cstdlib>
+#include <iostream>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace sweep {
+
+/// Says that `rank` is lost, and why, and ends all processes. May be called by any thread.
+[[noreturn]] inline void end_all_ranks(MPI_Comm comm, int rank, const std::string& reason) noexcept {
+  std::cerr << "sweep: rank " + std::to_string(rank) + ": " + reason +
+                   "; all ranks end, and the same command resumes the sweep\n"
+            << std::flush;
+  MPI_Abort(comm, 1);
+  std::_Exit(1);
+}
 
 /// Between two commands rank 0 may take any time to load data or to train other runs alone, or it may wait
 /// for one rank while others wait for it. One of its threads tells the others that it lives: if they hear

@@ -9,16 +9,48 @@
 
 #include "core/base/threads.h"
 #include "core/engine/engine_checks.h"
+#include "core/parallel/communicator.h"
 #include "core/parallel/engine_message.h"
-#include "core/parallel/on_all_ranks.h"
-#include "core/parallel/replica_command.h"
 #include "core/parallel/sent_batch.h"
 #include "core/parallel/thread_group.h"
 
 namespace sweep {
 namespace {
 
+// What rank 0 tells the others.
+struct ReplicaCommand {
+  enum class Kind : std::uint32_t {
+    kMakeEngine,
+    kTrain,
+    kEvaluate,
+    kPredict,
+    kTakeTotals,
+    kSetParameters,
+    kSetBuffers,
+    kSetOptimizerState,
+    kEndEngine,
+    kEndProcess
+  } kind = Kind::kEndProcess;
+  int result = 0;               // of kEndProcess
+  StepValues values = 0;        // of kTrain
+  std::int64_t steps = 0;       // with kSetOptimizerState
+  std::uint64_t count = 0;      // bytes of kMakeEngine; samples of a batch; arrays of a state
+  const void* batch = nullptr;  // if ranks share memory
+  void* outputs = nullptr;      // [count][outputs], likewise; nullptr: none are wanted
+};
 using Kind = ReplicaCommand::Kind;
+
+// Rank 0's `values` to all: to be called by rank 0. broadcast() takes what it does not change.
+void send_floats(Communicator& group, std::span<const float> values) {
+  const auto bytes = std::as_bytes(values);
+  group.broadcast({const_cast<std::byte*>(bytes.data()), bytes.size()});
+}
+// The other ranks' side of it.
+std::vector<float> receive_floats(Communicator& group, std::size_t count) {
+  std::vector<float> values(count);
+  group.broadcast(bytes_of(std::span<float>(values)));
+  return values;
+}
 
 void send(Communicator& group, ReplicaCommand command) { group.broadcast(bytes_of_value(command)); }
 

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/parallel/replica_command.h"
-
 namespace sweep {
 namespace {
 

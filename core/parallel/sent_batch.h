@@ -8,7 +8,7 @@
 #include "core/data/data_loader.h"
 #include "core/network/network.h"
 #include "core/parallel/communicator.h"
-#include "core/parallel/sample_shares.h"
+#include "core/parallel/replicated_engine.h"
 
 namespace sweep {
 

@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "core/data/data_loader.h"
-#include "core/engine/engine_memory.h"
+#include "core/engine/engine.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/prepared_run.h"
 

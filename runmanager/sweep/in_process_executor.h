@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/engine/lost_device.h"
+#include "core/engine/device.h"
 #include "runmanager/sweep/run_executor.h"
 
 namespace sweep {

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/engine/numbered_name.h"
+#include "core/engine/device.h"
 #include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"

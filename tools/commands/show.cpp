@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "core/engine/numbered_name.h"
+#include "core/engine/device.h"
 #include "runmanager/answers/effects_report.h"
 #include "runmanager/answers/importances_report.h"
 #include "runmanager/answers/run_order.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "core/parallel/group_engine.h"
+#include "core/parallel/replicated_engine.h"
 #include "runmanager/answers/comparison_report.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/terminal/terminal.h"

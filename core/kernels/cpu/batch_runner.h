@@ -18,7 +18,7 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
-#include "core/engine/mean_scale.h"
+#include "core/engine/engine_checks.h"
 #include "core/engine/pipeline_order.h"
 #include "core/kernels/cpu/gradient_sum.h"
 #include "core/kernels/cpu/partial_count.h"
@@ -29,7 +29,7 @@
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/network/network.h"
 #include "core/parallel/communicator.h"
-#include "core/parallel/sample_shares.h"
+#include "core/parallel/replicated_engine.h"
 
 namespace sweep::cpu {
 

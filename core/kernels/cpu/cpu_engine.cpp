@@ -11,7 +11,7 @@
 #include "core/kernels/cpu/simd/allocation_count.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/thread_pool.h"
-#include "core/parallel/on_all_ranks.h"
+#include "core/parallel/communicator.h"
 
 namespace sweep {
 namespace {

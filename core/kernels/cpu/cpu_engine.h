@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/engine/engine.h"
-#include "core/parallel/replica_engine.h"
+#include "core/parallel/replicated_engine.h"
 
 namespace sweep {
 

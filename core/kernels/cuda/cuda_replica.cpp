@@ -16,7 +16,7 @@
 #include "core/kernels/cuda/network_engine.h"
 #include "core/kernels/cuda/network_in_stages.h"
 #include "core/kernels/cuda/rank_device.h"
-#include "core/parallel/on_all_ranks.h"
+#include "core/parallel/communicator.h"
 
 namespace sweep {
 namespace {

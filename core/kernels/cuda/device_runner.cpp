@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine_checks.h"
-#include "core/engine/mean_scale.h"
 
 namespace sweep::cuda {
 

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
-#include "core/parallel/on_all_ranks.h"
+#include "core/parallel/communicator.h"
 
 namespace sweep::cuda {
 namespace {

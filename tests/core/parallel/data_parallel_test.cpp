@@ -1,9 +1,8 @@
 // Devices that are threads and share each batch: what they refuse, and what they take.
 
-#include "core/engine/engine_memory.h"
+#include "core/engine/engine.h"
 #include "core/engine/stages.h"
 #include "core/kernels/cpu/cpu_engine.h"
-#include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
 #include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"

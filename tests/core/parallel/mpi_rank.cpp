@@ -6,9 +6,8 @@
 #include <thread>
 
 #include "core/kernels/cpu/cpu_engine.h"
-#include "core/parallel/group_engine.h"
+#include "core/parallel/communicator.h"
 #include "core/parallel/mpi_session.h"
-#include "core/parallel/on_all_ranks.h"
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/communicator_contract.h"
 #include "tests/core/parallel/forwarding_communicator.h"
@@ -103,8 +102,8 @@ int make_engines(Communicator& group) {
 int main(int argc, char** argv) {
   const std::string_view task = argc > 1 ? argv[1] : "";
   const bool may_be_late = task == "contract" || task == "train" || task == "make";
-  MpiSession session(may_be_late ? 30 : task == "train-killed" ? 3 : 1);
-  Communicator& group = session.world();
+  const auto session = start_mpi_session(may_be_late ? 30 : task == "train-killed" ? 3 : 1);
+  Communicator& group = session->world();
   if (task == "contract") {
     const std::string broken = test::broken_contract(group);
     if (!broken.empty()) std::cout << "broken: " << broken << "\n";

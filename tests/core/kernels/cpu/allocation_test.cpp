@@ -3,7 +3,6 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
-#include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
 #include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"

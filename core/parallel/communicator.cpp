@@ -1,4 +1,4 @@
-#include "core/parallel/on_all_ranks.h"
+#include "core/parallel/communicator.h"
 
 #include <array>
 #include <new>
