@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/engine/device.h"
-#include "core/kernels/cpu/simd/simd_target.h"
+#include "core/kernels/cpu/simd/kernel.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 

@@ -8,7 +8,6 @@
 #include "core/kernels/cpu/batch_runner.h"
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"
 #include "core/kernels/cpu/program.h"
-#include "core/kernels/cpu/simd/allocation_count.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/parallel/communicator.h"

@@ -26,8 +26,8 @@
 
 namespace sweep::cpu {
 
-/// Not thread-safe: one thread owns the pool and calls run(). Denormal floats are flushed to zero inside of
-/// run(); see FlushDenormals.
+/// Not thread-safe: one thread owns the pool and calls run(). Denormal floats, those below 1.2e-38, are
+/// flushed to zero inside of run().
 class ThreadPool {
  public:
   /// `threads` >= 1, the caller included: a pool of 1 starts no thread.

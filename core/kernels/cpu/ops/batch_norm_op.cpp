@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kernels/cpu/simd/allocation_count.h"
+#include "core/kernels/cpu/simd/block.h"
 
 namespace sweep::cpu {
 namespace {

@@ -4,8 +4,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "core/kernels/cpu/simd/allocation_count.h"
-
 #ifdef __linux__
 #include <sys/mman.h>
 #endif

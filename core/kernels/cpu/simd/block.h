@@ -37,6 +37,25 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
+/// Counts what buffers would take, without the memory. While one exists, AlignedBuffers that are made on its
+/// thread have a size and an address, but no memory: only their bytes are counted. Nobody may read or write
+/// them. So the sizes of an engine's buffers come from the code that allocates them.
+class AllocationCount {
+ public:
+  AllocationCount();
+  ~AllocationCount();
+  AllocationCount(const AllocationCount&) = delete;
+  AllocationCount& operator=(const AllocationCount&) = delete;
+
+  std::size_t bytes() const { return bytes_; }
+
+  /// Whether the calling thread counts; then adds `bytes`.
+  static bool add(std::size_t bytes);
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
 /// Layout of a value or of its gradient: channels of rows of pixels, each pixel kLanes floats. Dense, unless
 /// an op reads it with zeros around the rows. All counts are in pixels.
 struct ImageLayout {

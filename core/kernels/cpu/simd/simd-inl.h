@@ -39,6 +39,27 @@ inline constexpr bool kManyRegisters = false;
 // ReLU: max(0, x), but NaN for NaN, so that a diverged network stays visible.
 HWY_INLINE Vector positive_part(Lanes d, Vector x) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); }
 
+// Stores the maximum of a 2×2 window and its argmax, int32: which of the 4
+// values, or 4 where ReLU made the maximum zero.
+HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* argmax) {
+  const hn::RebindToSigned<Lanes> di;
+  Vector largest = values[0];
+  auto index = hn::Zero(di);
+  for (int p = 1; p < 4; ++p) {
+    // As in PyTorch, the first of equal values is the maximum, and NaN is larger than every number.
+    const auto wins = hn::Or(hn::Gt(values[p], largest), hn::IsNaN(values[p]));
+    largest = hn::IfThenElse(wins, values[p], largest);
+    index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
+  }
+  if (relu) {
+    const auto cut = hn::Le(largest, hn::Zero(d));
+    largest = hn::IfThenZeroElse(cut, largest);
+    index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
+  }
+  hn::Store(largest, d, out);
+  hn::Store(hn::BitCast(d, index), d, argmax);
+}
+
 // Calls use(std::integral_constant<int, n>) for a number n in 1 … kMax that is known at run time only.
 template <int kMax, class Use>
 HWY_INLINE void with_count(std::size_t n, const Use& use) {

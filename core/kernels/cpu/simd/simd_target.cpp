@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/simd/simd_target.h"
+#include "core/kernels/cpu/simd/kernel.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/simd/simd_target.cpp"

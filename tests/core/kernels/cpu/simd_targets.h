@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/kernels/cpu/simd/simd_target.h"
+#include "core/kernels/cpu/simd/kernel.h"
 #include "hwy/targets.h"
 
 namespace sweep::test {
