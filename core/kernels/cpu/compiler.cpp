@@ -4,9 +4,7 @@
 #include "core/kernels/cpu/gradient_plan.h"
 #include "core/kernels/cpu/ops/batch_norm_op.h"
 #include "core/kernels/cpu/ops/conv_op.h"
-#include "core/kernels/cpu/ops/elementwise_ops.h"
-#include "core/kernels/cpu/ops/linear_op.h"
-#include "core/kernels/cpu/ops/pool_ops.h"
+#include "core/kernels/cpu/ops/layer_ops.h"
 
 namespace sweep::cpu {
 namespace {
@@ -92,25 +90,25 @@ class Compiler {
     return op;
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Linear&, CompiledOp&) {
-    return std::make_unique<LinearOp>(network_, layer, fuse_relu());
+    return make_linear_op(network_, layer, fuse_relu());
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Sum&, CompiledOp&) {
-    return std::make_unique<SumOp>(layer, fuse_relu());
+    return make_sum_op(layer, fuse_relu());
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::MaxPool2d&, CompiledOp&) {
-    return std::make_unique<MaxPoolOp>(layer);
+    return make_max_pool_op(layer);
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::AvgPool2d&, CompiledOp&) {
-    return std::make_unique<AvgPoolOp>(layer);
+    return make_avg_pool_op(layer);
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::AdaptiveAvgPool2d&, CompiledOp&) {
-    return std::make_unique<AvgPoolOp>(layer);
+    return make_avg_pool_op(layer);
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Dropout&, CompiledOp&) {
-    return std::make_unique<DropoutOp>(layer, dropouts_++);
+    return make_dropout_op(layer, dropouts_++);
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Activated&, CompiledOp&) {
-    return std::make_unique<ActivationOp>(layer);
+    return make_activation_op(layer);
   }
   // [channels][y][x] and [features] are the same array, so flatten needs no op.
   std::unique_ptr<Op> make_op(const Layer&, const layers::Flatten&, CompiledOp&) { return nullptr; }

@@ -78,14 +78,23 @@ std::size_t Program::scratch_floats() const {
   return floats;
 }
 
+// Calls use(place in the network's parameters, place in the program's) for each parameter.
+template <class Use>
+void Program::for_each_parameter(const Use& use) const {
+  for (std::size_t op = 0; op < ops_.size(); ++op) {
+    for (const ParameterRun& run : ops_[op].op->parameter_runs()) {
+      for (std::size_t i = 0; i < run.count; ++i)
+        use(run.network + i * run.network_step, offsets_[op] + run.own + i * run.own_step);
+    }
+  }
+}
+
 void Program::import_parameters(std::span<const float> network_parameters, float* parameters) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i)
-    ops_[i].op->import_parameters(network_parameters, parameters + offsets_[i]);
+  for_each_parameter([&](std::size_t from, std::size_t to) { parameters[to] = network_parameters[from]; });
 }
 
 void Program::export_parameters(const float* parameters, std::span<float> network_parameters) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i)
-    ops_[i].op->export_parameters(parameters + offsets_[i], network_parameters);
+  for_each_parameter([&](std::size_t to, std::size_t from) { network_parameters[to] = parameters[from]; });
 }
 
 void Program::import_buffers(std::span<const float> network_buffers) {

@@ -134,6 +134,8 @@ class Program {
   std::size_t parameter_bytes(std::size_t op) const;
 
  private:
+  template <class Use>
+  void for_each_parameter(const Use& use) const;
   const float* value(std::size_t op, const Workspace& workspace) const;
   void forward_op(std::size_t op, const Pass& pass, const float* parameters, Workspace& workspace) const;
   BackwardBuffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,

@@ -255,24 +255,6 @@ SWEEP_EXPORT_KERNEL(conv_pool_forward);
 SWEEP_EXPORT_KERNEL(conv_backward_input);
 SWEEP_EXPORT_KERNEL(conv_channel_tile);
 
-void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights) {
-  for (std::size_t out = 0; out < g.out_channels; ++out) {
-    for (std::size_t tap = 0; tap < g.taps(); ++tap) {
-      for (std::size_t in = 0; in < g.in_channels; ++in)
-        *weights++ = pytorch[(out * g.in_channels + in) * g.taps() + tap];
-    }
-  }
-}
-
-void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch) {
-  for (std::size_t out = 0; out < g.out_channels; ++out) {
-    for (std::size_t tap = 0; tap < g.taps(); ++tap) {
-      for (std::size_t in = 0; in < g.in_channels; ++in)
-        pytorch[(out * g.in_channels + in) * g.taps() + tap] = *weights++;
-    }
-  }
-}
-
 void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed) {
   const std::size_t tile = conv_channel_tile();
   const std::size_t tiles = (g.out_channels + tile - 1) / tile;

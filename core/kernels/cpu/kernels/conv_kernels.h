@@ -34,13 +34,9 @@ struct ConvGeometry {
 /// Output channels of the largest register tile on this machine.
 extern const Kernel<std::size_t()> conv_channel_tile;
 
-/// The engine's layout of weights and their gradients is [out][ky][kx][in], because conv_pool_backward()
-/// needs the input channels of a tap side by side. These two convert from and to PyTorch's [out][in][ky][kx].
-void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights);
-void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch);
-
-/// Reorders weights for this machine's register tiles: per tile [in][ky][kx][output channel in tile], the
-/// order in which a tile reads them. `packed` has as many floats as `weights`.
+/// Reorders weights [out][ky][kx][in], the layout that conv_pool_backward() needs, for this machine's
+/// register tiles: per tile [in][ky][kx][output channel in tile], the order in which a tile reads them.
+/// `packed` has as many floats as `weights`.
 void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed);
 
 /// The same for the gradient of the input, which is a convolution with transposed and rotated weights: tiles

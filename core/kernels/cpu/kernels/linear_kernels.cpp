@@ -135,19 +135,5 @@ SWEEP_EXPORT_KERNEL(linear_forward);
 SWEEP_EXPORT_KERNEL(linear_backward_input);
 SWEEP_EXPORT_KERNEL(linear_backward_weights);
 
-void pack_linear_weights(const float* weights, std::size_t in, std::size_t out, float* panels) {
-  for (std::size_t o = 0; o < linear_panels(out) * kLanes; ++o) {
-    float* column = panels + o / kLanes * in * kLanes + o % kLanes;
-    for (std::size_t i = 0; i < in; ++i) column[i * kLanes] = o < out ? weights[o * in + i] : 0.0f;
-  }
-}
-
-void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out, float* weights) {
-  for (std::size_t o = 0; o < out; ++o) {
-    const float* column = panels + o / kLanes * in * kLanes + o % kLanes;
-    for (std::size_t i = 0; i < in; ++i) weights[o * in + i] = column[i * kLanes];
-  }
-}
-
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

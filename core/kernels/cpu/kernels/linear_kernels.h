@@ -13,9 +13,10 @@ namespace sweep::cpu {
 /// the gradient of the weights has vectors along the outputs. linear_panels() is the number of panels.
 inline std::size_t linear_panels(std::size_t out_features) { return (out_features + kLanes - 1) / kLanes; }
 
-/// Convert PyTorch's [out][in] to panels and back.
-void pack_linear_weights(const float* weights, std::size_t in, std::size_t out, float* panels);
-void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out, float* weights);
+/// Where the first weight of output `out` is in them; the others follow kLanes apart.
+constexpr std::size_t linear_weight_place(std::size_t in_features, std::size_t out) {
+  return out / kLanes * in_features * kLanes + out % kLanes;
+}
 
 /// y = W·x + bias, then max(0, ·) if `relu`. x [in][16], y [out][16], bias [out] or nullptr.
 extern const Kernel<void(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,

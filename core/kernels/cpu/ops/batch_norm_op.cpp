@@ -28,7 +28,7 @@ void zero_borders(const ImageLayout& layout, float* channel) {
 }  // namespace
 
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks)
-    : Op(element_count(layer.input), element_count(layer.output)),
+    : Op(layer),
       channels_(static_cast<std::size_t>(layer.input[0])),
       pixels_(element_count(layer.input) / channels_),
       out_layout_(dense_layout(channels_, static_cast<std::size_t>(layer.input[1]),
@@ -52,16 +52,8 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, 
   bias_ = network.parameters()[layer.parameters[1]];
 }
 
-void BatchNormOp::import_parameters(std::span<const float> network_parameters, float* parameters) const {
-  std::copy_n(network_parameters.data() + weight_.offset, weight_.count, parameters);
-  std::copy_n(network_parameters.data() + bias_.offset, bias_.count,
-              parameters + round_up_to_cache_line(channels_));
-}
-
-void BatchNormOp::export_parameters(const float* parameters, std::span<float> network_parameters) const {
-  std::copy_n(parameters, weight_.count, network_parameters.data() + weight_.offset);
-  std::copy_n(parameters + round_up_to_cache_line(channels_), bias_.count,
-              network_parameters.data() + bias_.offset);
+std::vector<ParameterRun> BatchNormOp::parameter_runs() const {
+  return {{weight_.offset, 0, weight_.count}, {bias_.offset, round_up_to_cache_line(channels_), bias_.count}};
 }
 
 void BatchNormOp::import_buffers(std::span<const float> network_buffers) {

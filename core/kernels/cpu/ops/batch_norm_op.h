@@ -36,8 +36,7 @@ class BatchNormOp : public Op {
   std::size_t parameter_floats() const override {
     return affine_ ? 2 * round_up_to_cache_line(channels_) : 0;
   }
-  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
-  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
+  std::vector<ParameterRun> parameter_runs() const override;
 
   /// Copies the running statistics from and to all buffers of the network (Network::buffers()).
   void import_buffers(std::span<const float> network_buffers);

@@ -108,20 +108,12 @@ std::size_t ConvOp::grad_out_floats() const {
 
 std::size_t ConvOp::saved_floats() const { return saved_floats_; }
 
-void ConvOp::import_parameters(std::span<const float> network_parameters, float* parameters) const {
-  const std::size_t count = weight_floats();
-  for (std::size_t group = 0; group < groups_; ++group)
-    import_conv_weights(geometry_, network_parameters.data() + weight_.offset + group * count,
-                        parameters + group * count);
-  std::copy_n(network_parameters.data() + bias_.offset, bias_.count, parameters + bias_offset_);
-}
-
-void ConvOp::export_parameters(const float* parameters, std::span<float> network_parameters) const {
-  const std::size_t count = weight_floats();
-  for (std::size_t group = 0; group < groups_; ++group)
-    export_conv_weights(geometry_, parameters + group * count,
-                        network_parameters.data() + weight_.offset + group * count);
-  std::copy_n(parameters + bias_offset_, bias_.count, network_parameters.data() + bias_.offset);
+std::vector<ParameterRun> ConvOp::parameter_runs() const {
+  std::vector<ParameterRun> runs = {{bias_.offset, bias_offset_, bias_.count}};
+  const std::size_t in = geometry_.in_channels, taps = geometry_.taps();
+  for (std::size_t row = 0; row < groups_ * geometry_.out_channels * taps; ++row)  // output and tap
+    runs.push_back({weight_.offset + row / taps * in * taps + row % taps, row * in, in, taps});
+  return runs;
 }
 
 std::size_t ConvOp::scratch_floats() const {

@@ -45,8 +45,7 @@ class ConvOp : public Op {
   std::size_t grad_out_floats() const override;
   std::size_t saved_floats() const override;
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
-  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
-  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
+  std::vector<ParameterRun> parameter_runs() const override;
   std::size_t scratch_floats() const override;
   void prepare(const float* parameters) override;
   void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "core/kernels/cpu/simd/block.h"
+#include "core/network/network.h"
 
 namespace sweep::cpu {
 
@@ -38,16 +39,23 @@ struct BackwardBuffers {
   float* scratch;          // as in ForwardBuffers
 };
 
+/// Where `count` parameters of the network, from `network` on, are in an op's own layout: from `own` on.
+struct ParameterRun {
+  std::size_t network, own, count;
+  std::size_t network_step = 1, own_step = 1;  // from one to the next
+};
+
 /// One layer, or several fused. Each op has its own layout of parameters: any order,
 /// padded to whole cache lines.
 ///
-/// Life of an op: import_parameters(), prepare(), then forward() and backward() for the blocks of a batch,
+/// Life of an op: its parameters are set, prepare(), then forward() and backward() for the blocks of a batch,
 /// prepare() again after the optimizer's step, and so on. forward() and backward() are const and may run on
 /// several threads at once with different buffers; all other functions must run alone.
 class Op {
  public:
   Op(std::size_t in_elements, std::size_t out_elements)
       : in_elements_(in_elements), out_elements_(out_elements) {}
+  explicit Op(const Layer& layer) : Op(element_count(layer.input), element_count(layer.output)) {}
   virtual ~Op() = default;
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
@@ -72,12 +80,9 @@ class Op {
   /// Floats of the op's parameters in its own layout; a multiple of a cache line.
   virtual std::size_t parameter_floats() const { return 0; }
 
-  /// Converts between network_parameters, all parameters of the network in PyTorch's layout
-  /// (Network::parameters()), and the op's own. Gradients and optimizer state are converted the same way.
-  virtual void import_parameters(std::span<const float> /*network_parameters*/, float* /*parameters*/) const {
-  }
-  virtual void export_parameters(const float* /*parameters*/, std::span<float> /*network_parameters*/) const {
-  }
+  /// The places of all its parameters in those of the network, in PyTorch's layout (Network::parameters()),
+  /// and in the op's own. Gradients and optimizer state have the same layouts.
+  virtual std::vector<ParameterRun> parameter_runs() const { return {}; }
 
   /// Refreshes what the op derives from its parameters, such as packed weights. To be
   /// called after every change of them.
