@@ -20,7 +20,7 @@ struct ConvCase {
 
 // A convolution of one block of images, with all arrays that its three kernels need.
 struct Convolution {
-  explicit Convolution(const ConvCase& c) : size(c.size), padding(c.padding) {
+  explicit Convolution(const ConvCase& c) {
     const std::size_t in = c.size + 2 * c.padding, out = (in - c.kernel) / c.stride + 1;
     g = {c.in_channels,
          in,
@@ -34,7 +34,9 @@ struct Convolution {
          c.stride,
          1,
          1,
-         cpu::conflict_free_stride(in * in) * kLanes};
+         cpu::conflict_free_stride(in * in) * kLanes,
+         c.padding,
+         c.padding};
     gradient = {nullptr, out, out + 2 * cpu::kGradientBorder, cpu::kGradientBorder, 1, 1};
     input = AlignedBuffer(g.in_channels * g.in_plane);
     weights = AlignedBuffer(g.in_channels * g.out_channels * g.taps());
@@ -46,8 +48,8 @@ struct Convolution {
     for (AlignedBuffer* buffer : {&input, &weights, &spread})
       std::fill_n(buffer->data(), buffer->size(), 0.25f);
     gradient.data = spread.data();
-    cpu::pack_conv_weights(g, weights.data(), packed.data());
-    cpu::pack_conv_weights_transposed(g, weights.data(), transposed.data());
+    cpu::pack_conv_weights(g, weights.data(), false, packed.data());
+    cpu::pack_conv_weights(g, weights.data(), true, transposed.data());
   }
   double flops() const {
     return 2.0 * static_cast<double>(g.in_channels * g.out_channels * g.taps() * g.out_height * g.out_width *
@@ -56,7 +58,6 @@ struct Convolution {
 
   cpu::ConvGeometry g{};
   cpu::ConvGradient gradient{};
-  std::size_t size, padding;
   AlignedBuffer input, weights, packed, transposed, output, spread, grad_in;
 };
 
@@ -110,8 +111,7 @@ void register_conv_benchmarks() {
       cpu::conv_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data());
     });
     add<Convolution>("conv/" + shape + "/input", c, [](Convolution& v) {
-      cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.padding, v.padding, v.size, v.size,
-                               v.grad_in.data());
+      cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.grad_in.data());
     });
     if (cpu::use_winograd(Convolution(c).g)) {
       add<WinogradConvolution>("conv/" + shape + "/forward/winograd", c, [](WinogradConvolution& v) {
@@ -122,8 +122,8 @@ void register_conv_benchmarks() {
         cpu::winograd_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data(), v.scratch.data());
       });
       add<WinogradConvolution>("conv/" + shape + "/input/winograd", c, [](WinogradConvolution& v) {
-        cpu::winograd_backward_input(v.g, v.gradient, v.frequencies_transposed.data(), v.padding, v.padding,
-                                     v.size, v.size, v.grad_in.data(), v.scratch.data());
+        cpu::winograd_backward_input(v.g, v.gradient, v.frequencies_transposed.data(), v.grad_in.data(),
+                                     v.scratch.data());
       });
     }
   }

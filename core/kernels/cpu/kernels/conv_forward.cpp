@@ -160,7 +160,7 @@ void conv_pool_forward(const ConvGeometry& g, const float* in, const float* pack
 // The gradient of the input. Pixel p of the padded input contributed to output o = (p − k · dilation) /
 // stride for each kernel position k for which o is an integer and in range, so its gradient is the sum of
 // weight[k] · gradient[o] over those k. AxisTaps are these k of one axis, in increasing order of o, which is
-// decreasing order of k: hence the reversed kernel of pack_conv_weights_transposed().
+// decreasing order of k: hence the reversed kernel of pack_conv_weights().
 struct AxisTaps {
   std::size_t count = 0;
   std::size_t gradient = 0, gradient_step = 0;  // row or column of the padded gradient, without its border
@@ -222,8 +222,8 @@ HWY_INLINE void store_input_gradients(ConvGeometry g, ConvGradient gradient, con
 }
 
 void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
-                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in) {
+  const std::size_t pad_y = g.pad_y, pad_x = g.pad_x, height = g.height(), width = g.width();
   const std::size_t step_y = g.stride_y / gradient.gap_y, step_x = g.stride_x / gradient.gap_x;
   const std::size_t plane = height * width * kLanes, extent = gradient.pitch - 2 * gradient.border;
   for (std::size_t y = 0; y < height; ++y) {
@@ -255,33 +255,19 @@ SWEEP_EXPORT_KERNEL(conv_pool_forward);
 SWEEP_EXPORT_KERNEL(conv_backward_input);
 SWEEP_EXPORT_KERNEL(conv_channel_tile);
 
-void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed) {
-  const std::size_t tile = conv_channel_tile();
-  const std::size_t tiles = (g.out_channels + tile - 1) / tile;
-  const std::size_t taps = g.taps();
+void pack_conv_weights(const ConvGeometry& g, const float* weights, bool transposed, float* packed) {
+  const std::size_t taps = g.taps(), tile = conv_channel_tile();
+  const std::size_t rows = transposed ? g.in_channels : g.out_channels;
+  const std::size_t columns = transposed ? g.out_channels : g.in_channels;
+  const std::size_t row_step = transposed ? 1 : taps * g.in_channels;
+  const std::size_t column_step = transposed ? taps * g.in_channels : 1;
+  const std::size_t tiles = (rows + tile - 1) / tile;
   for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t begin = part_begin(g.out_channels, tiles, t),
-                      end = part_begin(g.out_channels, tiles, t + 1);
-    for (std::size_t in = 0; in < g.in_channels; ++in) {
+    const std::size_t begin = part_begin(rows, tiles, t), end = part_begin(rows, tiles, t + 1);
+    for (std::size_t column = 0; column < columns; ++column) {
       for (std::size_t tap = 0; tap < taps; ++tap) {
-        for (std::size_t out = begin; out < end; ++out)
-          *packed++ = weights[(out * taps + tap) * g.in_channels + in];
-      }
-    }
-  }
-}
-
-void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed) {
-  const std::size_t tile = conv_channel_tile();
-  const std::size_t tiles = (g.in_channels + tile - 1) / tile;
-  const std::size_t taps = g.taps();
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t begin = part_begin(g.in_channels, tiles, t),
-                      end = part_begin(g.in_channels, tiles, t + 1);
-    for (std::size_t out = 0; out < g.out_channels; ++out) {
-      for (std::size_t tap = taps; tap-- > 0;) {
-        for (std::size_t in = begin; in < end; ++in)
-          *packed++ = weights[(out * taps + tap) * g.in_channels + in];
+        const std::size_t at = (transposed ? taps - 1 - tap : tap) * g.in_channels + column * column_step;
+        for (std::size_t row = begin; row < end; ++row) *packed++ = weights[at + row * row_step];
       }
     }
   }

@@ -27,8 +27,12 @@ struct ConvGeometry {
   std::size_t stride_y, stride_x;
   std::size_t dilation_y, dilation_x;
   std::size_t in_plane;  // floats from one channel of the input to the next
+  std::size_t pad_y = 0, pad_x = 0;
 
   std::size_t taps() const { return kernel_height * kernel_width; }
+  /// Of the input without its padding.
+  std::size_t height() const { return in_height - 2 * pad_y; }
+  std::size_t width() const { return in_width - 2 * pad_x; }
 };
 
 /// Output channels of the largest register tile on this machine.
@@ -36,12 +40,10 @@ extern const Kernel<std::size_t()> conv_channel_tile;
 
 /// Reorders weights [out][ky][kx][in], the layout that conv_pool_backward() needs, for this machine's
 /// register tiles: per tile [in][ky][kx][output channel in tile], the order in which a tile reads them.
-/// `packed` has as many floats as `weights`.
-void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed);
-
-/// The same for the gradient of the input, which is a convolution with transposed and rotated weights: tiles
-/// of input channels, [out][ky][kx][channel in tile], with both kernel axes reversed.
-void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed);
+/// `transposed`: for the gradient of the input, which is a convolution with transposed and rotated weights:
+/// tiles of input channels, [out][ky][kx][channel in tile], with both kernel axes reversed. `packed` has as
+/// many floats as `weights`.
+void pack_conv_weights(const ConvGeometry& g, const float* weights, bool transposed, float* packed);
 
 /// out = conv(in) + bias, then max(0, ·) if `relu`. in [in_channels][in_height][in_width][16], with in_plane
 /// floats from channel to channel; packed from pack_conv_weights(); bias [out_channels] or nullptr; out
@@ -79,9 +81,8 @@ extern const Kernel<void(const ConvGeometry& g, const float* grad_out, const flo
     pad_gradient;
 
 /// Writes the gradient of the input without its padding, [in_channels][height][width][16]: the interior of
-/// the padded input from row pad_y, column pad_x on. `packed` is from pack_conv_weights_transposed().
+/// the padded input from row pad_y, column pad_x on. `packed` is transposed, from pack_conv_weights().
 extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
-                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in)>
     conv_backward_input;
 

@@ -291,15 +291,14 @@ void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradien
     }
   }
   if (gradients.grad_in == nullptr) return;
-  for (std::size_t y = 0; y < plan.height; ++y) {
+  for (std::size_t y = 0; y < g.height(); ++y) {
     const float* images[kLanes];
     for (std::size_t i = 0; i < kLanes; ++i) {
-      images[i] =
-          scratch.grad_images + i * image + ((y + plan.pad_y) * g.in_width + plan.pad_x) * g.in_channels;
+      images[i] = scratch.grad_images + i * image + ((y + g.pad_y) * g.in_width + g.pad_x) * g.in_channels;
     }
     images_to_lanes(
-        plan.width * g.in_channels, images, [&](std::size_t e) { return plan.grad_in_offsets[e]; },
-        gradients.grad_in + y * plan.width * kLanes);
+        g.width() * g.in_channels, images, [&](std::size_t e) { return plan.grad_in_offsets[e]; },
+        gradients.grad_in + y * g.width() * kLanes);
   }
 }
 
@@ -341,9 +340,7 @@ SWEEP_EXPORT_KERNEL(conv_pool_backward);
 
 using HWY_NAMESPACE::kSlack;
 
-ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t top, std::size_t left,
-                           std::size_t rows, std::size_t columns)
-    : geometry(conv), needs_grad_in(grad_in), pad_y(top), pad_x(left), height(rows), width(columns) {
+ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in) : geometry(conv), needs_grad_in(grad_in) {
   // Whether a run of [y][x][channel] is shorter than a vector of 16 floats.
   by_columns = !grad_in && conv.kernel_height > 1 && conv.kernel_width * conv.in_channels < kLanes;
   const auto offset = [&](std::size_t channel, std::size_t y, std::size_t x) {
@@ -362,9 +359,9 @@ ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t t
       for (std::size_t c = 0; c < conv.in_channels; ++c) in_offsets.push_back(offset(c, y, x));
     }
   }
-  for (std::size_t x = 0; grad_in && x < width; ++x) {
+  for (std::size_t x = 0; grad_in && x < conv.width(); ++x) {
     for (std::size_t c = 0; c < conv.in_channels; ++c) {
-      grad_in_offsets.push_back(static_cast<std::uint32_t>((c * height * width + x) * kLanes));
+      grad_in_offsets.push_back(static_cast<std::uint32_t>((c * conv.height() * conv.width() + x) * kLanes));
     }
   }
   image_floats = in_offsets.size();

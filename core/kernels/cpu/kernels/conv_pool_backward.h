@@ -29,14 +29,11 @@ namespace sweep::cpu {
 
 /// What is the same for every block: sizes, and where the transposes find their values.
 struct ConvPoolPlan {
-  /// `geometry` includes the padding. If `needs_grad_in`, the input's gradient is computed for the interior,
-  /// `height` × `width` pixels from row pad_y, column pad_x on.
-  ConvPoolPlan(const ConvGeometry& geometry, bool needs_grad_in, std::size_t pad_y, std::size_t pad_x,
-               std::size_t height, std::size_t width);
+  /// `needs_grad_in`: whether the input's gradient is computed, without the padding.
+  ConvPoolPlan(const ConvGeometry& geometry, bool needs_grad_in);
 
   ConvGeometry geometry;
   bool needs_grad_in;
-  std::size_t pad_y, pad_x, height, width;
   // Images' arrays are [2 positions][y][kx][channel] of one column of windows instead of [y][x][channel].
   // Taken if runs would be shorter than a vector, and no grad_in is needed: then a patch is one run of
   // kernel_height · kernel_width · channels floats.

@@ -24,13 +24,10 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   const auto& conv = std::get<layers::Conv2d>(layer.kind);
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
   groups_ = size(conv.groups);
-  height_ = extent(layer.input, 1);
-  width_ = extent(layer.input, 2);
-  pad_y_ = size(conv.padding[0]);
-  pad_x_ = size(conv.padding[1]);
+  const std::size_t pad_y = size(conv.padding[0]), pad_x = size(conv.padding[1]);
   geometry_ = {extent(layer.input, 0) / groups_,
-               height_ + 2 * pad_y_,
-               width_ + 2 * pad_x_,
+               extent(layer.input, 1) + 2 * pad_y,
+               extent(layer.input, 2) + 2 * pad_x,
                extent(layer.output, 0) / groups_,
                extent(layer.output, 1),
                extent(layer.output, 2),
@@ -40,7 +37,9 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
                size(conv.stride[1]),
                size(conv.dilation[0]),
                size(conv.dilation[1]),
-               0};
+               0,
+               pad_y,
+               pad_x};
   const std::size_t pixels = geometry_.in_height * geometry_.in_width;
   geometry_.in_plane = (padded() ? conflict_free_stride(pixels) : pixels) * kLanes;
   weight_ = network.parameters()[layer.parameters[0]];
@@ -63,7 +62,7 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
                       border,
                       gap_y,
                       gap_x};
-  if (fusion_.pool) pool_plan_.emplace(geometry_, fusion_.needs_grad_in, pad_y_, pad_x_, height_, width_);
+  if (fusion_.pool) pool_plan_.emplace(geometry_, fusion_.needs_grad_in);
   assign_offsets();
 }
 
@@ -81,9 +80,9 @@ std::optional<ImageLayout> ConvOp::accept_padded_input() {
   if (!padded()) return std::nullopt;
   input_is_padded_ = true;
   assign_offsets();
-  return ImageLayout{
-      groups_ * geometry_.in_channels,      height_, width_, geometry_.in_plane / kLanes, geometry_.in_width,
-      pad_y_ * geometry_.in_width + pad_x_, 0};
+  const ConvGeometry& g = geometry_;
+  return ImageLayout{groups_ * g.in_channels,        g.height(), g.width(), g.in_plane / kLanes, g.in_width,
+                     g.pad_y * g.in_width + g.pad_x, 0};
 }
 
 std::optional<ImageLayout> ConvOp::accept_padded_gradient() {
@@ -127,21 +126,21 @@ std::size_t ConvOp::packed_floats() const {
 }
 
 void ConvOp::prepare(const float* parameters) {
-  for (std::size_t group = 0; group < groups_; ++group) pack(group, parameters + group * weight_floats());
-}
-
-void ConvOp::pack(std::size_t group, const float* weights) {
-  const ConvGeometry& g = geometry_;
-  float* packed = packed_.data() + group * packed_floats();
-  float* transposed = packed_transposed_.data() + (uses_packed_transposed() ? group * packed_floats() : 0);
-  if (winograd_) {
-    winograd_transform_weights(g, weights, false, packed);
-    if (uses_packed_transposed()) winograd_transform_weights(g, weights, true, transposed);
-    return;
+  for (std::size_t group = 0; group < groups_; ++group) {
+    const float* weights = parameters + group * weight_floats();
+    for (AlignedBuffer* buffer : {&packed_, &packed_transposed_}) {
+      if (buffer->size() == 0) continue;  // nobody needs it
+      const bool transposed = buffer == &packed_transposed_;
+      float* packed = buffer->data() + group * packed_floats();
+      if (winograd_) {
+        winograd_transform_weights(geometry_, weights, transposed, packed);
+      } else if (winograd_rows_) {
+        winograd_rows_transform_weights(geometry_, weights, packed);
+      } else {
+        pack_conv_weights(geometry_, weights, transposed, packed);
+      }
+    }
   }
-  if (winograd_rows_) return winograd_rows_transform_weights(g, weights, packed);
-  pack_conv_weights(g, weights, packed);
-  if (uses_packed_transposed()) pack_conv_weights_transposed(g, weights, transposed);
 }
 
 void ConvOp::forward_group(std::size_t group, const float* parameters, const float* input,
@@ -171,13 +170,13 @@ void ConvOp::forward_group(std::size_t group, const float* parameters, const flo
 void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
                             const BackwardBuffers& buffers) const {
   const ConvGeometry& g = geometry_;
-  float* grad_in = buffers.grad_in + group * g.in_channels * height_ * width_ * kLanes;
+  float* grad_in = buffers.grad_in + group * g.in_channels * g.height() * g.width() * kLanes;
   const float* packed = packed_transposed_.data() + group * packed_floats();
   if (winograd_) {
-    winograd_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in, buffers.scratch);
+    winograd_backward_input(g, gradient, packed, grad_in, buffers.scratch);
     return;
   }
-  conv_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in);
+  conv_backward_input(g, gradient, packed, grad_in);
 }
 
 void ConvOp::backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
@@ -196,12 +195,12 @@ void ConvOp::backward_parameters(std::size_t group, const float* input, const Co
 
 void ConvOp::forward(const Pass& /*pass*/, const float* parameters, const ForwardBuffers& buffers) const {
   if (padded() && !input_is_padded_) {  // `saved` was zero at first, and only the interior is ever written.
-    for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
-      for (std::size_t y = 0; y < height_; ++y) {
-        const std::size_t pixel = (y + pad_y_) * geometry_.in_width + pad_x_;
-        std::copy_n(buffers.in + (c * height_ + y) * width_ * kLanes, width_ * kLanes,
-                    buffers.saved + c * geometry_.in_plane + pixel * kLanes);
-      }
+    const ConvGeometry& g = geometry_;
+    const std::size_t height = g.height(), row = g.width() * kLanes;
+    for (std::size_t c = 0; c < groups_ * g.in_channels; ++c) {
+      for (std::size_t y = 0; y < height; ++y)
+        std::copy_n(buffers.in + (c * height + y) * row, row,
+                    buffers.saved + c * g.in_plane + ((y + g.pad_y) * g.in_width + g.pad_x) * kLanes);
     }
   }
   const float* input = padded_input(buffers.in, buffers.saved);

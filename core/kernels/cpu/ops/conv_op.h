@@ -57,9 +57,7 @@ class ConvOp : public Op {
   /// Floats of one group's weights, and of one group's packed_ and packed_transposed_.
   std::size_t weight_floats() const { return weight_.count / groups_; }
   std::size_t packed_floats() const;
-  /// Packs or transforms one group's weights for the kernels in use.
-  void pack(std::size_t group, const float* weights);
-  bool padded() const { return pad_y_ + pad_x_ > 0; }
+  bool padded() const { return geometry_.pad_y + geometry_.pad_x > 0; }
   /// Computes one group's output. `input` is the padded input of all groups.
   void forward_group(std::size_t group, const float* parameters, const float* input,
                      const ForwardBuffers& buffers) const;
@@ -83,7 +81,6 @@ class ConvOp : public Op {
   Fusion fusion_;
   bool winograd_ = false, winograd_rows_ = false;  // winograd_rows_: with pooling, forward only
   bool input_is_padded_ = false, gradient_is_padded_ = false;
-  std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none
   std::size_t bias_offset_ = 0, bias_floats_ = 0;  // parameters: weights [out][ky][kx][in], then bias
   ConvGradient gradient_layout_{};

@@ -46,7 +46,9 @@ ConvGeometry geometry_of(const Case& c) {
           c.stride,
           1,
           1,
-          conflict_free_stride(height * width) * kLanes};
+          conflict_free_stride(height * width) * kLanes,
+          c.padding,
+          c.padding};
 }
 
 struct Pooled {
@@ -88,8 +90,7 @@ class Convolution {
     AlignedBuffer grad_in(grad_in_.size()), memory = scratch(winograd_scratch_floats(g_));
     AlignedBuffer packed(winograd_weight_floats(g_));
     winograd_transform_weights(g_, weights_.data(), true, packed.data());
-    winograd_backward_input(g_, layout_, packed.data(), c_.padding, c_.padding, c_.height, c_.width,
-                            grad_in.data(), memory.data());
+    winograd_backward_input(g_, layout_, packed.data(), grad_in.data(), memory.data());
     return grad_in;
   }
 

@@ -50,7 +50,6 @@ extern const Kernel<void(const ConvGeometry& g, const float* in, const float* tr
 
 /// Like conv_backward_input(), with transposed `transformed` weights.
 extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
-                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in, float* scratch)>
     winograd_backward_input;
 

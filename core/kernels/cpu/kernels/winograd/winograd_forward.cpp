@@ -255,7 +255,6 @@ void winograd_forward(const ConvGeometry& g, const float* in, const float* trans
 }
 
 void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
-                             std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                              float* grad_in, float* scratch) {
   // With stride 1, pixel p of the padded input contributed to outputs p − 2 to p. With stride 2, the
   // gradients of outputs i to i + 4 give pixels 2i + 1 to 2i + 8, so tiles begin at odd pixels: at `pad`, or
@@ -270,13 +269,13 @@ void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient
   };
   const Convolution convolution{.in_channels = g.out_channels,
                                 .out_channels = g.in_channels,
-                                .height = height,
-                                .width = width,
-                                .first_row = first(pad_y),
-                                .first_column = first(pad_x),
+                                .height = g.height(),
+                                .width = g.width(),
+                                .first_row = first(g.pad_y),
+                                .first_column = first(g.pad_x),
                                 .patch_step = kTile,
-                                .first_out_row = first_out(pad_y),
-                                .first_out_column = first_out(pad_x),
+                                .first_out_row = first_out(g.pad_y),
+                                .first_out_column = first_out(g.pad_x),
                                 .out_step = kTile * stride,
                                 .weights = transformed,
                                 .bias = nullptr,
