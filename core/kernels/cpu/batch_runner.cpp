@@ -6,7 +6,7 @@
 
 #include "core/kernels/cpu/kernels/loss_kernels.h"
 #include "core/kernels/cpu/kernels/pixel_kernels.h"
-#include "core/kernels/cpu/partial_count.h"
+#include "core/kernels/cpu/partial_shares.h"
 
 namespace sweep::cpu {
 namespace {

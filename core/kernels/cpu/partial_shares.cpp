@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/kernels/cpu/simd/block.h"
-
 namespace sweep::cpu {
 namespace {
 
@@ -15,6 +13,13 @@ std::size_t roundest(std::size_t least, std::size_t most) {
   // All numbers of the range agree in the bits above the highest in which least − 1 and most differ.
   const std::size_t low = std::bit_floor((least - 1) ^ most);
   return most & ~(low - 1);
+}
+
+// Partial sums of a small batch's gradient, if it has that many blocks. A network without convolutions does
+// only a few operations per weight and sample (less than 8 here), so adding the partial sums is a large part
+// of its step, and it gets fewer of them.
+std::size_t min_partials(const Network& network) {
+  return network.forward_flops() < 8 * static_cast<double>(network.parameter_count()) ? 4 : 16;
 }
 
 }  // namespace
@@ -38,6 +43,36 @@ void PartialShares::assign(std::size_t partials, std::size_t turns, std::size_t 
     }
     cuts_.push_back(end);
   }
+}
+
+// The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
+// the number of threads, because it decides the order of additions. Large batches have one sum per 4 blocks,
+// but at most 64: enough for many cores, while the final reduction, a pass over all partial sums, stays
+// cheap. All of them together take at most 256 MB.
+std::size_t partial_count(const Network& network, const Program& program, std::size_t blocks) {
+  constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
+  const std::size_t preferred =
+      std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials(network)), 64);
+  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program.parameter_floats(), 1), 1,
+                                 std::max<std::size_t>(preferred, 1));
+}
+
+// Turns in which the partial sums of a batch are trained. Only with batch normalization does a turn of its
+// own change anything: without it, a block's memory is free again when it has been trained.
+std::size_t turns_of(const EngineOptions& options, const Program& program) {
+  return program.phases() > 1 ? static_cast<std::size_t>(std::max(options.accumulation_steps, 1)) : 1;
+}
+
+std::size_t most_blocks_at_once(const Network& network, const Program& program, std::size_t max_blocks,
+                                std::size_t turns, DevicePlace place) {
+  if (turns == 1 && place.count == 1) return max_blocks;
+  std::size_t most = 1;
+  for (std::size_t blocks = 1; blocks <= max_blocks; ++blocks) {
+    const PartialShares shares(partial_count(network, program, blocks), turns, place.count);
+    for (std::size_t turn = 0; turn < shares.turns(); ++turn)
+      most = std::max(most, blocks_of(blocks, shares.partials(), shares.of(turn, place.rank)).size());
+  }
+  return most;
 }
 
 }  // namespace sweep::cpu

@@ -1,13 +1,18 @@
-// Which device computes which of a batch's partial sums.
+// How a batch is cut: blocks, partial sums, turns; and which device computes which of the partial sums.
 //
-// A batch has a number of partial sums that depends on the batch and the network alone. They are trained in
-// turns (EngineOptions::accumulation_steps), and in each turn shared among the devices: consecutive ranges,
-// nearly equal. If a range may end at several places, it ends where the fewest subtrees of GradientSum are
-// cut.
+// A batch has a number of partial sums that depends on the batch and the network alone, never on threads or
+// devices, because it decides the order of additions. They are trained in turns
+// (EngineOptions::accumulation_steps), and in each turn shared among the devices: consecutive ranges, nearly
+// equal. If a range may end at several places, it ends where the fewest subtrees of GradientSum are cut.
 #pragma once
 
 #include <cstddef>
 #include <vector>
+
+#include "core/engine/engine.h"
+#include "core/kernels/cpu/program.h"
+#include "core/kernels/cpu/simd/block.h"
+#include "core/network/network.h"
 
 namespace sweep::cpu {
 
@@ -46,5 +51,22 @@ class PartialShares {
   std::size_t turns_ = 1, devices_ = 1, asked_turns_ = 1;
   std::vector<std::size_t> cuts_{0, 0};  // [turns · devices + 1]
 };
+
+inline std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
+
+/// The number of partial sums of the gradient of a batch of `blocks`, >= 1.
+std::size_t partial_count(const Network& network, const Program& program, std::size_t blocks);
+
+/// Turns in which the partial sums of a batch are trained, as far as there are so many.
+std::size_t turns_of(const EngineOptions& options, const Program& program);
+
+/// The blocks of some of `parts` nearly equal runs.
+inline IndexRange blocks_of(std::size_t blocks, std::size_t parts, const IndexRange& range) {
+  return {part_begin(blocks, parts, range.begin), part_begin(blocks, parts, range.end)};
+}
+
+/// The most blocks that a device trains in one turn, for any batch of up to `max_blocks`.
+std::size_t most_blocks_at_once(const Network& network, const Program& program, std::size_t max_blocks,
+                                std::size_t turns, DevicePlace place);
 
 }  // namespace sweep::cpu

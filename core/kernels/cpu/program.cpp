@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/kernels/cpu/kernels/activation_kernels.h"
+#include "core/kernels/cpu/kernels/layer_kernels.h"
 #include "core/kernels/cpu/ops/batch_norm_op.h"
 
 namespace sweep::cpu {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/engine/stages.h"
-#include "core/kernels/cpu/partial_count.h"
+#include "core/kernels/cpu/partial_shares.h"
 
 namespace sweep::cpu {
 namespace {

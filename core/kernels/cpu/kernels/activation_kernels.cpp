@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/kernels/activation_kernels.h"
+#include "core/kernels/cpu/kernels/layer_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/activation_kernels.cpp"

@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/kernels/linear_kernels.h"
+#include "core/kernels/cpu/kernels/layer_kernels.h"
 
 #include <algorithm>
 

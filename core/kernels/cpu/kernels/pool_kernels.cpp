@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/kernels/pool_kernels.h"
+#include "core/kernels/cpu/kernels/layer_kernels.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/kernels/cpu/kernels/batch_norm_kernels.h"
+#include "core/kernels/cpu/kernels/layer_kernels.h"
 #include "core/kernels/cpu/ops/op.h"
 #include "core/network/network.h"
 

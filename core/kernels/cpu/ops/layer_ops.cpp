@@ -4,9 +4,7 @@
 #include <cmath>
 
 #include "core/base/random.h"
-#include "core/kernels/cpu/kernels/activation_kernels.h"
-#include "core/kernels/cpu/kernels/linear_kernels.h"
-#include "core/kernels/cpu/kernels/pool_kernels.h"
+#include "core/kernels/cpu/kernels/layer_kernels.h"
 
 namespace sweep::cpu {
 namespace {
