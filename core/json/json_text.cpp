@@ -107,4 +107,17 @@ Json read_json_file(const std::filesystem::path& path) {
   return parse_json_text(read_file(path), path.string() + ":");
 }
 
+const Json* find_at(const Json& root, std::string_view path) {
+  const Json* value = &root;
+  while (!path.empty()) {
+    if (!value->is_object()) return nullptr;
+    const std::size_t dot = path.find('.');
+    const auto member = value->find(path.substr(0, dot));
+    if (member == value->end()) return nullptr;
+    value = &*member;
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return value;
+}
+
 }  // namespace sweep

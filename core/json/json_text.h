@@ -1,5 +1,5 @@
-// Reads JSON that this program or another one has written to a file. Sweep files have their own reader,
-// because messages about them name lines.
+// Reads JSON that this program or another one has written to a file, and looks into it. Sweep files have
+// their own reader, because messages about them name lines.
 //
 // Nothing in a file is trusted: deep nesting would overflow the stack where a value is copied, printed or
 // destroyed, and nlohmann::json takes the last of several equal keys and ends at a NUL byte.
@@ -24,5 +24,9 @@ nlohmann::ordered_json parse_json_text(std::string_view text, const std::string&
 
 /// The same for a file, which messages name. Files above 1 GiB are refused.
 nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
+
+/// The value at `path`, keys of objects joined by dots ("optimizer.momentum"), or nullptr if there is none.
+/// Points into `root`. Thread-safe.
+const nlohmann::ordered_json* find_at(const nlohmann::ordered_json& root, std::string_view path);
 
 }  // namespace sweep

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "core/json/json_path.h"
+#include "core/json/json_text.h"
 #include "runmanager/config/run_name.h"
 
 namespace sweep {

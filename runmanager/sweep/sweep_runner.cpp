@@ -9,7 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/json/json_path.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/attempts.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "core/base/text.h"
-#include "core/json/json_path.h"
+#include "core/json/json_text.h"
 #include "runmanager/kinds/command/metric_sources.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"

@@ -11,7 +11,7 @@
 #include "core/base/enum_names.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/json/json_path.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"

@@ -45,4 +45,20 @@ TEST(ReadJsonFile, NamesTheFile) {
   EXPECT_EQ(read_json_file(directory.write("y.json", "{\"a\":1}")).at("a"), 1);
 }
 
+TEST(JsonPath, DotsLeadIntoObjects) {
+  const Json root = {{"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}}, {"lr", 0.1}};
+  ASSERT_NE(find_at(root, "optimizer.momentum"), nullptr);
+  EXPECT_EQ(*find_at(root, "optimizer.momentum"), 0.9);
+  EXPECT_EQ(find_at(root, "lr"), &root.at("lr"));
+  EXPECT_EQ(find_at(root, ""), &root);
+}
+
+TEST(JsonPath, WhatIsNotThereIsNull) {
+  const Json root = {{"lr", 0.1}, {"layers", {1, 2}}};
+  EXPECT_EQ(find_at(root, "momentum"), nullptr);
+  EXPECT_EQ(find_at(root, "lr.value"), nullptr);
+  EXPECT_EQ(find_at(root, "layers.0"), nullptr);
+  EXPECT_EQ(find_at(nullptr, "lr"), nullptr);
+}
+
 }  // namespace sweep::json_text_test
