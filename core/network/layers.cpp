@@ -154,15 +154,6 @@ Shape window_output(const Layer& layer, std::int64_t channels, const layers::Win
   return output;
 }
 
-Shape pool_output(const Layer& layer, const layers::Window& window) {
-  need_image(layer);
-  for (std::size_t d = 0; d < 2; ++d) {
-    if (2 * window.padding[d] > window.kernel_size[d])
-      throw_shape(layer, "padding must be at most half of kernel_size");
-  }
-  return window_output(layer, layer.input[0], window, {1, 1});
-}
-
 void add_array(std::vector<Parameter>& arrays, std::vector<std::size_t>& indices, std::string name,
                Shape shape, std::int64_t fan_in, float initial) {
   const std::size_t offset = arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
@@ -198,11 +189,14 @@ Shape describe(const layers::Linear& linear, Layer& layer, NetworkArrays& arrays
   add_weights(layer, arrays, {linear.out_features, layer.input[0]}, linear.bias);
   return {linear.out_features};
 }
-Shape describe(const layers::MaxPool2d& pool, Layer& layer, NetworkArrays&) {
-  return pool_output(layer, pool);
-}
-Shape describe(const layers::AvgPool2d& pool, Layer& layer, NetworkArrays&) {
-  return pool_output(layer, pool);
+// Pooling.
+Shape describe(const layers::Window& window, Layer& layer, NetworkArrays&) {
+  need_image(layer);
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (2 * window.padding[d] > window.kernel_size[d])
+      throw_shape(layer, "padding must be at most half of kernel_size");
+  }
+  return window_output(layer, layer.input[0], window, {1, 1});
 }
 Shape describe(const layers::AdaptiveAvgPool2d& pool, Layer& layer, NetworkArrays&) {
   need_image(layer);

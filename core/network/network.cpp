@@ -69,6 +69,10 @@ class Flattener {
   std::size_t append_layer(const LayerSpec& spec, const std::string& name, std::vector<std::size_t> inputs) {
     Layer layer = make_layer(spec, name, output_of(inputs[0]), arrays_);
     layer.inputs = std::move(inputs);
+    layer.needs_input_gradient = std::ranges::any_of(layer.inputs, [this](std::size_t index) {
+      return index != kNetworkInput &&
+             (layers_[index].needs_input_gradient || !layers_[index].parameters.empty());
+    });
     layers_.push_back(std::move(layer));
     return layers_.size() - 1;
   }
@@ -119,13 +123,8 @@ double Network::forward_flops() const {
 }
 
 double Network::training_flops(const Layer& layer) const {
-  // Nobody computes the gradient of a value that depends on no parameter.
-  std::vector<bool> has_gradient;
-  const auto depends = [&](std::size_t input) { return input != kNetworkInput && has_gradient[input]; };
-  for (const Layer& other : layers_)
-    has_gradient.push_back(!other.parameters.empty() || std::ranges::any_of(other.inputs, depends));
   // Forward, gradient of the weight, and gradient of the input.
-  return (std::ranges::any_of(layer.inputs, depends) ? 3 : 2) * forward_flops(layer);
+  return (layer.needs_input_gradient ? 3 : 2) * forward_flops(layer);
 }
 
 double Network::training_flops() const {

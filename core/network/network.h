@@ -40,6 +40,8 @@ struct Layer {
   std::vector<std::size_t> parameters;
   /// Indices into Network::buffers(): running mean, running variance of batch_norm2d.
   std::vector<std::size_t> buffers;
+  /// Whether an input depends on a parameter; nobody computes the gradient of one that does not.
+  bool needs_input_gradient = false;
 
   /// Returns the value if it is of this kind, else nullptr.
   template <class Kind>

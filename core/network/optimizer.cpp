@@ -27,44 +27,16 @@ OptimizerOptions sgd(const Arguments& a) {
   return options;
 }
 
-template <bool kDecoupled>
-OptimizerOptions adam(const Arguments& a) {
+OptimizerOptions adam(const Arguments& a, bool decoupled) {
   const auto betas = value_of<std::array<double, 2>>(a, "betas");
   return AdamOptions{betas[0], betas[1], value_of<double>(a, "eps"), value_of<double>(a, "weight_decay"),
-                     kDecoupled};
+                     decoupled};
 }
 
 OptimizerOptions rmsprop(const Arguments& a) {
   return RmspropOptions{value_of<double>(a, "alpha"), value_of<double>(a, "eps"),
                         value_of<double>(a, "weight_decay"), value_of<double>(a, "momentum"),
                         value_of<bool>(a, "centered")};
-}
-
-struct OptimizerType {
-  NamedType type;
-  OptimizerOptions (*make)(const Arguments& complete);
-};
-
-// In the order that messages and the schema show.
-const std::vector<OptimizerType>& optimizer_rows() {
-  static const std::vector<OptimizerType> rows = {
-      {{"sgd",
-        {number("momentum", 0, "share of the previous update that is kept"),
-         number("dampening", 0, "share of the gradient that momentum leaves out"),
-         number("weight_decay", 0, "L2 penalty, added to the gradient"),
-         flag_argument("nesterov", false, "Nesterov momentum")}},
-       sgd},
-      {{"adam", adam_arguments(0)}, adam<false>},
-      {{"adamw", adam_arguments(0.01)}, adam<true>},
-      {{"rmsprop",
-        {number("alpha", 0.99, "decay of the running square of the gradient"),
-         number("eps", 1e-8, "added to the denominator"),
-         number("weight_decay", 0, "L2 penalty, added to the gradient"),
-         number("momentum", 0, "share of the previous update that is kept"),
-         flag_argument("centered", false, "whether the gradient's variance takes the place of its square")}},
-       rmsprop},
-  };
-  return rows;
 }
 
 std::vector<std::string> names_of(const SgdOptions& sgd) {
@@ -107,18 +79,29 @@ Numbers listed(const RmspropOptions& rmsprop) {
 }  // namespace
 
 std::span<const NamedType> optimizer_types() {
-  static const std::vector<NamedType> types = [] {
-    std::vector<NamedType> result;
-    for (const OptimizerType& row : optimizer_rows()) result.push_back(row.type);
-    return result;
-  }();
+  static const std::vector<NamedType> types = {
+      {"sgd",
+       {number("momentum", 0, "share of the previous update that is kept"),
+        number("dampening", 0, "share of the gradient that momentum leaves out"),
+        number("weight_decay", 0, "L2 penalty, added to the gradient"),
+        flag_argument("nesterov", false, "Nesterov momentum")}},
+      {"adam", adam_arguments(0)},
+      {"adamw", adam_arguments(0.01)},
+      {"rmsprop",
+       {number("alpha", 0.99, "decay of the running square of the gradient"),
+        number("eps", 1e-8, "added to the denominator"),
+        number("weight_decay", 0, "L2 penalty, added to the gradient"),
+        number("momentum", 0, "share of the previous update that is kept"),
+        flag_argument("centered", false, "whether the gradient's variance takes the place of its square")}},
+  };
   return types;
 }
 
 OptimizerOptions make_optimizer(std::string_view type, const Arguments& given) {
-  const NamedType& found = require_type(optimizer_types(), type, "optimizer");
-  const auto row = static_cast<std::size_t>(&found - optimizer_types().data());
-  return optimizer_rows()[row].make(complete_arguments(found, given, "optimizer"));
+  const Arguments a =
+      complete_arguments(require_type(optimizer_types(), type, "optimizer"), given, "optimizer");
+  if (type == "adam" || type == "adamw") return adam(a, type == "adamw");
+  return type == "rmsprop" ? rmsprop(a) : sgd(a);
 }
 
 std::vector<std::string> state_names(const OptimizerOptions& options) {

@@ -1,10 +1,9 @@
 // Optimizers by PyTorch's names, arguments and defaults.
 //
-// To add one: its options here, in the variant; its row and its overloads in optimizer.cpp; its formula in
-// core/kernels/cpu/kernels/optimizer_kernels.cpp, and in optimizer_rule.h (the formula) and optimizer.cu (its
-// constants) of core/kernels/cuda/kernels.
-// Everything that is specific to one optimizer is an overload set without a fallback, so the compiler
-// reports what is missing.
+// To add one: its options here, in the variant; its type, its maker and its overloads in optimizer.cpp; its
+// formula in core/kernels/cpu/kernels/optimizer_kernels.cpp, and in optimizer_rule.h (the formula) and
+// optimizer.cu (its constants) of core/kernels/cuda/kernels. Everything that is specific to one optimizer is
+// an overload set without a fallback, so the compiler reports what is missing.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +17,8 @@
 
 namespace sweep {
 
-/// Every optimizer that the engines implement, with its arguments except lr, which is passed to every step.
-/// The first is the default.
+/// Every optimizer that the engines implement, with its arguments except lr, which is passed to every step,
+/// in the order that messages and the schema show. The first is the default.
 /// Thread-safe, as all of this header.
 std::span<const NamedType> optimizer_types();
 
