@@ -5,22 +5,139 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/threads.h"
 #include "core/parallel/deadline.h"
-#include "core/parallel/mpi_pulse.h"
 #include "core/parallel/mpi_session.h"
 
 namespace sweep {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Says that `rank` is lost, and why, and ends all processes. May be called by any thread.
+[[noreturn]] void end_all_ranks(MPI_Comm comm, int rank, const std::string& reason) noexcept {
+  std::cerr << "sweep: rank " + std::to_string(rank) + ": " + reason +
+                   "; all ranks end, and the same command resumes the sweep\n"
+            << std::flush;
+  MPI_Abort(comm, 1);
+  std::_Exit(1);
+}
+
+// Signs of life of rank 0.
+//
+// Between two commands rank 0 may take any time to load data or to train other runs alone, or it may wait
+// for one rank while others wait for it. One of its threads tells the others that it lives: if they hear
+// nothing, it was killed, or its machine is lost. A sign is sent to a rank only after it has taken the
+// previous one, so none pile up if a process is stopped.
+class MpiPulse {
+ public:
+  // On all ranks together. `deadline`: of the group, in seconds; there are ten signs in it. Every caller of
+  // MPI on this rank holds `mpi`. Throws Error if there is no thread left.
+  MpiPulse(MPI_Comm world, double deadline, std::mutex& mpi) : deadline_(deadline), mpi_(mpi) {
+    MPI_Comm_dup(world, &comm_);
+    int size = 1;
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size);
+    requests_.assign(static_cast<std::size_t>(rank_ == 0 ? size - 1 : 1), MPI_REQUEST_NULL);
+    if (rank_ > 0) {
+      listen();
+    } else {
+      const BlockSignals blocked;
+      thread_ = start_thread("tells the other ranks that this one is there", [this] { beat(); });
+    }
+  }
+  // On all ranks together, which have come to the end when it returns. A rank that is late ends them all.
+  ~MpiPulse() {
+    if (rank_ == 0) {
+      {
+        const std::lock_guard lock(mutex_);
+        ends_ = true;
+      }
+      ended_.notify_all();
+      thread_.join();
+      for (const Sign sign : {kEnd, kAllAtEnd}) {
+        wait(deadline_);
+        sign_ = sign;
+        for (std::size_t i = 0; i < requests_.size(); ++i) give(i);
+      }
+      wait(deadline_);
+    } else {
+      // Rank 0 may have to wait for another.
+      for (wait(2 * deadline_); sign_ != kAllAtEnd; wait(2 * deadline_)) listen();
+    }
+    MPI_Comm_free(&comm_);
+  }
+  MpiPulse(const MpiPulse&) = delete;
+  MpiPulse& operator=(const MpiPulse&) = delete;
+
+  // Whether rank 0 has given a sign since the last call; false on rank 0. With `mpi` held, and while rank 0
+  // has a command to give.
+  bool was_felt() {
+    if (rank_ == 0) return false;
+    int done = 0;
+    MPI_Test(requests_.data(), &done, MPI_STATUS_IGNORE);
+    if (done != 0) listen();
+    return done != 0;
+  }
+
+ private:
+  enum Sign : char { kThere, kEnd, kAllAtEnd };
+
+  void beat() {
+    const std::chrono::duration<double> interval(deadline_ / 10);
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, interval, [this] { return ends_; })) {
+      const std::lock_guard calls(mpi_);
+      for (std::size_t i = 0; i < requests_.size(); ++i) {
+        int done = 0;
+        MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+        if (done != 0) give(i);
+      }
+    }
+  }
+
+  // MPI_Issend is done when the sign is taken.
+  void give(std::size_t i) {
+    MPI_Issend(&sign_, 1, MPI_CHAR, static_cast<int>(i) + 1, 0, comm_, &requests_[i]);
+  }
+
+  void listen() { MPI_Irecv(&sign_, 1, MPI_CHAR, 0, 0, comm_, requests_.data()); }
+
+  // At the end, when this thread alone calls MPI.
+  void wait(double seconds) {
+    Deadline deadline(seconds);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      for (int done = 0; MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE), done == 0;) {
+        if (deadline.is_over())
+          end_all_ranks(comm_, rank_ == 0 ? static_cast<int>(i) + 1 : 0, silence(seconds));
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    }
+  }
+
+  const double deadline_;
+  std::mutex& mpi_;
+  MPI_Comm comm_{};
+  int rank_ = 0;
+  Sign sign_ = kThere;
+  std::vector<MPI_Request> requests_;  // rank 0: a sign to each of the others; else: the next sign
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ends_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
 
 // The ranks of this machine.
 MPI_Comm ranks_of_this_machine(MPI_Comm comm) {
@@ -258,7 +375,8 @@ class Session final : public MpiSession {
   }
   ~Session() override {
     world_.reset();
-    end();
+    MPI_Comm_free(&comm_);
+    MPI_Finalize();
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -267,11 +385,6 @@ class Session final : public MpiSession {
   int ranks_on_these_cores() const override { return ranks_on_these_cores_; }
 
  private:
-  void end() {
-    MPI_Comm_free(&comm_);
-    MPI_Finalize();
-  }
-
   MPI_Comm comm_{};
   std::optional<MpiCommunicator> world_;
   int ranks_on_these_cores_ = 1;
