@@ -4,8 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/kernels/cpu/kernels/loss_kernels.h"
-#include "core/kernels/cpu/kernels/pixel_kernels.h"
+#include "core/kernels/cpu/kernels/sample_kernels.h"
 #include "core/kernels/cpu/partial_shares.h"
 
 namespace sweep::cpu {

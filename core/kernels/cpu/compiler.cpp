@@ -1,10 +1,18 @@
-#include "core/kernels/cpu/compiler.h"
-
+// Compiles a network's layers to CPU ops, and fuses neighbours if one op saves passes over memory.
+//
+//   conv2d + relu + max_pool2d 2×2: one ConvOp. A pooling window is a register tile, so what the
+//     convolution gives before pooling is never stored. The ReLU may also come after the pooling.
+//   linear, batch_norm2d or residual + relu: one op, which applies the ReLU before it stores the result.
+//   flatten: no op, because the array is the same.
+//   batch_norm2d next to a conv2d: not fused, but it writes its output with the convolution's zero padding,
+//     and its input gradient in the layout that the convolution reads, which saves two copies.
+//
+// Layers are fused only if nobody else reads the values between them.
 #include "core/base/error.h"
-#include "core/kernels/cpu/gradient_plan.h"
 #include "core/kernels/cpu/ops/batch_norm_op.h"
 #include "core/kernels/cpu/ops/conv_op.h"
 #include "core/kernels/cpu/ops/layer_ops.h"
+#include "core/kernels/cpu/program.h"
 
 namespace sweep::cpu {
 namespace {

@@ -12,13 +12,15 @@
 #include <span>
 #include <vector>
 
-#include "core/kernels/cpu/compiler.h"
 #include "core/kernels/cpu/gradient_plan.h"
 #include "core/kernels/cpu/ops/op.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/network/network.h"
 
 namespace sweep::cpu {
+
+class BatchNormOp;
+class ConvOp;
 
 /// Buffers for one block on its way through the network, forward and back. Used by one thread at a time and
 /// reused for block after block; those of small networks stay in the L2 cache. All pointers but `scratch`
@@ -49,6 +51,20 @@ struct BlockSums {
   std::byte* data;
   std::size_t bytes;
 };
+
+/// An op and its place in the network. A value is identified by the index of the op that
+/// computes it, or kNetworkInput.
+struct CompiledOp {
+  std::unique_ptr<Op> op;
+  std::size_t in, shortcut;           // its input values; shortcut is kNoShortcut except for sums
+  std::size_t first_layer;            // index in Network::layers() of the first of the fused layers
+  ConvOp* conv = nullptr;             // the op, if it is one
+  BatchNormOp* batch_norm = nullptr;  // the op, if it is one
+};
+
+/// Ops in topological order. `max_blocks`: the largest number of blocks in a batch.
+/// Throws ConfigError for a network without any op.
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks);
 
 /// The parameters of all ops are one array of parameter_floats() floats, each op's in its own layout and
 /// padded to cache lines. Gradients and optimizer state have the same layout, with zeros in the padding, so

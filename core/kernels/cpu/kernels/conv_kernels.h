@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/kernel.h"
@@ -94,5 +96,39 @@ extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradi
 /// Adds the block's gradients to grad_bias [out_channels].
 extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias)>
     conv_backward_bias;
+
+/// What is the same for every block of a convolution with pooling: sizes, and where the transposes find their
+/// values.
+struct ConvPoolPlan {
+  /// `needs_grad_in`: whether the input's gradient is computed, without the padding.
+  ConvPoolPlan(const ConvGeometry& geometry, bool needs_grad_in);
+
+  ConvGeometry geometry;
+  bool needs_grad_in;
+  // Images' arrays are [2 positions][y][kx][channel] of one column of windows instead of [y][x][channel].
+  // Taken if runs would be shorter than a vector, and no grad_in is needed: then a patch is one run of
+  // kernel_height · kernel_width · channels floats.
+  bool by_columns;
+  std::size_t image_floats;                    // size of an image's array
+  std::size_t scratch_floats;                  // scratch memory of conv_pool_backward()
+  std::vector<std::uint32_t> in_offsets;       // per value of an image's array: its offset in the block
+  std::vector<std::uint32_t> grad_in_offsets;  // the same for one row of grad_in
+};
+
+/// The arrays of a block.
+struct ConvPoolGradients {
+  const float* in;        // [in_channels][in_height][in_width][16], with its padding
+  const float* weights;   // [out_channels][ky][kx][in_channels]
+  const float* grad_out;  // [out_channels][out_height / 2][out_width / 2][16]
+  const float* argmax;    // [as grad_out] int32, from conv_pool_forward()
+  float* grad_weights;    // as weights; added to
+  float* grad_bias;       // [out_channels] or nullptr; added to
+  float* grad_in;         // [in_channels][height][width][16], or nullptr
+};
+
+/// Gradients of a convolution fused with 2×2 max pooling. `scratch` has plan.scratch_floats floats.
+/// Thread-safe for different scratch memory and gradients.
+extern const Kernel<void(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, float* scratch)>
+    conv_pool_backward;
 
 }  // namespace sweep::cpu

@@ -1,8 +1,26 @@
-#include "core/kernels/cpu/kernels/conv_pool_backward.h"
-
+// Gradients of a convolution fused with 2×2 max pooling, on one block of 16 images.
+//
+// Max pooling leaves a gradient at one of four positions, and ReLU removes more of them. Which ones differs
+// between images, so vectors over images would be mostly zeros. This kernel exploits the sparsity:
+//
+//   1. The input block is transposed to one array per image, [y][x][channel]. The patch of the input that an
+//      output position sees is then kernel_height contiguous runs of kernel_width · channels floats.
+//   2. For each output channel, the nonzero gradients are compressed into a list: the value, and the offset
+//      of the position's patch. A list covers some images and some rows of windows, so few that their
+//      patches stay in the L1 cache.
+//   3. Gradient of the weights: the sums of one output channel, [ky][kx][in], are held in registers, and
+//      each list entry adds value · patch to them.
+//   4. Gradient of the input: the weights of one output channel are held in registers, and each list entry
+//      adds value · weights to its patch of the gradient's arrays, which are transposed back at the end.
+//
+// An entry costs one multiply-add per vector of its patch: a quarter of the dense work or less.
+// Additions happen in the order of the lists (images, then positions), which depends on the vector width
+// and sizes, but not on threads.
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "core/kernels/cpu/kernels/conv_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/conv_pool_backward.cpp"

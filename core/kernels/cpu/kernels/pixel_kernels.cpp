@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/kernels/pixel_kernels.h"
+#include "core/kernels/cpu/kernels/sample_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/pixel_kernels.cpp"

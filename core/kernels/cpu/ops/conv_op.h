@@ -4,9 +4,7 @@
 #include <optional>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
-#include "core/kernels/cpu/kernels/conv_pool_backward.h"
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_rows.h"
 #include "core/kernels/cpu/ops/op.h"
 #include "core/network/network.h"
 

@@ -1,6 +1,6 @@
 // What trainings against PyTorch's do not have: extreme outputs, and equal ones.
 
-#include "core/kernels/cpu/kernels/loss_kernels.h"
+#include "core/kernels/cpu/kernels/sample_kernels.h"
 
 #include "tests/support/test.h"
 

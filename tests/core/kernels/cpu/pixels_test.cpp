@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/kernels/pixel_kernels.h"
+#include "core/kernels/cpu/kernels/sample_kernels.h"
 
 #include "tests/support/test.h"
 

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_rows.h"
 #include "tests/core/kernels/cpu/random_values.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
 #include "tests/support/test.h"

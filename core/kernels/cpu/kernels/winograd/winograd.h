@@ -58,4 +58,24 @@ extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradi
                          float* grad_weights, float* scratch)>
     winograd_backward_weights;
 
+// Along rows only, fused with 2×2 max pooling: see winograd_rows.cpp.
+
+/// Whether winograd_rows_pool_forward() supports this convolution and is faster than conv_pool_forward().
+/// Depends on the sizes alone, so that the choice does not depend on the machine.
+bool use_winograd_rows(const ConvGeometry& g);
+
+/// Transforms weights [out_channels][kernel_height][kernel_width][in_channels] to
+/// winograd_rows_weight_floats() floats.
+std::size_t winograd_rows_weight_floats(const ConvGeometry& g);
+void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights, float* transformed);
+
+/// Floats of scratch memory, aligned to a cache line, that the function below
+/// needs. Its contents do not matter.
+std::size_t winograd_rows_scratch_floats(const ConvGeometry& g);
+
+/// Like conv_pool_forward(), with `transformed` weights.
+extern const Kernel<void(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
+                         bool relu, float* out, float* argmax, float* scratch)>
+    winograd_rows_pool_forward;
+
 }  // namespace sweep::cpu

@@ -1,15 +1,29 @@
-// Losses of one block of 16 samples with their gradients, and counts of how good outputs are. Thread-safe:
-// pure functions of their arguments.
+// Loads a block of 16 samples, and compares the network's outputs with their targets: losses with their
+// gradients, and counts of how good outputs are. Thread-safe: pure functions of their arguments.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/kernel.h"
 #include "core/network/loss.h"
 
 namespace sweep::cpu {
+
+/// out [pixels][16] = byte / 255, correctly rounded. images: 16 pointers to `pixels` bytes each,
+/// channel by channel.
+extern const Kernel<void(const std::uint8_t* const (&images)[kLanes], std::size_t pixels, float* out)>
+    load_pixels;
+
+/// out [values][16] = the values of 16 samples. samples: 16 pointers to `values` floats each.
+extern const Kernel<void(const float* const (&samples)[kLanes], std::size_t values, float* out)> load_floats;
+
+/// (x − mean[c]) / std[c] in place; values [channels][plane][16], mean and std one per channel.
+extern const Kernel<void(std::span<const float> mean, std::span<const float> std, std::size_t plane,
+                         float* values)>
+    normalize_pixels;
 
 /// torch.nn.CrossEntropyLoss. logits [classes][16]; labels [16], each in [0, classes); weights [classes], or
 /// nullptr: all 1. Writes loss [16], in nats, and predicted [16], the class of the largest logit (the first
