@@ -278,27 +278,24 @@ double deadline_of(const EngineOptions& options) {
                                                  : kCommunicatorDeadline;
 }
 
-// The ends of a group, before the engine that refers to the first of them.
-struct ThreadEnds {
-  explicit ThreadEnds(const EngineOptions& options)
-      : ends(make_thread_group(options.parallel.data, name_of(options), deadline_of(options))) {}
-  std::vector<std::unique_ptr<Communicator>> ends;
-};
-
-class ThreadedEngine final : private ThreadEnds, public ReplicatedEngine {
+class ThreadedEngine final : public ReplicatedEngine {
  public:
-  ThreadedEngine(const Network& network, const EngineOptions& options, const MakeReplica& make)
-      : ThreadEnds(options), ReplicatedEngine(network, options_of_one(options), *ends.front()), make_(make) {
+  // `ends`: of a thread group.
+  ThreadedEngine(const Network& network, const EngineOptions& options, const MakeReplica& make,
+                 std::vector<std::unique_ptr<Communicator>> ends)
+      : ReplicatedEngine(network, options_of_one(options), *ends.front()),
+        make_(make),
+        ends_(std::move(ends)) {
     try {
-      for (std::size_t rank = 1; rank < ends.size(); ++rank) {
-        Communicator& group = *ends[rank];
+      for (std::size_t rank = 1; rank < ends_.size(); ++rank) {
+        Communicator& group = *ends_[rank];
         threads_.push_back(start_thread("trains as " + name_of(options) + std::to_string(rank),
                                         [this, &group] { work(group); }));
       }
       make_own(make);
-      ends.front()->barrier();  // All engines are there, or one has failed.
+      ends_.front()->barrier();  // All engines are there, or one has failed.
     } catch (const std::exception& error) {
-      ends.front()->abort(error.what());
+      ends_.front()->abort(error.what());
       end();
       join();
       throw;
@@ -329,6 +326,7 @@ class ThreadedEngine final : private ThreadEnds, public ReplicatedEngine {
   }
 
   const MakeReplica make_;
+  const std::vector<std::unique_ptr<Communicator>> ends_;
   std::vector<std::thread> threads_;
 };
 
@@ -363,7 +361,9 @@ void serve_engine(Communicator& group, const SentEngine& sent, const MakeReplica
 
 std::unique_ptr<Engine> make_threaded_engine(const Network& network, const EngineOptions& options,
                                              const MakeReplica& make) {
-  return std::make_unique<ThreadedEngine>(network, options, make);
+  return std::make_unique<ThreadedEngine>(
+      network, options, make,
+      make_thread_group(options.parallel.data, name_of(options), deadline_of(options)));
 }
 
 std::unique_ptr<Engine> make_group_engine(const Network& network, const EngineOptions& options,

@@ -260,23 +260,6 @@ void BatchRunner::train_in_stages(const TrainingPass& pass, std::size_t first_ow
   });
 }
 
-template <class Finish>
-void BatchRunner::evaluate_blocks(const Batch& batch, const float* parameters, Finish finish) {
-  const std::size_t blocks = block_count(batch.size()), partials = partial_count(network_, program_, blocks);
-  evaluation_shares_.assign(partials, 1, place_.count);
-  const IndexRange own = evaluation_shares_.of(0, place_.rank);
-  pool_.run(std::min(own.size(), blocks), [&](std::size_t index, std::size_t thread) noexcept {
-    const std::size_t part = own.begin + index;
-    totals_[part] = {};
-    for_blocks(batch, partials, part, [&](const Block& block) {
-      Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
-      load(batch, block, workspace);
-      program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
-      finish(block, workspace, thread, totals_[part]);
-    });
-  });
-}
-
 // From the block's layout, in which a lane is an image, to a row of `outputs` per image.
 void BatchRunner::store_outputs(const Block& block, const Workspace& workspace,
                                 std::span<float> outputs) const noexcept {
@@ -287,23 +270,25 @@ void BatchRunner::store_outputs(const Block& block, const Workspace& workspace,
   }
 }
 
-void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::span<float> outputs) {
-  const MeanScale mean = mean_scale(batch, options_.loss);
-  evaluate_blocks(batch, parameters,
-                  [&](const Block& block, Workspace& workspace, std::size_t thread, PartialTotals& totals) {
-                    measure_loss(batch, block, workspace, mean, false, thread, totals);
-                    if (!outputs.empty()) store_outputs(block, workspace, outputs);
-                  });
+void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::span<float> outputs,
+                           bool measures) {
+  const MeanScale mean = measures ? mean_scale(batch, options_.loss) : MeanScale{};
+  const std::size_t blocks = block_count(batch.size()), partials = partial_count(network_, program_, blocks);
+  evaluation_shares_.assign(partials, 1, place_.count);
+  const IndexRange own = evaluation_shares_.of(0, place_.rank);
+  pool_.run(std::min(own.size(), blocks), [&](std::size_t index, std::size_t thread) noexcept {
+    const std::size_t part = own.begin + index;
+    totals_[part] = {};
+    for_blocks(batch, partials, part, [&](const Block& block) {
+      Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
+      load(batch, block, workspace);
+      program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
+      if (measures) measure_loss(batch, block, workspace, mean, false, thread, totals_[part]);
+      if (!outputs.empty()) store_outputs(block, workspace, outputs);
+    });
+  });
   gather_evaluation(batch, outputs);
-  add_totals(partial_count(network_, program_, block_count(batch.size())), batch);
-}
-
-void BatchRunner::predict(const Batch& batch, const float* parameters, std::span<float> outputs) {
-  evaluate_blocks(batch, parameters,
-                  [&](const Block& block, Workspace& workspace, std::size_t, PartialTotals&) {
-                    store_outputs(block, workspace, outputs);
-                  });
-  gather_evaluation(batch, outputs);
+  if (measures) add_totals(partials, batch);
 }
 
 // Works in separate memory and keeps the running statistics, so that profiling does not change the training.

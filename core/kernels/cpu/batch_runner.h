@@ -70,10 +70,9 @@ class BatchRunner {
   void train(const Batch& batch, const float* parameters, std::int64_t step);
   /// Gradient of the mean loss of the last batch that train() saw.
   const GradientSum& gradient() const { return memory_.gradient; }
-  /// Adds the batch to the totals. Writes the network's outputs, [batch.size()][classes], if there is room.
-  void evaluate(const Batch& batch, const float* parameters, std::span<float> outputs = {});
-  /// Writes the network's outputs: [batch.size()][classes].
-  void predict(const Batch& batch, const float* parameters, std::span<float> outputs);
+  /// Writes the network's outputs, [batch.size()][classes], if there is room. `measures`: adds the batch to
+  /// the totals.
+  void evaluate(const Batch& batch, const float* parameters, std::span<float> outputs, bool measures);
   /// See Engine::profile(). Leaves gradients, totals and running statistics as they are.
   std::vector<LayerProfile> profile(const Batch& batch, const float* parameters, std::int64_t step);
 
@@ -148,8 +147,6 @@ class BatchRunner {
   void gather_gradient();
   void gather_evaluation(const Batch& batch, std::span<float> outputs);
   SharedArray shared_totals(const PartialShares& shares, std::size_t turn);
-  template <class Finish>
-  void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
   void add_totals(std::size_t partials, const Batch& batch);
 
   const Network& network_;

@@ -59,13 +59,13 @@ class CpuEngine final : public ReplicaEngine {
   void evaluate(const Batch& batch, std::span<float> outputs) override {
     check(batch);
     if (!outputs.empty()) check_outputs(outputs, batch, network_);
-    runner_.evaluate(batch, arrays_.parameters.data(), outputs);
+    runner_.evaluate(batch, arrays_.parameters.data(), outputs, true);
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
     check_outputs(outputs, batch, network_);
-    runner_.predict(batch, arrays_.parameters.data(), outputs);
+    runner_.evaluate(batch, arrays_.parameters.data(), outputs, false);
   }
 
   std::vector<LayerProfile> profile(const Batch& batch) override {

@@ -8,12 +8,8 @@
 namespace sweep::cpu {
 namespace {
 
-std::size_t parts_of(const EngineOptions& options) {
-  return options.parallel.pipeline ? static_cast<std::size_t>(options.parallel.pipeline->micro_batches) : 1;
-}
-
-PipelineSchedule schedule_of(const EngineOptions& options) {
-  return options.parallel.pipeline ? options.parallel.pipeline->schedule : PipelineSchedule::kGpipe;
+PipelineOptions pipeline_of(const EngineOptions& options) {
+  return options.parallel.pipeline.value_or(PipelineOptions{.micro_batches = 1});
 }
 
 // The device of each op, counted from 0 in the order in which the stages name them. Fused layers are where
@@ -58,8 +54,7 @@ StagedPass::StagedPass(const Network& network, const EngineOptions& options, con
                        std::size_t threads)
     : program_(program),
       device_of_op_(devices_of_ops(network, options, program)),
-      parts_(parts_of(options)),
-      schedule_(schedule_of(options)),
+      pipeline_(pipeline_of(options)),
       progress_(count_changes(device_of_op_) + 1),
       drivers_(static_cast<int>(count_devices(device_of_op_))) {
   const std::size_t devices = drivers_.size();
@@ -71,8 +66,9 @@ StagedPass::StagedPass(const Network& network, const EngineOptions& options, con
 
 std::size_t StagedPass::workspace_count(const Network& network, const EngineOptions& options,
                                         const Program& program, std::size_t blocks) {
-  const std::size_t parts = std::min(parts_of(options), blocks);
-  if (program.phases() > 1 || schedule_of(options) == PipelineSchedule::kGpipe) return blocks;
+  const PipelineOptions pipeline = pipeline_of(options);
+  const std::size_t parts = std::min(static_cast<std::size_t>(pipeline.micro_batches), blocks);
+  if (program.phases() > 1 || pipeline.schedule == PipelineSchedule::kGpipe) return blocks;
   const std::size_t under_way = count_changes(devices_of_ops(network, options, program)) + 1;
   return std::min(blocks, under_way * ((blocks + parts - 1) / parts));
 }
@@ -91,12 +87,12 @@ std::vector<StagedPass::Segment> StagedPass::segments_of(std::size_t phase) cons
 void StagedPass::run(std::size_t phase, PipelinePasses passes, std::size_t blocks, std::size_t partials,
                      const IndexRange& own, const Work& work) {
   const IndexRange own_blocks = blocks_of(blocks, partials, own);
-  const std::size_t parts = std::min(parts_, own_blocks.size());
+  const std::size_t parts = std::min(static_cast<std::size_t>(pipeline_.micro_batches), own_blocks.size());
   if (parts == 0) return;
   const std::vector<Segment> segments = segments_of(phase);
   std::vector<std::size_t> devices(segments.size());
   std::ranges::transform(segments, devices.begin(), &Segment::device);
-  const auto order = pipeline_order(devices, parts, schedule_, passes);
+  const auto order = pipeline_order(devices, parts, pipeline_.schedule, passes);
   for (Progress& progress : progress_) {
     progress.forward.store(passes == PipelinePasses::kBackward ? static_cast<std::uint32_t>(parts) : 0);
     progress.backward.store(0);

@@ -72,8 +72,7 @@ class StagedPass {
 
   const Program& program_;
   std::vector<std::size_t> device_of_op_;  // counted from 0 in the order of the stages
-  std::size_t parts_;                      // of the largest batch
-  PipelineSchedule schedule_;
+  PipelineOptions pipeline_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Progress> progress_;  // of each segment
   ThreadPool drivers_;              // a thread per device

@@ -50,8 +50,17 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   }
   winograd_ = !fusion_.pool && use_winograd(geometry_);
   winograd_rows_ = fusion_.pool && use_winograd_rows(geometry_);
-  packed_ = AlignedBuffer(groups_ * packed_floats());
-  if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(groups_ * packed_floats());
+  packed_floats_ = weight_floats();
+  if (winograd_) {
+    packed_floats_ = winograd_weight_floats(geometry_);
+    scratch_floats_ = winograd_scratch_floats(geometry_);
+  } else if (winograd_rows_) {
+    packed_floats_ = winograd_rows_weight_floats(geometry_);
+    scratch_floats_ = winograd_rows_scratch_floats(geometry_);
+  }
+  packed_ = AlignedBuffer(groups_ * packed_floats_);
+  // conv_pool_backward() reads the weights themselves.
+  if (fusion_.needs_grad_in && !fusion_.pool) packed_transposed_ = AlignedBuffer(groups_ * packed_floats_);
 
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
   const bool gaps = geometry_.dilation_y > 1 || geometry_.dilation_x > 1;
@@ -105,8 +114,6 @@ std::size_t ConvOp::grad_out_floats() const {
                              : Op::grad_out_floats();
 }
 
-std::size_t ConvOp::saved_floats() const { return saved_floats_; }
-
 std::vector<ParameterRun> ConvOp::parameter_runs() const {
   std::vector<ParameterRun> runs = {{bias_.offset, bias_offset_, bias_.count}};
   const std::size_t in = geometry_.in_channels, taps = geometry_.taps();
@@ -115,23 +122,13 @@ std::vector<ParameterRun> ConvOp::parameter_runs() const {
   return runs;
 }
 
-std::size_t ConvOp::scratch_floats() const {
-  if (winograd_) return winograd_scratch_floats(geometry_);
-  return winograd_rows_ ? winograd_rows_scratch_floats(geometry_) : 0;
-}
-
-std::size_t ConvOp::packed_floats() const {
-  if (winograd_) return winograd_weight_floats(geometry_);
-  return winograd_rows_ ? winograd_rows_weight_floats(geometry_) : weight_floats();
-}
-
 void ConvOp::prepare(const float* parameters) {
   for (std::size_t group = 0; group < groups_; ++group) {
     const float* weights = parameters + group * weight_floats();
     for (AlignedBuffer* buffer : {&packed_, &packed_transposed_}) {
       if (buffer->size() == 0) continue;  // nobody needs it
       const bool transposed = buffer == &packed_transposed_;
-      float* packed = buffer->data() + group * packed_floats();
+      float* packed = buffer->data() + group * packed_floats_;
       if (winograd_) {
         winograd_transform_weights(geometry_, weights, transposed, packed);
       } else if (winograd_rows_) {
@@ -146,7 +143,7 @@ void ConvOp::prepare(const float* parameters) {
 void ConvOp::forward_group(std::size_t group, const float* parameters, const float* input,
                            const ForwardBuffers& buffers) const {
   const ConvGeometry& g = geometry_;
-  const float* packed = packed_.data() + group * packed_floats();
+  const float* packed = packed_.data() + group * packed_floats_;
   const float* bias = bias_of(parameters);
   if (bias != nullptr) bias += group * g.out_channels;
   input += group * g.in_channels * g.in_plane;
@@ -171,7 +168,7 @@ void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
                             const BackwardBuffers& buffers) const {
   const ConvGeometry& g = geometry_;
   float* grad_in = buffers.grad_in + group * g.in_channels * g.height() * g.width() * kLanes;
-  const float* packed = packed_transposed_.data() + group * packed_floats();
+  const float* packed = packed_transposed_.data() + group * packed_floats_;
   if (winograd_) {
     winograd_backward_input(g, gradient, packed, grad_in, buffers.scratch);
     return;

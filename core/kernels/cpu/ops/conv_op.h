@@ -41,20 +41,17 @@ class ConvOp : public Op {
   std::optional<ImageLayout> accept_padded_gradient();
 
   std::size_t grad_out_floats() const override;
-  std::size_t saved_floats() const override;
+  std::size_t saved_floats() const override { return saved_floats_; }
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
   std::vector<ParameterRun> parameter_runs() const override;
-  std::size_t scratch_floats() const override;
+  std::size_t scratch_floats() const override { return scratch_floats_; }
   void prepare(const float* parameters) override;
   void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
   void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
-  /// conv_pool_backward() reads the weights themselves.
-  bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
-  /// Floats of one group's weights, and of one group's packed_ and packed_transposed_.
+  /// Floats of one group's weights.
   std::size_t weight_floats() const { return weight_.count / groups_; }
-  std::size_t packed_floats() const;
   bool padded() const { return geometry_.pad_y + geometry_.pad_x > 0; }
   /// Computes one group's output. `input` is the padded input of all groups.
   void forward_group(std::size_t group, const float* parameters, const float* input,
@@ -82,7 +79,8 @@ class ConvOp : public Op {
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none
   std::size_t bias_offset_ = 0, bias_floats_ = 0;  // parameters: weights [out][ky][kx][in], then bias
   ConvGradient gradient_layout_{};
-  std::size_t argmax_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
+  std::size_t argmax_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0, scratch_floats_ = 0;
+  std::size_t packed_floats_ = 0;  // of one group's packed_ and packed_transposed_
   AlignedBuffer packed_, packed_transposed_;
   std::optional<ConvPoolPlan> pool_plan_;  // with pooling
 };
