@@ -21,6 +21,7 @@
 #include "core/engine/engine_checks.h"
 #include "core/engine/pipeline_order.h"
 #include "core/kernels/cpu/gradient_sum.h"
+#include "core/kernels/cpu/ops/batch_norm_op.h"
 #include "core/kernels/cpu/partial_shares.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/simd/block.h"

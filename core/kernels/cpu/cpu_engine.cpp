@@ -23,6 +23,14 @@ int threads_of(const EngineOptions& options) {
   return options.threads > 0 ? options.threads : available_cores();
 }
 
+// In double and always in the same order.
+double sum_of_squares(const float* values, std::size_t floats) {
+  double sum = 0;
+  for (std::size_t i = 0; i < floats; ++i)
+    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  return sum;
+}
+
 // Parameters, their gradient, and the optimizer's arrays, all in the program's layout.
 struct ParameterArrays {
   ParameterArrays(const cpu::Program& program, const OptimizerOptions& optimizer)
@@ -152,7 +160,7 @@ class CpuEngine final : public ReplicaEngine {
       const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
       runner_.gradient().total(begin, count, arrays_.gradient.data() + begin);
       if (options_.clip_norm > 0) {
-        norms_[part] = cpu::sum_of_squares(arrays_.gradient.data() + begin, count);
+        norms_[part] = sum_of_squares(arrays_.gradient.data() + begin, count);
       } else {
         update(begin, count, learning_rate);
       }
@@ -164,7 +172,10 @@ class CpuEngine final : public ReplicaEngine {
       const double factor = std::min(1.0, options_.clip_norm / (std::sqrt(squares) + 1e-6));
       pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
         const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-        if (factor < 1) cpu::scale_values(static_cast<float>(factor), count, arrays_.gradient.data() + begin);
+        float* gradient = arrays_.gradient.data() + begin;
+        if (factor < 1) {
+          for (std::size_t i = 0; i < count; ++i) gradient[i] *= static_cast<float>(factor);
+        }
         update(begin, count, learning_rate);
       });
     }

@@ -145,15 +145,8 @@ void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_ru
   batch_norm(phase).finish_moments(blocks, keep_running);
 }
 
-BlockSums Program::forward_sums(std::size_t phase) const {
-  BatchNormOp& op = batch_norm(phase);
-  return {std::as_writable_bytes(op.moments()).data(), op.channels() * sizeof(Moments)};
-}
-
-BlockSums Program::backward_sums(std::size_t phase) const {
-  BatchNormOp& op = batch_norm(phase - 1);
-  return {std::as_writable_bytes(op.sums()).data(), op.channels() * sizeof(GradientSums)};
-}
+BlockSums Program::forward_sums(std::size_t phase) const { return batch_norm(phase).moments(); }
+BlockSums Program::backward_sums(std::size_t phase) const { return batch_norm(phase - 1).sums(); }
 
 BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
                                           float* grad_parameters) const {

@@ -21,6 +21,7 @@ namespace sweep::cpu {
 
 class BatchNormOp;
 class ConvOp;
+struct BlockSums;
 
 /// Buffers for one block on its way through the network, forward and back. Used by one thread at a time and
 /// reused for block after block; those of small networks stay in the L2 cache. All pointers but `scratch`
@@ -44,12 +45,6 @@ struct Block {
 struct OpRange {
   std::size_t begin = 0, end = static_cast<std::size_t>(-1);
   bool contains(std::size_t op) const { return op >= begin && op < end; }
-};
-
-/// What batch normalization has collected of each block of a batch, `bytes` each, one after the other.
-struct BlockSums {
-  std::byte* data;
-  std::size_t bytes;
 };
 
 /// An op and its place in the network. A value is identified by the index of the op that

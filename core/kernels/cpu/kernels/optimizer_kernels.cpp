@@ -158,16 +158,5 @@ namespace sweep::cpu {
 SWEEP_EXPORT_KERNEL(add_arrays);
 SWEEP_EXPORT_KERNEL(optimizer_step);
 
-double sum_of_squares(const float* values, std::size_t floats) {
-  double sum = 0;
-  for (std::size_t i = 0; i < floats; ++i)
-    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  return sum;
-}
-
-void scale_values(float factor, std::size_t floats, float* values) {
-  for (std::size_t i = 0; i < floats; ++i) values[i] *= factor;
-}
-
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

@@ -24,12 +24,6 @@ extern const Kernel<void(std::span<const std::int16_t> order, const float* array
                          std::size_t floats, bool past_caches, float* sum)>
     add_arrays;
 
-/// Σ of the squares of `floats` values, in double and always in the same order.
-double sum_of_squares(const float* values, std::size_t floats);
-
-/// values[i] *= factor.
-void scale_values(float factor, std::size_t floats, float* values);
-
 /// One optimizer step over a range of parameters. All ranges are whole cache lines.
 struct OptimizerStep {
   double learning_rate = 0;

@@ -1,6 +1,7 @@
 // torch.nn.BatchNorm2d, with a fused ReLU if one follows. In training its output depends on the whole batch.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,12 @@
 #include "core/network/network.h"
 
 namespace sweep::cpu {
+
+/// What batch normalization has collected of each block of a batch, `bytes` each, one after the other.
+struct BlockSums {
+  std::byte* data;
+  std::size_t bytes;
+};
 
 /// A training pass calls, with barriers between the lines:
 ///   collect_moments() for every block        (parallel)
@@ -59,11 +66,11 @@ class BatchNormOp : public Op {
   void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
   /// What the collect functions have written: [max_blocks][channels].
-  std::span<Moments> moments() { return block_moments_; }
-  std::span<GradientSums> sums() { return block_sums_; }
-  std::size_t channels() const { return channels_; }
+  BlockSums moments() { return {bytes_of(block_moments_), channels_ * sizeof(Moments)}; }
+  BlockSums sums() { return {bytes_of(block_sums_), channels_ * sizeof(GradientSums)}; }
 
  private:
+  static std::byte* bytes_of(auto& values) { return std::as_writable_bytes(std::span(values)).data(); }
   float weight(const float* parameters, std::size_t channel) const {
     return affine_ ? parameters[channel] : 1.0f;
   }

@@ -19,8 +19,6 @@
 #include "hwy/highway.h"
 
 #include "core/kernels/cpu/kernels/winograd/winograd_image-inl.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 #include "core/kernels/cpu/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,30 +38,6 @@ struct Rectangle {
   std::size_t row(std::size_t tile) const { return tile / tile_columns * kWinogradTile; }
   std::size_t column(std::size_t tile) const { return tile % tile_columns * kWinogradTile; }
 };
-
-template <class Transform>
-HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeightsLayout& layout,
-                                    const Image& gradient, const Rectangle& r, float* gradients) {
-  const Lanes d;
-  for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
-    Patch<kWinogradTile> patch(gradient, static_cast<std::ptrdiff_t>(r.y + r.row(tile)),
-                               static_cast<std::ptrdiff_t>(r.x + r.column(tile)));
-    for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
-      const float* rows[kWinogradTile];
-      patch.locate(channel, rows);
-      float* to = gradients + channel * kRun + tile * kLanes;
-      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-        transform_square<Transform>(
-            d,
-            [&](std::size_t row, std::size_t column)
-                HWY_ATTR { return hn::Load(d, rows[row] + column * kLanes + lane); },
-            [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
-              hn::Store(value, d, to + (row * Transform::kTo + column) * layout.gradient_step + lane);
-            });
-      }
-    }
-  }
-}
 
 // Transposes one pixel of `channels` <= 16 channels: to[image · step + channel], with
 // zeros for the other channels.
@@ -200,7 +174,12 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
   float *gradients = scratch + layout.gradients, *patches = scratch + layout.patches;
   for (std::size_t i = 0; i < rectangles; ++i) {
     const Rectangle r = rectangle(i);
-    transform_gradients<typename S::Gradient>(g, layout, gradient_pixels, r, gradients);
+    for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
+      transform_patches_at<typename S::Gradient>(
+          gradient_pixels, static_cast<std::ptrdiff_t>(r.y + r.row(tile)),
+          static_cast<std::ptrdiff_t>(r.x + r.column(tile)), g.out_channels, layout.gradient_step,
+          gradients + tile * kLanes);
+    }
     for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
       const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
       float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;

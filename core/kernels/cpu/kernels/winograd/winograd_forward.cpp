@@ -7,8 +7,6 @@
 #include "hwy/highway.h"
 
 #include "core/kernels/cpu/kernels/winograd/winograd_image-inl.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
@@ -66,25 +64,11 @@ struct TileRun {
 template <class From>
 HWY_INLINE void transform_patches(const Convolution& c, const Image& image, const TileRun& run,
                                   float* patches) {
-  const Lanes d;
-  const std::size_t step = winograd_step(c.in_channels);
   for (std::size_t tile = 0; tile < kProductTiles; ++tile) {
     const std::size_t at = HWY_MIN(tile, run.count - 1);
-    Patch<From::kFrom> patch(image, c.first_row + run.row(at) * c.patch_step,
-                             c.first_column + run.column(at) * c.patch_step);
-    for (std::size_t channel = 0; channel < c.in_channels; ++channel) {
-      const float* rows[From::kFrom];
-      patch.locate(channel, rows);
-      float* to = patches + (channel * kProductTiles + tile) * kLanes;
-      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-        transform_square<From>(
-            d,
-            [&](std::size_t row, std::size_t column)
-                HWY_ATTR { return hn::Load(d, rows[row] + column * kLanes + lane); },
-            [&](std::size_t row, std::size_t column, Vector value)
-                HWY_ATTR { hn::Store(value, d, to + (row * From::kTo + column) * step + lane); });
-      }
-    }
+    transform_patches_at<From>(image, c.first_row + run.row(at) * c.patch_step,
+                               c.first_column + run.column(at) * c.patch_step, c.in_channels,
+                               winograd_step(c.in_channels), patches + tile * kLanes);
   }
 }
 

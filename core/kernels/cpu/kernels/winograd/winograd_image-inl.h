@@ -11,6 +11,8 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
+#include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
+#include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -112,6 +114,27 @@ class Patch {
   HWY_ALIGN float zeros_[kSize * kLanes] = {};
   HWY_ALIGN float copies_[kSize][kSize * kLanes] = {};
 };
+
+// Transforms the patches from (y, x) on of the first `channels` channels: result i of channel c is written to
+// to + c · kProductTiles · kLanes + i · step.
+template <class Transform>
+HWY_INLINE void transform_patches_at(const Image& image, std::ptrdiff_t y, std::ptrdiff_t x,
+                                     std::size_t channels, std::size_t step, float* to) {
+  const Lanes d;
+  Patch<Transform::kFrom> patch(image, y, x);
+  for (std::size_t channel = 0; channel < channels; ++channel, to += kProductTiles * kLanes) {
+    const float* rows[Transform::kFrom];
+    patch.locate(channel, rows);
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      transform_square<Transform>(
+          d,
+          [&](std::size_t row, std::size_t column)
+              HWY_ATTR { return hn::Load(d, rows[row] + column * kLanes + lane); },
+          [&](std::size_t row, std::size_t column, Vector value)
+              HWY_ATTR { hn::Store(value, d, to + (row * Transform::kTo + column) * step + lane); });
+    }
+  }
+}
 
 }  // namespace
 }  // namespace sweep::cpu::HWY_NAMESPACE
