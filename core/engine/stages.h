@@ -1,8 +1,10 @@
-// Cuts a network into stages, runs of layers that different devices compute.
+// Cuts a network into stages, runs of layers that different devices compute, and says in which order these
+// work on the parts of a batch.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,5 +54,21 @@ std::pair<int, int> device_range(const std::vector<Stage>& stages);
 
 /// The place of `device` among those that are known so far; it is one of them afterwards.
 std::size_t place_of(const Device& device, std::vector<Device>& known);
+
+/// One part of a batch on its way through one stage.
+struct StageTask {
+  std::size_t stage = 0, part = 0;
+  bool backward = false;
+  friend bool operator==(const StageTask&, const StageTask&) = default;
+};
+
+enum class PipelinePasses { kForward, kBackward, kBoth };
+
+/// What each device does, in order. `devices`: of each stage, from 0. Every stage takes the
+/// parts in their order, forward and back. A device that keeps to its order, and begins a task when that of
+/// the stage before (forward) or after it (backward) is done, never waits for ever. With
+/// kOneForwardOneBackward, stage s of S never has more than S − s parts that went forward and not back.
+std::vector<std::vector<StageTask>> pipeline_order(std::span<const std::size_t> devices, std::size_t parts,
+                                                   PipelineSchedule schedule, PipelinePasses passes);
 
 }  // namespace sweep

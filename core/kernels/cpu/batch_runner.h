@@ -19,7 +19,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/engine/engine_checks.h"
-#include "core/engine/pipeline_order.h"
+#include "core/engine/stages.h"
 #include "core/kernels/cpu/gradient_sum.h"
 #include "core/kernels/cpu/ops/batch_norm_op.h"
 #include "core/kernels/cpu/partial_shares.h"

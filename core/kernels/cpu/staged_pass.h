@@ -1,7 +1,7 @@
 // A training pass over a batch whose layers are computed by several devices: groups of threads.
 //
 // Each device has ops in a row, one or more stages, and goes through the blocks of the batch part by part;
-// core/engine/pipeline_order says in which order. Devices of the CPU share its memory, so nothing is copied
+// core/engine/stages.h says in which order. Devices of the CPU share its memory, so nothing is copied
 // between them: a block's workspace is used by one stage after the other. Every block does the same
 // arithmetic as on one device, and every partial sum gets its blocks in the same order, so the bits are the
 // same.
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/engine/pipeline_order.h"
+#include "core/engine/stages.h"
 #include "core/kernels/cpu/adaptive_wait.h"
 #include "core/kernels/cpu/partial_shares.h"
 #include "core/kernels/cpu/program.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/engine/pipeline_order.h"
+#include "core/engine/stages.h"
 
 namespace sweep::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // In which order the ops of a network's stages are put on their devices' streams.
 //
 // A batch is cut into the micro-batches of a StageRound, which go through the stages one after the other;
-// core/engine/pipeline_order says when. An op that needs the whole batch at once, batch normalization, ends a
+// core/engine/stages.h says when. An op that needs the whole batch at once, batch normalization, ends a
 // phase: it waits for all micro-batches, and the micro-batches go on from there.
 #pragma once
 

@@ -1,5 +1,5 @@
 // What the devices of a pipeline do, and when.
-#include "core/engine/pipeline_order.h"
+#include "core/engine/stages.h"
 
 #include "tests/support/test.h"
 
