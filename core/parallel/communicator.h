@@ -6,15 +6,49 @@
 // the number of ranks nor on how they are connected.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/error.h"
 
 namespace sweep {
+
+/// Counts the time that its owner has waited. At most one second counts between two looks: a process that was
+/// stopped, or a machine that was suspended, has not waited. Look several times a second. Not thread-safe.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
+
+  explicit Deadline(double seconds, Clock::time_point now = Clock::now()) : left_(seconds), last_(now) {}
+
+  /// Whether the time is over, counted until `now`.
+  bool is_over(Clock::time_point now = Clock::now()) {
+    left_ -= std::min(Seconds(now - last_), Seconds(1));
+    last_ = now;
+    return left_ <= Seconds(0);
+  }
+
+ private:
+  Seconds left_;
+  Clock::time_point last_;
+};
+
+/// For exchanges that take less than a second: a rank that is this late is taken for lost.
+inline constexpr double kCommunicatorDeadline = 120;
+
+/// Why it is: the reason in messages.
+inline std::string silence(double deadline) {
+  return "has not answered for " + std::to_string(std::lround(deadline)) + " s";
+}
 
 /// A rank that is dead, silent, or has failed. Names the rank.
 class CommunicatorError : public DeviceError {
@@ -77,6 +111,12 @@ class Communicator {
   /// that waits outside the group. With processes it does nothing: abort() ends them.
   virtual void check() {}
 };
+
+/// The ends of a group of `size` >= 1 ranks that are threads of one process, in their order, each for one
+/// thread. `deadline`: in seconds, >
+/// 0, or infinite. `name`: what the ranks are called in messages, before their number: "cpu:" or "rank ".
+std::vector<std::unique_ptr<Communicator>> make_thread_group(int size, const std::string& name = "rank ",
+                                                             double deadline = kCommunicatorDeadline);
 
 /// A rank cannot do its part of something, and all ranks have this error. The group can still be used, unless
 /// its ranks are threads.

@@ -18,7 +18,7 @@
 
 #include "core/base/error.h"
 #include "core/base/threads.h"
-#include "core/parallel/deadline.h"
+#include "core/parallel/communicator.h"
 #include "core/parallel/mpi_session.h"
 
 namespace sweep {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/parallel/communicator.h"
-#include "core/parallel/deadline.h"
 
 namespace sweep {
 

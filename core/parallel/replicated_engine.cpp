@@ -12,7 +12,6 @@
 #include "core/parallel/communicator.h"
 #include "core/parallel/engine_message.h"
 #include "core/parallel/sent_batch.h"
-#include "core/parallel/thread_group.h"
 
 namespace sweep {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/parallel/thread_group.h"
+#include "core/parallel/communicator.h"
 
 #include <hwy/cache_control.h>
 

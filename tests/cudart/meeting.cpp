@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "core/parallel/communicator.h"
-#include "core/parallel/deadline.h"
 
 namespace sweep::cuda::cudart {
 namespace {

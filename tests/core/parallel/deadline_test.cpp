@@ -1,4 +1,4 @@
-#include "core/parallel/deadline.h"
+#include "core/parallel/communicator.h"
 
 #include "tests/support/test.h"
 

@@ -1,4 +1,4 @@
-#include "core/parallel/thread_group.h"
+#include "core/parallel/communicator.h"
 
 #include "tests/core/parallel/communicator_contract.h"
 #include "tests/support/test.h"

@@ -11,7 +11,6 @@
 
 #include "core/kernels/cuda/runtime/runtime.h"
 #include "core/parallel/communicator.h"
-#include "core/parallel/deadline.h"
 
 namespace sweep::cuda {
 

@@ -3,8 +3,8 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
+#include "core/parallel/communicator.h"
 #include "core/parallel/replicated_engine.h"
-#include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"

@@ -5,7 +5,6 @@
 #include "core/kernels/cuda/device_runner.h"
 #include "core/parallel/communicator.h"
 #include "core/parallel/replicated_engine.h"
-#include "core/parallel/thread_group.h"
 #include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/training.h"

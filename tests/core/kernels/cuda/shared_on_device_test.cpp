@@ -2,7 +2,7 @@
 // one that exchanges through NCCL. Also on two, if there are two. On GPUs, and on the stand-in for them.
 
 #include "core/kernels/cuda/cuda_engine.h"
-#include "core/parallel/thread_group.h"
+#include "core/parallel/communicator.h"
 #include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/support/training.h"
 
