@@ -9,26 +9,13 @@
 namespace sweep::cpu {
 namespace {
 
-// Adds the time between its construction and destruction to *seconds, unless that is nullptr.
-class Stopwatch {
- public:
-  using Clock = std::chrono::steady_clock;
-  explicit Stopwatch(double* seconds) : seconds_(seconds) {
-    if (seconds_ != nullptr) begin_ = Clock::now();
-  }
-  ~Stopwatch() {
-    if (seconds_ != nullptr) *seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double* seconds_;
-  Clock::time_point begin_;
-};
-
-double* seconds_of(double* op_seconds, std::size_t op) {
-  return op_seconds == nullptr ? nullptr : op_seconds + op;
+// Calls work(), and adds its time to op_seconds[op], unless that is nullptr.
+template <class Work>
+void timed(double* op_seconds, std::size_t op, Work work) {
+  if (op_seconds == nullptr) return work();
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  op_seconds[op] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
@@ -133,12 +120,12 @@ void Program::forward(std::size_t phase, const Pass& pass, const Block& block, c
                       Workspace& workspace, double* op_seconds, OpRange ops) {
   const std::size_t phase_stop = phase_end(phase), end = std::min(phase_stop, ops.end);
   for (std::size_t i = std::max(phase_begin(phase), ops.begin); i < end; ++i) {
-    const Stopwatch stopwatch(seconds_of(op_seconds, i));
-    forward_op(i, pass, parameters, workspace);
+    timed(op_seconds, i, [&] { forward_op(i, pass, parameters, workspace); });
   }
   if (phase_stop == ops_.size() || !ops.contains(phase_stop)) return;
-  const Stopwatch stopwatch(seconds_of(op_seconds, phase_stop));
-  batch_norm(phase).collect_moments(block.index, block.images, value(ops_[phase_stop].in, workspace));
+  timed(op_seconds, phase_stop, [&] {
+    batch_norm(phase).collect_moments(block.index, block.images, value(ops_[phase_stop].in, workspace));
+  });
 }
 
 void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_running) {
@@ -189,13 +176,14 @@ void Program::backward(std::size_t phase, const Block& block, const float* param
   const std::size_t begin = std::max(all.begin, ops.begin);
   for (std::size_t op = std::min(all.end, ops.end); op-- > begin;) {
     if (plan_.ops[op].grad_out == kNoSlot) continue;
-    const Stopwatch stopwatch(seconds_of(op_seconds, op));
-    if (phase > 0 && op == all.begin) {
-      batch_norm(phase - 1).collect_sums(block.index,
-                                         backward_buffers(op, block, workspace, grad_parameters));
-    } else {
-      backward_op(op, block, parameters, workspace, grad_parameters);
-    }
+    timed(op_seconds, op, [&] {
+      if (phase > 0 && op == all.begin) {
+        batch_norm(phase - 1).collect_sums(block.index,
+                                           backward_buffers(op, block, workspace, grad_parameters));
+      } else {
+        backward_op(op, block, parameters, workspace, grad_parameters);
+      }
+    });
   }
 }
 
