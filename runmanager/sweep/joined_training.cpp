@@ -89,16 +89,14 @@ void SweepRunner::train_with_others() {
   std::optional<TrialRuns> trials;
   if (sweep_.search && waits_for_results(*sweep_.search))
     trials.emplace(sweep_, runs_, *recorder_, trial_options());
-  LockedRunsOptions options{.slots = slots(),
-                            .leaves = options_.leave,
-                            .takes = options_.takes,
-                            .start = directory_->start(),
-                            .trials = trials ? &*trials : nullptr,
-                            .fate = [this](std::size_t run) { return fate_of(run); }};
-  LockedRuns here(runs_, *recorder_, options);
-  options.slots = 1;
-  options.trials = nullptr;
-  LockedRuns elsewhere(unavailable_, *recorder_, options);
+  SharingOptions sharing{.slots = slots(),
+                         .leaves = options_.leave,
+                         .takes = options_.takes,
+                         .start = directory_->start(),
+                         .fate = [this](std::size_t run) { return fate_of(run); }};
+  RunQueue here(runs_, *recorder_, trials ? &*trials : nullptr, sharing);
+  sharing.slots = 1;
+  RunQueue elsewhere(unavailable_, *recorder_, nullptr, sharing);
   const Forget forget{collect_};
   collect_ = [&] { here.collect(); };
   train(here);
@@ -138,7 +136,7 @@ RunFate SweepRunner::fate_of(std::size_t run) {
   return existing.fate;
 }
 
-void SweepRunner::leave_to_others(LockedRuns& runs) {
+void SweepRunner::leave_to_others(RunQueue& runs) {
   constexpr std::chrono::milliseconds kBetweenLooks(500);
   directory_->stop_working();
   while (runs.has_open() && environment_.stop_requested() == 0) {

@@ -40,9 +40,9 @@ bool is_on_gpus(const RunNeeds& run) { return run.device.type != DeviceType::kCp
 // the recorder and the progress display, and ends runs that have passed a deadline.
 class RunScheduler {
  public:
-  RunScheduler(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+  RunScheduler(RunQueue& queue, RunExecutor& executor, const SchedulerOptions& options,
                SweepRecorder& recorder)
-      : options_(options), source_(source), executor_(executor), recorder_(recorder), gpus_(options.gpus) {
+      : options_(options), queue_(queue), executor_(executor), recorder_(recorder), gpus_(options.gpus) {
     for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(i);
   }
 
@@ -52,7 +52,7 @@ class RunScheduler {
     for (;;) {
       if (stop_signal_ == 0) stop_all(options_.stop_requested());
       if (stop_signal_ == 0) start_runs();
-      if (active_runs() == 0 && (stop_signal_ != 0 || !source_.may_have_more())) break;
+      if (active_runs() == 0 && (stop_signal_ != 0 || !queue_.may_have_more())) break;
       recorder_.save_if_due();
       wait_for_events();
       for (Slot& slot : slots_) {
@@ -121,11 +121,11 @@ class RunScheduler {
   }
 
   void start_runs() {
-    if (std::exchange(has_news_, false) || source_.may_have_more()) {
-      for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
+    if (std::exchange(has_news_, false) || queue_.may_have_more()) {
+      for (const ScheduledRun* run : queue_.take_ready()) waiting_.push_back({.run = run});
     }
     for (std::size_t free = slots_.size() - active_runs(); free > 0 && !waiting_.empty(); --free) {
-      if (!source_.may_begin()) give_back_waiting();
+      if (!queue_.may_begin()) give_back_waiting();
       const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
         const RunNeeds& run = attempt.run->needs;
         return run.takes_gpus ? gpus_.has_free() : devices_are_free(run);
@@ -143,7 +143,7 @@ class RunScheduler {
   // Another attempt at a run that has begun is part of it.
   void give_back_waiting() {
     std::erase_if(waiting_, [this](const Attempt& attempt) {
-      if (attempt.retries == 0) source_.end(attempt.run->run);
+      if (attempt.retries == 0) queue_.end(attempt.run->run);
       return attempt.retries == 0;
     });
   }
@@ -242,7 +242,7 @@ class RunScheduler {
   // Records the end of a run that could not do so itself.
   void lose_run(Slot& slot, const std::string& reason) {
     const ScheduledRun& run = slot.run();
-    if (!source_.owns(run.run)) return end_attempt(slot, RunFailure::kTakenOver);
+    if (!queue_.owns(run.run)) return end_attempt(slot, RunFailure::kTakenOver);
     // Ctrl-C also reaches a worker that has just begun and does not ignore it yet.
     if (stop_signal_ == 0) stop_all(options_.stop_requested());
     const bool was_killed = !slot.kill_reason.empty();
@@ -313,9 +313,9 @@ class RunScheduler {
     const int until = attempt.run->until_epoch;
     const bool has_paused = until > 0 && record.status == RunStatus::kInterrupted &&
                             record.epochs.size() >= static_cast<std::size_t>(until);
-    if (!source_.owns(run)) return leave_run(run);
+    if (!queue_.owns(run)) return leave_run(run);
     has_paused ? recorder_.pause_run(run) : recorder_.end_run(run);
-    source_.end(run);
+    queue_.end(run);
     has_news_ = true;
     if (failed && options_.fail_fast) stop_all(kOtherRunFailed);
   }
@@ -323,7 +323,7 @@ class RunScheduler {
   // Another process has taken the run over.
   void leave_run(std::size_t run) {
     recorder_.leave_run(run);
-    source_.end(run);
+    queue_.end(run);
     has_news_ = true;
   }
 
@@ -365,13 +365,13 @@ class RunScheduler {
   }
 
   const SchedulerOptions& options_;
-  RunSource& source_;
+  RunQueue& queue_;
   RunExecutor& executor_;
   SweepRecorder& recorder_;
   GpuPool gpus_;
   std::deque<Attempt> waiting_;  // first attempts in the order of the sweep, then retries
   std::deque<Slot> slots_;       // a deque, because a Slot cannot be moved
-  bool has_news_ = true;         // for the source
+  bool has_news_ = true;         // for the queue
   int stop_signal_ = 0;          // why all runs are to stop; 0: they are not
   double stop_begin_ = 0;
   double last_wait_end_ = 0;
@@ -379,9 +379,9 @@ class RunScheduler {
 
 }  // namespace
 
-bool schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+bool schedule_runs(RunQueue& queue, RunExecutor& executor, const SchedulerOptions& options,
                    SweepRecorder& recorder) {
-  return RunScheduler(source, executor, options, recorder).run();
+  return RunScheduler(queue, executor, options, recorder).run();
 }
 
 int automatic_jobs(std::size_t runs, int cores) {

@@ -6,7 +6,7 @@
 
 #include "runmanager/kinds/gpu_pool.h"
 #include "runmanager/sweep/run_executor.h"
-#include "runmanager/sweep/run_source.h"
+#include "runmanager/sweep/run_queue.h"
 #include "runmanager/sweep/sweep_recorder.h"
 
 namespace sweep {
@@ -29,12 +29,12 @@ struct SchedulerOptions {
   std::function<void()> check_directory;  // throws IoError if the sweep's directory is gone
 };
 
-/// Trains the runs of `source` in `executor`, in their order, and keeps `recorder` up to date. Returns when
+/// Trains the runs of `queue` in `executor`, in their order, and keeps `recorder` up to date. Returns when
 /// every run has ended, or when the sweep was asked to stop and all runs have stopped. The slot of a run, and
 /// the runs in the other slots, change no bit of its results. A run whose own directory is removed
 /// meanwhile fails. Throws IoError when files cannot be written otherwise or no worker can be started; the
 /// caller then destroys the executor, which ends the other runs. Returns whether it was asked to stop.
-bool schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+bool schedule_runs(RunQueue& queue, RunExecutor& executor, const SchedulerOptions& options,
                    SweepRecorder& recorder);
 
 /// Runs at once for --jobs auto: one per core, and no more than there are runs. At least 1.

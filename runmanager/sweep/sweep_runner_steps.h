@@ -11,11 +11,9 @@
 #include "runmanager/kinds/run_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/sweep/locked_runs.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/sweep/trial_runs.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {
@@ -73,14 +71,14 @@ class SweepRunner {
   void train_with_others();
   // Tells who joins that what cannot be trained here is left to others.
   void tell_of_unavailable();
-  // See LockedRunsOptions.
+  // See SharingOptions.
   RunFate fate_of(std::size_t run);
   // Others may have the devices that this machine has not. Who is left last skips the runs.
-  void leave_to_others(LockedRuns& runs);
+  void leave_to_others(RunQueue& runs);
   void skip(const ScheduledRun& run);
   SchedulerOptions scheduler_options(std::size_t slots);
-  // Trains the runs of `source`, if there are any. Then knows whether it was stopped.
-  void train(RunSource& source);
+  // Trains the runs of `queue`, if there are any. Then knows whether it was stopped.
+  void train(RunQueue& queue);
   void train_alone();
   void end_search(TrialRuns& trials);
   TrialRunsOptions trial_options();
@@ -97,8 +95,8 @@ class SweepRunner {
   std::optional<RunLock> wait_for_lock(const std::string& run, const std::function<bool()>& is_done);
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
   bool keep_start(std::size_t parent, int epoch, const RunConfig& copy);
-  bool train_here(RunSource& source);
-  bool train_in_workers(RunSource& source);
+  bool train_here(RunQueue& queue);
+  bool train_in_workers(RunQueue& queue);
   // Whether every run has ended, and no trial was still to come.
   bool is_done() const;
   SweepOutcome conclude();

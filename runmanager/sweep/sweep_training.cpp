@@ -107,17 +107,17 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
       .check_directory = [this] { check_directory(); }};
 }
 
-void SweepRunner::train(RunSource& source) {
+void SweepRunner::train(RunQueue& queue) {
   if (runs_.empty() && !growing_) return;
-  was_stopped_ = environment_.worker_command.empty() ? train_here(source) : train_in_workers(source);
+  was_stopped_ = environment_.worker_command.empty() ? train_here(queue) : train_in_workers(queue);
 }
 
 void SweepRunner::train_alone() {
   for (const ScheduledRun& run : unavailable_) skip(run);
-  ListedRuns all(runs_);
   std::optional<TrialRuns> trials;
   if (sweep_.search) trials.emplace(sweep_, runs_, *recorder_, trial_options());
-  train(trials ? static_cast<RunSource&>(*trials) : all);
+  RunQueue queue(runs_, *recorder_, trials ? &*trials : nullptr);
+  train(queue);
   if (trials) end_search(*trials);
   recorder_->finish();
 }
@@ -264,24 +264,24 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   return false;
 }
 
-bool SweepRunner::train_here(RunSource& source) {
+bool SweepRunner::train_here(RunQueue& queue) {
   InProcessExecutor executor(make_kind_worker(sweep_.runs.front(), kind_->datasets()),
                              {.directory = directory_->path(),
                               .make_engine = environment_.make_engine,
                               .clock = environment_.clock,
                               .stop_requested = environment_.stop_requested,
                               .threads = {}});
-  return schedule_runs(source, executor, scheduler_options(1), *recorder_);
+  return schedule_runs(queue, executor, scheduler_options(1), *recorder_);
 }
 
-bool SweepRunner::train_in_workers(RunSource& source) {
+bool SweepRunner::train_in_workers(RunQueue& queue) {
   // The samples move to memory that the workers see, so this process drops its own.
   const std::vector<SharedDataset> datasets = kind_->share_datasets();
   const std::size_t slots = this->slots();
   // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
   WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
                       slots, options_.timeout);
-  return schedule_runs(source, executor, scheduler_options(slots), *recorder_);
+  return schedule_runs(queue, executor, scheduler_options(slots), *recorder_);
 }
 
 std::size_t SweepRunner::slots() const {

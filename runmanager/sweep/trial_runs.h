@@ -13,7 +13,7 @@
 
 #include "runmanager/config/run_config.h"
 #include "runmanager/search/sampler.h"
-#include "runmanager/sweep/run_source.h"
+#include "runmanager/sweep/run_executor.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/trial_schedule.h"
 
@@ -37,16 +37,18 @@ struct SearchEnd {
   std::optional<std::size_t> winner;  // the trial that reached the target
 };
 
-class TrialRuns final : public RunSource {
+/// See RunQueue, which has methods of the same names.
+class TrialRuns {
  public:
   /// `sweep.search` is set, and the source of trials if some are added while others are trained. `runs`:
   /// those of the sweep's trials that have to be trained. References must outlive the object.
   TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const SweepRecorder& recorder,
             TrialRunsOptions options);
 
-  std::vector<const ScheduledRun*> take_ready() override;
-  void end(std::size_t run) override { active_.erase(run); }
-  bool may_begin() const override { return has_time(); }
+  std::vector<const ScheduledRun*> take_ready();
+  void end(std::size_t run) { active_.erase(run); }
+  /// Whether the time that the search may take is not over.
+  bool has_time() const;
 
   SearchEnd outcome();
 
@@ -54,7 +56,6 @@ class TrialRuns final : public RunSource {
   void read_results();
   /// Whether further trials may be chosen.
   bool has_more() const { return adds_trials(search_) && !is_exhausted_ && results_.size() < total_; }
-  bool has_time() const;
   /// Chooses the next trial if that can be done now; returns whether there is one more.
   bool add_trial();
   /// The same of a population.

@@ -126,8 +126,8 @@ class RunSchedulerTest : public ::testing::Test {
                             .clock = options_.clock,
                             .terminal = terminal},
                            configs_, std::move(records));
-    ListedRuns source(runs);
-    schedule_runs(source, executor, options_, recorder);
+    RunQueue queue(runs, recorder);
+    schedule_runs(queue, executor, options_, recorder);
     return recorder.records();
   }
 

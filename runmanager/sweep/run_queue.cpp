@@ -1,4 +1,4 @@
-#include "runmanager/sweep/locked_runs.h"
+#include "runmanager/sweep/run_queue.h"
 
 #include <algorithm>
 #include <optional>
@@ -24,9 +24,15 @@ Clock::time_point next_look(Clock::time_point begin) {
 
 }  // namespace
 
-std::vector<const ScheduledRun*> LockedRuns::take_ready() {
+std::vector<const ScheduledRun*> RunQueue::take_ready() {
+  if (!sharing_ && trials_ != nullptr) return trials_->take_ready();
   std::vector<const ScheduledRun*> ready;
-  for (bool has_looked = false; active_ < options_.slots;) {
+  if (!sharing_) {
+    if (!std::exchange(has_begun_, true))
+      for (const ScheduledRun& run : runs_) ready.push_back(&run);
+    return ready;
+  }
+  for (bool has_looked = false; active_ < sharing_->slots;) {
     if (candidates_.empty() && (std::exchange(has_looked, true) || !look())) break;
     if (candidates_.empty()) break;
     ScheduledRun& run = *find(candidates_.front());
@@ -36,32 +42,32 @@ std::vector<const ScheduledRun*> LockedRuns::take_ready() {
     if (is_mine) {
       ++active_;
       ready.push_back(&run);
-    } else if (options_.trials != nullptr) {
-      options_.trials->end(run.run);
+    } else if (trials_ != nullptr) {
+      trials_->end(run.run);
       others_may_end_ = true;
     }
   }
   // The next results may choose others.
-  if (options_.trials != nullptr && !candidates_.empty()) {
-    for (const std::size_t run : std::exchange(candidates_, {})) options_.trials->end(run);
+  if (trials_ != nullptr && !candidates_.empty()) {
+    for (const std::size_t run : std::exchange(candidates_, {})) trials_->end(run);
     others_may_end_ = true;
   }
   return ready;
 }
 
 // Finds out what can be trained now. Returns false if it is too early for that.
-bool LockedRuns::look() {
+bool RunQueue::look() {
   look_begin_ = Clock::now();
-  const bool looks_later = options_.trials != nullptr || !options_.leaves;
+  const bool looks_later = trials_ != nullptr || !sharing_->leaves;
   if (looks_later && look_begin_ < next_look_) return false;
-  if (options_.trials != nullptr) {
+  if (trials_ != nullptr) {
     collect();
     others_may_end_ = false;
-    for (const ScheduledRun* run : options_.trials->take_ready()) candidates_.push_back(run->run);
+    for (const ScheduledRun* run : trials_->take_ready()) candidates_.push_back(run->run);
   } else {
     for (const ScheduledRun& run : runs_) {
       if (run.lock || is_over(recorder_.record(run.run).status)) continue;
-      if (!options_.takes || options_.takes(*run.config)) candidates_.push_back(run.run);
+      if (!sharing_->takes || sharing_->takes(*run.config)) candidates_.push_back(run.run);
     }
   }
   next_look_ = next_look(look_begin_);
@@ -69,10 +75,10 @@ bool LockedRuns::look() {
 }
 
 // Another process may have trained it since its record was read.
-bool LockedRuns::lock(ScheduledRun& run) {
+bool RunQueue::lock(ScheduledRun& run) {
   std::optional<RunLock> lock = RunLock::try_lock(recorder_.directory() / recorder_.record(run.run).name);
   if (!lock) return false;
-  options_.fate(run.run);
+  sharing_->fate(run.run);
   collect(run.run);
   const RunRecord& record = recorder_.record(run.run);
   const int until = run.until_epoch;
@@ -82,44 +88,47 @@ bool LockedRuns::lock(ScheduledRun& run) {
   return true;
 }
 
-bool LockedRuns::may_have_more() const {
-  if (active_ >= options_.slots) return false;
-  if (options_.trials != nullptr) return others_may_end_;
-  return !options_.leaves && std::ranges::any_of(runs_, [this](const ScheduledRun& run) {
+bool RunQueue::may_have_more() const {
+  if (!sharing_) return false;
+  if (active_ >= sharing_->slots) return false;
+  if (trials_ != nullptr) return others_may_end_;
+  return !sharing_->leaves && std::ranges::any_of(runs_, [this](const ScheduledRun& run) {
     return !run.lock && !is_over(recorder_.record(run.run).status);
   });
 }
 
-bool LockedRuns::has_open() const {
+bool RunQueue::has_open() const {
   return std::ranges::any_of(
       runs_, [this](const ScheduledRun& run) { return !is_over(recorder_.record(run.run).status); });
 }
 
-ScheduledRun* LockedRuns::find(std::size_t run) const {
+ScheduledRun* RunQueue::find(std::size_t run) const {
   const auto found = std::ranges::lower_bound(runs_, run, {}, &ScheduledRun::run);
   return found == runs_.end() || found->run != run ? nullptr : &*found;
 }
 
-bool LockedRuns::owns(std::size_t run) const {
+bool RunQueue::owns(std::size_t run) const {
+  if (!sharing_) return true;
   const ScheduledRun* scheduled = find(run);
   return scheduled != nullptr && scheduled->lock && sweep::owns(scheduled->lock->owner());
 }
 
-void LockedRuns::end(std::size_t run) {
-  if (options_.trials != nullptr) options_.trials->end(run);
+void RunQueue::end(std::size_t run) {
+  if (trials_ != nullptr) trials_->end(run);
+  if (!sharing_) return;
   const std::shared_ptr<RunLock> lock = std::exchange(find(run)->lock, nullptr);
-  if (recorder_.record(run).status == RunStatus::kFailed) lock->note_failure(options_.start);
+  if (recorder_.record(run).status == RunStatus::kFailed) lock->note_failure(sharing_->start);
   --active_;
-  if (options_.trials != nullptr) next_look_ = {};  // Its results decide about others.
+  if (trials_ != nullptr) next_look_ = {};  // Its results decide about others.
 }
 
-std::size_t LockedRuns::collect() {
+std::size_t RunQueue::collect() {
   std::size_t ended = 0;
   for (std::size_t run = 0; run < recorder_.records().size(); ++run) ended += collect(run) ? 1 : 0;
   return ended;
 }
 
-bool LockedRuns::collect(std::size_t run) {
+bool RunQueue::collect(std::size_t run) {
   const RunRecord& known = recorder_.record(run);
   if (const ScheduledRun* scheduled = find(run);
       is_over(known.status) || (scheduled != nullptr && scheduled->lock))
@@ -132,17 +141,17 @@ bool LockedRuns::collect(std::size_t run) {
     return false;  // Not there yet, or what a power cut has left of it.
   }
   // Another process may have the device that one that skipped a run had not.
-  if (record.status == RunStatus::kSkipped && options_.trials == nullptr) return false;
+  if (record.status == RunStatus::kSkipped && trials_ == nullptr) return false;
   // The process that trains it may try again, and so does a later start.
   const bool has_end = record.status == RunStatus::kFailed || record.status == RunStatus::kCompleted;
-  if (has_end && options_.fate(run) != RunFate::kKept) record.status = RunStatus::kInterrupted;
+  if (has_end && sharing_->fate(run) != RunFate::kKept) record.status = RunStatus::kInterrupted;
   if (is_over(record.status)) {
     recorder_.keep_run(run, std::move(record));
     return true;
   }
   record.name = known.name;
   record.config = known.config;  // It may have more epochs now.
-  if (options_.trials != nullptr) recorder_.update(run, std::move(record));
+  if (trials_ != nullptr) recorder_.update(run, std::move(record));
   return false;
 }
 
