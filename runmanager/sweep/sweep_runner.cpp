@@ -16,7 +16,6 @@
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/sweep/joined_start.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
@@ -97,7 +96,7 @@ std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
 }
 
 void SweepRunner::check_options() const {
-  check_can_be_joined(sweep_, options_);
+  check_can_be_joined();
   if (!environment_.worker_command.empty()) return;
   if (kind_->needs_workers())
     throw ConfigError("a command needs worker processes, which ranks of MPI do not have");

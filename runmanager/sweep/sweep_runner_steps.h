@@ -42,8 +42,9 @@ class SweepRunner {
   void check_is_same() const;
   // Removes what killed processes have left in the sweep's directory.
   void clean_up() const;
-  // Refuses what needs worker processes if there are none.
+  // Refuses what needs worker processes if there are none, and what several processes cannot have together.
   void check_options() const;
+  void check_can_be_joined() const;
   void open_directory();
   void make_records();
   // What earlier starts have left of the runs. Throws if some of it is in the way.
