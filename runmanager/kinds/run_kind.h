@@ -49,9 +49,11 @@ class RunKind {
   /// Remarks for the person, such as skipped files.
   virtual std::vector<std::string> remarks() const { return {}; }
 
-  /// Returns the run with its identity, which decides whether an existing run can be kept. The result refers
-  /// to `config`.
-  virtual RequestedRun request(const RunConfig& config) = 0;
+  /// Decides whether an existing run can be kept.
+  virtual RunIdentity identity(const RunConfig& config) = 0;
+  IdentityOf identities() {
+    return [this](const RunConfig& config) { return identity(config); };
+  }
 
   /// Throws what load() could not load, and ConfigError or ShapeError if a run does not fit it.
   virtual void check(const Sweep& sweep) = 0;

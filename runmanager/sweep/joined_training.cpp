@@ -42,7 +42,7 @@ std::string missing_names(const Sweep& some, const Sweep& others, std::string_vi
 
 std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunKind& kind) {
   if (theirs.epochs != ours.epochs) return fmt::format("epochs: {} -> {}", theirs.epochs, ours.epochs);
-  return to_string(differences(kind.request(theirs).identity, kind.request(ours).identity));
+  return to_string(differences(kind.identity(theirs), kind.identity(ours)));
 }
 
 fs::path inputs_path(const fs::path& directory) { return directory / kInputsFile; }
@@ -271,11 +271,12 @@ void SweepRunner::tell_of_unavailable() {
 }
 
 RunFate SweepRunner::fate_of(std::size_t run) {
-  const RequestedRun request = kind_->request(sweep_.runs[run]);
-  const std::string failed_start = failed_start_of(directory_->path() / sweep_.runs[run].name);
+  const RunConfig& config = sweep_.runs[run];
+  const std::string failed_start = failed_start_of(directory_->path() / config.name);
   const bool retries = options_.retry_failed && failed_start != directory_->start();
-  const ExistingRun existing = find_existing_run(directory_->path(), request, retries);
-  refuse_runs_in_the_way(directory_->path(), {&request, 1}, {&existing, 1});
+  const ExistingRun existing =
+      find_existing_run(directory_->path(), config, kind_->identity(config), retries);
+  refuse_runs_in_the_way(directory_->path(), {&config, 1}, {&existing, 1});
   return existing.fate;
 }
 

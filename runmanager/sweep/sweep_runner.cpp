@@ -127,10 +127,8 @@ void SweepRunner::make_records() {
 void SweepRunner::find_existing() {
   make_records();
   if (!directory_) return;
-  std::vector<RequestedRun> requests;
-  for (const RunConfig& config : sweep_.runs) requests.push_back(kind_->request(config));
-  existing_ = find_existing_runs(directory_->path(), requests, options_.retry_failed);
-  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), requests, existing_);
+  existing_ = find_existing_runs(directory_->path(), sweep_.runs, kind_->identities(), options_.retry_failed);
+  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), sweep_.runs, existing_);
   refuse_other_population();
   for (std::size_t i = 0; i < existing_.size(); ++i) {
     kept_[i] = existing_[i].fate == RunFate::kKept;

@@ -178,9 +178,8 @@ void SweepRunner::write_trials() {
 }
 
 const ExistingRun& SweepRunner::make_room_for(const RunConfig& config) {
-  const RequestedRun request = kind_->request(config);
-  existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
-  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
+  existing_ = {find_existing_run(directory_->path(), config, kind_->identity(config), options_.retry_failed)};
+  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&config, 1}, existing_);
   make_room(directory_->path(), {&config, 1}, existing_);
   return existing_[0];
 }
@@ -232,7 +231,7 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
                               to = directory_->path() / copy.name;
   const RunFate fate = make_room_for(copy).fate;
   if (fate == RunFate::kKept || (fate == RunFate::kContinued && kind_->state_of(to))) return true;
-  const RunIdentity identity = kind_->request(sweep_.runs[parent]).identity;
+  const RunIdentity identity = kind_->identity(sweep_.runs[parent]);
   // If it was trained to the next decision, it is another state.
   const int latest = kind_->may_pause_late() ? epoch + std::max(1, sweep_.search->interval - 1) : epoch;
   const auto is_state = [&](int epochs) { return epochs >= epoch && epochs <= latest; };

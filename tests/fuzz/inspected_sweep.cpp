@@ -71,11 +71,10 @@ void plan(const fs::path& directory) {
                     .parallel_missing_reason = {},
                     .parse_device = [](std::string_view) { return Device(); }},
                    {});
-  std::vector<RequestedRun> requests;
-  for (const RunConfig& config : sweep.runs) requests.push_back(kind.request(config));
-  const std::vector<ExistingRun> existing = find_existing_runs(directory, requests, true);
+  const std::vector<ExistingRun> existing =
+      find_existing_runs(directory, sweep.runs, kind.identities(), true);
   changes_since(directory, sweep.runs, existing);
-  refuse_runs_in_the_way(directory, requests, existing);
+  refuse_runs_in_the_way(directory, sweep.runs, existing);
 }
 
 void verify(const fs::path& directory) {

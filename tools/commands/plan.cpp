@@ -116,13 +116,10 @@ int print_plan(const PlanOptions& options) {
                     .parse_device = parse_device},
                    {});
   kind.load(sweep);
-  std::vector<RequestedRun> requests;
   std::vector<ExistingRun> existing(sweep.runs.size());
   std::error_code error;
-  if (!options.fresh && (fs::exists(logdir / sweep.name, error) || error)) {
-    for (const RunConfig& config : sweep.runs) requests.push_back(kind.request(config));
-    existing = find_existing_runs(logdir / sweep.name, requests, /*retry_failed=*/true);
-  }
+  if (!options.fresh && (fs::exists(logdir / sweep.name, error) || error))
+    existing = find_existing_runs(logdir / sweep.name, sweep.runs, kind.identities(), /*retry_failed=*/true);
   const auto is_kept = [](const ExistingRun& run) { return run.fate == RunFate::kKept; };
   if (!std::ranges::all_of(existing, is_kept)) kind.check_loaded();
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
@@ -150,7 +147,7 @@ int print_plan(const PlanOptions& options) {
   print(plan, options.format);
   const bool refused = std::any_of(plan.runs.begin(), plan.runs.end(),
                                    [](const PlannedRun& run) { return run.fate == "in the way"; });
-  if (refused) refuse_runs_in_the_way(logdir / sweep.name, requests, existing);
+  if (refused) refuse_runs_in_the_way(logdir / sweep.name, sweep.runs, existing);
   return kExitDone;
 }
 

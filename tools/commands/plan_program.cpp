@@ -44,12 +44,11 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
   kind.load(sweep);
   kind.check(sweep);
   const fs::path directory = fs::absolute(logdir / sweep.name);
-  std::vector<RequestedRun> requests;
-  for (const RunConfig& run : sweep.runs) requests.push_back(kind.request(run));
   std::error_code error;
-  const std::vector<ExistingRun> existing = options.fresh || !fs::exists(directory, error)
-                                                ? std::vector<ExistingRun>(sweep.runs.size())
-                                                : find_existing_runs(directory, requests, true);
+  const std::vector<ExistingRun> existing =
+      options.fresh || !fs::exists(directory, error)
+          ? std::vector<ExistingRun>(sweep.runs.size())
+          : find_existing_runs(directory, sweep.runs, kind.identities(), true);
   Json list = Json::array();
   TextTable table({"run", "note", "command"}, 3);
   std::string text;
@@ -81,7 +80,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     std::cout << formatted_table(table, options.format, stdout_unicode());
   }
   std::cout << std::flush;
-  if (!options.replace) refuse_runs_in_the_way(directory, requests, existing);
+  if (!options.replace) refuse_runs_in_the_way(directory, sweep.runs, existing);
   return kExitDone;
 }
 

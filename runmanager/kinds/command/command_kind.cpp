@@ -125,8 +125,8 @@ Json CommandKind::input_files(const RunConfig& config) {
   return at->second;
 }
 
-RequestedRun CommandKind::request(const RunConfig& config) {
-  return {&config, identity_of(config.resolved, device_of(config).name(), {{"inputs", input_files(config)}})};
+RunIdentity CommandKind::identity(const RunConfig& config) {
+  return identity_of(config.resolved, device_of(config).name(), {{"inputs", input_files(config)}});
 }
 
 void CommandKind::check(const Sweep& sweep) {

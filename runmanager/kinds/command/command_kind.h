@@ -18,7 +18,7 @@ class CommandKind final : public RunKind {
               std::function<std::optional<std::string>(const Device&)> unavailable_reason);
 
   void load(const Sweep& sweep) override;
-  RequestedRun request(const RunConfig& config) override;
+  RunIdentity identity(const RunConfig& config) override;
   void check(const Sweep& sweep) override;
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
   RunNeeds needs(const RunConfig& config) override;

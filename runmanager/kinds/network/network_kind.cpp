@@ -106,12 +106,11 @@ void NetworkKind::check_weights(const RunConfig& config, const Shape& shape) {
   good_weights_.insert(std::move(key));
 }
 
-RequestedRun NetworkKind::request(const RunConfig& config) {
+RunIdentity NetworkKind::identity(const RunConfig& config) {
   nlohmann::ordered_json provenance = {{"numerics", kNumericsVersion}};
   if (!config.init.empty()) provenance["init_sha256"] = weights_digest(config);
   if (const Data* data = find(config.dataset)) provenance["dataset"] = data->provenance;
-  const std::string device = environment_.parse_device(config.device).name();
-  return {&config, identity_of(config.resolved, device, provenance)};
+  return identity_of(config.resolved, environment_.parse_device(config.device).name(), provenance);
 }
 
 void NetworkKind::check(const Sweep& sweep) {

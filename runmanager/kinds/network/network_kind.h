@@ -37,7 +37,7 @@ class NetworkKind final : public RunKind {
   void load(const Sweep& sweep) override;
   std::vector<std::string> remarks() const override;
   /// The name of a data set that is not loaded counts instead of its content.
-  RequestedRun request(const RunConfig& config) override;
+  RunIdentity identity(const RunConfig& config) override;
   /// Throws why load() could not load a data set, if there is one.
   void check_loaded() const;
   bool has_loaded(const DatasetSpec& spec) { return find(spec) != nullptr; }

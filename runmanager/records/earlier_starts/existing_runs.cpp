@@ -126,19 +126,19 @@ std::string stale_settings(const nlohmann::ordered_json& before, const RunConfig
 }
 
 // Decides about a run whose directory is `directory`, below the sweep's.
-ExistingRun decide(const fs::path& sweep_directory, const std::string& directory, const RequestedRun& run,
-                   bool retry_failed) {
+ExistingRun decide(const fs::path& sweep_directory, const std::string& directory, const RunConfig& run,
+                   const RunIdentity& identity, bool retry_failed) {
   const fs::path run_directory = sweep_directory / directory;
   std::optional<RunRecord> record = read_record(run_directory);
   if (!record || !has_results(*record, run_directory)) return {.directory = directory};
   ExistingRun existing{.directory = directory};
   const RunIdentity before = identity_of(*record);
-  existing.differences = differences(before, run.identity);
-  for (SettingDifference& difference : swept_differences(*record, *run.config, run.config->params))
+  existing.differences = differences(before, identity);
+  for (SettingDifference& difference : swept_differences(*record, run, run.params))
     existing.differences.push_back(std::move(difference));
   const std::size_t epochs = record->epochs.size();
   const bool completed = record->status == RunStatus::kCompleted;
-  const auto wanted = static_cast<std::size_t>(run.identity.epochs);
+  const auto wanted = static_cast<std::size_t>(identity.epochs);
   if (!existing.differences.empty()) {
     existing.fate = RunFate::kInTheWay;
   } else if (completed && (epochs >= wanted || !record->stop_reason.empty())) {
@@ -152,24 +152,24 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
     else if (epochs > wanted && wanted > 0)  // 0: as many as a program reports
       existing.note = fmt::format("has {}, {} asked for; it stays as it is", counted(epochs, "epoch"),
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
-    else if (run.config->evaluate_first && !record->untrained)
+    else if (run.evaluate_first && !record->untrained)
       existing.note = "has no epoch 0, which evaluate_first asks for; it stays as it is";
-    else if (keeps_best(*run.config) && !record->best_epoch)
+    else if (keeps_best(run) && !record->best_epoch)
       existing.note = fmt::format("has no {}, which checkpoint asks for; it stays as it is", kBestFile);
     else
-      existing.note = stale_settings(record->config, *run.config);
+      existing.note = stale_settings(record->config, run);
   } else if (record->status == RunStatus::kFailed && !retry_failed) {
     existing.fate = RunFate::kKept;
   } else {
     existing.fate = RunFate::kContinued;
     // A checkpoint's weights are called by the layers' names, so it cannot be read under others.
-    if (before.layers != run.identity.layers) {
+    if (before.layers != identity.layers) {
       existing.fate = RunFate::kInTheWay;
       existing.differences.push_back({"names of layers", fmt::format("{}", fmt::join(before.layers, " ")),
-                                      fmt::format("{}", fmt::join(run.identity.layers, " "))});
-    } else if (epochs > 0 && keeps_best(*run.config) && !record->best_epoch) {
+                                      fmt::format("{}", fmt::join(identity.layers, " "))});
+    } else if (epochs > 0 && keeps_best(run) && !record->best_epoch) {
       existing.note = fmt::format("was begun without one, so it leaves no {}", kBestFile);
-    } else if (!keeps_best(*run.config) && record->best_epoch) {
+    } else if (!keeps_best(run) && record->best_epoch) {
       existing.note = fmt::format("loses its {}: checkpoint is \"last\" now", kBestFile);
     }
   }
@@ -226,25 +226,24 @@ UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
 
 // The run under the name that it has among `unclaimed`, which it then leaves; of kNew if it is not there.
 // Throws ReadError if it may be one that cannot be read: a finished run is not trained again next to itself.
-ExistingRun adopt(const fs::path& sweep_directory, const RequestedRun& run, UnclaimedRuns& unclaimed,
-                  bool retry_failed) {
+ExistingRun adopt(const fs::path& sweep_directory, const RunConfig& run, const RunIdentity& identity,
+                  UnclaimedRuns& unclaimed, bool retry_failed) {
   const auto found =
       std::find_if(unclaimed.runs.begin(), unclaimed.runs.end(), [&](const Unclaimed& candidate) {
-        return has_swept_values(candidate.record, *run.config) &&
-               differences(candidate.identity, run.identity).empty();
+        return has_swept_values(candidate.record, run) && differences(candidate.identity, identity).empty();
       });
   if (found == unclaimed.runs.end()) {
     if (unclaimed.unreadable) std::rethrow_exception(unclaimed.unreadable);
     return {};
   }
-  ExistingRun existing = decide(sweep_directory, found->directory, run, retry_failed);
+  ExistingRun existing = decide(sweep_directory, found->directory, run, identity, retry_failed);
   if (existing.fate == RunFate::kInTheWay) return {};
   unclaimed.runs.erase(found);
   return existing;
 }
 
 // "lr: 0.01 -> 0.1" of each run, or once if it is the same for all.
-std::string differences_text(std::span<const RequestedRun> runs, std::span<const ExistingRun> existing) {
+std::string differences_text(std::span<const RunConfig> runs, std::span<const ExistingRun> existing) {
   std::set<std::string> texts;
   for (const ExistingRun& run : existing) {
     if (run.fate == RunFate::kInTheWay) texts.insert(to_string(run.differences));
@@ -259,7 +258,7 @@ std::string differences_text(std::span<const RequestedRun> runs, std::span<const
       continue;
     }
     ++named;
-    text += fmt::format("\n  {}: {}", runs[i].config->name, to_string(existing[i].differences));
+    text += fmt::format("\n  {}: {}", runs[i].name, to_string(existing[i].differences));
   }
   return unnamed == 0 ? text : text + fmt::format("\n  and {} more", unnamed);
 }
@@ -271,16 +270,20 @@ std::string_view to_string(RunFate fate) {
   return names.of(fate);
 }
 
-std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
-                                            std::span<const RequestedRun> runs, bool retry_failed) {
+std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory, std::span<const RunConfig> runs,
+                                            const IdentityOf& identity, bool retry_failed) {
   std::vector<ExistingRun> existing(runs.size());
+  std::vector<RunIdentity> identities;
   std::set<std::string> claimed;
-  for (const RequestedRun& run : runs) claimed.insert(run.config->name);
+  for (const RunConfig& run : runs) {
+    identities.push_back(identity(run));
+    claimed.insert(run.name);
+  }
   std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string& name = runs[i].config->name;
+    const std::string& name = runs[i].name;
     if (is_there(sweep_directory / name))
-      existing[i] = decide(sweep_directory, name, runs[i], retry_failed);
+      existing[i] = decide(sweep_directory, name, runs[i], identities[i], retry_failed);
     else
       missing.push_back(i);
   }
@@ -288,20 +291,22 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
   UnclaimedRuns unclaimed =
       unclaimed_runs(sweep_directory, [&](const std::string& name) { return !claimed.contains(name); });
-  for (const std::size_t i : missing) existing[i] = adopt(sweep_directory, runs[i], unclaimed, retry_failed);
+  for (const std::size_t i : missing)
+    existing[i] = adopt(sweep_directory, runs[i], identities[i], unclaimed, retry_failed);
   return existing;
 }
 
-ExistingRun find_existing_run(const fs::path& sweep_directory, const RequestedRun& run, bool retry_failed) {
-  const std::string& name = run.config->name;
-  if (is_there(sweep_directory / name)) return decide(sweep_directory, name, run, retry_failed);
-  if (std::ranges::none_of(run.config->params, [](const auto& param) { return is_json_text(param.second); }))
+ExistingRun find_existing_run(const fs::path& sweep_directory, const RunConfig& run,
+                              const RunIdentity& identity, bool retry_failed) {
+  if (is_there(sweep_directory / run.name))
+    return decide(sweep_directory, run.name, run, identity, retry_failed);
+  if (std::ranges::none_of(run.params, [](const auto& param) { return is_json_text(param.second); }))
     return {};
   UnclaimedRuns former = unclaimed_runs(sweep_directory, is_former_name);
-  return adopt(sweep_directory, run, former, retry_failed);
+  return adopt(sweep_directory, run, identity, former, retry_failed);
 }
 
-void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RequestedRun> runs,
+void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RunConfig> runs,
                             std::span<const ExistingRun> existing) {
   const auto count = std::count_if(existing.begin(), existing.end(),
                                    [](const ExistingRun& run) { return run.fate == RunFate::kInTheWay; });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,11 +25,6 @@ enum class RunFate {
 /// "new", "kept", "continued" or "in the way".
 std::string_view to_string(RunFate fate);
 
-struct RequestedRun {
-  const RunConfig* config = nullptr;
-  RunIdentity identity;
-};
-
 struct ExistingRun {
   RunFate fate = RunFate::kNew;
   /// Name of the directory that holds the run, below the sweep's. It differs from the run's name if the run
@@ -41,22 +37,26 @@ struct ExistingRun {
   bool is_adopted(const RunConfig& config) const { return !directory.empty() && directory != config.name; }
 };
 
+/// The identity of a run that is asked for.
+using IdentityOf = std::function<RunIdentity(const RunConfig&)>;
+
 /// One entry for each of `runs`. A finished run is kept also if it has more epochs than are asked for. Files
 /// of finished runs are read and checked: a run whose events or checkpoint are damaged is not kept. Runs that
 /// failed are continued, or kept if `retry_failed` is false. Throws IoError if the directory
 /// cannot be read, and ReadError if files of a run are there and cannot be, also if the run has a name
 /// that none of `runs` has and one of them is missing: it may be that one.
 std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_directory,
-                                            std::span<const RequestedRun> runs, bool retry_failed);
+                                            std::span<const RunConfig> runs, const IdentityOf& identity,
+                                            bool retry_failed);
 
 /// The same of a single run. One of another name is adopted only if an earlier version named it, with the
 /// JSON of a list or an object in it.
-ExistingRun find_existing_run(const std::filesystem::path& sweep_directory, const RequestedRun& run,
-                              bool retry_failed);
+ExistingRun find_existing_run(const std::filesystem::path& sweep_directory, const RunConfig& run,
+                              const RunIdentity& identity, bool retry_failed);
 
 /// Throws ConfigError if any of `existing` is in the way: which runs, which settings differ, and what can be
 /// done. A difference that all of them share is listed once.
-void refuse_runs_in_the_way(const std::filesystem::path& sweep_directory, std::span<const RequestedRun> runs,
+void refuse_runs_in_the_way(const std::filesystem::path& sweep_directory, std::span<const RunConfig> runs,
                             std::span<const ExistingRun> existing);
 
 }  // namespace sweep
