@@ -110,7 +110,7 @@ ssize_t MessageSocket::receive_bytes(int flags) {
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
     int descriptor = -1;
     std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
-    if (const int before = descriptor_.exchange(descriptor); before >= 0) ::close(before);
+    if (const int before = std::exchange(descriptor_, descriptor); before >= 0) ::close(before);
   }
   return got;
 }

@@ -4,10 +4,10 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace google::protobuf {
 class MessageLite;
@@ -15,7 +15,7 @@ class MessageLite;
 
 namespace sweep {
 
-/// One end of a connection; owns its socket. One thread may send while another receives.
+/// One end of a connection; owns its socket. Not thread-safe.
 ///
 /// Framing: the length of the serialized message as 4 bytes in the order of the machine, then the message.
 class MessageSocket {
@@ -45,8 +45,8 @@ class MessageSocket {
   Arrived poll(google::protobuf::MessageLite& message);
 
   /// The last descriptor that came with a message, which the caller then has to close; -1 if none has come
-  /// since the last call. May be called by another thread than receives.
-  int take_descriptor() { return descriptor_.exchange(-1); }
+  /// since the last call.
+  int take_descriptor() { return std::exchange(descriptor_, -1); }
 
  private:
   ssize_t receive_bytes(int flags);
@@ -56,7 +56,7 @@ class MessageSocket {
 
   int fd_;
   std::size_t largest_;
-  std::atomic<int> descriptor_{-1};
+  int descriptor_ = -1;
   std::string received_;    // bytes that have arrived
   std::size_t parsed_ = 0;  // bytes of received_ that belong to messages already returned
 };

@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "core/base/threads.h"
 #include "core/json/json_text.h"
 #include "proto/worker.pb.h"
 #include "runmanager/kinds/shared_dataset.h"
@@ -44,72 +37,56 @@ double steady_seconds() {
 // The terminal is drawn as often; more messages would show nothing new.
 constexpr double kSecondsBetweenMessages = 1.0 / 15;
 
-// Receives messages in a thread of its own, so that a stop or a thread count reaches the run that the main
-// thread trains. Everything else is queued for the main thread.
+// How late a stop or a number of threads reaches the run, at most; asking after each small batch would cost.
+constexpr double kSecondsBetweenLooks = 0.005;
+
+// The messages of the sweep. A stop and a number of threads may come while a run is trained; the run asks.
 class Inbox {
  public:
-  explicit Inbox(MessageSocket& socket)
-      : socket_(socket), thread_(start_thread("receives messages", [this] { listen(); })) {}
-  /// Ends the thread, also if the other end has not closed.
-  ~Inbox() {
-    {
-      const std::lock_guard lock(mutex_);
-      idle_ = true;
-    }
-    ::shutdown(socket_.fd(), SHUT_RD);  // wakes listen()
-    thread_.join();
-  }
-  Inbox(const Inbox&) = delete;
-  Inbox& operator=(const Inbox&) = delete;
+  explicit Inbox(MessageSocket& socket) : socket_(socket) {}
 
-  /// Waits for the next queued message; empty once the other end has closed.
+  /// Waits for the next message that is none of these; empty once the other end has closed.
   std::optional<proto::ToWorker> next() {
-    std::unique_lock lock(mutex_);
-    idle_ = true;
-    wait_until(wake_, lock, [this] { return !queue_.empty() || closed_; });
-    if (queue_.empty()) return std::nullopt;
-    idle_ = false;
-    proto::ToWorker message = std::move(queue_.front());
-    queue_.pop_front();
-    return message;
+    proto::ToWorker message;
+    while (socket_.receive(message)) {
+      if (!take(message)) return message;
+    }
+    return std::nullopt;
   }
 
-  int stop_signal() const { return stop_; }
-  int threads() const { return threads_; }
+  int stop_signal() {
+    look();
+    return stop_;
+  }
+  int threads() {
+    look();
+    return threads_;
+  }
 
  private:
-  void listen() {
-    for (proto::ToWorker message; socket_.receive(message);) {
-      if (message.has_stop_signal()) {
-        stop_ = message.stop_signal();
-        continue;
-      }
-      if (message.has_threads()) {
-        threads_ = message.threads();
-        continue;
-      }
-      // Here, not when the run begins: a later count may have come by then.
-      if (message.has_train()) threads_ = message.train().threads();
-      const std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(message));
-      wake_.notify_one();
-    }
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
+  void look() {
+    const double now = steady_seconds();
+    if (now < next_look_) return;
+    next_look_ = now + kSecondsBetweenLooks;
+    proto::ToWorker message;
+    MessageSocket::Arrived arrived = socket_.poll(message);
+    for (; arrived == MessageSocket::Arrived::kMessage; arrived = socket_.poll(message)) take(message);
     // The sweep is gone. Training on would only keep its directory locked, and the last checkpoint is enough
     // to resume from.
-    if (!idle_) ::_exit(1);
-    wake_.notify_one();
+    if (arrived == MessageSocket::Arrived::kEnd) ::_exit(1);
+  }
+
+  // Returns whether the message says no more.
+  bool take(const proto::ToWorker& message) {
+    if (message.has_stop_signal()) stop_ = message.stop_signal();
+    if (message.has_threads()) threads_ = message.threads();
+    if (message.has_train()) threads_ = message.train().threads();
+    return message.has_stop_signal() || message.has_threads();
   }
 
   MessageSocket& socket_;
-  std::atomic<int> stop_{0}, threads_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<proto::ToWorker> queue_;
-  bool idle_ = true;  // the main thread waits in next()
-  bool closed_ = false;
-  std::thread thread_;  // last, because it uses all the others
+  int stop_ = 0, threads_ = 0;
+  double next_look_ = 0;
 };
 
 // Sends the events of a run to the sweep. Batches and phases are merged into a few messages a second.
@@ -269,7 +246,7 @@ int run_worker(int fd, const WorkerEnvironment& environment) {
   Inbox inbox(socket);
   Worker worker(socket, inbox, environment);
   while (const auto message = inbox.next()) {
-    // Without destructors, because the inbox's would wait for the socket to close. All files are written.
+    // Without destructors, as the state of this process is unknown. All files are written.
     if (!worker.handle(*message)) ::_exit(0);
   }
   return 0;
