@@ -16,7 +16,6 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/saved_results.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/tensorboard/run_log.h"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/file.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 
@@ -138,5 +139,10 @@ bool any_shared(const std::vector<RunRecord>& runs);
 /// [epochs]}]. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
 /// TensorBoard's own JSON.
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
+
+/// Replaces `base`.csv and `base`.json. `sweep`: its name. `keys`: the first columns for params; others
+/// follow in the order of the runs. Throws IoError.
+void save_results(const std::filesystem::path& base, const std::vector<RunRecord>& runs,
+                  std::string_view sweep, std::vector<std::string> keys, Survives survives);
 
 }  // namespace sweep

@@ -11,7 +11,6 @@
 #include "core/base/text.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/records/saved_results.h"
 #include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/live_json.h"
 #include "runmanager/terminal/table.h"

@@ -13,7 +13,6 @@
 #include "core/base/printable.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/saved_results.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/saved_results.h"
 #include "runmanager/text/csv.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
