@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "runmanager/config/run_name.h"
 
@@ -29,7 +30,7 @@ std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs) {
 }
 
 std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std::span<const RunRecord> runs) {
-  CompletedRepeats repeats;
+  CompletedRepeats repeats{.params = group.params, .name = group.name, .runs = {}};
   for (const std::size_t i : group.runs) {
     if (runs[i].status == RunStatus::kCompleted && last_epoch(runs[i]) != nullptr)
       repeats.runs.push_back(&runs[i]);
@@ -40,6 +41,17 @@ std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std:
   repeats.has_untrained =
       std::ranges::all_of(repeats.runs, [](const RunRecord* run) { return run->untrained.has_value(); });
   return repeats;
+}
+
+std::vector<CompletedRepeats> completed_repeats(std::span<const RunRecord> runs) {
+  std::vector<Params> params;
+  params.reserve(runs.size());
+  for (const RunRecord& run : runs) params.push_back(run.params);
+  std::vector<CompletedRepeats> found;
+  for (const RepeatGroup& group : repeat_groups(params)) {
+    if (auto repeats = completed_repeats(group, runs)) found.push_back(*std::move(repeats));
+  }
+  return found;
 }
 
 Spread spread_of(std::span<const double> values) {

@@ -28,6 +28,8 @@ std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs);
 
 /// What the completed runs of a combination have in common.
 struct CompletedRepeats {
+  Params params;  // of the RepeatGroup, and its name
+  std::string name;
   std::vector<const RunRecord*> runs;  // two or more, each with an epoch or more
   std::size_t epochs = 0;              // from 1 on, that all of them have
   bool has_untrained = false;          // all of them have epoch 0
@@ -36,6 +38,8 @@ struct CompletedRepeats {
 /// The completed runs of `group`; nullopt if there are fewer than two. `runs`: all those that the positions
 /// count; has to outlive what is returned.
 std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std::span<const RunRecord> runs);
+/// The same of every combination of `runs` that has two.
+std::vector<CompletedRepeats> completed_repeats(std::span<const RunRecord> runs);
 
 /// The mean, and the deviation of the sample: divided by the number of values less one.
 struct Spread {

@@ -176,24 +176,6 @@ Row params_row(const Params& params, const std::vector<std::string>& keys) {
   return cells;
 }
 
-// A combination of which two runs or more are completed.
-struct Combination {
-  RepeatGroup group;
-  CompletedRepeats completed;
-};
-
-std::vector<Combination> repeated_combinations(const std::vector<RunRecord>& runs) {
-  std::vector<Params> params;
-  params.reserve(runs.size());
-  for (const RunRecord& run : runs) params.push_back(run.params);
-  std::vector<Combination> found;
-  for (RepeatGroup& group : repeat_groups(params)) {
-    if (auto completed = completed_repeats(group, runs))
-      found.push_back({std::move(group), *std::move(completed)});
-  }
-  return found;
-}
-
 // The values of a metric at epoch `number` in all repeats; none if one has no value. The metrics of whole
 // runs belong to the last epoch that all have.
 std::optional<Spread> spread_at(const Metric& metric, const CompletedRepeats& repeats, std::size_t number) {
@@ -216,12 +198,12 @@ void for_each_spread(const CompletedRepeats& repeats, const Visit& visit) {
   }
 }
 
-std::string repeats_csv(const Combination& repeats, const Columns& columns, const Row& params) {
+std::string repeats_csv(const CompletedRepeats& repeats, const Columns& columns, const Row& params) {
   std::string csv;
-  for_each_spread(repeats.completed, [&](std::string_view status, double Spread::*part, std::size_t number) {
-    Row cells = {repeats.group.name, std::string(status), std::to_string(number)};
+  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
+    Row cells = {repeats.name, std::string(status), std::to_string(number)};
     for (const Metric* metric : columns) {
-      const auto spread = spread_at(*metric, repeats.completed, number);
+      const auto spread = spread_at(*metric, repeats, number);
       cells.push_back(spread ? csv_number((*spread).*part) : "");
     }
     cells.insert(cells.end(), params.begin(), params.end());
@@ -230,16 +212,16 @@ std::string repeats_csv(const Combination& repeats, const Columns& columns, cons
   return csv;
 }
 
-Json repeats_json(const Combination& repeats, const Columns& columns) {
-  Json json = {{"name", repeats.group.name},
-               {"params", to_json(repeats.group.params)},
-               {"runs", repeats.completed.runs.size()},
+Json repeats_json(const CompletedRepeats& repeats, const Columns& columns) {
+  Json json = {{"name", repeats.name},
+               {"params", to_json(repeats.params)},
+               {"runs", repeats.runs.size()},
                {std::string(kMeanStatus), Json::array()},
                {std::string(kDeviationStatus), Json::array()}};
-  for_each_spread(repeats.completed, [&](std::string_view status, double Spread::*part, std::size_t number) {
+  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
     Json epoch = {{"epoch", number}};
     for (const Metric* metric : columns) {
-      const auto spread = spread_at(*metric, repeats.completed, number);
+      const auto spread = spread_at(*metric, repeats, number);
       epoch[std::string(metric->key)] = spread ? json_number((*spread).*part) : Json();
     }
     json[std::string(status)].push_back(std::move(epoch));
@@ -282,8 +264,8 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       });
     }
   }
-  for (const Combination& repeats : repeated_combinations(runs)) {
-    Row params = params_row(repeats.group.params, keys);
+  for (const CompletedRepeats& repeats : completed_repeats(runs)) {
+    Row params = params_row(repeats.params, keys);
     if (shared) params.emplace_back();
     csv += repeats_csv(repeats, columns, params);
   }
@@ -307,10 +289,10 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
       list.back()[kLineageKey] = run.config[kLineageKey];
   }
   Json json = {{"sweep", sweep}, {"runs", std::move(list)}};
-  const std::vector<Combination> repeated = repeated_combinations(runs);
+  const std::vector<CompletedRepeats> repeated = completed_repeats(runs);
   if (repeated.empty()) return json;
   const Columns columns = columns_of(runs);
-  for (const Combination& repeats : repeated) json["repeats"].push_back(repeats_json(repeats, columns));
+  for (const CompletedRepeats& repeats : repeated) json["repeats"].push_back(repeats_json(repeats, columns));
   return json;
 }
 

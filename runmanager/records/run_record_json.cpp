@@ -33,11 +33,6 @@ bool is_required(const Metric& metric) {
          metric.part != MetricPart::kValidation;
 }
 
-// As json_number() writes what JSON does not have.
-bool is_infinite_text(const Json& value) {
-  return value == "NaN" || value == "Infinity" || value == "-Infinity";
-}
-
 EpochRecord epoch_from_json(const Json& json) {
   EpochRecord epoch(integer_from_json<int>(json.at("epoch")));
   for (const Metric* metric : epoch_metrics()) {
@@ -46,11 +41,10 @@ EpochRecord epoch_from_json(const Json& json) {
   for (const auto& [key, value] : json.items()) {
     if (key == "epoch" || value.is_null()) continue;
     const Metric* const known = find_metric(key);
-    if (known != nullptr && known->unit == MetricUnit::kCount && !is_infinite_text(value)) {
-      epoch.set(key, static_cast<double>(integer_from_json<std::int64_t>(value)));
-    } else if (known != nullptr || value.is_number() || is_infinite_text(value)) {
-      epoch.set(key, number_from_json(value));
-    }
+    const std::optional<double> number = known != nullptr ? number_from_json(value) : number_in_json(value);
+    if (known != nullptr && known->unit == MetricUnit::kCount && value.is_number())
+      integer_from_json<std::int64_t>(value);  // throws unless it is one
+    if (number) epoch.set(key, number);
   }
   return epoch;
 }

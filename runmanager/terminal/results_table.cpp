@@ -304,17 +304,12 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
   table.columns.push_back({.title = "repeats", .importance = 15});
   for (const Metric* metric : shown)
     table.columns.push_back({.title = std::string(metric->title), .importance = metric->mean_importance});
-  std::vector<Params> params;
-  params.reserve(runs.size());
-  for (const RunRecord& run : runs) params.push_back(run.params);
-  for (const RepeatGroup& group : repeat_groups(params)) {
-    const auto repeats = completed_repeats(group, runs);
-    if (!repeats) continue;
+  for (const CompletedRepeats& repeats : completed_repeats(runs)) {
     std::vector<std::string>& row = table.rows.emplace_back();
-    for (const std::string& key : shown_keys) row.push_back(param_text(group.params, key));
-    row.push_back(std::to_string(repeats->runs.size()));
+    for (const std::string& key : shown_keys) row.push_back(param_text(repeats.params, key));
+    row.push_back(std::to_string(repeats.runs.size()));
     for (const Metric* metric : shown)
-      row.push_back(spread_text(repeats->runs, *metric, unicode ? "±" : "+-"));
+      row.push_back(spread_text(repeats.runs, *metric, unicode ? "±" : "+-"));
   }
   if (table.rows.empty()) return "";
   set_importances(table, shown_keys.size());

@@ -25,13 +25,17 @@ Json json_number(double value) {
 
 Json json_number(const std::optional<double>& value) { return value ? json_number(*value) : Json(nullptr); }
 
-double number_from_json(const Json& json) {
+std::optional<double> number_in_json(const Json& json) {
   if (json.is_number()) return json.get<double>();
-  const auto& text = json.get_ref<const std::string&>();
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  throw DataError("\"" + text + "\" is no number");
+  if (json == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (json == "Infinity") return std::numeric_limits<double>::infinity();
+  if (json == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+double number_from_json(const Json& json) {
+  if (const auto number = number_in_json(json)) return *number;
+  throw DataError("\"" + json.get_ref<const std::string&>() + "\" is no number");
 }
 
 std::optional<double> optional_number(const Json& object, const char* key) {

@@ -19,7 +19,9 @@ nlohmann::ordered_json json_number(double value);
 /// The same; null for a missing value.
 nlohmann::ordered_json json_number(const std::optional<double>& value);
 
-/// The inverse. Throws DataError for any other text, and nlohmann's error for what is neither.
+/// The inverse; nothing for anything else.
+std::optional<double> number_in_json(const nlohmann::ordered_json& json);
+/// The same. Throws DataError for any other text, and nlohmann's error for what is neither.
 double number_from_json(const nlohmann::ordered_json& json);
 /// The number at `key` of an object; nothing if it is missing or null.
 std::optional<double> optional_number(const nlohmann::ordered_json& object, const char* key);

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -56,14 +55,6 @@ std::string with_quoted_numbers(std::string_view line) {
   return text;
 }
 
-std::optional<double> number_of(const Json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (value == "Infinity") return std::numeric_limits<double>::infinity();
-  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
-}
-
 Json parse_line(std::string_view line) {
   Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() && !line.empty()) json = Json::parse(with_quoted_numbers(line), nullptr, false);
@@ -76,7 +67,7 @@ bool is_position(std::string_view name) { return name == "step" || name == "epoc
 // The step of a report; nothing if the number is none. Throws DataError.
 std::optional<std::int64_t> step_of(const Json& json) {
   const bool is_step = json.contains("step");
-  const std::optional<double> number = number_of(json.value(is_step ? "step" : "epoch", Json()));
+  const std::optional<double> number = number_in_json(json.value(is_step ? "step" : "epoch", Json()));
   if (!number) return std::nullopt;
   if (*number >= 0 && *number < kStepLimit && std::floor(*number) == *number)
     return static_cast<std::int64_t>(*number);
@@ -90,7 +81,7 @@ MetricReport parse_report(std::string_view line) {
   if (!json.is_object()) throw DataError("it is no object of JSON");
   MetricReport report{.step = step_of(json), .values = {}};
   for (const auto& [key, value] : json.items()) {
-    const std::optional<double> number = number_of(value);
+    const std::optional<double> number = number_in_json(value);
     if (number && !is_position(key)) report.values.emplace_back(&metric_called(key), *number);
   }
   if (report.values.empty()) throw DataError("it has no number that is a metric");
