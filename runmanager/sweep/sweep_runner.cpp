@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
-#include "runmanager/records/earlier_starts/attempts.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/judge.h"

@@ -1,4 +1,5 @@
-// Directories of runs that are trained again with other settings, or that have another name now.
+// Directories of runs that are trained again with other settings, or that have another name now; and what
+// earlier versions left in them.
 #pragma once
 
 #include <filesystem>
@@ -37,5 +38,11 @@ void adopt_run(const std::filesystem::path& sweep_directory, const std::string& 
 /// `existing` has an entry for each of `runs`; records of adopted runs are changed. Throws IoError.
 void make_room(const std::filesystem::path& sweep_directory, std::span<const RunConfig> runs,
                std::span<ExistingRun> existing);
+
+/// Gives checkpoints their usual names: earlier versions put the attempt into them until the run had ended,
+/// "checkpoint.3f2a9c01d2e4b6a8-2.safetensors". Of several attempts the one counts that has written last.
+/// Then removes the folder ".claims", which told who worked on what. A symbolic link of that name stays. For
+/// when no other process works on the sweep. Throws IoError.
+void adopt_attempts(const std::filesystem::path& sweep_directory);
 
 }  // namespace sweep

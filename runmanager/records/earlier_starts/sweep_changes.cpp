@@ -25,49 +25,36 @@ std::vector<std::string> without(const std::vector<std::string>& names,
   return rest;
 }
 
-// Names of the runs that `belongs` is true for.
-template <typename Predicate>
-std::vector<std::string> names_of(std::span<const RunConfig> runs, std::span<const ExistingRun> existing,
-                                  const Predicate& belongs) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (belongs(runs[i], existing[i])) names.push_back(runs[i].name);
-  }
-  return names;
-}
-
 void add_changes_of_existing(std::span<const RunConfig> runs, std::span<const ExistingRun> existing,
                              std::vector<std::string>& changes) {
-  const auto replaced = names_of(runs, existing, [](const RunConfig&, const ExistingRun& run) {
-    return run.fate == RunFate::kInTheWay;
-  });
+  std::vector<std::string> replaced, adopted, longer;
+  // Notes are mostly the same for all runs: one line each, with the runs that it is about.
+  std::map<std::string, std::vector<std::string>> notes;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ExistingRun& run = existing[i];
+    if (run.fate == RunFate::kInTheWay) replaced.push_back(runs[i].name);
+    if (run.is_adopted(runs[i])) adopted.push_back(runs[i].name);
+    if (run.fate == RunFate::kContinued && run.record && run.record->status == RunStatus::kCompleted &&
+        run.record->stop_reason.empty() && static_cast<int>(run.record->epochs.size()) < runs[i].epochs)
+      longer.push_back(runs[i].name);
+    if (!run.note.empty()) notes[run.note].push_back(runs[i].name);
+  }
   if (!replaced.empty()) {
     changes.push_back(fmt::format(
         "{} with other settings {} trained again; each old one is removed when its "
         "new one has finished: {}",
         counted(replaced.size(), "run"), replaced.size() == 1 ? "is" : "are", first_names(replaced)));
   }
-  const auto adopted = names_of(
-      runs, existing, [](const RunConfig& config, const ExistingRun& run) { return run.is_adopted(config); });
   if (!adopted.empty()) {
     changes.push_back(
         fmt::format("{} from an earlier start {} the same under another name and {} renamed: {}",
                     counted(adopted.size(), "run"), adopted.size() == 1 ? "is" : "are",
                     adopted.size() == 1 ? "was" : "were", first_names(adopted)));
   }
-  const auto longer = names_of(runs, existing, [](const RunConfig& config, const ExistingRun& run) {
-    return run.fate == RunFate::kContinued && run.record && run.record->status == RunStatus::kCompleted &&
-           run.record->stop_reason.empty() && static_cast<int>(run.record->epochs.size()) < config.epochs;
-  });
   if (!longer.empty()) {
     changes.push_back(fmt::format("{} {} finished with fewer epochs and {} on: {}",
                                   counted(longer.size(), "run"), longer.size() == 1 ? "was" : "were",
                                   longer.size() == 1 ? "goes" : "go", first_names(longer)));
-  }
-  // Notes are mostly the same for all runs: one line each, with the runs that it is about.
-  std::map<std::string, std::vector<std::string>> notes;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!existing[i].note.empty()) notes[existing[i].note].push_back(runs[i].name);
   }
   for (const auto& [note, names] : notes) changes.push_back(fmt::format("{}: {}", first_names(names), note));
 }

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runmanager/records/earlier_starts/attempts.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test.h"
