@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -102,18 +103,9 @@ struct WorkerTask {
   int until_epoch = 0;  // see PreparedRun
 };
 
-/// Does runs in one process, mostly a worker, one after the other.
-class KindWorker {
- public:
-  KindWorker() = default;
-  virtual ~KindWorker() = default;
-  KindWorker(const KindWorker&) = delete;
-  KindWorker& operator=(const KindWorker&) = delete;
-
-  /// Does the run and leaves its files. Throws IoError if they cannot be written, and what goes wrong before
-  /// the run begins.
-  virtual TrainedRun run(const WorkerTask& task, const ReportEvent& report,
-                         const TrainerOptions& options) = 0;
-};
+/// Does a run and leaves its files; called in one process, mostly a worker, for one run after the other.
+/// Throws IoError if they cannot be written, and what goes wrong before the run begins.
+using KindWorker = std::function<TrainedRun(const WorkerTask& task, const ReportEvent& report,
+                                            const TrainerOptions& options)>;
 
 }  // namespace sweep

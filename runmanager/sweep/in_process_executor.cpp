@@ -7,7 +7,7 @@
 
 namespace sweep {
 
-InProcessExecutor::InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options,
+InProcessExecutor::InProcessExecutor(KindWorker worker, TrainerOptions options,
                                      std::function<bool(const Device&)> is_lost)
     : worker_(std::move(worker)), options_(std::move(options)), is_lost_(std::move(is_lost)) {
   options_.threads = [this] { return threads_; };
@@ -38,7 +38,7 @@ void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
   if (std::exchange(is_killed_, false)) return report(LostRun{"ended before it began"});
   RunEvent end;
   try {
-    end = worker_->run(task, report, options_);
+    end = worker_(task, report, options_);
   } catch (const std::exception&) {
     end = event_of(std::current_exception());
   }

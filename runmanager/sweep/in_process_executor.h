@@ -16,7 +16,7 @@ namespace sweep {
 class InProcessExecutor final : public RunExecutor {
  public:
   /// `options`: `threads` are set here. `is_lost`: as sweep::is_lost().
-  InProcessExecutor(std::unique_ptr<KindWorker> worker, TrainerOptions options,
+  InProcessExecutor(KindWorker worker, TrainerOptions options,
                     std::function<bool(const Device&)> is_lost = sweep::is_lost);
 
   void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override;
@@ -28,7 +28,7 @@ class InProcessExecutor final : public RunExecutor {
   void deliver(std::size_t slot, const ReportEvent& report) override;
 
  private:
-  const std::unique_ptr<KindWorker> worker_;
+  const KindWorker worker_;
   TrainerOptions options_;
   const std::function<bool(const Device&)> is_lost_;
   Device device_;                   // of the run

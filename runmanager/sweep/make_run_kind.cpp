@@ -14,10 +14,13 @@ std::unique_ptr<RunKind> make_run_kind(const Sweep& sweep, NetworkEnvironment en
   return std::make_unique<NetworkKind>(std::move(environment), std::move(program));
 }
 
-std::unique_ptr<KindWorker> make_kind_worker(const RunConfig& first,
-                                             const std::vector<std::shared_ptr<const Dataset>>& datasets) {
-  if (first.command) return std::make_unique<CommandWorker>();
-  return std::make_unique<NetworkWorker>(datasets);
+KindWorker make_kind_worker(const RunConfig& first,
+                            const std::vector<std::shared_ptr<const Dataset>>& datasets) {
+  if (first.command) return run_program;
+  return [worker = std::make_shared<NetworkWorker>(datasets)](
+             const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) {
+    return worker->run(task, report, options);
+  };
 }
 
 }  // namespace sweep

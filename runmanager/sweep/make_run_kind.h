@@ -16,7 +16,7 @@ std::unique_ptr<RunKind> make_run_kind(const Sweep& sweep, NetworkEnvironment en
 
 /// The same for a worker, by the first of its runs. `datasets`: those of RunKind::share_datasets(), opened in
 /// this process.
-std::unique_ptr<KindWorker> make_kind_worker(const RunConfig& first,
-                                             const std::vector<std::shared_ptr<const Dataset>>& datasets);
+KindWorker make_kind_worker(const RunConfig& first,
+                            const std::vector<std::shared_ptr<const Dataset>>& datasets);
 
 }  // namespace sweep

@@ -123,18 +123,6 @@ class EventSender {
     send_now(epoch);
   }
 
-  // The epochs of most runs were sent already.
-  void take(const TrainedRun& trained) {
-    TrainedRun sent = trained;
-    RunRecord& record = sent.record;
-    sent.lacks_epochs = !trained.changes_epochs;
-    if (sent.lacks_epochs) {
-      record.epochs.clear();
-      record.untrained.reset();
-    }
-    send_now(sent);
-  }
-
   void take(const auto& other) { send_now(other); }
 
   bool is_due() {
@@ -205,14 +193,14 @@ class Worker {
     std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
     EventSender sender(socket_);
     const ReportEvent report = [&sender](const RunEvent& event) { sender.send(event); };
-    const TrainedRun trained = kind_->run(task, report,
-                                          {.directory = directory_,
-                                           .make_engine = environment_.make_engine,
-                                           .clock = steady_seconds,
-                                           .stop_requested = [this] { return inbox_.stop_signal(); },
-                                           .threads = [this] { return inbox_.threads(); },
-                                           .timeout = timeout_,
-                                           .owner = std::move(owner)});
+    const TrainedRun trained = kind_(task, report,
+                                     {.directory = directory_,
+                                      .make_engine = environment_.make_engine,
+                                      .clock = steady_seconds,
+                                      .stop_requested = [this] { return inbox_.stop_signal(); },
+                                      .threads = [this] { return inbox_.threads(); },
+                                      .timeout = timeout_,
+                                      .owner = std::move(owner)});
     lock.reset();
     report(trained);
     return trained.failure != RunFailure::kDevice;
@@ -224,7 +212,7 @@ class Worker {
   std::filesystem::path directory_;  // of the sweep
   double timeout_ = 0;               // TrainerOptions::timeout
   std::vector<std::shared_ptr<const Dataset>> datasets_;
-  std::unique_ptr<KindWorker> kind_;  // of the first run: all are of one kind
+  KindWorker kind_;  // of the first run: all are of one kind
 };
 
 // The engines of consecutive runs mostly allocate the same memory. If it went back to the kernel in between,

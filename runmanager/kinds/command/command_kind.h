@@ -40,12 +40,8 @@ class CommandKind final : public RunKind {
   std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
 };
 
-/// Its part in a worker process.
-class CommandWorker final : public KindWorker {
- public:
-  /// Follows the program's metrics and output, and ends it when it has to. Everything that it has started is
-  /// gone when this returns.
-  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) override;
-};
+/// Its KindWorker: follows the program's metrics and output, and ends it when it has to. Everything that it
+/// has started is gone when this returns.
+TrainedRun run_program(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options);
 
 }  // namespace sweep

@@ -341,8 +341,7 @@ class CommandRun {
     status == RunStatus::kFailed ? log_->error("failed: {}", text.substr(0, text.find('\n')))
                                  : log_->info("{}{}", to_string(status), text.empty() ? "" : ": " + text);
     return {.record = files_.end(history_.epochs(), status, text, stop, options_.clock() - begin_),
-            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone,
-            .changes_epochs = true};
+            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone};
   }
 
   const WorkerTask& task_;
@@ -366,8 +365,7 @@ class CommandRun {
 
 }  // namespace
 
-TrainedRun CommandWorker::run(const WorkerTask& task, const ReportEvent& report,
-                              const TrainerOptions& options) {
+TrainedRun run_program(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) {
   CommandRun run(task, report, options);
   try {
     return run.run();

@@ -82,15 +82,15 @@ class NetworkKind final : public RunKind {
   std::exception_ptr error_;                    // why a data set could not be loaded
 };
 
-/// Keeps what consecutive runs mostly share: the network and encoded images.
-class NetworkWorker final : public KindWorker {
+/// Its KindWorker is run(). Keeps what consecutive runs mostly share: the network and encoded images.
+class NetworkWorker {
  public:
   /// `datasets`: those of RunKind::share_datasets(), opened in this process.
   explicit NetworkWorker(std::vector<std::shared_ptr<const Dataset>> datasets)
       : datasets_(std::move(datasets)) {}
 
   /// `options.image_grids` is set here.
-  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) override;
+  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options);
 
  private:
   std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data);

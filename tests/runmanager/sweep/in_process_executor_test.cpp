@@ -4,21 +4,12 @@
 
 namespace sweep::in_process_executor_test {
 
-class FailingWorker final : public KindWorker {
- public:
-  explicit FailingWorker(RunFailure failure) : failure_(failure) {}
-  TrainedRun run(const WorkerTask&, const ReportEvent&, const TrainerOptions&) override {
-    return {.record = {}, .failure = failure_};
-  }
-
- private:
-  const RunFailure failure_;
-};
-
 // Returns what deliver() throws, or "".
 std::string problem_after(RunFailure failure, bool is_lost) {
-  InProcessExecutor executor(std::make_unique<FailingWorker>(failure), {},
-                             [&](const Device&) { return is_lost; });
+  const auto fails = [failure](const WorkerTask&, const ReportEvent&, const TrainerOptions&) {
+    return TrainedRun{.record = {}, .failure = failure};
+  };
+  InProcessExecutor executor(fails, {}, [&](const Device&) { return is_lost; });
   RunConfig config;
   config.name = "lr-1";
   ScheduledRun run;
