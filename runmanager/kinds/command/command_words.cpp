@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -86,11 +87,15 @@ void for_each_part(const std::string& word, const std::vector<std::string>& keys
 }
 
 // A text for /bin/sh that grows. Its words are what the shell would take for one before it replaces anything.
-class ShellText {
+// Or a single word of a command, which no shell reads.
+class ExpandedText {
  public:
+  explicit ExpandedText(bool for_shell) : for_shell_(for_shell) {}
+
   void add(const std::string& text) {
     for (const char c : text) {
-      const bool ends_word = quote_ == 0 && !is_escaped_ && kBetweenWords.find(c) != std::string_view::npos;
+      const bool ends_word =
+          for_shell_ && quote_ == 0 && !is_escaped_ && kBetweenWords.find(c) != std::string_view::npos;
       if (ends_word) end_word();
       text_ += c;
       if (ends_word) word_ = text_.size();
@@ -101,11 +106,16 @@ class ShellText {
         quote_ = quote_ == 0 ? c : 0;
     }
   }
-  /// What is quoted already.
-  void add_value(const std::string& value) { text_ += value; }
-  /// The word is to be left out.
-  void drop_word() { drops_word_ = true; }
-  std::string take() {
+  /// Nothing: the word is to be left out.
+  void add_value(const std::optional<std::vector<std::string>>& value) {
+    if (value)
+      text_ += joined(*value, for_shell_);
+    else
+      drops_word_ = true;
+  }
+  /// Nothing if that is a word that is left out.
+  std::optional<std::string> take() {
+    if (drops_word_ && !for_shell_) return std::nullopt;
     end_word();
     return std::move(text_);
   }
@@ -117,40 +127,22 @@ class ShellText {
     if (std::exchange(drops_word_, false)) text_.resize(word_);
   }
 
+  const bool for_shell_;
   std::string text_;
   std::size_t word_ = 0;  // where its last word begins
   char quote_ = 0;        // that is open; 0: none
   bool is_escaped_ = false, drops_word_ = false;
 };
 
-std::string expanded_for_shell(const std::string& text, const std::vector<std::string>& keys,
-                               const Values& values) {
-  ShellText shell;
-  for_each_part(text, keys, [&](const std::string& before, const std::string& name) {
-    shell.add(before);
-    if (name.empty()) return;
-    const auto value = values(name);
-    value ? shell.add_value(joined(*value, true)) : shell.drop_word();
-  });
-  return shell.take();
-}
-
-// The words that replace one word of the file: a {flags} alone is several; a word with a parameter that the
-// run lacks is none.
-std::vector<std::string> expanded(const std::string& word, const std::vector<std::string>& keys,
-                                  const Values& values) {
-  for (const std::string name : {"flags", "overrides"})
-    if (word == "{" + name + "}") return *values(name);
-  std::string text;
-  bool missing = false;
+// What replaces one word of the file; nothing if it has a parameter that the run lacks.
+std::optional<std::string> expanded(const std::string& word, const std::vector<std::string>& keys,
+                                    const Values& values, bool for_shell) {
+  ExpandedText text(for_shell);
   for_each_part(word, keys, [&](const std::string& before, const std::string& name) {
-    text += before;
-    if (name.empty()) return;
-    const auto value = values(name);
-    missing = missing || !value;
-    if (value) text += joined(*value, false);
+    text.add(before);
+    if (!name.empty()) text.add_value(values(name));
   });
-  return missing ? std::vector<std::string>() : std::vector{text};
+  return text.take();
 }
 
 std::uint64_t seed_of(const RunConfig& config) {
@@ -197,10 +189,13 @@ std::vector<std::string> command_words(const CommandStart& start) {
   const CommandSpec& spec = *start.config.command;
   std::vector<std::string> keys;
   for (const auto& [key, value] : start.config.params) keys.push_back(key);
-  if (spec.shell) return {"/bin/sh", "-c", expanded_for_shell(spec.words[0], keys, values)};
+  if (spec.shell) return {"/bin/sh", "-c", *expanded(spec.words[0], keys, values, true)};
   std::vector<std::string> words;
   for (const std::string& word : spec.words) {
-    for (std::string& part : expanded(word, keys, values)) words.push_back(std::move(part));
+    if (word == "{flags}" || word == "{overrides}")  // alone they are several words
+      std::ranges::copy(*values(word.substr(1, word.size() - 2)), std::back_inserter(words));
+    else if (auto text = expanded(word, keys, values, false))
+      words.push_back(*std::move(text));
   }
   return words;
 }
