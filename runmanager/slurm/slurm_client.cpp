@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <span>
 
@@ -51,38 +50,45 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-bool contains_any(std::string_view text, std::span<const std::string_view> parts) {
+using Signs = std::span<const std::string_view>;
+
+bool contains_any(std::string_view text, Signs signs) {
   return std::ranges::any_of(
-      parts, [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+      signs, [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
 }
 
 // What Slurm's programs say when the controller is down, restarts, or has too much to do.
-bool says_unreachable(std::string_view error) {
-  static constexpr std::array<std::string_view, 9> signs = {"Unable to contact slurm controller",
-                                                            "Socket timed out",
-                                                            "Connection refused",
-                                                            "Connection timed out",
-                                                            "Transport endpoint",
-                                                            "Zero Bytes were transmitted",
-                                                            "Slurm temporarily unable to accept",
-                                                            "Slurm controller not",
-                                                            "Unexpected message received"};
-  return contains_any(error, signs);
-}
-
+constexpr std::string_view kUnreachable[] = {"Unable to contact slurm controller",
+                                             "Socket timed out",
+                                             "Connection refused",
+                                             "Connection timed out",
+                                             "Transport endpoint",
+                                             "Zero Bytes were transmitted",
+                                             "Slurm temporarily unable to accept",
+                                             "Slurm controller not",
+                                             "Unexpected message received"};
 // What they say of jobs that ended long ago.
-bool says_unknown_job(std::string_view error) {
-  static constexpr std::array<std::string_view, 3> signs = {
-      "Invalid job id", "Job/step already completing or completed", "Invalid job array specification"};
-  return contains_any(error, signs);
+constexpr std::string_view kUnknownJob[] = {"Invalid job id", "Job/step already completing or completed",
+                                            "Invalid job array specification"};
+// What scontrol says of a job that started meanwhile, or has ended.
+constexpr std::string_view kNotWaiting[] = {"Job is no longer pending execution", "Job has already finished"};
+
+bool is_of_unknown_job(std::string_view error) { return contains_any(error, kUnknownJob); }
+
+// There is a line for each task that was not let go.
+bool is_of_tasks_that_wait_no_more(std::string_view error) {
+  return std::ranges::all_of(split(trimmed(error), '\n'), [](std::string_view line) {
+    return contains_any(line, kUnknownJob) || contains_any(line, kNotWaiting);
+  });
 }
 
-// What scontrol says of a job that started meanwhile, or has ended.
-bool says_not_waiting(std::string_view error) {
-  static constexpr std::array<std::string_view, 2> signs = {"Job is no longer pending execution",
-                                                            "Job has already finished"};
-  return contains_any(error, signs);
-}
+constexpr std::string_view kEnded[] = {"COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",       "NODE_FAIL",
+                                       "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"};
+constexpr std::string_view kRunning[] = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED",
+                                         "STOPPED", "SIGNALING",  "STAGE_OUT"};
+constexpr std::string_view kHolds[] = {"JobHeldUser", "JobHeldAdmin", "job requeued in held state"};
+
+bool is_one_of(std::string_view word, Signs words) { return std::ranges::find(words, word) != words.end(); }
 
 // Slurm writes a reason of several words with blanks or with underscores, by version.
 std::string words_of(std::string reason) {
@@ -96,18 +102,8 @@ std::string task_name(const SlurmTask& task) {
   return task.index.empty() ? task.job : task.job + "_" + task.index;
 }
 
-bool is_alive(std::string_view state) {
-  static constexpr std::array<std::string_view, 10> ended = {
-      "COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",       "NODE_FAIL",
-      "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"};
-  return std::ranges::find(ended, state) == ended.end();
-}
-
-bool is_running(std::string_view state) {
-  static constexpr std::array<std::string_view, 7> running = {
-      "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"};
-  return std::ranges::find(running, state) != running.end();
-}
+bool is_alive(std::string_view state) { return !is_one_of(state, kEnded); }
+bool is_running(std::string_view state) { return is_one_of(state, kRunning); }
 
 bool is_held_after_failed_launch(const SlurmTask& task) {
   return is_alive(task.state) && !is_running(task.state) &&
@@ -115,13 +111,12 @@ bool is_held_after_failed_launch(const SlurmTask& task) {
 }
 
 bool is_held_by_others(const SlurmTask& task) {
-  static constexpr std::array<std::string_view, 3> holds = {"JobHeldUser", "JobHeldAdmin",
-                                                            "job requeued in held state"};
   if (!is_alive(task.state) || is_running(task.state) || is_held_after_failed_launch(task)) return false;
-  return task.state == "REQUEUE_HOLD" || std::ranges::find(holds, words_of(task.reason)) != holds.end();
+  return task.state == "REQUEUE_HOLD" || is_one_of(words_of(task.reason), kHolds);
 }
 
-CommandResult SlurmClient::run(const std::vector<std::string>& words) {
+CommandResult SlurmClient::run(const std::vector<std::string>& words,
+                               bool (*forgives)(std::string_view error)) {
   const auto end = std::chrono::steady_clock::now() + limit_;
   CommandResult result = run_command(words, [end] { return std::chrono::steady_clock::now() < end; });
   if (!result.started)
@@ -132,26 +127,19 @@ CommandResult SlurmClient::run(const std::vector<std::string>& words) {
   if (result.ended)
     throw SlurmUnreachable(fmt::format("{}: Slurm did not answer within {} s", words[0],
                                        std::chrono::duration_cast<std::chrono::seconds>(limit_).count()));
-  if (result.code != 0 && says_unreachable(result.err)) throw SlurmUnreachable(said_by(words[0], result.err));
-  return result;
-}
-
-namespace {
-
-[[noreturn]] void throw_refused(const std::string& program, const CommandResult& result) {
+  if (result.code == 0) return result;
+  if (contains_any(result.err, kUnreachable)) throw SlurmUnreachable(said_by(words[0], result.err));
+  if (forgives != nullptr && forgives(result.err)) return result;
   const std::string_view said = trimmed(result.err.empty() ? result.out : result.err);
-  throw ConfigError(said.empty() ? fmt::format("{}: ended with exit code {}", program, result.code)
-                                 : said_by(program, said));
+  throw ConfigError(said.empty() ? fmt::format("{}: ended with exit code {}", words[0], result.code)
+                                 : said_by(words[0], said));
 }
-
-}  // namespace
 
 std::string SlurmClient::submit(const std::vector<std::string>& options, const std::string& script) {
   std::vector<std::string> words = {"sbatch", "--parsable"};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(script);
   const CommandResult result = run(words);
-  if (result.code != 0) throw_refused("sbatch", result);
   // "4711", or "4711;cluster" if there are several. A site's plug-ins may have printed something before.
   const std::vector<std::string_view> lines = split(trimmed(result.out), '\n');
   const std::string_view job = split(trimmed(lines.back()), ';').front();
@@ -164,9 +152,9 @@ std::vector<SlurmTask> SlurmClient::tasks(const std::vector<std::string>& jobs) 
   std::vector<SlurmTask> tasks;
   if (jobs.empty()) return tasks;
   const std::string list = fmt::format("{}", fmt::join(jobs, ","));
-  const CommandResult result = run({"squeue", "-h", "-r", "-t", "all", "-j", list, "-o", "%F|%K|%T|%r"});
-  if (result.code != 0 && says_unknown_job(result.err)) return tasks;
-  if (result.code != 0) throw_refused("squeue", result);
+  const CommandResult result =
+      run({"squeue", "-h", "-r", "-t", "all", "-j", list, "-o", "%F|%K|%T|%r"}, is_of_unknown_job);
+  if (result.code != 0) return tasks;
   for (const std::string_view line : split(result.out, '\n')) {
     const std::vector<std::string_view> fields = split(trimmed(line), '|');
     if (fields.size() != 4 || !is_number(fields[0])) continue;
@@ -194,7 +182,6 @@ TaskQueue SlurmClient::recent_tasks(const std::vector<std::string>& jobs) {
 
 std::vector<std::string> SlurmClient::find_by_comment(const std::string& comment) {
   const CommandResult result = run({"squeue", "-h", "--me", "-t", "all", "-o", "%F|%k"});
-  if (result.code != 0) throw_refused("squeue", result);
   std::vector<std::string> jobs;
   for (const std::string_view line : split(result.out, '\n')) {
     const std::vector<std::string_view> fields = split(trimmed(line), '|');
@@ -208,30 +195,20 @@ std::vector<std::string> SlurmClient::find_by_comment(const std::string& comment
 void SlurmClient::cancel(const std::vector<std::string>& jobs) {
   std::vector<std::string> words = {"scancel"};
   words.insert(words.end(), jobs.begin(), jobs.end());
-  const CommandResult result = run(words);
-  if (result.code != 0 && !says_unknown_job(result.err)) throw_refused("scancel", result);
+  run(words, is_of_unknown_job);
 }
 
-void SlurmClient::requeue(const std::string& task) {
-  const CommandResult result = run({"scontrol", "requeue", task});
-  if (result.code != 0) throw_refused("scontrol", result);
-}
+void SlurmClient::requeue(const std::string& task) { run({"scontrol", "requeue", task}); }
 
 void SlurmClient::release(const std::vector<SlurmTask>& tasks) {
   if (tasks.empty()) return;
   std::vector<std::string> words = {"scontrol", "release"};
   for (const SlurmTask& task : tasks) words.push_back(task_name(task));
-  const CommandResult result = run(words);
-  if (result.code == 0) return;
-  // A line for each task that was not let go.
-  for (const std::string_view line : split(trimmed(result.err), '\n')) {
-    if (!says_unknown_job(line) && !says_not_waiting(line)) throw_refused("scontrol", result);
-  }
+  run(words, is_of_tasks_that_wait_no_more);
 }
 
 std::size_t SlurmClient::max_array_size() {
   const CommandResult result = run({"scontrol", "show", "config"});
-  if (result.code != 0) throw_refused("scontrol", result);
   for (const std::string_view line : split(result.out, '\n')) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "MaxArraySize") continue;

@@ -82,7 +82,9 @@ class SlurmClient {
   std::size_t max_array_size();
 
  private:
-  CommandResult run(const std::vector<std::string>& words);
+  // `forgives`: whether a failure is none, by what the program said.
+  CommandResult run(const std::vector<std::string>& words,
+                    bool (*forgives)(std::string_view error) = nullptr);
 
   std::chrono::milliseconds limit_;
   TaskQueue recent_;

@@ -102,17 +102,13 @@ RunEvent event_of(const proto::FromWorker& message) {
   throw DataError("its worker sent a message without content");
 }
 
-RunEvent event_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const IoError& io) {
-    return UnwritableRun{.error = io.what(),
-                         .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&io) != nullptr};
-  } catch (const std::bad_alloc&) {
-    return LostRun{"out of memory"};
-  } catch (const std::exception& other) {
-    return LostRun{other.what()};
-  }
+RunEvent event_of(const std::exception& error) {
+  if (dynamic_cast<const IoError*>(&error) != nullptr)
+    return UnwritableRun{
+        .error = error.what(),
+        .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&error) != nullptr};
+  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return LostRun{is_memory ? "out of memory" : error.what()};
 }
 
 }  // namespace sweep

@@ -15,6 +15,6 @@ RunEvent event_of(const proto::FromWorker& message);
 
 /// What an error that ended a run's training means: files could not be written, or the worker's state is
 /// unknown.
-RunEvent event_of(const std::exception_ptr& error);
+RunEvent event_of(const std::exception& error);
 
 }  // namespace sweep

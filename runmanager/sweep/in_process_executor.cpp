@@ -39,8 +39,8 @@ void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
   RunEvent end;
   try {
     end = worker_(task, report, options_);
-  } catch (const std::exception&) {
-    end = event_of(std::current_exception());
+  } catch (const std::exception& error) {
+    end = event_of(error);
   }
   report(end);
   const auto* trained = std::get_if<TrainedRun>(&end);

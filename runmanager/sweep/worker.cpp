@@ -161,8 +161,8 @@ class Worker {
         return true;
       }
       return train(message.train());
-    } catch (const std::exception&) {
-      socket_.send(message_of(event_of(std::current_exception())));
+    } catch (const std::exception& error) {
+      socket_.send(message_of(event_of(error)));
       return false;  // The state of this process is unknown after such an error.
     }
   }

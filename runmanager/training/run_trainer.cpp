@@ -28,6 +28,11 @@ struct Stopped {
   int signal;
 };
 
+RunFailure failure_of(const std::exception& error) {
+  if (dynamic_cast<const DeviceError*>(&error) != nullptr) return RunFailure::kDevice;
+  return dynamic_cast<const DivergedError*>(&error) != nullptr ? RunFailure::kDiverged : RunFailure::kError;
+}
+
 // Trains one run; used once. An epoch is finished when its checkpoint is in its file. A thread writes it
 // while the next epoch trains: `unfinished_` is the epoch whose checkpoint is on its way. All that ends the
 // run waits for it first.
@@ -67,18 +72,10 @@ class RunTrainer {
     } catch (const IoError& error) {
       log_->error("{}", error.what());
       throw;
-    } catch (const std::bad_alloc&) {
-      failure = RunFailure::kError;
-      end(RunStatus::kFailed, "out of memory");
-    } catch (const DeviceError& error) {
-      failure = RunFailure::kDevice;
-      end(RunStatus::kFailed, error.what());
-    } catch (const DivergedError& error) {
-      failure = RunFailure::kDiverged;
-      end(RunStatus::kFailed, error.what());
     } catch (const std::exception& error) {
-      failure = RunFailure::kError;
-      end(RunStatus::kFailed, error.what());
+      failure = failure_of(error);
+      const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+      end(RunStatus::kFailed, is_memory ? "out of memory" : error.what());
     }
     return {.record = std::move(record_), .failure = failure};
   }
