@@ -11,7 +11,6 @@
 #include "core/base/text.h"
 #include "core/parallel/mpi_session.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/slurm/follow.h"
 #include "runmanager/slurm/launch.h"
 #include "runmanager/sweep/sweep_summary.h"
 #include "runmanager/training/stop_signals.h"
