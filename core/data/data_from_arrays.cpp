@@ -11,9 +11,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/data/data_for_trained.h"
 #include "core/data/dataset_parts.h"
 #include "core/data/readers/input_file.h"
+#include "core/data/sample_format.h"
 
 namespace sweep {
 namespace {
