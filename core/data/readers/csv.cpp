@@ -13,7 +13,6 @@
 #include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
-#include "core/data/readers/csv_checks.h"
 #include "core/data/readers/csv_columns.h"
 #include "core/data/readers/csv_rows.h"
 

@@ -55,11 +55,11 @@ ParsedNumber parse_number(std::string_view field, float& value) {
   return std::isfinite(value) ? ParsedNumber::kNumber : ParsedNumber::kNotFinite;
 }
 
-// The same of a number that may have a comma before its fraction, and then no point. Sets `has_comma` if it
-// has one, else leaves it.
-ParsedNumber parse_number(std::string_view field, float& value, bool& has_comma) {
+// The same of a number that, if it `takes_comma`, may have a comma before its fraction, and then no point.
+// Sets `has_comma` if it has one, else leaves it.
+ParsedNumber parse_number(std::string_view field, float& value, bool takes_comma, bool& has_comma) {
   const std::size_t comma = field.find(',');
-  if (comma == std::string_view::npos) return parse_number(field, value);
+  if (!takes_comma || comma == std::string_view::npos) return parse_number(field, value);
   if (field.find('.') != std::string_view::npos) return ParsedNumber::kText;
   std::string pointed(field);
   pointed[comma] = '.';
@@ -94,6 +94,46 @@ bool is_missing(std::string_view field) {
   constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "<na>"};
   if (field.size() > 4) return false;
   return std::ranges::count(kWords, lower_case(std::string(field))) > 0;
+}
+
+// Where some columns have decimal commas, the points of others may separate thousands.
+void check_thousands(std::span<const TableColumn> columns, const std::string& name) {
+  const bool has_comma =
+      std::ranges::any_of(columns, [](const TableColumn& column) { return column.feature().decimal_comma; });
+  for (const TableColumn& column : columns) {
+    if (!has_comma || column.thousands().empty()) continue;
+    throw DataError(name + ": column " + quoted_name(column.feature().name) + " has numbers such as " +
+                    quoted_name(column.thousands()) +
+                    ", and others have decimal commas: if its points separate thousands, take them out, else "
+                    "write commas");
+  }
+}
+
+// Samples and targets are float32, also before they are normalised.
+void check_ranges(std::span<const TableColumn> columns, const std::string& name) {
+  for (const TableColumn& column : columns) {
+    const std::string range = column.unresolved_range();
+    if (range.empty()) continue;
+    throw DataError(name + ": column " + quoted_name(column.feature().name) + " holds numbers from " + range +
+                    ", of which float32 tells fewer than 256 apart: subtract a constant from them, or list "
+                    "the column under \"ignore\" or \"categorical\"");
+  }
+}
+
+// A column of ids, dates or free text would become a feature per row, of which a network learns nothing.
+void check_no_ids(std::span<const TableColumn> columns, const std::string& name) {
+  std::string refused;
+  for (const TableColumn& column : columns) {
+    if (!column.names_rows()) continue;
+    const FeatureColumn& feature = column.feature();
+    refused += (refused.empty() ? "" : ", ") + quoted_name(feature.name) +
+               (column.holds_dates() ? " (dates, " : " (") + std::to_string(feature.categories.size()) +
+               " values, as " + shown_field(feature.categories.front()) + ")";
+  }
+  if (!refused.empty()) {
+    throw DataError(name + ": these columns tell rows apart instead of describing them: " + refused +
+                    ". List them under \"ignore\", or under \"categorical\" if their values are categories");
+  }
 }
 
 }  // namespace
@@ -176,8 +216,7 @@ std::string TableColumn::add_known(std::string_view field) {
     value = found == indices_.end() ? -1.0f : static_cast<float>(found->second);
   } else if (feature_.decimal_comma && field.find('.') != std::string_view::npos) {
     return refused(shown_field(field) + " has a point, but those it was trained on have a decimal comma");
-  } else if ((takes_comma_ ? parse_number(field, value, has_comma) : parse_number(field, value)) !=
-             ParsedNumber::kNumber) {
+  } else if (parse_number(field, value, takes_comma_, has_comma) != ParsedNumber::kNumber) {
     return refused(shown_field(field) + " is not a finite number, as those it was trained on");
   }
   values_.push_back(value);
@@ -187,8 +226,7 @@ std::string TableColumn::add_known(std::string_view field) {
 // Returns false for text if no value has come before.
 bool TableColumn::add_number(std::string_view field, const std::string& file, std::size_t line) {
   float number = 0;
-  const ParsedNumber parsed =
-      takes_comma_ ? parse_number(field, number, feature_.decimal_comma) : parse_number(field, number);
+  const ParsedNumber parsed = parse_number(field, number, takes_comma_, feature_.decimal_comma);
   if (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos) {
     if (!may_have_thousands(field))
       thousands_.clear();
@@ -247,9 +285,7 @@ void TableColumn::add_category(std::string_view field, const std::string& file, 
 void TableColumn::count_numbers(std::string_view field, const std::string& file, std::size_t line) {
   float number = 0;
   bool has_comma = false;
-  const ParsedNumber parsed =
-      takes_comma_ ? parse_number(field, number, has_comma) : parse_number(field, number);
-  if (parsed == ParsedNumber::kNumber) ++numbers_;
+  if (parse_number(field, number, takes_comma_, has_comma) == ParsedNumber::kNumber) ++numbers_;
   if (!first_text_.empty()) return;
   first_text_ = field;
   file_ = file;
@@ -334,6 +370,27 @@ void TableColumn::write_features(std::size_t row, float* out) const {
   const bool missing = std::isnan(values_[row]);
   std::fill_n(out, feature_.categories.size(), missing ? values_[row] : 0.0f);
   if (values_[row] >= 0) out[static_cast<std::size_t>(values_[row])] = 1;
+}
+
+void check_columns(std::span<const TableColumn> columns, const ReadOptions& options, const std::string& name,
+                   std::vector<std::string>& notes) {
+  check_no_ids(columns, name);
+  check_thousands(columns, name);
+  check_ranges(columns, name);
+  std::string commas;
+  std::vector<std::string> constant;
+  for (const TableColumn& column : columns) {
+    if (column.use() != ColumnUse::kFeature) continue;
+    const std::string quoted = quoted_name(column.feature().name);
+    if (column.feature().decimal_comma) commas += (commas.empty() ? "" : ", ") + quoted;
+    if (column.is_constant())
+      constant.push_back(name + ": column " + quoted + " has the same value in all rows");
+  }
+  if (!commas.empty() && options.decimal == DecimalMark::kAuto) {
+    notes.push_back(name + ": numbers with a decimal comma are in " + commas +
+                    "; \"decimal\": \".\" makes them text");
+  }
+  notes.insert(notes.end(), constant.begin(), constant.end());
 }
 
 }  // namespace sweep

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -93,5 +94,11 @@ class TableColumn {
   std::vector<float> values_;
   std::unordered_map<std::string, std::size_t> indices_;  // of the categories
 };
+
+/// Throws DataError, which `name` begins, for columns of ids, dates or free text, for points that may
+/// separate thousands next to decimal commas, and for numbers that float32 cannot tell apart. Adds to `notes`
+/// which columns have decimal commas or are constant. Requires finished columns.
+void check_columns(std::span<const TableColumn> columns, const ReadOptions& options, const std::string& name,
+                   std::vector<std::string>& notes);
 
 }  // namespace sweep
