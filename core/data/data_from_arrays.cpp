@@ -107,12 +107,8 @@ Shape sample_shape(const NamedArray& array, bool channels_last) {
 SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels_last) {
   if (auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values))
     return std::vector<float>(integers->begin(), integers->end());
-  if (auto* mapped = std::get_if<MaybeOwnedArray<std::uint8_t>>(&array.values)) {
-    if (channels_last) move_channels(mapped->edit(), array.shape);
-    return std::move(*mapped);
-  }
-  if (auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
-    if (channels_last) move_channels(*bytes, array.shape);
+  if (auto* bytes = std::get_if<MaybeOwnedArray<std::uint8_t>>(&array.values)) {
+    if (channels_last) move_channels(bytes->edit(), array.shape);
     return std::move(*bytes);
   }
   auto& floats = std::get<std::vector<float>>(array.values);
@@ -131,7 +127,7 @@ SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels
   return std::move(floats);
 }
 
-bool are_bytes(const NamedArray& array) { return array.values.index() == 0 || array.values.index() == 3; }
+bool are_bytes(const NamedArray& array) { return array.values.index() == 0; }
 bool are_floats(const NamedArray& array) { return std::holds_alternative<std::vector<float>>(array.values); }
 
 // True if the targets are classes: integers, one per sample, unless the options say what they are.

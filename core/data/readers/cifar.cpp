@@ -113,7 +113,7 @@ DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout
 
 void read_cifar_file(InputFile& file, const CifarRecord& record, NamedArray& samples, NamedArray& labels) {
   const std::size_t record_bytes = record.label_bytes + kPixelBytes;
-  auto& pixels = std::get<std::vector<std::uint8_t>>(samples.values);
+  auto& pixels = std::get<MaybeOwnedArray<std::uint8_t>>(samples.values).edit();
   auto& classes = std::get<std::vector<std::int64_t>>(labels.values);
   std::vector<std::uint8_t> records(kRecordsAtOnce * record_bytes);
   std::size_t in_file = 0;

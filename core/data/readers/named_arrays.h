@@ -31,10 +31,10 @@ struct SkippedFile {
 };
 
 /// Row-major. uint8 are bytes; floats, and other integers with more than one value per sample, are float32;
-/// all other integers, labels above all, are int64. bool are integers, 0 and 1. The last kind are bytes of a
+/// all other integers, labels above all, are int64. bool are integers, 0 and 1. Bytes may be those of a
 /// mapped file.
-using ArrayValues = std::variant<std::vector<std::uint8_t>, std::vector<float>, std::vector<std::int64_t>,
-                                 MaybeOwnedArray<std::uint8_t>>;
+using ArrayValues =
+    std::variant<MaybeOwnedArray<std::uint8_t>, std::vector<float>, std::vector<std::int64_t>>;
 
 struct NamedArray {
   std::string name;
@@ -50,7 +50,7 @@ struct DataArrays {
   std::vector<std::string> target_names = {};  // of targets that are numbers; empty: those of their array
   std::vector<FeatureColumn> columns = {};     // of a table: what became the features of its samples
   std::vector<std::size_t> lines = {};  // of a table for a trained network: where each row starts, from 1
-  std::shared_ptr<const MappedFile> mapping = nullptr;  // where arrays of the last kind lie
+  std::shared_ptr<const MappedFile> mapping = nullptr;  // where borrowed bytes lie
   std::vector<DataFile> files = {};
   std::vector<SkippedFile> skipped = {};  // to be shown: nothing is passed over silently
   std::vector<std::string> notes = {};    // for the user, one line each: a constant column, for example

@@ -55,7 +55,7 @@ DataArrays mapped_samples() {
   const test::TemporaryDirectory directory;
   DataArrays arrays = sorted_samples();
   ArrayValues& samples = arrays.arrays[0].values;
-  const auto& bytes = std::get<std::vector<std::uint8_t>>(samples);
+  const auto& bytes = std::get<0>(samples);
   const auto path = directory.write("samples", std::string(bytes.begin(), bytes.end()));
   arrays.mapping = std::make_shared<const MappedFile>(open_regular_file(path), MapUse::kPieces);
   samples = MaybeOwnedArray<std::uint8_t>(arrays.mapping->bytes(), arrays.mapping);

@@ -18,7 +18,7 @@ struct IdxFile {
 IdxFile parse(const std::string& content, std::size_t dimensions) {
   InputFile file = test::input_file(content);
   NamedArray array = read_idx(file, dimensions);
-  return {array.shape, std::get<0>(array.values), file.sha256()};
+  return {array.shape, std::get<0>(array.values).edit(), file.sha256()};
 }
 
 std::string parse_error(const std::string& content, std::size_t dimensions) {

@@ -20,7 +20,8 @@ std::vector<std::int64_t> integers(const NamedArray& array) {
   return std::get<std::vector<std::int64_t>>(array.values);
 }
 std::vector<std::uint8_t> bytes(const NamedArray& array) {
-  return std::get<std::vector<std::uint8_t>>(array.values);
+  const auto& bytes = std::get<MaybeOwnedArray<std::uint8_t>>(array.values);
+  return {bytes.begin(), bytes.end()};
 }
 
 TEST(ReadNpy, KeepsBytes) {

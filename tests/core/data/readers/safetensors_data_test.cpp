@@ -91,8 +91,8 @@ TEST(SafetensorsData, TakesTensorsInTheOrderOfTheirData) {
       "abc"));
   ASSERT_EQ(arrays.size(), 2u);
   EXPECT_EQ(arrays[0].name, "x");
-  EXPECT_THAT(std::get<std::vector<std::uint8_t>>(arrays[0].values), ElementsAre('a', 'b'));
-  EXPECT_THAT(std::get<std::vector<std::uint8_t>>(arrays[1].values), ElementsAre('c'));
+  EXPECT_EQ(arrays[0].values, ArrayValues(std::vector<std::uint8_t>{'a', 'b'}));
+  EXPECT_EQ(arrays[1].values, ArrayValues(std::vector<std::uint8_t>{'c'}));
 }
 
 TEST(SafetensorsData, SaysWhatIsWrong) {
