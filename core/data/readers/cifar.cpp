@@ -19,26 +19,18 @@ constexpr std::size_t kRecordsAtOnce = 256;
 struct CifarLayout {
   const char* folder;  // in the archive
   CifarRecord record;
-  std::vector<const char*> train;
+  std::span<const char* const> train;
   const char* test;
   const char* names;  // one class per line
 };
 
-const CifarLayout& cifar10() {
-  static const CifarLayout layout = {
-      "cifar-10-batches-bin",
-      kCifar10,
-      {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
-      "test_batch.bin",
-      "batches.meta.txt"};
-  return layout;
-}
-
-const CifarLayout& cifar100() {
-  static const CifarLayout layout = {
-      "cifar-100-binary", kCifar100, {"train.bin"}, "test.bin", "fine_label_names.txt"};
-  return layout;
-}
+constexpr const char* kTrain10[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                    "data_batch_4.bin", "data_batch_5.bin"};
+constexpr const char* kTrain100[] = {"train.bin"};
+constexpr CifarLayout kLayout10 = {"cifar-10-batches-bin", kCifar10, kTrain10, "test_batch.bin",
+                                   "batches.meta.txt"};
+constexpr CifarLayout kLayout100 = {"cifar-100-binary", kCifar100, kTrain100, "test.bin",
+                                    "fine_label_names.txt"};
 
 bool is_file(const fs::path& path) {
   std::error_code error;
@@ -93,7 +85,7 @@ DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout
 
   DataArrays data;
   data.class_names = class_names(folder / layout.names, layout);
-  const auto read_part = [&](const std::string& part, const std::vector<const char*>& names) {
+  const auto read_part = [&](const std::string& part, std::span<const char* const> names) {
     NamedArray samples{"x_" + part, {0, 3, 32, 32}, std::vector<std::uint8_t>()};
     NamedArray labels{"y_" + part, {0}, std::vector<std::int64_t>()};
     for (const char* name : names) {
@@ -105,7 +97,7 @@ DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout
     data.arrays.push_back(std::move(labels));
   };
   read_part("train", layout.train);
-  if (is_file(folder / layout.test)) read_part("test", {layout.test});
+  if (is_file(folder / layout.test)) read_part("test", {&layout.test, 1});
   return data;
 }
 
@@ -141,15 +133,15 @@ void read_cifar_file(InputFile& file, const CifarRecord& record, NamedArray& sam
   }
 }
 
-bool is_cifar10(const fs::path& path) { return is_cifar(path, cifar10()); }
-bool is_cifar100(const fs::path& path) { return is_cifar(path, cifar100()); }
+bool is_cifar10(const fs::path& path) { return is_cifar(path, kLayout10); }
+bool is_cifar100(const fs::path& path) { return is_cifar(path, kLayout100); }
 
 DataArrays read_cifar10(std::span<const fs::path> paths, const ReadOptions&) {
-  return read_cifar(paths, cifar10());
+  return read_cifar(paths, kLayout10);
 }
 
 DataArrays read_cifar100(std::span<const fs::path> paths, const ReadOptions&) {
-  return read_cifar(paths, cifar100());
+  return read_cifar(paths, kLayout100);
 }
 
 }  // namespace sweep
