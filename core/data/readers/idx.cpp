@@ -16,22 +16,12 @@ namespace fs = std::filesystem;
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
 
-const char* value_type_name(std::uint8_t code) {
-  switch (code) {
-    case 0x09:
-      return "signed bytes";
-    case 0x0b:
-      return "16-bit integers";
-    case 0x0c:
-      return "32-bit integers";
-    case 0x0d:
-      return "32-bit floats";
-    case 0x0e:
-      return "64-bit floats";
-    default:
-      return nullptr;
-  }
-}
+// Of other values than unsigned bytes.
+constexpr std::pair<std::uint8_t, const char*> kOtherTypes[] = {{0x09, "signed bytes"},
+                                                                {0x0b, "16-bit integers"},
+                                                                {0x0c, "32-bit integers"},
+                                                                {0x0d, "32-bit floats"},
+                                                                {0x0e, "64-bit floats"}};
 
 std::string content_name(std::size_t dimensions) {
   if (dimensions == 1) return "labels, 1 dimension";
@@ -47,9 +37,10 @@ void check_magic(std::span<const std::uint8_t, 4> magic, const std::string& name
     throw DataError(name + ": not an IDX file: it starts with the bytes " + hexadecimal(magic, " ") + ", " +
                     wanted);
   }
-  if (const char* type = value_type_name(magic[2]); type != nullptr) {
-    throw DataError(name + ": holds " + type + " (magic number " + hexadecimal(magic, " ") +
-                    "), but only unsigned bytes can be read; " + wanted);
+  for (const auto& [code, type] : kOtherTypes) {
+    if (magic[2] == code)
+      throw DataError(name + ": holds " + type + " (magic number " + hexadecimal(magic, " ") +
+                      "), but only unsigned bytes can be read; " + wanted);
   }
   if (magic[2] == kUnsignedByte) {
     throw DataError(name + ": holds " + content_name(magic[3]) + " (magic number " + hexadecimal(magic, " ") +
