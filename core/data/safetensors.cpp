@@ -33,9 +33,14 @@ float from_double(double value) {
   return static_cast<float>(value);
 }
 
+template <typename T>
+float cast(T value) {
+  return static_cast<float>(value);
+}
+
 // The values of type T in `data`, each as what `to_float` makes of it.
-template <typename T, typename ToFloat>
-std::vector<float> converted(std::string_view data, ToFloat to_float) {
+template <typename T, float (*to_float)(T) = cast<T>>
+std::vector<float> converted(std::string_view data) {
   std::vector<float> values(data.size() / sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
     T value;
@@ -45,37 +50,21 @@ std::vector<float> converted(std::string_view data, ToFloat to_float) {
   return values;
 }
 
-std::vector<float> convert(std::string_view data, TensorType type) {
-  const auto cast = [](auto value) { return static_cast<float>(value); };
-  switch (type) {
-    case TensorType::kBool:
-    case TensorType::kU8:
-      return converted<std::uint8_t>(data, cast);
-    case TensorType::kI8:
-      return converted<std::int8_t>(data, cast);
-    case TensorType::kU16:
-      return converted<std::uint16_t>(data, cast);
-    case TensorType::kI16:
-      return converted<std::int16_t>(data, cast);
-    case TensorType::kU32:
-      return converted<std::uint32_t>(data, cast);
-    case TensorType::kI32:
-      return converted<std::int32_t>(data, cast);
-    case TensorType::kU64:
-      return converted<std::uint64_t>(data, cast);
-    case TensorType::kI64:
-      return converted<std::int64_t>(data, cast);
-    case TensorType::kF16:
-      return converted<std::uint16_t>(data, half_to_float);
-    case TensorType::kBf16:
-      return converted<std::uint16_t>(data, bfloat_to_float);
-    case TensorType::kF32:
-      return converted<float>(data, cast);
-    case TensorType::kF64:
-      break;
-  }
-  return converted<double>(data, from_double);
-}
+// Makes floats of the values of a tensor. In the order of the types.
+using Convert = std::vector<float> (*)(std::string_view data);
+constexpr Convert kConversions[] = {converted<std::uint8_t>,
+                                    converted<std::uint8_t>,
+                                    converted<std::int8_t>,
+                                    converted<std::uint16_t>,
+                                    converted<std::int16_t>,
+                                    converted<std::uint16_t, half_to_float>,
+                                    converted<std::uint16_t, bfloat_to_float>,
+                                    converted<std::uint32_t>,
+                                    converted<std::int32_t>,
+                                    converted<float>,
+                                    converted<std::uint64_t>,
+                                    converted<std::int64_t>,
+                                    converted<double, from_double>};
 
 // The header, checked. Messages begin with `path`.
 TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& file) {
@@ -143,12 +132,6 @@ struct FileParts {
 
 }  // namespace
 
-const NamedTensor* TensorFile::find(std::string_view name) const {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == name; });
-  return found == tensors.end() ? nullptr : &*found;
-}
-
 TensorFile parse_safetensors(std::string_view content, const std::string& name) {
   const std::uint64_t header_bytes = tensor_header_bytes(content, content.size(), name);
   content.remove_prefix(kTensorLengthBytes);
@@ -158,8 +141,9 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name) 
   file.metadata = std::move(header.metadata);
   file.tensors.reserve(header.tensors.size());
   for (TensorEntry& entry : header.tensors) {
+    const Convert convert = kConversions[static_cast<std::size_t>(entry.type)];
     file.tensors.push_back({std::move(entry.name), std::move(entry.shape),
-                            convert(data.substr(entry.begin, entry.end - entry.begin), entry.type)});
+                            convert(data.substr(entry.begin, entry.end - entry.begin))});
   }
   return file;
 }

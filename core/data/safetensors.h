@@ -26,13 +26,10 @@ struct NamedTensor {
 struct TensorFile {
   std::vector<NamedTensor> tensors;             // in the order of the header
   std::map<std::string, std::string> metadata;  // the file's "__metadata__"
-
-  /// Returns the tensor called `name`, or nullptr.
-  const NamedTensor* find(std::string_view name) const;
 };
 
-/// Finds many tensors by name: TensorFile::find() searches all of them each time. Refers to the tensors of a
-/// file, which must outlive it and not change. Reading is thread-safe.
+/// Finds tensors by name. Refers to the tensors of a file, which must outlive it and not change. Reading is
+/// thread-safe.
 class TensorIndex {
  public:
   explicit TensorIndex(const TensorFile& file) {

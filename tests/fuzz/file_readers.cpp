@@ -105,8 +105,9 @@ void read_tensor_bytes(std::string_view bytes) {
 
 void read_weight_bytes(std::string_view bytes) {
   const TensorFile file = parse_safetensors(bytes, "FILE");
+  const TensorIndex index(file);
   for (const NamedTensor& tensor : file.tensors)
-    require(tensor.values.size() == element_count(tensor.shape) && file.find(tensor.name) == &tensor);
+    require(tensor.values.size() == element_count(tensor.shape) && index.find(tensor.name) == &tensor);
 }
 
 constexpr FileReader kReaders[] = {{"cifar", true, read_cifar_bytes},

@@ -246,10 +246,11 @@ TEST_F(TrainedRuns, AreExportedWithTheirWeightsAlone) {
   run({"export-model", "runs/flowers", "-o", "model.safetensors"});
   const TensorFile model = read_safetensors(path("model.safetensors"));
   const TensorFile checkpoint = read_safetensors(path("runs/flowers/run/checkpoint.safetensors"));
+  const TensorIndex trained(checkpoint);
   ASSERT_EQ(model.tensors.size(), 4u);
   for (const NamedTensor& tensor : model.tensors) {
-    ASSERT_NE(checkpoint.find(tensor.name), nullptr) << tensor.name;
-    EXPECT_EQ(checkpoint.find(tensor.name)->values, tensor.values);
+    ASSERT_NE(trained.find(tensor.name), nullptr) << tensor.name;
+    EXPECT_EQ(trained.find(tensor.name)->values, tensor.values);
   }
   const Finished onnx = run({"export-model", "runs/flowers", "-o", "model.onnx"});
   EXPECT_THAT(onnx.out, HasSubstr("input   float32 [batch, 3, 8, 8]: values 0 to 255"));

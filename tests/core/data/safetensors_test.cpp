@@ -31,8 +31,8 @@ TEST(ReadSafetensors, ConvertsEveryFloatFormatAsNumpyDoes) {
   EXPECT_EQ(file.tensors.size(), 8u);
   for (const std::string format : {"F16", "BF16", "F64"}) {
     SCOPED_TRACE(format);
-    const NamedTensor* values = file.find(format);
-    const NamedTensor* expected = file.find(format + ".expected");
+    const NamedTensor* values = TensorIndex(file).find(format);
+    const NamedTensor* expected = TensorIndex(file).find(format + ".expected");
     ASSERT_TRUE(values != nullptr && expected != nullptr);
     EXPECT_EQ(values->shape, expected->shape);
     ASSERT_EQ(values->values.size(), expected->values.size());
@@ -45,12 +45,12 @@ TEST(ReadSafetensors, ConvertsEveryFloatFormatAsNumpyDoes) {
         EXPECT_EQ(std::memcmp(&found, &wanted, 4), 0) << i << ": " << found << " instead of " << wanted;
     }
   }
-  EXPECT_THAT(file.find("empty")->shape, ElementsAre(3, 0, 2));
-  EXPECT_TRUE(file.find("empty")->values.empty());
-  EXPECT_THAT(file.find("scalar")->shape, ElementsAre());
-  EXPECT_THAT(file.find("scalar")->values, ElementsAre(2.5f));
+  EXPECT_THAT(TensorIndex(file).find("empty")->shape, ElementsAre(3, 0, 2));
+  EXPECT_TRUE(TensorIndex(file).find("empty")->values.empty());
+  EXPECT_THAT(TensorIndex(file).find("scalar")->shape, ElementsAre());
+  EXPECT_THAT(TensorIndex(file).find("scalar")->values, ElementsAre(2.5f));
   EXPECT_EQ(file.metadata.at("key"), "välue");
-  EXPECT_EQ(file.find("F32"), nullptr);
+  EXPECT_EQ(TensorIndex(file).find("F32"), nullptr);
 }
 
 TEST(ReadSafetensors, ReadsTheCountsInAStateDictWithBatchNorm) {
@@ -62,8 +62,8 @@ TEST(ReadSafetensors, ReadsTheCountsInAStateDictWithBatchNorm) {
   const std::int64_t numbers[] = {70000, -1};
   std::memcpy(content.data() + content.size() - sizeof numbers, numbers, sizeof numbers);
   const TensorFile file = parse_safetensors(content, "FILE");
-  EXPECT_THAT(file.find("bn.num_batches_tracked")->values, ElementsAre(70000.0f));
-  EXPECT_THAT(file.find("n")->values, ElementsAre(-1.0f));
+  EXPECT_THAT(TensorIndex(file).find("bn.num_batches_tracked")->values, ElementsAre(70000.0f));
+  EXPECT_THAT(TensorIndex(file).find("n")->values, ElementsAre(-1.0f));
 }
 
 // A state_dict may have masks and positions beside its weights.
@@ -79,7 +79,7 @@ TEST(ReadSafetensors, ConvertsIntegersAndTruthValuesAsPyTorchDoes) {
     content[content.size() - 2 * bytes] = 1;
     if (type.starts_with('I'))
       std::fill(content.end() - static_cast<std::ptrdiff_t>(bytes), content.end(), '\xff');
-    EXPECT_THAT(parse_safetensors(content, "FILE").find("a")->values,
+    EXPECT_THAT(TensorIndex(parse_safetensors(content, "FILE")).find("a")->values,
                 ElementsAre(1, type.starts_with('I') ? -1 : 0));
   }
 }
@@ -90,11 +90,11 @@ TEST(ReadSafetensors, ReadsAStateDictOfPyTorch) {
   for (const NamedTensor& tensor : file.tensors) names.push_back(tensor.name);
   EXPECT_THAT(names, ElementsAre("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc1.weight",
                                  "fc1.bias", "fc2.weight", "fc2.bias", "out.weight", "out.bias"));
-  EXPECT_THAT(file.find("conv2.weight")->shape, ElementsAre(12, 6, 5, 5));
+  EXPECT_THAT(TensorIndex(file).find("conv2.weight")->shape, ElementsAre(12, 6, 5, 5));
   // torch.manual_seed(0); torch.nn.Conv2d(1, 6, 5).weight[0, 0, 0, :3]
-  EXPECT_FLOAT_EQ(file.find("conv1.weight")->values[0], -0.0014973640f);
-  EXPECT_FLOAT_EQ(file.find("conv1.weight")->values[1], 0.1072887182f);
-  EXPECT_FLOAT_EQ(file.find("conv1.weight")->values[2], -0.1646090299f);
+  EXPECT_FLOAT_EQ(TensorIndex(file).find("conv1.weight")->values[0], -0.0014973640f);
+  EXPECT_FLOAT_EQ(TensorIndex(file).find("conv1.weight")->values[1], 0.1072887182f);
+  EXPECT_FLOAT_EQ(TensorIndex(file).find("conv1.weight")->values[2], -0.1646090299f);
 }
 
 TEST(ReadSafetensors, TakesTensorsInAnyOrderAndUnalignedData) {

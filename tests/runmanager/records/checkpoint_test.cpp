@@ -230,7 +230,7 @@ TEST(LoadWeights, RefusesACheckpointWithAFlippedBit) {
 TEST(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
   const std::filesystem::path path = SWEEP_TEST_DATA "/pretrained.safetensors";
   const TensorFile file = read_safetensors(path);
-  ASSERT_NE(file.find("bn.num_batches_tracked"), nullptr);
+  ASSERT_NE(TensorIndex(file).find("bn.num_batches_tracked"), nullptr);
   Problems problems;
   const Network network(
       network_of(complete_network(parse_json(file.metadata.at("network"), "network"), problems)), {1, 6, 6});

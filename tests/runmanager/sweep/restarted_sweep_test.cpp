@@ -236,8 +236,8 @@ TEST(RestartedSweep, StartsFromTheWeightsOfAFile) {
   }
   world.run(sweep);
   const TensorFile file = read_safetensors(weights);
-  EXPECT_EQ(world.training.first_parameters.at(0), file.find("out.weight")->values.at(0));
-  EXPECT_EQ(world.training.first_parameters.at(48), file.find("out.bias")->values.at(0));
+  EXPECT_EQ(world.training.first_parameters.at(0), TensorIndex(file).find("out.weight")->values.at(0));
+  EXPECT_EQ(world.training.first_parameters.at(48), TensorIndex(file).find("out.bias")->values.at(0));
 }
 
 TEST(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {

@@ -69,11 +69,11 @@ TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
   World world;
   world.run(small_sweep());
   const TensorFile file = read_safetensors(world.path(kFirst) / "checkpoint.safetensors");
-  ASSERT_NE(file.find("out.weight"), nullptr);
-  EXPECT_EQ(file.find("out.weight")->shape, (Shape{3, 16}));
-  EXPECT_EQ(file.find("out.bias")->shape, (Shape{3}));
-  ASSERT_NE(file.find("optimizer/momentum/out.weight"), nullptr);
-  EXPECT_EQ(file.find("optimizer/momentum/out.weight")->values.at(0), 8);  // 2 epochs of 4 steps
+  ASSERT_NE(TensorIndex(file).find("out.weight"), nullptr);
+  EXPECT_EQ(TensorIndex(file).find("out.weight")->shape, (Shape{3, 16}));
+  EXPECT_EQ(TensorIndex(file).find("out.bias")->shape, (Shape{3}));
+  ASSERT_NE(TensorIndex(file).find("optimizer/momentum/out.weight"), nullptr);
+  EXPECT_EQ(TensorIndex(file).find("optimizer/momentum/out.weight")->values.at(0), 8);  // 2 epochs of 4 steps
   EXPECT_EQ(file.metadata.at("epoch"), "2");
   EXPECT_EQ(file.metadata.at("step_count"), "8");
   EXPECT_EQ(Json::parse(file.metadata.at("config"))["seed"], 7);
