@@ -7,7 +7,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -17,55 +16,32 @@
 
 namespace sweep {
 
-// The values of a batch that a worker gathers, for `count` samples of `per_sample` values.
-template <typename T>
-struct Gathered {
-  std::vector<T> values;
-  std::size_t per_sample = 0;
-
-  void gather(const T* from, std::span<const std::uint32_t> rows) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      std::memcpy(values.data() + i * per_sample, from + rows[i] * per_sample, per_sample * sizeof(T));
-  }
-  void augment(const Shape& shape, std::span<const AugmentStep> steps, AugmentKey key,
-               std::span<const std::uint32_t> rows) {
-    if constexpr (!std::is_same_v<T, std::int32_t>) {
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        key.sample = rows[i];
-        augment_image(std::span<T>(values.data() + i * per_sample, per_sample), shape, steps, key);
-      }
-    }
-  }
-  std::span<const T> first(std::size_t count) const { return std::span(values).first(count * per_sample); }
-};
-
-// The batch that a worker gathers into. Allocated once per loader. The types are those of the set.
-struct BatchBuffer {
-  std::variant<Gathered<std::uint8_t>, Gathered<float>> samples;
-  std::variant<Gathered<std::int32_t>, Gathered<float>> targets;
-};
-
 namespace {
 
 // Per worker. More would only cost memory: workers either keep ahead of the training or never will.
 constexpr std::size_t kBatchesAhead = 2;
 
-template <typename T>
-Gathered<T> room_for(const MaybeOwnedArray<T>& all, std::size_t samples, std::size_t count) {
-  const std::size_t per_sample = samples == 0 ? 0 : all.size() / samples;
-  return {std::vector<T>(count * per_sample), per_sample};
+// Room for `count` samples' values in `all`, the values of `samples` samples.
+template <typename Array>
+Array room_for(const Array& all, std::size_t samples, std::size_t count) {
+  const std::size_t per_sample = samples == 0 ? 0 : value_count(all) / samples;
+  return std::visit(
+      [&]<typename T>(const MaybeOwnedArray<T>&) { return Array(std::vector<T>(count * per_sample)); }, all);
 }
 
-template <typename Gathereds, typename Arrays>
-void gather(Gathereds& to, const Arrays& from, std::span<const std::uint32_t> rows) {
+// Copies the values of `rows` from `all`, those of `samples` samples.
+template <typename Array>
+void gather(Array& to, const Array& all, std::size_t samples, std::span<const std::uint32_t> rows) {
   std::visit(
-      [&]<typename T>(const MaybeOwnedArray<T>& all) { std::get<Gathered<T>>(to).gather(all.data(), rows); },
-      from);
-}
-
-template <typename Spans, typename Gathereds>
-Spans first_of(const Gathereds& gathered, std::size_t count) {
-  return std::visit([count](const auto& typed) { return Spans(typed.first(count)); }, gathered);
+      [&]<typename T>(const MaybeOwnedArray<T>& from) {
+        T* out = std::get<MaybeOwnedArray<T>>(to).edit().data();
+        const std::size_t per_sample = from.size() / samples;
+        for (const std::uint32_t row : rows) {
+          std::memcpy(out, from.data() + row * per_sample, per_sample * sizeof(T));
+          out += per_sample;
+        }
+      },
+      all);
 }
 
 void check_augment(std::span<const AugmentStep> steps, const Shape& shape) {
@@ -208,11 +184,10 @@ class DataLoader::Implementation {
     // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     buffers_.resize(buffer_count(threads, batch_count_));
-    for (BatchBuffer& buffer : buffers_) {
-      const TensorDataset& set = *samples_.set;
-      const auto make_room = [&](const auto& all) { return room_for(all, set.size(), batch_size_); };
-      std::visit([&](const auto& all) { buffer.samples = make_room(all); }, set.samples);
-      std::visit([&](const auto& all) { buffer.targets = make_room(all); }, set.targets);
+    const TensorDataset& set = *samples_.set;
+    for (TensorDataset& buffer : buffers_) {
+      buffer = {set.shape, room_for(set.samples, set.size(), batch_size_),
+                room_for(set.targets, set.size(), batch_size_)};
     }
     local_rows_.resize(batch_size_);
     std::iota(local_rows_.begin(), local_rows_.end(), 0u);
@@ -227,14 +202,21 @@ class DataLoader::Implementation {
     }
   }
 
-  void fill(BatchBuffer& buffer, std::size_t batch) const {
-    const std::span<const std::uint32_t> rows = rows_of(batch), stored_rows = stored_rows_of(batch);
-    gather(buffer.samples, samples_.set->samples, stored_rows);
-    gather(buffer.targets, samples_.set->targets, stored_rows);
+  void fill(TensorDataset& buffer, std::size_t batch) const {
+    const TensorDataset& set = *samples_.set;
+    gather(buffer.samples, set.samples, set.size(), stored_rows_of(batch));
+    gather(buffer.targets, set.targets, set.size(), stored_rows_of(batch));
     if (!augments()) return;
-    const AugmentKey key{.seed = options_.seed, .repeat = options_.repeat, .epoch = epoch_};
-    std::visit([&](auto& typed) { typed.augment(samples_.set->shape, options_.augment, key, rows); },
-               buffer.samples);
+    AugmentKey key{.seed = options_.seed, .repeat = options_.repeat, .epoch = epoch_};
+    const auto augment = [&](auto& typed) {
+      std::span rest(typed.edit());
+      for (const std::uint32_t row : rows_of(batch)) {
+        key.sample = row;
+        augment_image(rest.first(set.sample_values()), set.shape, options_.augment, key);
+        rest = rest.subspan(set.sample_values());
+      }
+    };
+    std::visit(augment, buffer.samples);
   }
 
   // Where the samples of rows_ are stored.
@@ -276,8 +258,9 @@ class DataLoader::Implementation {
         fill(buffers_.front(), next_batch_);
       if (!slot) return nullptr;
       const std::size_t count = rows_of(next_batch_).size();
-      const BatchBuffer& buffer = buffers_[*slot];
-      batch_ = {first_of<SampleSpan>(buffer.samples, count), first_of<TargetSpan>(buffer.targets, count),
+      const TensorDataset& buffer = buffers_[*slot];
+      batch_ = {view(buffer.samples, 0, count * buffer.sample_values()),
+                view(buffer.targets, 0, value_count(buffer.targets) / batch_size_ * count),
                 std::span<const std::uint32_t>(local_rows_).first(count), nullptr};
       // Workers that gather leave the changes to the engine as well.
       if (augmented_by_engine_) batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
@@ -302,7 +285,7 @@ class DataLoader::Implementation {
   std::span<const std::uint32_t> rows_;     // indices into the set, in the order of this epoch
   std::vector<std::uint32_t> stored_rows_;  // where they are stored; empty: at rows_
   std::vector<std::uint32_t> local_rows_;   // 0, 1, 2, …: Batch::rows of a gathered batch
-  std::vector<BatchBuffer> buffers_;
+  std::vector<TensorDataset> buffers_;      // of workers: batches they gather, allocated once
   Batch batch_;
   std::size_t next_batch_ = 0;
   std::chrono::steady_clock::duration waited_{};

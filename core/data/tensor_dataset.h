@@ -42,14 +42,14 @@ std::span<const std::byte> bytes_of(const Variant& values) {
                     values);
 }
 
-/// A span of the array's type over all of its values.
-inline SampleSpan view(const SampleArray& samples) {
-  return std::visit([](const auto& typed) { return SampleSpan(std::span(typed.data(), typed.size())); },
-                    samples);
-}
-inline TargetSpan view(const TargetArray& targets) {
-  return std::visit([](const auto& typed) { return TargetSpan(std::span(typed.data(), typed.size())); },
-                    targets);
+/// A span of the array's type over `count` of its values, or all that are left, from `first` on.
+template <typename... T>
+std::variant<std::span<const T>...> view(const std::variant<MaybeOwnedArray<T>...>& values,
+                                         std::size_t first = 0, std::size_t count = std::dynamic_extent) {
+  using Span = std::variant<std::span<const T>...>;
+  return std::visit(
+      [&](const auto& typed) { return Span(std::span(typed.data(), typed.size()).subspan(first, count)); },
+      values);
 }
 
 /// Whether the targets are numbers instead of classes.
@@ -71,13 +71,7 @@ struct TensorDataset {
     return values == 0 ? 0 : value_count(samples) / values;
   }
   /// The values of sample `row`, *shape; row < size().
-  SampleSpan sample(std::size_t row) const {
-    return std::visit(
-        [&](const auto& values) {
-          return SampleSpan(std::span(values.data() + row * sample_values(), sample_values()));
-        },
-        samples);
-  }
+  SampleSpan sample(std::size_t row) const { return view(samples, row * sample_values(), sample_values()); }
 
   /// The arrays by type. Throw std::bad_variant_access if they hold the other one.
   std::span<const std::uint8_t> pixels() const { return std::get<0>(samples); }
