@@ -49,58 +49,45 @@ ChannelStatistics float_statistics(const TensorDataset& set, std::span<const std
   return statistics;
 }
 
-// How often each byte occurs in each channel, which is all that their statistics depend on.
-class ByteCounts {
- public:
-  explicit ByteCounts(const Shape& shape)
-      : plane_(element_count(shape) / static_cast<std::size_t>(shape.front())),
-        counts_(static_cast<std::size_t>(shape.front())) {}
-
-  // Whole samples, [channels, plane] each.
-  void add(std::span<const std::uint8_t> bytes) {
-    for (std::size_t begin = 0, c = 0; begin < bytes.size(); begin += plane_, c = (c + 1) % counts_.size()) {
-      for (const std::uint8_t byte : bytes.subspan(begin, plane_)) ++counts_[c][byte];
+ChannelStatistics byte_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows) {
+  // As they lie in a file, which may be larger than memory.
+  std::vector<std::uint32_t> sorted(rows.begin(), rows.end());
+  std::ranges::sort(sorted);
+  // How often each byte occurs in each channel, which is all that their statistics depend on.
+  std::vector<std::array<std::uint64_t, 256>> channels(static_cast<std::size_t>(set.shape.front()));
+  const std::size_t plane = set.sample_values() / channels.size();
+  for (const std::uint32_t row : sorted) {
+    const std::span<const std::uint8_t> sample = std::get<0>(set.sample(row));
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      for (const std::uint8_t byte : sample.subspan(c * plane, plane)) ++channels[c][byte];
     }
   }
-
-  ChannelStatistics statistics() const {
-    ChannelStatistics statistics;
-    for (const auto& counts : counts_) {
-      // Whole numbers are summed exactly; the mean is rounded once.
-      std::uint64_t count = 0, sum = 0;
-      for (std::size_t v = 0; v < counts.size(); ++v) {
-        count += counts[v];
-        sum += v * counts[v];
-      }
-      const auto samples = static_cast<double>(std::max<std::uint64_t>(count, 1));
-      const double mean = static_cast<double>(sum) / samples;
-      double squares = 0;
-      for (std::size_t v = 0; v < counts.size(); ++v) {
-        const double difference = static_cast<double>(v) - mean;
-        squares += static_cast<double>(counts[v]) * difference * difference;
-      }
-      const bool is_constant = std::ranges::count_if(counts, [](std::uint64_t n) { return n > 0; }) < 2;
-      statistics.mean.push_back(mean / 255);
-      statistics.deviation.push_back(is_constant ? 0 : std::sqrt(squares / samples) / 255);
+  ChannelStatistics statistics;
+  for (const auto& counts : channels) {
+    // Whole numbers are summed exactly; the mean is rounded once.
+    std::uint64_t count = 0, sum = 0;
+    for (std::size_t v = 0; v < counts.size(); ++v) {
+      count += counts[v];
+      sum += v * counts[v];
     }
-    return statistics;
+    const auto samples = static_cast<double>(std::max<std::uint64_t>(count, 1));
+    const double mean = static_cast<double>(sum) / samples;
+    double squares = 0;
+    for (std::size_t v = 0; v < counts.size(); ++v) {
+      const double difference = static_cast<double>(v) - mean;
+      squares += static_cast<double>(counts[v]) * difference * difference;
+    }
+    const bool is_constant = std::ranges::count_if(counts, [](std::uint64_t n) { return n > 0; }) < 2;
+    statistics.mean.push_back(mean / 255);
+    statistics.deviation.push_back(is_constant ? 0 : std::sqrt(squares / samples) / 255);
   }
-
- private:
-  std::size_t plane_;
-  std::vector<std::array<std::uint64_t, 256>> counts_;  // [channels]
-};
+  return statistics;
+}
 
 }  // namespace
 
 ChannelStatistics channel_statistics(const TensorDataset& set, std::span<const std::uint32_t> rows) {
-  if (set.samples.index() == 1) return float_statistics(set, rows);
-  // As they lie in a file, which may be larger than memory.
-  std::vector<std::uint32_t> sorted(rows.begin(), rows.end());
-  std::ranges::sort(sorted);
-  ByteCounts counts(set.shape);
-  for (const std::uint32_t row : sorted) counts.add(std::get<0>(set.sample(row)));
-  return counts.statistics();
+  return set.samples.index() == 1 ? float_statistics(set, rows) : byte_statistics(set, rows);
 }
 
 void fill_missing(std::vector<float>& values, const Shape& shape, std::span<const float> means) {
