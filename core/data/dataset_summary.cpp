@@ -1,7 +1,6 @@
 #include "core/data/dataset_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <span>
 
@@ -12,17 +11,15 @@
 namespace sweep {
 namespace {
 
-// Mean and deviation of each of `numbers` columns, in two passes.
-void measure(std::span<const float> values, std::size_t numbers, PartSummary& part) {
-  const double count = static_cast<double>(part.samples);
-  std::vector<double> sums(numbers), squares(numbers);
-  for (std::size_t i = 0; i < values.size(); ++i) sums[i % numbers] += values[i];
-  for (const double sum : sums) part.target_means.push_back(sum / count);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference = values[i] - part.target_means[i % numbers];
-    squares[i % numbers] += difference * difference;
-  }
-  for (const double square : squares) part.deviations.push_back(std::sqrt(square / count));
+// Of each number among the targets of `samples`.
+ChannelStatistics target_statistics(const Subset& samples) {
+  const std::span<const float> numbers = samples.set->numbers();
+  const TensorDataset targets{.shape = {static_cast<std::int64_t>(numbers.size() / samples.set->size())},
+                              .samples = MaybeOwnedArray<float>(numbers, samples.set),
+                              .targets = {}};
+  std::vector<std::uint32_t> rows;
+  for (std::size_t i = 0; i < samples.count; ++i) rows.push_back(static_cast<std::uint32_t>(samples.row(i)));
+  return channel_statistics(targets, rows);
 }
 
 }  // namespace
@@ -33,11 +30,9 @@ std::vector<PartSummary> summarize_parts(const Dataset& dataset) {
   std::vector<PartSummary> parts;
   for (const auto& [name, samples] : all) {
     if (samples->count == 0) continue;
-    PartSummary part{
-        .name = name, .samples = samples->count, .class_counts = {}, .target_means = {}, .deviations = {}};
+    PartSummary part{.name = name, .samples = samples->count, .class_counts = {}, .targets = {}};
     if (is_regression(samples->set->targets)) {
-      const std::size_t numbers = dataset.target_names.size();
-      measure(samples->numbers(), numbers, part);
+      part.targets = target_statistics(*samples);
     } else {
       part.class_counts.resize(dataset.class_names.size());
       for (const std::int32_t label : samples->labels())

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/data/channel_statistics.h"
 #include "core/data/dataset.h"
 
 namespace sweep {
@@ -13,8 +14,8 @@ namespace sweep {
 struct PartSummary {
   std::string_view name;  // "train", "validation" or "test"
   std::size_t samples = 0;
-  std::vector<std::size_t> class_counts;         // [classes]; empty if the targets are numbers
-  std::vector<double> target_means, deviations;  // [targets] of numbers; a deviation divides by the count
+  std::vector<std::size_t> class_counts;  // [classes]; empty if the targets are numbers
+  ChannelStatistics targets;              // of each of the numbers; empty if the targets are classes
 };
 
 /// The parts of `dataset` that have samples, in that order.

@@ -110,9 +110,9 @@ Json dataset_balance(const Dataset& dataset) {
     Json json = {{"part", part.name}, {"samples", part.samples}};
     for (std::size_t c = 0; c < part.class_counts.size(); ++c)
       json["classes"][dataset.class_names[c]] = part.class_counts[c];
-    for (std::size_t t = 0; t < part.target_means.size(); ++t) {
-      json["targets"][dataset.target_names[t]] = {{"mean", part.target_means[t]},
-                                                  {"deviation", part.deviations[t]}};
+    for (std::size_t t = 0; t < part.targets.mean.size(); ++t) {
+      json["targets"][dataset.target_names[t]] = {{"mean", part.targets.mean[t]},
+                                                  {"deviation", part.targets.deviation[t]}};
     }
     parts.push_back(std::move(json));
   }

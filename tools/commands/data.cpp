@@ -79,8 +79,8 @@ TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& 
   for (std::size_t t = 0; t < dataset.target_names.size(); ++t) {
     for (const PartSummary& part : parts) {
       table.rows.push_back({dataset.target_names[t], std::string(part.name), std::to_string(part.samples),
-                            fmt::format("{:.6g}", part.target_means[t]),
-                            fmt::format("{:.6g}", part.deviations[t])});
+                            fmt::format("{:.6g}", part.targets.mean[t]),
+                            fmt::format("{:.6g}", part.targets.deviation[t])});
     }
   }
   return table;

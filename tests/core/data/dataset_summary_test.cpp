@@ -32,8 +32,8 @@ TEST(DatasetSummary, MeasuresEachNumberOfEachPart) {
   dataset.train = {set, 1, 2};
   const auto parts = summarize_parts(dataset);
   ASSERT_EQ(parts.size(), 1u);
-  EXPECT_THAT(parts[0].target_means, ElementsAre(2.0, 10.0));
-  EXPECT_THAT(parts[0].deviations, ElementsAre(1.0, 0.0));
+  EXPECT_THAT(parts[0].targets.mean, ElementsAre(2.0, 10.0));
+  EXPECT_THAT(parts[0].targets.deviation, ElementsAre(1.0, 0.0));
   EXPECT_THAT(parts[0].class_counts, IsEmpty());
 }
 
