@@ -35,48 +35,45 @@ constexpr const char* kDescription = "description";  // of a file that is kept: 
 // Goes up whenever the readers of images give other pixels for the same file.
 constexpr int kDecoderVersion = 1;
 
-class KeyDigest {
- public:
-  // Each value ends with a NUL byte, which no name has.
-  KeyDigest& add(const std::string& text) {
-    const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1);
-    digest_.update(bytes);
-    return *this;
-  }
-  template <typename Integer>
-  KeyDigest& add_number(Integer value) {
-    return add(std::to_string(value));
-  }
-  std::string finish() { return digest_.finish(); }
-
- private:
-  Sha256 digest_;
-};
+// Adds texts and whole numbers, each with a NUL byte after it, which no name has.
+template <typename... Values>
+void add(Sha256& digest, const Values&... values) {
+  const auto add_text = [&](const std::string& text) {
+    digest.update({reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1});
+  };
+  const auto add_value = [&](const auto& value) {
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>)
+      add_text(std::to_string(value));
+    else
+      add_text(value);
+  };
+  (add_value(values), ...);
+}
 
 // The name of the file for a folder and the options that change a decoded pixel.
 std::string name_of(const fs::path& root, const ReadOptions& options) {
-  KeyDigest name;
   // However the path is written, and whatever links lead there, it is one folder.
   std::error_code error;
   const fs::path canonical = fs::canonical(root, error);
-  name.add((error ? root : canonical).string());
-  name.add_number(options.grayscale).add_number(options.resize ? options.resize->front() : 0);
-  return name.add_number(options.resize ? options.resize->back() : 0).finish();
+  const auto resize = options.resize.value_or(std::array<std::int64_t, 2>{});
+  Sha256 name;
+  add(name, (error ? root : canonical).string(), options.grayscale, resize.front(), resize.back());
+  return name.finish();
 }
 
 // A digest of all that decides what the file holds.
 std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOptions& options) {
-  KeyDigest key;
-  key.add_number(kDecoderVersion).add_number(LIBJPEG_TURBO_VERSION_NUMBER).add(name_of(root, options));
-  for (const std::string& name : folder.class_names) key.add(name);
+  Sha256 key;
+  add(key, kDecoderVersion, LIBJPEG_TURBO_VERSION_NUMBER, name_of(root, options));
+  for (const std::string& name : folder.class_names) add(key, name);
   for (const ImagePart& part : folder.parts) {
-    key.add(part.name).add_number(part.entries.size());
+    add(key, part.name, part.entries.size());
     for (const ImageEntry& entry : part.entries) {
-      key.add(relative_name(root, entry.path)).add_number(entry.class_index).add_number(entry.stamp.bytes);
-      key.add_number(entry.stamp.modified).add_number(entry.stamp.changed);
+      add(key, relative_name(root, entry.path), entry.class_index, entry.stamp.bytes, entry.stamp.modified,
+          entry.stamp.changed);
     }
   }
-  for (const SkippedFile& file : folder.skipped) key.add(relative_name(root, file.path)).add(file.reason);
+  for (const SkippedFile& file : folder.skipped) add(key, relative_name(root, file.path), file.reason);
   return key.finish();
 }
 
@@ -133,88 +130,76 @@ std::size_t image_count(const ImageFolder& folder) {
   return count;
 }
 
-void check_classes(const std::vector<std::int32_t>& labels, const ImageFolder& folder,
-                   const std::string& name) {
-  std::vector<std::size_t> counts(folder.class_names.size());
+void check_classes(const std::vector<std::int32_t>& labels, const DataArrays& data, const std::string& name) {
+  std::vector<std::size_t> counts(data.class_names.size());
   for (const std::int32_t index : labels) ++counts[static_cast<std::size_t>(index)];
   const auto empty = std::find(counts.begin(), counts.end(), 0u);
   if (empty == counts.end()) return;
-  const std::string& class_name = folder.class_names[static_cast<std::size_t>(empty - counts.begin())];
-  const SkippedFile& first = folder.skipped.front();
+  const std::string& class_name = data.class_names[static_cast<std::size_t>(empty - counts.begin())];
+  const SkippedFile& first = data.skipped.front();
   throw DataError(name + ": no image of class " + quoted_name(class_name) +
                   " can be decoded; the first file that was skipped: " + first.path.string() + ": " +
                   first.reason);
 }
 
-class FolderDecoder {
- public:
-  FolderDecoder(ImageFolder& folder, const fs::path& root, const ReadOptions& options, const Shape& shape,
-                TensorWriter& file)
-      : folder_(folder),
-        root_(root),
-        options_(options),
-        shape_(shape),
-        sample_bytes_(element_count(shape)),
-        file_(file) {}
+// Adds the classes of the files that were decoded to `classes`, and their lines to `digest`; the others to
+// `skipped`.
+void list_decoded(std::span<const ImageEntry> entries, const std::vector<DecodedFile>& files,
+                  const fs::path& root, std::vector<std::int32_t>& classes, Sha256& digest,
+                  std::vector<SkippedFile>& skipped) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (files[i].other_size) {
+      throw DataError(entries[i].path.string() + ": " + files[i].problem +
+                      "; give \"resize\": [height, width]");
+    }
+    if (!files[i].problem.empty()) {
+      skipped.push_back({entries[i].path, files[i].problem, files[i].unread});
+      continue;
+    }
+    classes.push_back(entries[i].class_index);
+    const std::string line = files[i].sha256 + "  " + relative_name(root, entries[i].path) + "\n";
+    digest.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+  }
+}
 
-  // Writes the samples and the labels of a part.
-  void decode(const ImagePart& part) {
+// Decodes `folder` to `file`, in pieces of 32 MiB: while one is decoded by all threads, one of them writes
+// the last one. The memory needed does not depend on the number of images. Returns all but the arrays.
+DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
+                         const Shape& shape, TensorWriter& file) {
+  constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+  const std::size_t sample_bytes = element_count(shape);
+  const std::size_t per_piece = std::max<std::size_t>(kPieceBytes / sample_bytes, 1);
+  const ImageSize size{static_cast<std::uint32_t>(shape[1]), static_cast<std::uint32_t>(shape[2])};
+  Sha256 digest;
+  DataArrays data;
+  data.class_names = std::move(folder.class_names);
+  data.skipped = std::move(folder.skipped);
+  for (const ImagePart& part : folder.parts) {
     const std::span<const ImageEntry> entries = part.entries;
-    const std::size_t per_piece = std::max<std::size_t>(kPieceBytes / sample_bytes_, 1);
-    file_.begin("x_" + part.name, TensorType::kU8);
+    file.begin("x_" + part.name, TensorType::kU8);
     std::vector<std::int32_t> classes;
-    std::vector<std::uint8_t> piece(std::min(per_piece, entries.size()) * sample_bytes_), decoded;
+    std::vector<std::uint8_t> piece(std::min(per_piece, entries.size()) * sample_bytes), decoded;
     std::size_t decoded_bytes = 0;
     const auto write = [&] {
-      if (decoded_bytes > 0) file_.append(std::as_bytes(std::span(decoded).first(decoded_bytes)));
+      if (decoded_bytes > 0) file.append(std::as_bytes(std::span(decoded).first(decoded_bytes)));
     };
     for (std::size_t first = 0; first < entries.size(); first += per_piece) {
       const auto some = entries.subspan(first, std::min(per_piece, entries.size() - first));
       const std::size_t before = classes.size();
-      const ImageSize size{static_cast<std::uint32_t>(shape_[1]), static_cast<std::uint32_t>(shape_[2])};
-      list(some, decode_images(some, image_options(options_), size, options_.threads, piece, write), classes);
+      list_decoded(some, decode_images(some, image_options(options), size, options.threads, piece, write),
+                   root, classes, digest, data.skipped);
       if (decoded.empty() && first + per_piece < entries.size()) decoded.resize(piece.size());
       std::swap(piece, decoded);
-      decoded_bytes = (classes.size() - before) * sample_bytes_;
+      decoded_bytes = (classes.size() - before) * sample_bytes;
     }
     write();
-    const auto count = static_cast<std::int64_t>(classes.size());
-    file_.end({count, shape_[0], shape_[1], shape_[2]});
-    file_.add("y_" + part.name, std::span<const std::int32_t>(classes));
-    if (&part == &folder_.parts.front()) check_classes(classes, folder_, root_.string());
+    file.end({static_cast<std::int64_t>(classes.size()), shape[0], shape[1], shape[2]});
+    file.add("y_" + part.name, std::span<const std::int32_t>(classes));
+    if (&part == &folder.parts.front()) check_classes(classes, data, root.string());
   }
-
-  std::string digest() { return digest_.finish(); }
-
- private:
-  static constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
-
-  // Adds the classes of the files that were decoded; the others are skipped.
-  void list(std::span<const ImageEntry> entries, const std::vector<DecodedFile>& files,
-            std::vector<std::int32_t>& classes) {
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (files[i].other_size) {
-        throw DataError(entries[i].path.string() + ": " + files[i].problem +
-                        "; give \"resize\": [height, width]");
-      }
-      if (!files[i].problem.empty()) {
-        folder_.skipped.push_back({entries[i].path, files[i].problem, files[i].unread});
-        continue;
-      }
-      classes.push_back(entries[i].class_index);
-      const std::string line = files[i].sha256 + "  " + relative_name(root_, entries[i].path) + "\n";
-      digest_.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
-    }
-  }
-
-  ImageFolder& folder_;
-  const fs::path& root_;
-  const ReadOptions& options_;
-  const Shape& shape_;
-  const std::size_t sample_bytes_;
-  TensorWriter& file_;
-  Sha256 digest_;
-};
+  data.files = {{root, digest.finish()}};
+  return data;
+}
 
 // Half of the memory: the rest is for the training, and for other programs.
 MapUse use_of(std::uint64_t bytes) { return bytes <= usable_memory() / 2 ? MapUse::kWhole : MapUse::kPieces; }
@@ -297,19 +282,6 @@ std::optional<DataArrays> read_kept(const fs::path& path, const std::string& key
   } catch (const std::out_of_range&) {  // metadata that is not there
   }
   return std::nullopt;
-}
-
-// Decodes `folder` to `file`, in pieces of 32 MiB: while one is decoded by all threads, one of them writes
-// the last one. The memory needed does not depend on the number of images. Returns all but the arrays.
-DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
-                         const Shape& shape, TensorWriter& file) {
-  FolderDecoder decoder(folder, root, options, shape, file);
-  for (const ImagePart& part : folder.parts) decoder.decode(part);
-  DataArrays data;
-  data.class_names = std::move(folder.class_names);
-  data.skipped = std::move(folder.skipped);
-  data.files = {{root, decoder.digest()}};
-  return data;
 }
 
 DataArrays decode_to_memory(ImageFolder folder, const fs::path& root, const ReadOptions& options) {
