@@ -107,48 +107,27 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
 }
 
-// Pictures that follow each other, which are decoded together.
-class Pictures {
- public:
-  Pictures(const SampleFormat& format, unsigned threads, const TakeSamples& take,
-           const std::function<void(SkippedFile)>& skip)
-      : take_(take),
-        skip_(skip),
-        sample_bytes_(element_count(format.shape)),
-        size_{static_cast<std::uint32_t>(format.shape.at(1)), static_cast<std::uint32_t>(format.shape.at(2))},
-        options_{.grayscale = format.shape.front() == 1, .resize = size_},
-        threads_(threads) {}
-
-  void add(const fs::path& path) {
-    entries_.push_back({.path = path});
-    if (entries_.size() == kPicturesAtOnce) flush();
+// Decodes `pictures`, which follow each other, together, and leaves none there.
+void take_pictures(std::vector<ImageEntry>& pictures, const SampleFormat& format, unsigned threads,
+                   const TakeSamples& take, const std::function<void(SkippedFile)>& skip) {
+  if (pictures.empty()) return;
+  const std::size_t sample_bytes = element_count(format.shape);
+  const ImageSize size{static_cast<std::uint32_t>(format.shape[1]),
+                       static_cast<std::uint32_t>(format.shape[2])};
+  const ImageOptions options{.grayscale = format.shape.front() == 1, .resize = size};
+  std::vector<std::uint8_t> pixels(pictures.size() * sample_bytes);
+  const std::vector<DecodedFile> files = decode_images(pictures, options, size, threads, pixels);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    if (files[i].problem.empty())
+      names.push_back(pictures[i].path.string());
+    else
+      skip({pictures[i].path, files[i].problem});
   }
-
-  void flush() {
-    if (entries_.empty()) return;
-    std::vector<std::uint8_t> pixels(entries_.size() * sample_bytes_);
-    const std::vector<DecodedFile> files = decode_images(entries_, options_, size_, threads_, pixels);
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (files[i].problem.empty())
-        names.push_back(entries_[i].path.string());
-      else
-        skip_({entries_[i].path, files[i].problem});
-    }
-    pixels.resize(names.size() * sample_bytes_);
-    entries_.clear();
-    if (!names.empty()) take_(std::move(pixels), std::move(names));
-  }
-
- private:
-  const TakeSamples& take_;
-  const std::function<void(SkippedFile)>& skip_;
-  const std::size_t sample_bytes_;
-  const ImageSize size_;
-  const ImageOptions options_;
-  const unsigned threads_;
-  std::vector<ImageEntry> entries_;
-};
+  pixels.resize(names.size() * sample_bytes);
+  pictures.clear();
+  if (!names.empty()) take(std::move(pixels), std::move(names));
+}
 
 // Adds the files in `folder` to `files`. Links to folders are not followed, so there are no circles.
 void add_files(const fs::path& folder, std::vector<fs::path>& files,
@@ -180,17 +159,19 @@ std::vector<fs::path> expanded(const fs::path& path, const std::function<void(Sk
 
 void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format, unsigned threads,
                      const TakeSamples& take, const std::function<void(SkippedFile)>& skip) {
-  std::optional<Pictures> pictures;
-  if (why_no_pictures(format).empty()) pictures.emplace(format, threads, take, skip);
+  const bool takes_pictures = why_no_pictures(format).empty();
+  std::vector<ImageEntry> pictures;
+  const auto flush = [&] { take_pictures(pictures, format, threads, take, skip); };
   for (const fs::path& given : files) {
     const std::vector<fs::path> inside = expanded(given, skip);
     if (inside.empty()) skip({given, "holds no files"});
     for (const fs::path& path : inside) {
-      if (pictures && starts_picture(path)) {
-        pictures->add(path);
+      if (takes_pictures && starts_picture(path)) {
+        pictures.push_back({.path = path});
+        if (pictures.size() == kPicturesAtOnce) flush();
         continue;
       }
-      if (pictures) pictures->flush();
+      flush();
       try {
         read_file(path, format, take, skip);
       } catch (const DataError& error) {
@@ -198,7 +179,7 @@ void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format
       }
     }
   }
-  if (pictures) pictures->flush();
+  flush();
 }
 
 }  // namespace sweep
