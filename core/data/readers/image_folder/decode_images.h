@@ -1,6 +1,7 @@
-// Decodes image files together.
+// Decodes image files together, on many threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -11,6 +12,11 @@
 #include "core/data/readers/images/image_file.h"
 
 namespace sweep {
+
+/// Calls work(0) … work(count − 1), each once, on `threads` threads (0: one per core that this process may
+/// use), roughly in order, while the calling thread waits. The first exception ends the loop and is thrown
+/// again here, after the threads have ended.
+void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
 
 /// The outcome of decoding one image file.
 struct DecodedFile {

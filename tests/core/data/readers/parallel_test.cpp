@@ -1,5 +1,5 @@
 // One loop on many threads.
-#include "core/data/readers/parallel.h"
+#include "core/data/readers/image_folder/decode_images.h"
 
 #include "tests/support/test.h"
 
