@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "core/base/error.h"
@@ -55,14 +56,6 @@ constexpr DataFormat kFormats[] = {
      .is_table = true},
 };
 
-struct GlobResult {
-  glob_t matches{};
-  GlobResult() = default;
-  GlobResult(const GlobResult&) = delete;
-  GlobResult& operator=(const GlobResult&) = delete;
-  ~GlobResult() { ::globfree(&matches); }
-};
-
 // Why `path` cannot hold data in any format; "" if it can.
 std::string why_without_data(const fs::path& path) {
   std::error_code error;
@@ -102,12 +95,13 @@ std::vector<fs::path> expand_source(const std::string& source) {
   if (fs::exists(status)) return {source};
   // A link to itself, or a folder that may not be searched.
   if (!fs::status_known(status)) throw DataError(source + ": cannot open: " + error.message());
-  GlobResult result;
-  const int outcome = ::glob(source.c_str(), 0, nullptr, &result.matches);
+  glob_t matches{};
+  const std::unique_ptr<glob_t, void (*)(glob_t*)> freed(&matches, ::globfree);
+  const int outcome = ::glob(source.c_str(), 0, nullptr, &matches);
   if (outcome == GLOB_NOSPACE) throw std::bad_alloc();
   std::vector<fs::path> paths;
-  for (std::size_t i = 0; outcome == 0 && i < result.matches.gl_pathc; ++i) {
-    paths.emplace_back(result.matches.gl_pathv[i]);
+  for (std::size_t i = 0; outcome == 0 && i < matches.gl_pathc; ++i) {
+    paths.emplace_back(matches.gl_pathv[i]);
   }
   if (paths.empty()) throw DataError(source + ": cannot open: " + std::strerror(ENOENT));
   std::sort(paths.begin(), paths.end());

@@ -14,11 +14,6 @@ constexpr std::uint64_t kLargestExpansion = 1032;
 // Limit for text, profiles and EXIF data, decompressed.
 constexpr std::size_t kMaxChunkBytes = 16 << 20;
 
-struct ContextDeleter {
-  void operator()(spng_ctx* context) const { spng_ctx_free(context); }
-};
-using Context = std::unique_ptr<spng_ctx, ContextDeleter>;
-
 void check(int result, const PixelSink& sink) {
   if (result == SPNG_EMEM) throw std::bad_alloc();
   if (result != 0) sink.fail(std::string("the PNG data is damaged: ") + spng_strerror(result));
@@ -33,7 +28,7 @@ int orientation(spng_ctx* context) {
 }  // namespace
 
 void decode_png(std::span<const std::uint8_t> file, PixelSink& sink) {
-  const Context context(spng_ctx_new(0));
+  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> context(spng_ctx_new(0), spng_ctx_free);
   if (!context) throw std::bad_alloc();
   check(spng_set_chunk_limits(context.get(), kMaxChunkBytes, 2 * kMaxChunkBytes), sink);
   check(spng_set_png_buffer(context.get(), file.data(), file.size()), sink);
