@@ -1,13 +1,12 @@
 // The projector reads separate files, not events. Tensors are written as text, because TensorBoard would take
 // a binary tensor that happens to be valid UTF-8 for text.
-#include "tbwriter/embedding.h"
-
 #include <charconv>
 #include <cmath>
 #include <system_error>
 
 #include "core/base/file.h"
 #include "core/base/utf8.h"
+#include "tbwriter/encoding.h"
 #include "tbwriter/error.h"
 
 namespace sweep::tbwriter {

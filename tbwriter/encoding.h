@@ -3,17 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tbwriter/graph.h"
 #include "tbwriter/histogram.h"
-#include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
-#include "tbwriter/layout.h"
-#include "tbwriter/mesh.h"
+#include "tbwriter/plugin_data.h"
 
 namespace sweep::tbwriter {
 
@@ -69,5 +67,12 @@ std::string encode_session_end(SessionStatus status, double end_time);          
 std::string encode_experiment(const HParamsExperiment& experiment, double created);  // HParamsPluginData
 
 std::string encode_layout(const CustomScalarsLayout& layout);  // Layout
+
+/// Writes tensor, labels and sprite to `<directory>/<tag>/<step>/` and adds them to `projector_config.pbtxt`,
+/// which is replaced atomically. Parameters and errors are those of SummaryWriter::add_embedding(). Not
+/// thread-safe for the same directory.
+void write_embedding(const std::filesystem::path& directory, std::string_view tag,
+                     std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
+                     const EmbeddingPictures& pictures, std::int64_t step);
 
 }  // namespace sweep::tbwriter

@@ -1,5 +1,3 @@
-#include "tbwriter/graph.h"
-
 #include <map>
 #include <span>
 #include <string_view>

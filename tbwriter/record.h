@@ -1,5 +1,5 @@
-// The TFRecord framing of events: length, checksum of the length, payload, checksum
-// of the payload; little endian.
+// The TFRecord framing of events: length, checksum of the length, payload, checksum of the payload; little
+// endian. The checksum is CRC-32C (Castagnoli, RFC 3720).
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,14 @@
 #include <string_view>
 
 namespace sweep::tbwriter {
+
+/// Returns the checksum of `bytes`, continuing from `before`: the checksum of the bytes in front of them, 0
+/// for none. Uses instructions of the processor if it has them. Thread-safe.
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
+
+/// The stored form of a checksum: rotated, plus a constant, because the CRC of data that contains its own CRC
+/// is weak. As in LevelDB and TensorFlow.
+constexpr std::uint32_t mask_crc(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
 
 inline constexpr std::size_t kRecordHeader = 12;  // u64 length, u32 masked checksum of the length
 inline constexpr std::size_t kRecordFooter = 4;   // u32 masked checksum of the payload

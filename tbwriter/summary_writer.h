@@ -10,15 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "tbwriter/embedding.h"
 #include "tbwriter/error.h"
 #include "tbwriter/event_files.h"
-#include "tbwriter/graph.h"
 #include "tbwriter/histogram.h"
-#include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
-#include "tbwriter/layout.h"
-#include "tbwriter/mesh.h"
+#include "tbwriter/plugin_data.h"
 #include "tbwriter/values.h"
 #include "tbwriter/writer_options.h"
 

@@ -1,8 +1,11 @@
 // Views of arrays of numbers of any type, the arguments of histograms and tensors.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -22,8 +25,24 @@ struct BFloat16 {
 };
 
 /// Exact, including NaN and infinity.
-float to_float(Half value);
-float to_float(BFloat16 value);
+inline float to_float(Half value) {
+  const int exponent = (value.bits >> 10) & 31;
+  const auto mantissa = static_cast<float>(value.bits & 1023);
+  float magnitude;
+  if (exponent == 31) {
+    magnitude =
+        mantissa == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+  } else if (exponent == 0) {
+    magnitude = std::ldexp(mantissa, -24);
+  } else {
+    magnitude = std::ldexp(1024 + mantissa, exponent - 25);
+  }
+  return std::copysign(magnitude, (value.bits >> 15) != 0 ? -1.0f : 1.0f);
+}
+
+inline float to_float(BFloat16 value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 
 /// A view of numbers of one type: owns and copies nothing. Converts implicitly from spans, vectors and
 /// arrays.
@@ -38,7 +57,13 @@ std::size_t count_values(const Spans& values) {
 }
 
 /// The values as they lie in memory.
-std::string_view bytes_of(const Values& values);
+inline std::string_view bytes_of(const Values& values) {
+  return std::visit(
+      [](const auto& of_type) {
+        return std::string_view(reinterpret_cast<const char*>(of_type.data()), of_type.size_bytes());
+      },
+      values);
+}
 
 /// The values as `Number`; exact, except for large integers.
 template <class Number>

@@ -8,7 +8,7 @@
 
 #include "runmanager/config/params.h"
 #include "runmanager/kinds/command/report_history.h"
-#include "tbwriter/hparams.h"
+#include "tbwriter/plugin_data.h"
 
 namespace sweep {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tbwriter/event_decoder.h"
+#include "tbwriter/event_reader.h"
 
 namespace sweep {
 

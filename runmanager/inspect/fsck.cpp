@@ -12,7 +12,6 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 

@@ -13,7 +13,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_output.h"
-#include "tbwriter/crc32c.h"
+#include "tbwriter/record.h"
 
 namespace sweep {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/file.h"
 #include "core/json/json_text.h"
 #include "runmanager/text/json_output.h"
-#include "tbwriter/crc32c.h"
+#include "tbwriter/record.h"
 
 namespace sweep {
 namespace {

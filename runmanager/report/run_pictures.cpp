@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 

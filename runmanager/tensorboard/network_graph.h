@@ -10,7 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/network/loss.h"
 #include "core/network/network.h"
-#include "tbwriter/graph.h"
+#include "tbwriter/plugin_data.h"
 
 namespace sweep {
 

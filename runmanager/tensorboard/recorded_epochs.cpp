@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 

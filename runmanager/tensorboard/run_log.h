@@ -18,7 +18,7 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
-#include "tbwriter/layout.h"
+#include "tbwriter/plugin_data.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {

@@ -17,7 +17,6 @@
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/recorded_epochs.h"
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
 

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "tbwriter/crc32c.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
+#include "tbwriter/record.h"
 #include "tests/support/bytes.h"
 
 namespace sweep::tbwriter {

@@ -1,4 +1,4 @@
-#include "tbwriter/crc32c.h"
+#include "tbwriter/record.h"
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "tbwriter/event_decoder.h"
+#include "tbwriter/event_reader.h"
 
 #include <google/protobuf/text_format.h>
 

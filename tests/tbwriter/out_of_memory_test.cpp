@@ -2,7 +2,6 @@
 
 #include <new>
 
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/test.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tbwriter/crc32c.h"
 #include "tbwriter/event_reader.h"
+#include "tbwriter/record.h"
 #include "tbwriter/summary_writer.h"
 
 namespace {

@@ -19,8 +19,8 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "runmanager/text/json_output.h"
-#include "tbwriter/event_decoder.h"
 #include "tbwriter/event_files.h"
+#include "tbwriter/event_reader.h"
 
 namespace sweep {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/engine/engine.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "tbwriter/crc32c.h"
+#include "tbwriter/record.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test.h"
 
