@@ -1,7 +1,9 @@
-// Compares runs that differ in one setting: times, metrics, learning curves.
+// Compares runs that differ in one setting: times, metrics, learning curves; as text, JSON, CSV, Markdown and
+// LaTeX.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "runmanager/answers/run_pairs.h"
 #include "runmanager/answers/statistics.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -67,5 +70,13 @@ struct Comparison {
 /// Throws ConfigError for a metric that no run has, and what pair_runs() throws.
 Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
                         const std::string& metric);
+
+/// Per value a table of pairs and what it says in a sentence; then what was left out. kCsv: a row per pair,
+/// with plain numbers and seconds. kJson is comparison_json().
+/// `width`: of the terminal in columns, into which the tables of kText are fitted; 0: any.
+std::string comparison_text(const Comparison& comparison, TableFormat format, bool unicode, int width = 0);
+
+/// Everything, with plain numbers and seconds. JSON has no NaN: see json_number().
+nlohmann::ordered_json comparison_json(const Comparison& comparison);
 
 }  // namespace sweep

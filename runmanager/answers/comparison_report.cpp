@@ -1,4 +1,4 @@
-#include "runmanager/answers/comparison_report.h"
+#include "runmanager/answers/comparison.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,9 @@
 // What each setting of a complete grid changes: analysis of variance of a factorial design, and the runs that
-// no other run beats in both time and quality.
+// no other run beats in both time and quality; as tables, text and JSON.
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "runmanager/answers/statistics.h"
 #include "runmanager/config/goal.h"
 #include "runmanager/records/results.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -64,5 +66,15 @@ struct Effects {
 /// results, such as the number of workers, count once. Throws ConfigError if no completed runs have the
 /// metric as a finite number, if no setting varies, or if the grid has gaps, which it names.
 Effects effects_of(const std::vector<RunRecord>& runs, const Goal& goal);
+
+/// The share of each setting and pair in the differences, the mean of each value, and the runs that no other
+/// run beats, if there are any. In CSV the shares are plain.
+std::vector<TextTable> effects_tables(const Effects& effects, TableFormat format, bool unicode);
+
+/// Those tables with their explanations. Ends with a newline.
+std::string effects_text(const Effects& effects, bool unicode);
+
+/// Everything in `effects`; null for what is not known.
+nlohmann::ordered_json effects_json(const Effects& effects);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-#include "runmanager/answers/effects_report.h"
+#include "runmanager/answers/effects.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/base/printable.h"
-#include "runmanager/answers/statistics_text.h"
+#include "runmanager/answers/statistics.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"

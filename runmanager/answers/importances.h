@@ -1,12 +1,14 @@
-// How much each setting of a search matters for a trial to be among the best.
+// How much each setting of a search matters for a trial to be among the best; as a table, text and JSON.
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "runmanager/config/goal.h"
 #include "runmanager/records/results.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -32,5 +34,14 @@ struct Importances {
 /// worst. Throws ConfigError if fewer than 4 trials have ended, if no completed one has the metric, or if no
 /// setting differs.
 Importances importances_of(const std::vector<RunRecord>& runs, const Goal& goal);
+
+/// A row per setting, the most important first. In CSV the shares are plain.
+TextTable importances_table(const Importances& importances, TableFormat format);
+
+/// That table with its explanation. Ends with a newline.
+std::string importances_text(const Importances& importances, bool unicode);
+
+/// Everything in `importances`.
+nlohmann::ordered_json importances_json(const Importances& importances);
 
 }  // namespace sweep

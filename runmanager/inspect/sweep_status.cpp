@@ -18,7 +18,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/terminal/live_json.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/live_table.h"
 
 namespace sweep {

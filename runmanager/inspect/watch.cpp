@@ -14,8 +14,6 @@
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/terminal/ended_line.h"
-#include "runmanager/terminal/live_json.h"
 #include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/live_table.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runmanager/answers/statistics_text.h"
+#include "runmanager/answers/statistics.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <span>
 
-#include "runmanager/answers/statistics_text.h"
+#include "runmanager/answers/statistics.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"

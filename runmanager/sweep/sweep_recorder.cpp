@@ -12,7 +12,7 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/json_progress.h"
-#include "runmanager/terminal/live_json.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal_progress.h"
 #include "runmanager/text/json_output.h"

@@ -1,12 +1,14 @@
-// The state of a sweep while it trains: the live table shows it, and `sweep status` reads it.
+// The state of a sweep while it trains: the live table shows it, and `sweep status` reads its JSON.
 #pragma once
 
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runmanager/records/results.h"
@@ -96,5 +98,10 @@ LiveKeys keys_of(const LiveSweep& sweep);
 /// The record without its large parts: its configuration, its provenance, and all epochs except the last and
 /// result_values().
 RunRecord summary_of(const RunRecord& run);
+
+/// All of `sweep`, and what follows from it: "fraction" of the work, "seconds_left", "samples_per_second".
+nlohmann::ordered_json to_json(const LiveSweep& sweep);
+/// The inverse. Throws DataError, naming `where`, if `json` is no such thing.
+LiveSweep live_sweep_from_json(const nlohmann::ordered_json& json, std::string_view where);
 
 }  // namespace sweep

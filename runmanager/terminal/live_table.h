@@ -1,4 +1,4 @@
-// How a sweep that is being trained looks on a terminal.
+// How a sweep that is being trained looks on a terminal: lines that change, and lines that stay.
 #pragma once
 
 #include <string>
@@ -13,5 +13,13 @@ namespace sweep {
 /// far. No wider than the terminal, and at most a quarter of it high; the least informative columns are left
 /// out first: parameters that are the same in all runs.
 std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& terminal);
+
+/// The line of a run that has ended. A completed run has its metrics (only the most important ones if the
+/// terminal is narrow) and the values of its parameters for a name; any other has its reason in full. A
+/// completed run that is LiveSweep::best is marked.
+std::string ended_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal);
+
+/// "loss 0.3210  acc 88.24%  val loss 0.3808  val acc 86.36%", then other metrics.
+std::string metrics_text(const EpochRecord& epoch);
 
 }  // namespace sweep

@@ -6,7 +6,6 @@
 
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_table.h"
 #include "runmanager/terminal/table.h"
 

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "runmanager/answers/comparison_report.h"
+#include "runmanager/answers/comparison.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"

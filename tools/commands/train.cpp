@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "core/parallel/replicated_engine.h"
-#include "runmanager/answers/comparison_report.h"
+#include "runmanager/answers/comparison.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/worker_program.h"

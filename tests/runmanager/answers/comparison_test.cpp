@@ -1,6 +1,5 @@
 #include "runmanager/answers/comparison.h"
 
-#include "runmanager/answers/comparison_report.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/support/test.h"
 

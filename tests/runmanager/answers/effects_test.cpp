@@ -1,6 +1,5 @@
 #include "runmanager/answers/effects.h"
 
-#include "runmanager/answers/effects_report.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/support/test.h"
 

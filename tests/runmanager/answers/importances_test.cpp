@@ -2,7 +2,6 @@
 
 #include <random>
 
-#include "runmanager/answers/importances_report.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
 #include "runmanager/terminal/progress.h"
 
-#include "runmanager/terminal/live_json.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "tests/support/test.h"
 
 namespace sweep::progress_test {

@@ -1,6 +1,6 @@
 #include "runmanager/terminal/terminal_progress.h"
 
-#include "runmanager/terminal/ended_line.h"
+#include "runmanager/terminal/live_table.h"
 #include "tests/support/screen.h"
 #include "tests/support/test.h"
 
