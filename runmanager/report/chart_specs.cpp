@@ -9,11 +9,9 @@
 #include "core/json/json_text.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/report/answer_tables.h"
-#include "runmanager/report/coordinates_table.h"
 #include "runmanager/report/curves_table.h"
-#include "runmanager/report/embedded_file.h"
-#include "runmanager/report/search_tables.h"
-#include "runmanager/report/time_split.h"
+#include "runmanager/report/page.h"
+#include "runmanager/report/setting_tables.h"
 
 namespace sweep {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/report/chart_table.h"
 #include "runmanager/report/report_data.h"
 
 namespace sweep {

@@ -10,7 +10,7 @@ endforeach()
 list(LENGTH FILES count)
 file(WRITE ${OUTPUT} "#include <array>
 
-#include \"runmanager/report/embedded_file.h\"
+#include \"runmanager/report/page.h\"
 
 namespace sweep {
 

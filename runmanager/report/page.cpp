@@ -4,10 +4,10 @@
 #include <nettle/base64.h>
 #include <nettle/sha2.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
-#include "runmanager/report/embedded_file.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -112,5 +112,14 @@ std::string html_page(std::string_view title, const Json& model) {
                                              {"MODEL", script_json(model)},
                                              {"SCRIPTS", code}});
 }
+
+std::string_view embedded_file(std::string_view name) {
+  const std::span<const EmbeddedFile> files = embedded_files();
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& file) { return file.name == name; });
+  return found == files.end() ? std::string_view() : found->content;
+}
+
+bool has_vega() { return !embedded_file("vega.js").empty(); }
 
 }  // namespace sweep

@@ -1,7 +1,9 @@
-// Puts a report's model into one self-contained HTML page.
+// Puts a report's model into one self-contained HTML page, with the files that the build puts into the
+// program: its template, scripts and charts.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,5 +24,19 @@ std::string png_uri(std::string_view png);
 
 /// "sha256-…" in Base64, as policies name a script.
 std::string script_digest(std::string_view script);
+
+struct EmbeddedFile {
+  std::string_view name;  // "page.html", "charts/curves.vg.json"
+  std::string_view content;
+};
+
+/// All of them, in the order of CMakeLists.txt.
+std::span<const EmbeddedFile> embedded_files();
+
+/// The content of the file `name`; "" if the build did not have it. Only "vega.js" may be missing.
+std::string_view embedded_file(std::string_view name);
+
+/// Whether the build found Vega, without which a report has no charts.
+bool has_vega();
 
 }  // namespace sweep

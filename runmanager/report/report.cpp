@@ -13,14 +13,10 @@
 #include "runmanager/report/answer_tables.h"
 #include "runmanager/report/chart_specs.h"
 #include "runmanager/report/curves_table.h"
-#include "runmanager/report/embedded_file.h"
-#include "runmanager/report/headline.h"
 #include "runmanager/report/page.h"
-#include "runmanager/report/provenance_rows.h"
-#include "runmanager/report/run_notes.h"
+#include "runmanager/report/page_parts.h"
 #include "runmanager/report/run_pictures.h"
-#include "runmanager/report/runs_table.h"
-#include "runmanager/report/search_tables.h"
+#include "runmanager/report/setting_tables.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {

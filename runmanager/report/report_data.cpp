@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -19,6 +20,7 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // run.json gets its epochs at the end of a run. Until then they are in its checkpoint.
 void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
@@ -173,6 +175,26 @@ std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
 bool has_repeats(const ReportData& data) {
   return std::any_of(data.records.begin(), data.records.end(),
                      [](const RunRecord& run) { return find_param(run.params, kRepeatKey) != nullptr; });
+}
+
+Json table_json(const ChartTable& table) {
+  Json json = {{"columns", table.columns}, {"rows", Json::array()}};
+  for (const auto& row : table.rows) json["rows"].push_back(row);
+  return json;
+}
+
+Json objects_json(const ChartTable& table) {
+  Json json = Json::array();
+  for (const auto& row : table.rows) {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < table.columns.size(); ++i) object[table.columns[i]] = row[i];
+    json.push_back(std::move(object));
+  }
+  return json;
+}
+
+Json chart_number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json();
 }
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// The runs that a report is about, and the facts that several of its parts use.
+// The runs that a report is about, and the facts and the form of tables that several of its parts use.
 #pragma once
 
 #include <cstddef>
@@ -58,5 +58,20 @@ std::string run_label(const ReportData& data, std::size_t run, bool repeats);
 
 /// Whether some runs differ only in their seed.
 bool has_repeats(const ReportData& data);
+
+/// Named columns, and a value per column in each row: a text, a number, a boolean, or null.
+struct ChartTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<nlohmann::ordered_json>> rows = {};
+};
+
+/// {"columns": […], "rows": [[…], …]}: short for large tables.
+nlohmann::ordered_json table_json(const ChartTable& table);
+
+/// [{column: value, …}, …], as Vega's data are.
+nlohmann::ordered_json objects_json(const ChartTable& table);
+
+/// The number, or null for none and for what no chart can show: NaN and infinities.
+nlohmann::ordered_json chart_number(const std::optional<double>& value);
 
 }  // namespace sweep

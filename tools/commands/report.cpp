@@ -14,7 +14,6 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/report/embedded_file.h"
 #include "runmanager/report/page.h"
 #include "runmanager/report/report.h"
 #include "runmanager/slurm/slurm_jobs.h"

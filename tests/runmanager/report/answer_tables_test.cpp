@@ -1,6 +1,6 @@
 #include "runmanager/report/answer_tables.h"
 
-#include "runmanager/report/provenance_rows.h"
+#include "runmanager/report/page_parts.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/runmanager/report/chart_column.h"
 #include "tests/support/test.h"

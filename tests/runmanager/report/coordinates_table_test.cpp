@@ -1,4 +1,4 @@
-#include "runmanager/report/coordinates_table.h"
+#include "runmanager/report/setting_tables.h"
 
 #include "runmanager/report/chart_specs.h"
 #include "tests/runmanager/answers/made_runs.h"

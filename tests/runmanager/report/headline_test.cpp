@@ -1,6 +1,5 @@
-#include "runmanager/report/headline.h"
+#include "runmanager/report/page_parts.h"
 
-#include "runmanager/report/run_notes.h"
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/support/test.h"
 

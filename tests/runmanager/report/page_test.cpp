@@ -3,7 +3,6 @@
 #include <regex>
 
 #include "core/json/json_text.h"
-#include "runmanager/report/embedded_file.h"
 #include "tests/support/test.h"
 
 namespace sweep::page_test {

@@ -1,4 +1,4 @@
-#include "runmanager/report/search_tables.h"
+#include "runmanager/report/setting_tables.h"
 
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/report/chart_specs.h"

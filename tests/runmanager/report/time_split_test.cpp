@@ -1,4 +1,4 @@
-#include "runmanager/report/time_split.h"
+#include "runmanager/report/answer_tables.h"
 
 #include "tests/runmanager/answers/made_runs.h"
 #include "tests/support/test.h"

@@ -1,0 +1,41 @@
+// The parts of the page besides charts: the answer in a few sentences, the table of runs, why runs have no
+// results, and the origin of the others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runmanager/report/report_data.h"
+
+namespace sweep {
+
+struct Headline {
+  std::string best;  // "The best run reaches 91.20% validation accuracy: lr=0.01, …"; or why there is none
+  std::vector<std::string> more{};  // what settings change, how devices compare
+};
+
+Headline headline(const ReportData& data);
+
+/// A line per status and reason: "8 runs skipped: cuda cannot be used: …". Then the runs that are still to
+/// come.
+std::vector<std::string> run_notes(const ReportData& data);
+
+struct RunsTable {
+  ChartTable columns;  // title, kind: "setting", "text" or "number"
+  /// A row per run, and a cell per column: a text, or for numbers [number, text]; null if there is none.
+  ChartTable cells;
+};
+
+/// Settings that differ, status, epochs, losses and other measures, and times, as far as any run has them.
+RunsTable runs_table(const ReportData& data);
+
+/// what, value: program, machine, devices, command line, data with their digests, and when; of each sweep by
+/// its first run that tells, and what differs in other runs. The machine's host is left out: a report is sent
+/// to others.
+ChartTable provenance_rows(const ReportData& data);
+
+/// sweep, text: the sweep files as expanded, indented. Without the list of runs and the provenance, which
+/// are elsewhere in the report.
+ChartTable sweep_files(const ReportData& data);
+
+}  // namespace sweep
