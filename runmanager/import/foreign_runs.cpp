@@ -4,14 +4,18 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/import/foreign_params.h"
+#include "runmanager/config/param_types.h"
 #include "runmanager/inspect/event_export.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "tbwriter/event_files.h"
@@ -25,6 +29,70 @@ std::string parent_of(const fs::path& run) {
   return run.has_parent_path() ? run.parent_path().string() : std::string(".");
 }
 
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+bool is_in_key(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+// The end of "key=" at `begin`, or none.
+std::optional<std::size_t> key_end(std::string_view text, std::size_t begin) {
+  if (begin >= text.size() || !is_letter(text[begin])) return std::nullopt;
+  std::size_t end = begin;
+  while (end < text.size() && is_in_key(text[end])) ++end;
+  return end < text.size() && text[end] == '=' ? std::optional(end) : std::nullopt;
+}
+
+bool always_separates(char c) { return std::string_view(" ,;)/").find(c) != std::string_view::npos; }
+// A minus and an underscore may belong to a value, unless a key follows.
+bool may_separate(char c) { return c == '-' || c == '_' || c == '.'; }
+
+// The value that a text means: true or false, a number, or the text itself.
+ParamValue param_of_text(std::string_view text) {
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  if (const auto integer = number_in<std::int64_t>(text)) return *integer;
+  // "nan" and "inf" may be names.
+  if (const auto number = number_in<double>(text); number && std::isfinite(*number)) return *number;
+  return std::string(text);
+}
+
+// Finds "key=value" in the name of a run: "lr=0.1 batch_size=100", also with commas, hyphens, underscores or
+// semicolons between them, and inside of other text, as in "Nov24_host-Run(lr=0.1, batch_size=100)".
+Params params_of_name(std::string_view name) {
+  Params params;
+  for (std::size_t i = 0; i < name.size();) {
+    const std::optional<std::size_t> equals = key_end(name, i);
+    if (!equals) {
+      // The next word, so that no key begins in the middle of one.
+      while (i < name.size() && is_in_key(name[i])) ++i;
+      while (i < name.size() && !is_letter(name[i])) ++i;
+      continue;
+    }
+    std::size_t end = *equals + 1;
+    while (end < name.size() && !always_separates(name[end]) &&
+           !(may_separate(name[end]) && key_end(name, end + 1)))
+      ++end;
+    const std::string key(name.substr(i, *equals - i));
+    std::erase_if(params, [&key](const auto& param) { return param.first == key; });
+    params.emplace_back(key, param_of_text(name.substr(*equals + 1, end - *equals - 1)));
+    i = end + 1;
+  }
+  return params;
+}
+
+// Gives each key one type in all runs, where whole numbers are integers if all of its values are.
+void unify_foreign_types(std::vector<ForeignRun>& runs) {
+  constexpr double kLimit = 1e15;
+  std::vector<Params*> all;
+  for (ForeignRun& run : runs) {
+    for (auto& [key, value] : run.params) {
+      const auto* const number = std::get_if<double>(&value);
+      if (number != nullptr && std::trunc(*number) == *number && std::abs(*number) < kLimit)
+        value = static_cast<std::int64_t>(*number);
+    }
+    all.push_back(&run.params);
+  }
+  unify_types(all);
+}
+
 // Puts the directories of one run together.
 class RunMaker {
  public:
@@ -36,8 +104,7 @@ class RunMaker {
     for (const auto& [name, value] : exported.session.hparams) {
       if (std::holds_alternative<std::nullptr_t>(value)) continue;
       std::erase_if(run_.params, [&name = name](const auto& param) { return param.first == name; });
-      run_.params.emplace_back(name,
-                               std::visit([](const auto& of_type) { return param_of(of_type); }, value));
+      run_.params.emplace_back(name, to_param(value));
     }
     run_.has_session = run_.has_session || !exported.session.hparams.empty();
     if (exported.session.status) run_.status = exported.session.status;
@@ -60,12 +127,6 @@ class RunMaker {
     MetricReport values;
     double time = 0;  // of the last value
   };
-
-  static ParamValue param_of(std::nullptr_t) { return std::string(); }
-  template <typename T>
-  static ParamValue param_of(const T& value) {
-    return value;
-  }
 
   void add(const ExportedScalar& scalar, EventsPart part) {
     if (counts_batches(scalar.tag, part)) return;
@@ -173,6 +234,7 @@ ForeignRuns read_foreign_runs(const fs::path& directory) {
   if (found.runs.empty())
     throw DataError(fmt::format("{}: has events files, but no scalars in them", directory.string()));
   tell_apart(found.runs);
+  unify_foreign_types(found.runs);
   return found;
 }
 

@@ -31,8 +31,9 @@ struct ForeignRuns {
 /// Reads every events file in `directory` and below it. Subdirectories "train" and "validation", which Keras
 /// makes, and those with a time for a name, which PyTorch's add_hparams() makes, belong to the run above
 /// them. Parameters are those of the hparams plugin, or of hparams.yaml or config.yaml in the run's directory
-/// or above it, or "key=value" in its name; runs with equal parameters get one more, "run". Changes nothing.
-/// Throws DataError if `directory` is not a directory or has no scalars.
+/// or above it, or "key=value" in its name; runs with equal parameters get one more, "run".
+/// Each key has one type in all runs, where whole numbers are integers if all of its values are. Changes
+/// nothing. Throws DataError if `directory` is not a directory or has no scalars.
 ForeignRuns read_foreign_runs(const std::filesystem::path& directory);
 
 }  // namespace sweep

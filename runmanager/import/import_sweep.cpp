@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/config/run_name.h"
-#include "runmanager/import/foreign_params.h"
 #include "runmanager/import/foreign_runs.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
@@ -139,9 +138,6 @@ void write_sweep(const fs::path& directory, const ImportOptions& options, const 
 
 ImportedSweep import_sweep(const ImportOptions& options) {
   ForeignRuns found = read_foreign_runs(options.source);
-  std::vector<Params*> params;
-  for (ForeignRun& run : found.runs) params.push_back(&run.params);
-  unify_foreign_types(params);
   const std::string own_name = fs::weakly_canonical(options.source).filename().string();
   const fs::path target = checked_target(options, options.name.empty() ? own_name : options.name);
   const SweepDirectory directory = SweepDirectory::open(options.logdir, target.filename().string(), false);

@@ -183,18 +183,6 @@ std::vector<std::string> tag_names(const ExportedLogdir& logdir) {
   });
 }
 
-// What is read from a file is never null.
-ParamValue to_param(const tbwriter::HParamValue& value) {
-  return std::visit(
-      [](const auto& of_type) -> ParamValue {
-        if constexpr (std::is_same_v<decltype(of_type), const std::nullptr_t&>)
-          return std::string();
-        else
-          return of_type;
-      },
-      value);
-}
-
 // The run's values of the hyperparameters `names`, "" for those that it lacks. A resumed run has written them
 // again; the last value counts.
 std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<std::string>& names) {
@@ -245,6 +233,17 @@ ExportedLogdir read_logdir(const fs::path& directory, const std::vector<std::str
                                 fmt::join(tag_names(read_filtered(directory, TagFilter({}))), ", ")));
   }
   return logdir;
+}
+
+ParamValue to_param(const tbwriter::HParamValue& value) {
+  return std::visit(
+      [](const auto& of_type) -> ParamValue {
+        if constexpr (std::is_same_v<decltype(of_type), const std::nullptr_t&>)
+          return std::string();
+        else
+          return of_type;
+      },
+      value);
 }
 
 std::string export_csv(const ExportedLogdir& logdir) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/config/params.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep {
@@ -40,6 +41,9 @@ struct ExportedLogdir {
 /// group. Points that a resumed run wrote again count once, as TensorBoard shows them. Throws ConfigError for
 /// an invalid expression; DataError if there is no such directory, no events file in it, or no matching tag.
 ExportedLogdir read_logdir(const std::filesystem::path& directory, const std::vector<std::string>& tags = {});
+
+/// A value that was read from a file: it is never null.
+ParamValue to_param(const tbwriter::HParamValue& value);
 
 /// One row per point: run, tag, step, wall_time, value, and a column "hparam.<name>" for every hyperparameter
 /// of any run. A run without scalars has one row with empty cells. Quoted as results.csv is.

@@ -1,4 +1,4 @@
-#include "runmanager/inspect/file_checks.h"
+#include "runmanager/inspect/fsck.h"
 
 #include <fmt/format.h>
 

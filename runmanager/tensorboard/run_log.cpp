@@ -10,10 +10,9 @@
 #include "core/data/shuffled_order.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"
-#include "runmanager/tensorboard/data_table.h"
 #include "runmanager/tensorboard/network_graph.h"
-#include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
+#include "runmanager/tensorboard/text_tables.h"
 #include "runmanager/text/markdown.h"
 #include "tbwriter/pixel.h"
 

@@ -6,8 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "runmanager/export/onnx_model.h"
-#include "runmanager/export/state_dict.h"
+#include "runmanager/export/model_files.h"
 #include "runmanager/inference/predictor.h"
 #include "tools/commands.h"
 #include "tools/commands/trained_options.h"

@@ -1,4 +1,4 @@
-#include "runmanager/tensorboard/data_table.h"
+#include "runmanager/tensorboard/text_tables.h"
 
 #include "tests/support/test.h"
 

@@ -1,4 +1,4 @@
-#include "runmanager/tensorboard/network_table.h"
+#include "runmanager/tensorboard/text_tables.h"
 
 #include "tests/support/run_world.h"
 #include "tests/support/test.h"

@@ -1,11 +1,13 @@
-#include "runmanager/export/onnx_model.h"
+#include "runmanager/export/model_files.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/safetensors.h"
 #include "runmanager/export/onnx_graph.h"
 #include "runmanager/records/provenance.h"
 
@@ -43,6 +45,21 @@ void write_onnx(const std::filesystem::path& path, const LoadedRun& run) {
         "file has no such limit");
   }
   write_file_atomically(path, bytes);
+}
+
+void write_state_dict(const std::filesystem::path& path, const LoadedRun& run) {
+  TensorFileView file;
+  const auto append = [&file](std::span<const Parameter> layout, std::span<const float> values) {
+    for (const Parameter& array : layout)
+      file.tensors.push_back({array.name, array.shape, values.subspan(array.offset, array.count)});
+  };
+  append(run.network->parameters(), run.weights.parameters);
+  append(run.network->buffers(), run.weights.buffers);
+  file.metadata = {{"format", "pt"},
+                   {"run", run.record.name},
+                   {"epoch", std::to_string(run.epoch)},
+                   {"input", to_json(run.samples).dump()}};
+  write_safetensors(path, file);
 }
 
 }  // namespace sweep
