@@ -72,31 +72,21 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
 /// than 1 and 3, and for options that are out of range.
 EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridOptions& options = {});
 
-/// The shape of a video, [frames, height, width, channels].
+/// The shape of videos, [videos, frames, channels, height, width], as networks use it.
 struct VideoSize {
-  std::int64_t frames = 0;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 1;  // 1 gray or 3 RGB
-};
-
-/// Encodes values of 8 bits as an animated GIF that repeats forever. Gray frames stay exact; RGB is rounded
-/// to 252 colours. GIF rounds the time of a frame to 1/100 s, at least one. Throws UsageError for sizes that
-/// do not match or do not fit a GIF, and for a frame rate that is not positive.
-EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second);
-
-/// The shape of several videos, [videos, frames, channels, height, width], as networks use it.
-struct VideoBatchSize {
-  std::int64_t videos = 0;
+  std::int64_t videos = 1;
   std::int64_t frames = 0;
   std::int64_t channels = 1;  // 1 gray or 3 RGB
   std::int64_t height = 0;
   std::int64_t width = 0;
 };
 
-/// Encodes videos as one, side by side, with the layout of PyTorch's add_video(): a power of two of places,
-/// black without a video, as many rows as columns or half as many. Throws as encode_video() does.
-EncodedImage encode_videos(const Pixels& pixels, VideoBatchSize size, double frames_per_second);
+/// Encodes a video as an animated GIF that repeats forever. Several are one, side by side, with the layout of
+/// PyTorch's add_video(): a power of two of places, black without a video, as many rows as columns or half as
+/// many. Gray frames stay exact; RGB is rounded to 252 colours. GIF rounds the time of a frame to 1/100 s, at
+/// least one. Throws UsageError for sizes that do not match or do not fit a GIF, and for a frame rate that is
+/// not positive.
+EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_per_second);
 
 /// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is
 /// drawn 8 pixels high on a background of the box's colour, in the lower left corner; characters

@@ -117,16 +117,10 @@ class SummaryWriter {
     add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
   }
 
-  /// Adds a video as an animated GIF to the images, see encode_video().
-  void add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
-                 double frames_per_second = 4, std::int64_t step = 0, const Details& details = {}) {
+  /// Adds a video, or several side by side, as an animated GIF to the images, see encode_video().
+  void add_video(std::string_view tag, const Pixels& pixels, VideoSize size, double frames_per_second = 4,
+                 std::int64_t step = 0, const Details& details = {}) {
     add_image(tag, encode_video(pixels, size, frames_per_second), step, details);
-  }
-
-  /// Adds several videos side by side as one, see encode_videos().
-  void add_videos(std::string_view tag, const Pixels& pixels, VideoBatchSize size,
-                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {}) {
-    add_image(tag, encode_videos(pixels, size, frames_per_second), step, details);
   }
 
   /// Adds audio, [frames, channels] in [-1, 1]; other values are clamped. `sample_rate` is in frames per

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tbwriter/error.h"
@@ -120,73 +121,66 @@ std::vector<std::uint8_t> indices(std::span<const std::uint8_t> frame, std::int6
   return result;
 }
 
-}  // namespace
-
-EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second) {
-  const auto [frames, height, width, channels] = size;
-  const std::string picture = shape_text({height, width, channels});
-  if (frames < 1 || frames > 1 << 20 || height < 1 || height > kMaxGifExtent || width < 1 ||
-      width > kMaxGifExtent || (channels != 1 && channels != 3)) {
-    throw UsageError("a video of " + std::to_string(frames) + " frames of " + picture +
-                     " was given, but needs 1 frame or more, 1 to 65535 pixels each way and 1 or 3 channels");
-  }
-  if (pixels.size() != static_cast<std::size_t>(frames * height * width * channels)) {
-    throw UsageError("a video of " + std::to_string(frames) + " x " + picture + " got " +
-                     std::to_string(pixels.size()) + " values");
-  }
-  if (!(frames_per_second > 0)) throw UsageError("a video needs more than 0 frames per second");
-  const auto delay = static_cast<std::uint16_t>(std::clamp(std::lround(100 / frames_per_second), 1l, 65535l));
-  std::string gif = "GIF89a";
-  wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(width));
-  wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(height));
-  gif += std::string("\xF7\x00\x00", 3) + palette(channels);              // 256 colours for all frames
-  gif += std::string("\x21\xFF\x0BNETSCAPE2.0\x03\x01\x00\x00\x00", 19);  // forever
-  const auto frame_size = static_cast<std::size_t>(height * width * channels);
-  for (std::int64_t i = 0; i < frames; ++i) {
-    gif += std::string("\x21\xF9\x04\x00", 4);
-    wire::raw(gif, delay);
-    gif += std::string("\x00\x00\x2C\x00\x00\x00\x00", 7);
-    wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(width));
-    wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(height));
-    gif.push_back('\0');
-    gif += LzwEncoder().encode(
-        indices(pixels.subspan(static_cast<std::size_t>(i) * frame_size, frame_size), channels));
-  }
-  gif.push_back(';');
-  return {width, height, channels, std::move(gif)};
-}
-
-EncodedImage encode_videos(const Pixels& pixels, VideoBatchSize size, double frames_per_second) {
+// Throws UsageError unless the extents fit a GIF and their product is `given`.
+void check(const VideoSize& size, const std::string& shape, std::size_t given) {
+  constexpr std::int64_t kMaxFrames = 1 << 20;
   const auto [videos, frames, channels, height, width] = size;
-  const std::string shape = shape_text({videos, frames, channels, height, width});
-  const std::size_t given = count_values(pixels);
   std::size_t wanted = 1;
-  for (const std::int64_t extent : {videos, frames, channels, height, width}) {
-    if (extent < 1 || extent > kMaxGifExtent)
-      throw UsageError("videos of " + shape + " were given, but each extent must be 1 to 65535");
+  for (const auto& [extent, most] : {std::pair(videos, kMaxGifExtent),
+                                     {frames, kMaxFrames},
+                                     {channels, 3},
+                                     {height, kMaxGifExtent},
+                                     {width, kMaxGifExtent}}) {
+    if (extent < 1 || extent > most || channels == 2) {
+      throw UsageError("a video of " + shape +
+                       " was given, but needs 1 video and 1 frame or more, 1 or 3 channels, and 1 to 65535 "
+                       "pixels each way");
+    }
     // A product of five may overflow; one that is above the number of values cannot become right any more.
     wanted = wanted > given ? wanted : wanted * static_cast<std::size_t>(extent);
   }
-  if (wanted != given) throw UsageError("videos of " + shape + " got " + std::to_string(given) + " values");
+  if (wanted != given) throw UsageError("a video of " + shape + " got " + std::to_string(given) + " values");
+}
+
+}  // namespace
+
+EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_per_second) {
+  const auto [videos, frames, channels, height, width] = size;
+  check(size, shape_text({videos, frames, channels, height, width}), count_values(pixels));
+  if (!(frames_per_second > 0)) throw UsageError("a video needs more than 0 frames per second");
   // There are 2^bits places.
   const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(videos - 1)));
   const std::int64_t rows = std::int64_t{1} << bits / 2, columns = std::int64_t{1} << (bits - bits / 2);
-  const VideoSize whole = {
-      .frames = frames, .height = rows * height, .width = columns * width, .channels = channels};
-  if (whole.height > kMaxGifExtent || whole.width > kMaxGifExtent) {
-    throw UsageError("videos side by side would have " + std::to_string(whole.width) + " x " +
-                     std::to_string(whole.height) + " pixels, but at most 65535 fit in each direction");
+  const std::int64_t whole_height = rows * height, whole_width = columns * width;
+  if (whole_height > kMaxGifExtent || whole_width > kMaxGifExtent) {
+    throw UsageError("videos side by side would have " + std::to_string(whole_width) + " x " +
+                     std::to_string(whole_height) + " pixels, but at most 65535 fit in each direction");
   }
-  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(frames * whole.height * whole.width * channels));
-  for (std::int64_t video = 0; video < videos; ++video) {
-    const std::int64_t top = video / columns * height, left = video % columns * width;
-    for (std::int64_t frame = 0; frame < frames; ++frame) {
+  const auto delay = static_cast<std::uint16_t>(std::clamp(std::lround(100 / frames_per_second), 1l, 65535l));
+  const auto put_size = [&](std::string& to) {
+    wire::raw<std::uint16_t>(to, static_cast<std::uint16_t>(whole_width));
+    wire::raw<std::uint16_t>(to, static_cast<std::uint16_t>(whole_height));
+  };
+  std::string gif = "GIF89a";
+  put_size(gif);
+  gif += std::string("\xF7\x00\x00", 3) + palette(channels);              // 256 colours for all frames
+  gif += std::string("\x21\xFF\x0BNETSCAPE2.0\x03\x01\x00\x00\x00", 19);  // forever
+  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole_height * whole_width * channels));
+  for (std::int64_t frame = 0; frame < frames; ++frame) {
+    for (std::int64_t video = 0; video < videos; ++video) {
+      const std::int64_t top = video / columns * height, left = video % columns * width;
       copy_picture(pixels, (video * frames + frame) * channels * height * width, {1, channels, height, width},
-                   canvas.data() + ((frame * whole.height + top) * whole.width + left) * channels,
-                   whole.width * channels);
+                   canvas.data() + (top * whole_width + left) * channels, whole_width * channels);
     }
+    gif += std::string("\x21\xF9\x04\x00", 4);
+    wire::raw(gif, delay);
+    gif += std::string("\x00\x00\x2C\x00\x00\x00\x00", 7);
+    put_size(gif);
+    gif.push_back('\0');
+    gif += LzwEncoder().encode(indices(canvas, channels));
   }
-  return encode_video(canvas, whole, frames_per_second);
+  gif.push_back(';');
+  return {whole_width, whole_height, channels, std::move(gif)};
 }
 
 }  // namespace sweep::tbwriter

@@ -158,34 +158,34 @@ TEST(EncodeImage, TakesPlanesAndFloats) {
 }
 
 // By the formulas of torch.utils.tensorboard._utils._prepare_video: 3 videos take 4 places, 2 rows of 2.
-TEST(EncodeVideos, PutsVideosSideBySideAsPyTorchDoes) {
-  const VideoBatchSize size = {.videos = 3, .frames = 2, .channels = 3, .height = 4, .width = 5};
+TEST(EncodeVideo, PutsVideosSideBySideAsPyTorchDoes) {
+  const VideoSize size = {.videos = 3, .frames = 2, .channels = 3, .height = 4, .width = 5};
   const auto pixels = counting(3 * 2 * 3 * 4 * 5);
   std::vector<std::uint8_t> whole(2 * 8 * 10 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     const std::size_t v = i / 120, t = i / 60 % 2, c = i / 20 % 3, y = i / 5 % 4, x = i % 5;
-    whole[((t * 8 + v / 2 * 4 + y) * 10 + v % 2 * 5 + x) * 3 + c] = pixels[i];
+    whole[((t * 3 + c) * 8 + v / 2 * 4 + y) * 10 + v % 2 * 5 + x] = pixels[i];
   }
   const std::string wanted =
-      encode_video(whole, {.frames = 2, .height = 8, .width = 10, .channels = 3}, 4).bytes;
-  EXPECT_EQ(encode_videos(pixels, size, 4).bytes, wanted);
-  EXPECT_EQ(encode_videos(parts(pixels), size, 4).bytes, wanted);
+      encode_video(whole, {.frames = 2, .channels = 3, .height = 8, .width = 10}, 4).bytes;
+  EXPECT_EQ(encode_video(pixels, size, 4).bytes, wanted);
+  EXPECT_EQ(encode_video(parts(pixels), size, 4).bytes, wanted);
 }
 
-TEST(EncodeVideos, HasHalfAsManyRowsWhereNoSquareFits) {
+TEST(EncodeVideo, HasHalfAsManyRowsWhereNoSquareFits) {
   const auto image =
-      encode_videos(counting(8 * 4 * 5), {.videos = 8, .frames = 1, .height = 4, .width = 5}, 4);
+      encode_video(counting(8 * 4 * 5), {.videos = 8, .frames = 1, .height = 4, .width = 5}, 4);
   EXPECT_EQ(image.height, 2 * 4);
   EXPECT_EQ(image.width, 4 * 5);
 }
 
-TEST(EncodeVideos, RefusesSizesThatDoNotMatch) {
+TEST(EncodeVideo, RefusesSizesThatDoNotMatch) {
   const auto pixels = counting(24);
-  EXPECT_THROW(encode_videos(pixels, {.videos = 5, .frames = 1, .height = 2, .width = 2}, 4), UsageError);
-  EXPECT_THROW(encode_videos(pixels, {.videos = 0, .frames = 1, .height = 2, .width = 2}, 4), UsageError);
+  EXPECT_THROW(encode_video(pixels, {.videos = 5, .frames = 1, .height = 2, .width = 2}, 4), UsageError);
+  EXPECT_THROW(encode_video(pixels, {.videos = 0, .frames = 1, .height = 2, .width = 2}, 4), UsageError);
   EXPECT_THROW(
-      encode_videos(pixels,
-                    {.videos = 65535, .frames = 65535, .channels = 3, .height = 65535, .width = 65535}, 4),
+      encode_video(pixels, {.videos = 65535, .frames = 65535, .channels = 3, .height = 65535, .width = 65535},
+                   4),
       UsageError);
 }
 
