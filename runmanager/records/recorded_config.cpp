@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -30,8 +29,7 @@ RunConfig recorded_config(const RunRecord& record) {
     const ReadContext context{.data_directory = data != nullptr ? data : "",
                               .cuda_device_count = std::numeric_limits<int>::max()};
     const JsonDocument tree = document_of(settings, fmt::format("configuration of {}", record.name));
-    RunConfig config = is_command_file(tree) ? read_command_config(tree, problems)
-                                             : read_run_config(tree, context, problems);
+    RunConfig config = read_run_config(tree, context, problems);
     problems.throw_if_any();
     config.repeat = repeat;
     config.name = record.name;

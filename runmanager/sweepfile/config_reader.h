@@ -43,8 +43,9 @@ std::filesystem::path nearest_file(const std::filesystem::path& missing);
 /// The keys that a run may have, each an axis: rows of top_level_settings(), in its order.
 std::span<const Setting* const> run_settings();
 
-/// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. Reports every
-/// mistake; the run then keeps its defaults.
+/// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. `tree` is a sweep
+/// file without axes and rules, or a recorded configuration. Reports every mistake; the run then keeps its
+/// defaults.
 RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems);
 
 }  // namespace sweep

@@ -1,5 +1,4 @@
-#include "runmanager/sweepfile/known_points.h"
-
+// A search's prior knowledge: points to try first, and results of other sweeps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +10,9 @@
 #include "core/base/file.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/params.h"
+#include "runmanager/sweepfile/run_reader.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "runmanager/sweepfile/swept_values.h"
 
 namespace sweep {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runmanager/config/problems.h"
-#include "runmanager/sweepfile/load_options.h"
 #include "runmanager/sweepfile/space.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -1,5 +1,4 @@
-#include "runmanager/sweepfile/schema.h"
-
+// The JSON schema of sweep files, made of the tables that the program itself checks with.
 #include <tuple>
 
 #include "core/network/layers.h"
@@ -9,6 +8,7 @@
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 namespace sweep {
 namespace {

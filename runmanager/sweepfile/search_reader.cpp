@@ -11,6 +11,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/settings.h"
+#include "runmanager/sweepfile/space.h"
 
 namespace sweep {
 namespace {
@@ -187,6 +188,15 @@ bool draws_points(const SearchSpec& search, const SearchSpace& space) {
   const bool takes_all = search.trials == 0 && search.method != SearchMethod::kHyperband &&
                          search.method != SearchMethod::kPopulation;
   return has_range(space) || !takes_all;
+}
+
+void check_ranges(const SearchSpace& space, Problems& problems) {
+  for (const Axis& axis : space.grids.at(0).axes) {
+    const std::optional<Setting> setting = setting_at(axis.path);
+    if (!axis.range || !setting) continue;
+    for (const double end : {axis.range->low, axis.range->high})
+      check_value(JsonDocument(Space::value_at(axis, end), axis.place.whole()), *setting, problems);
+  }
 }
 
 std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, bool is_recorded,

@@ -1,7 +1,9 @@
-// Reads "search": how trials are chosen and which are ended early.
+// Reads "search": how trials are chosen and which are ended early, and what is known before the first one.
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "runmanager/config/problems.h"
 #include "runmanager/config/search_spec.h"
@@ -21,5 +23,16 @@ bool has_range(const SearchSpace& space);
 
 /// Whether the search draws points, instead of trying every combination.
 bool draws_points(const SearchSpec& search, const SearchSpace& space);
+
+/// Reports ends of ranges that the keys do not allow.
+void check_ranges(const SearchSpace& space, Problems& problems);
+
+/// Reads "search.points" and "search.learn_from" of `root` into `search`. Replaces the directories of sweeps
+/// in `root` by their results, so that the sweep's records have them. A directory is looked for in
+/// `directory`, the sweep file's, then in the current one. `base` is the file with its plain values: a run
+/// that had another value there does not count. Reports every mistake.
+void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const SearchDomain& domain,
+                       const JsonView& base, const std::filesystem::path& directory, SearchSpec& search,
+                       Problems& problems);
 
 }  // namespace sweep

@@ -13,6 +13,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+// Makes the path in `value`, which is at `place`, absolute. `directory`: of the sweep file.
+void make_absolute(Json& value, const JsonPlace& place, const fs::path& directory) {
+  if (!value.is_string() || value == "" || value.get<std::string>().find('\0') != std::string::npos) return;
+  std::error_code error;
+  const fs::path absolute = fs::absolute(located(value.get<std::string>(), place, directory), error);
+  if (!error) value = absolute.lexically_normal().string();
+}
+
 const KeyPath kNetworkKey = {"network"}, kDatasetKey = {"dataset"};
 
 // Makes the paths in the value of `key` absolute.
@@ -126,14 +134,17 @@ void inline_networks(JsonDocument& root, const std::vector<Assignment>& override
   });
 }
 
-}  // namespace
-
-void make_absolute(Json& value, const JsonPlace& place, const fs::path& directory) {
-  if (!value.is_string() || value == "" || value.get<std::string>().find('\0') != std::string::npos) return;
-  std::error_code error;
-  const fs::path absolute = fs::absolute(located(value.get<std::string>(), place, directory), error);
-  if (!error) value = absolute.lexically_normal().string();
+// Makes the paths of "cwd", which is the file's directory by default, and "inputs" absolute.
+void make_command_self_contained(JsonDocument& root, const std::filesystem::path& directory) {
+  Json& cwd = root.json.emplace("cwd", "").first.value();
+  if (cwd == "") cwd = ".";
+  if (cwd != kRunCwd) make_absolute(cwd, root.place({"cwd"}), directory);
+  if (!root.json.contains("inputs")) return;
+  const JsonPlace inputs = root.place({"inputs"});
+  for (Json& input : root.json["inputs"]) make_absolute(input, inputs, directory);
 }
+
+}  // namespace
 
 bool remove_recorded_keys(JsonDocument& root) {
   if (!root.json.contains("provenance")) return false;
@@ -143,6 +154,7 @@ bool remove_recorded_keys(JsonDocument& root) {
 
 void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides, const fs::path& directory,
                          NetworkFiles& files) {
+  if (is_command_file(root)) return make_command_self_contained(root, directory);
   const Visit visit = [&](const KeyPath& key, Json& value, const KeyPath& at) {
     make_paths_absolute(value, key, root.place(at), directory);
   };

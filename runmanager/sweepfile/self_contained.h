@@ -18,14 +18,11 @@ namespace sweep {
 /// file without "provenance" is left alone, because there these keys are mistakes. Returns whether it has it.
 bool remove_recorded_keys(JsonDocument& root);
 
-/// Makes the path in `value`, which is at `place`, absolute. `directory`: of the sweep file.
-void make_absolute(nlohmann::ordered_json& value, const JsonPlace& place,
-                   const std::filesystem::path& directory);
-
 /// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes and its conditions, and in
 /// `overrides`. Puts the content of network files into axes over "network". There each network has a name of
 /// its own, by which conditions then ask for it: a second one called "mlp" becomes "mlp-2". `directory`: of
-/// the sweep file. Network files that cannot be read are left for the expansion to report.
+/// the sweep file. Network files that cannot be read are left for the expansion to report. Of a program,
+/// makes the paths of "cwd" and "inputs" absolute.
 void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides,
                          const std::filesystem::path& directory, NetworkFiles& files);
 

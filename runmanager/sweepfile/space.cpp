@@ -136,9 +136,10 @@ Json value_in(const Json& value, const Axis& axis, const KeyPath& path) {
 }  // namespace
 
 Space::Space(SearchSpace axes_and_rules, const JsonView& base) : space_(std::move(axes_and_rules)) {
-  for (const Grid& grid : space_.grids) {
+  for (Grid& grid : space_.grids) {
     GridRules& rules = rules_.emplace_back();
-    for (const Axis& axis : grid.axes) {
+    for (Axis& axis : grid.axes) {
+      if (axis.range) axis.values.json.push_back(value_at(axis, axis.range->low));
       std::vector<Tests>& conditions = rules.when.emplace_back();
       for (const WhenRule& rule : space_.when) {
         if (rule.path == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
@@ -222,7 +223,10 @@ void Space::check_conditions(const JsonPlace& place, const std::vector<Condition
       if (test.axis == kNoAxis) continue;
       const Axis& axis = space_.grids[grid].axes[test.axis];
       is_known = is_known && JsonView(axis.values).place().source == place.source;
-      if (axis.range) values.push_back(fmt::format("{} to {}", axis.range->low, axis.range->high));
+      if (axis.range) {
+        values.push_back(fmt::format("{} to {}", axis.range->low, axis.range->high));
+        continue;
+      }
       for (const Json& value : axis.values.json) {
         std::string text = value_in(value, axis, conditions[c].path).dump();
         if (std::ranges::find(values, text) == values.end()) values.push_back(std::move(text));
@@ -292,6 +296,19 @@ void Space::each(const std::function<void(const Combination&)>& use) const {
         use(combination);
     });
   }
+}
+
+Combination Space::combination_at(const SearchPoint& point) {
+  Combination combination;
+  std::vector<Axis>& axes = space_.grids.at(0).axes;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!point[i]) continue;
+    const std::size_t index =
+        axes[i].range ? axes[i].values.json.size() : static_cast<std::size_t>(*point[i]);
+    if (axes[i].range) axes[i].values.json.push_back(value_at(axes[i], *point[i]));
+    combination.values.push_back({&axes[i], index});
+  }
+  return combination;
 }
 
 SearchDomain Space::domain_of(const std::shared_ptr<const Space>& self) {

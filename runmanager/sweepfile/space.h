@@ -36,7 +36,7 @@ struct Combination {
   const ExcludeRule* excluded = nullptr;  // what leaves it out; null: nothing does
 };
 
-/// Immutable; thread-safe. Combinations refer to it.
+/// Thread-safe, except combination_at(). Combinations refer to it.
 class Space {
  public:
   /// `base` is the file; conditions may test its plain values.
@@ -63,6 +63,9 @@ class Space {
   /// command line, may have fewer values than the file's rules are for.
   void check_rules(const JsonView& base, Problems& problems) const;
 
+  /// The combination at a point of the first grid. Adds what was drawn of a range to the values of its axis,
+  /// which begin with the lowest one: it tells the type of the others.
+  Combination combination_at(const SearchPoint& point);
   /// The domain that a search draws points from: the axes of the first grid. The domain keeps `self` alive.
   static SearchDomain domain_of(const std::shared_ptr<const Space>& self);
   /// The value of an axis at a point's number: the index of a choice, or the number of a range.

@@ -6,27 +6,19 @@
 #include <array>
 #include <cstdlib>
 #include <iostream>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/suggest.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/config/run_name.h"
 #include "runmanager/sweepfile/axes.h"
-#include "runmanager/sweepfile/combination_reader.h"
-#include "runmanager/sweepfile/command_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/known_points.h"
 #include "runmanager/sweepfile/overrides.h"
+#include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
-#include "runmanager/sweepfile/space.h"
-#include "runmanager/sweepfile/swept_values.h"
-#include "runmanager/sweepfile/trial_reader.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
@@ -34,9 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// Once a file is known to be wrong, this many combinations are enough to find what else is.
-constexpr std::size_t kRunsCheckedAfterProblem = 2000;
 
 constexpr std::uintmax_t kLargestFile = 16u << 20;  // Larger ones are not JSON written by hand.
 
@@ -140,42 +129,6 @@ int cuda_device_count(const LoadOptions& options) {
   return count;
 }
 
-// Reads the run of every combination into `sweep`. Reports every mistake. `root` is the file with what the
-// command line sets in it.
-void read_combinations(const std::shared_ptr<const Space>& space, const JsonView& root,
-                       CombinationReader& reader, Sweep& sweep, Problems& problems) {
-  const std::vector<Combination> combinations = combinations_of(*space, root, problems);
-  sweep.keys = space->keys();
-  const SweptValues swept(space->axes());
-  std::map<const ExcludeRule*, std::string> reasons;
-  for (const ExcludeRule& rule : space->exclude()) reasons[&rule] = exclusion_reason(rule);
-  std::vector<Params> params;
-  std::set<std::string> known;  // keys that a run has; an axis whose conditions never hold is in none
-  sweep.runs.reserve(combinations.size());
-  params.reserve(combinations.size());
-  for (const Combination& combination : combinations) {
-    Params values = swept.of(combination, space->has_repeats());
-    if (combination.excluded != nullptr) {
-      sweep.excluded.push_back({std::move(values), reasons.at(combination.excluded)});
-      continue;
-    }
-    if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
-    sweep.runs.push_back(reader.read(combination, problems));
-    sweep.runs.back().index = params.size();
-    for (const auto& [key, value] : values) known.insert(key);
-    params.push_back(std::move(values));
-  }
-  if (combinations.empty() && !is_command_file(root)) reader.read({}, problems);
-  problems.throw_if_any();
-  const std::vector<std::string> names = run_names(params);
-  for (RunConfig& run : sweep.runs) {
-    run.name = names[run.index];
-    run.params = std::move(params[run.index]);
-    run.not_swept = swept.in_force(run);
-    std::erase_if(run.not_swept, [&known](const auto& param) { return !known.contains(param.first); });
-  }
-}
-
 int epochs_of(const JsonView& base) {
   Problems ignored;
   const Setting& epochs = *find_setting(settings_of(base), is_command_file(base) ? "reports" : "epochs");
@@ -211,8 +164,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   check_keys(root, settings_of(root), problems);
   NetworkFiles files(file.parent_path());
   const bool is_command = is_command_file(root);
-  is_command ? make_command_self_contained(root, file.parent_path())
-             : make_self_contained(root, plain, file.parent_path(), files);
+  make_self_contained(root, plain, file.parent_path(), files);
 
   Sweep sweep;
   sweep.file = file;
@@ -233,22 +185,19 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   if (!is_recorded && problems.empty()) Space(space, rule_base).check_rules(rule_base, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
   if (sweep.search) check_epochs(*sweep.search, root, base, problems);
+  const auto reader =
+      std::make_shared<RunReader>(space, rule_base, run_tree, std::move(plain), std::move(files), context);
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();
-    const auto reader = std::make_shared<TrialReader>(space, rule_base, run_tree, std::move(plain),
-                                                      std::move(files), context);
-    reader->check_ranges(problems);
+    check_ranges(space, problems);
     read_known_points(root, space.grids.at(0).axes, reader->domain(), rule_base, file.parent_path(),
                       *sweep.search, problems);
     problems.throw_if_any();
-    draw_trials(reader, *sweep.search, epochs_of(base), sweep);
+    reader->draw_trials(*sweep.search, epochs_of(base), sweep);
     if (sweep.runs.empty()) problems.add(root, "every point is excluded, want at least one");
   } else {
     if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
-    const auto points = std::make_shared<const Space>(space, rule_base);
-    const auto reader =
-        std::make_shared<CombinationReader>(run_tree, std::move(plain), std::move(files), context, points);
-    read_combinations(points, rule_base, *reader, sweep, problems);
+    reader->read_grids(rule_base, sweep, problems);
   }
   problems.throw_if_any();
   sweep.resolved = expanded_json(sweep.name, root, base);

@@ -3,13 +3,24 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweepfile/load_options.h"
 
 namespace sweep {
+
+/// Options besides key=value overrides.
+struct LoadOptions {
+  std::optional<std::string> epochs;     // --epochs, as typed; replaces the file's and any axis of that key
+  std::optional<std::string> seed;       // --seed, likewise
+  std::optional<bool> deterministic;     // --deterministic or --no-deterministic, likewise
+  std::vector<std::string> slurm = {};   // "KEY=VALUE" of --slurm, into "slurm"
+  std::optional<int> cuda_device_count;  // CUDA devices of this machine; nothing: ask it
+};
 
 /// In the place of a sweep file: it is read from standard input. Paths in it are relative to the working
 /// directory, and it has to have a "name".
@@ -28,5 +39,10 @@ Sweep load_sweep(const std::filesystem::path& file, std::span<const std::string>
 /// parameters from `overrides`. It works in the current directory. Throws ConfigError as load_sweep().
 Sweep make_command_sweep(const std::string& name, std::span<const std::string> command,
                          std::span<const std::string> overrides, const LoadOptions& options = {});
+
+/// JSON Schema, draft 2020-12, for editors and other programs. load_sweep() rejects everything that it
+/// rejects; only load_sweep() checks what depends on several values or on the machine (shapes, devices,
+/// files). The one exception: names of data sets that only $SWEEP_DATA has.
+nlohmann::ordered_json sweep_schema();
 
 }  // namespace sweep

@@ -1,5 +1,4 @@
-#include "runmanager/sweepfile/swept_values.h"
-
+// The values of swept keys as parameters of runs.
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "runmanager/config/param_types.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/sweepfile/key_path.h"
+#include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
 
 namespace sweep {

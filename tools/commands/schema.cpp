@@ -1,5 +1,5 @@
 // `sweep schema`: prints the JSON schema of sweep files.
-#include "runmanager/sweepfile/schema.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 #include "tools/commands.h"
 #include "tools/exit_code.h"

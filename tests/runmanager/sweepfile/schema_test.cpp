@@ -1,6 +1,6 @@
 // The schema names what the tables of layers, optimizers and settings have. That it accepts the shipped
 // sweeps and rejects what the program rejects is tested with a schema validator, in tests/tools.
-#include "runmanager/sweepfile/schema.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 #include "core/network/layers.h"
 #include "core/network/loss.h"

@@ -1,0 +1,202 @@
+#include "runmanager/sweepfile/run_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/text.h"
+#include "runmanager/config/run_name.h"
+#include "runmanager/config/run_settings.h"
+#include "runmanager/sweepfile/key_path.h"
+#include "runmanager/sweepfile/settings/settings.h"
+
+namespace sweep {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Once a file is known to be wrong, this many combinations are enough to find what else is.
+constexpr std::size_t kRunsCheckedAfterProblem = 2000;
+
+}  // namespace
+
+JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, NetworkFiles& files,
+                         Problems& problems) {
+  std::ranges::stable_sort(values, {}, [](const Assignment& value) { return value.path.size(); });
+  const auto below = std::ranges::find_if(values, [](const Assignment& a) { return a.path.size() > 1; });
+  const auto set = [&](const Assignment& a) { set_value(tree, a.path, a.value, a.place, problems); };
+  std::for_each(values.begin(), below, set);
+  files.load(tree, problems);
+  const bool network_failed = JsonView(tree).find("network")->is_null();
+  std::for_each(below, values.end(), [&](const Assignment& value) {
+    if (!network_failed || value.path[0] != "network") set(value);  // Reported by files.load().
+  });
+  return tree;
+}
+
+// The file of a run with only the top-level key `key`; "": with all.
+JsonDocument RunReader::tree_with(const Combination& combination, const std::string& key,
+                                  Problems& problems) {
+  const JsonView file(tree_);
+  JsonDocument tree(Json::object(), file.place());
+  for (const JsonView& member : file.children()) {
+    if (key.empty() || member.key() == key) tree.set(tree.json[member.key()], {member.key()}, member);
+  }
+  std::vector<Assignment> values;
+  for (const Assignment& assignment : plain_) {
+    if (key.empty() || assignment.path[0] == key) values.push_back(assignment);
+  }
+  for (const AxisValue& value : combination.values) {
+    const Axis& axis = *value.axis;
+    if (key.empty() || axis.path[0] == key)
+      values.push_back({axis.path, axis.place, JsonDocument(value.value())});
+  }
+  return with_values(std::move(tree), std::move(values), files_, problems);
+}
+
+// Keys that an axis of the combination changes are completed for each run from now on.
+void RunReader::note_keys_of(const Combination& combination) {
+  for (const AxisValue& value : combination.values) {
+    const Setting* setting = find_setting(top_level_settings(), value.axis->path[0]);
+    if (std::ranges::find(changing_, setting) == changing_.end()) changing_.push_back(setting);
+  }
+}
+
+const RunReader::Section& RunReader::section_of(const Combination& combination, const Setting& setting,
+                                                Problems& problems) {
+  std::vector<Choice> choices;
+  for (const AxisValue& value : combination.values) {
+    if (value.axis->path[0] == setting.name) choices.emplace_back(value.axis, value.index);
+  }
+  const auto [found, is_new] = sections_.try_emplace({&setting, std::move(choices)});
+  Section& section = found->second;
+  if (!is_new) return section;
+  const JsonDocument tree = tree_with(combination, setting.name, problems);
+  section.json = std::make_shared<const Json>(
+      complete_value(setting, {JsonView(tree).find(setting.name), tree, {}, context_, problems}));
+  section.put = problems.empty() ? read_setting(setting.name, *section.json) : [](RunConfig&) {};
+  return section;
+}
+
+std::optional<std::string> RunReader::place_of(const Combination& combination, const std::string& path) {
+  Problems ignored;
+  const KeyPath parts = key_path(path);
+  const JsonDocument tree = tree_with(combination, parts[0], ignored);
+  const JsonView value = find_path(tree, parts);
+  return value ? std::optional(to_string(value.place())) : std::nullopt;
+}
+
+// Every parameter is the program's; the rest is read once.
+RunConfig RunReader::read_command_run(const Combination& combination, Problems& problems) {
+  if (!common_) common_ = read_run_config(tree_, context_, problems);
+  RunConfig config = *common_;
+  config.repeat = static_cast<std::uint32_t>(combination.repeat);
+  Json params = Json::object();
+  for (const AxisValue& value : combination.values) {
+    params[value.axis->key] = *value.value();
+    if (value.axis->key == "device") config.device = value.value().text();
+  }
+  config.resolved["params"] = std::move(params);
+  config.resolved["repeat"] = config.repeat;
+  return config;
+}
+
+RunConfig RunReader::read(const Combination& combination, Problems& problems) {
+  if (is_command_file(tree_)) return read_command_run(combination, problems);
+  note_keys_of(combination);
+  if (!common_) common_ = read_run_config(tree_with(combination, "", problems), context_, problems);
+  RunConfig config = *common_;
+  for (const Setting* setting : changing_) {
+    const Section& section = section_of(combination, *setting, problems);
+    section.put(config);
+    config.resolved.set(setting->name, section.json);
+  }
+  config.repeat = static_cast<std::uint32_t>(combination.repeat);
+  while (repeats_.size() <= config.repeat) repeats_.push_back(std::make_shared<const Json>(repeats_.size()));
+  config.resolved.set("repeat", repeats_[config.repeat]);
+  config.where = [self = shared_from_this(), combination](const std::string& path) {
+    return self->place_of(combination, path);
+  };
+  // Layers that name their devices say what kind of device the run needs.
+  if (config.device == "auto" && !config.parallel.model.empty())
+    config.device =
+        config.parallel.model.front().device.substr(0, config.parallel.model.front().device.find(':'));
+  return config;
+}
+
+void RunReader::read_grids(const JsonView& root, Sweep& sweep, Problems& problems) {
+  const std::vector<Combination> combinations = combinations_of(space_, root, problems);
+  sweep.keys = space_.keys();
+  std::map<const ExcludeRule*, std::string> reasons;
+  for (const ExcludeRule& rule : space_.exclude()) reasons[&rule] = exclusion_reason(rule);
+  std::vector<Params> params;
+  std::set<std::string> known;  // keys that a run has; an axis whose conditions never hold is in none
+  sweep.runs.reserve(combinations.size());
+  params.reserve(combinations.size());
+  for (const Combination& combination : combinations) {
+    Params values = swept_.of(combination, space_.has_repeats());
+    if (combination.excluded != nullptr) {
+      sweep.excluded.push_back({std::move(values), reasons.at(combination.excluded)});
+      continue;
+    }
+    if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
+    sweep.runs.push_back(read(combination, problems));
+    sweep.runs.back().index = params.size();
+    for (const auto& [key, value] : values) known.insert(key);
+    params.push_back(std::move(values));
+  }
+  if (combinations.empty() && !is_command_file(root)) read({}, problems);
+  problems.throw_if_any();
+  const std::vector<std::string> names = run_names(params);
+  for (RunConfig& run : sweep.runs) {
+    run.name = names[run.index];
+    run.params = std::move(params[run.index]);
+    run.not_swept = swept_.in_force(run);
+    std::erase_if(run.not_swept, [&known](const auto& param) { return !known.contains(param.first); });
+  }
+}
+
+// Has to be called for one after the other, as names depend on those before; for the last one it may be
+// called again.
+RunConfig RunReader::read_trial(std::size_t index, const SearchPoint& point, int repeat) {
+  Combination combination = space_.combination_at(point);
+  combination.repeat = repeat;
+  Problems problems;
+  RunConfig config = read(combination, problems);
+  problems.throw_if_any();
+  config.index = index;
+  config.params = swept_.of(combination, space_.has_repeats());
+  config.not_swept = swept_.in_force(config);
+  config.name = run_name(config.params);
+  if (trials_.try_emplace(lower_case(config.name), index).first->second != index)
+    config.name += fmt::format("~{}", index + 1);
+  return config;
+}
+
+void RunReader::draw_trials(const SearchSpec& search, int epochs, Sweep& sweep) {
+  auto source = std::make_shared<TrialSource>();
+  source->domain = domain();
+  const bool is_population = search.method == SearchMethod::kPopulation;
+  source->make_run = [self = shared_from_this(), is_population](std::size_t index, const SearchPoint& point) {
+    RunConfig config = self->read_trial(index, point, 0);
+    if (is_population) config.resolved[kLineageKey] = Json::array();
+    return config;
+  };
+  const std::unique_ptr<Sampler> sampler = make_sampler(search, source->domain);
+  std::vector<Observation> earlier;
+  for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
+    std::optional<SearchPoint> point = sampler->suggest(i, earlier);
+    if (!point) break;  // There are no more.
+    if (!space_.has_repeats()) sweep.runs.push_back(source->make_run(i, *point));
+    for (int repeat = 0; space_.has_repeats() && repeat < space_.repeats(); ++repeat)
+      sweep.runs.push_back(read_trial(sweep.runs.size(), *point, repeat));
+    earlier.push_back({.point = *point});
+    source->points.push_back(*std::move(point));
+  }
+  sweep.keys = space_.keys();
+  sweep.trials = std::move(source);
+}
+
+}  // namespace sweep
