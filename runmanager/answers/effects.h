@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runmanager/answers/statistics.h"
-#include "runmanager/config/goal.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/table.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/goal.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/table.h"
 

@@ -1,6 +1,9 @@
 #include "runmanager/config/params.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
 
 #include "core/network/arguments.h"
 
@@ -32,6 +35,25 @@ bool is_json_text(const ParamValue& value) {
 std::string param_text(const Params& params, std::string_view key) {
   const ParamValue* value = find_param(params, key);
   return value != nullptr ? param_text(*value) : "";
+}
+
+void unify_types(const std::vector<Params*>& runs) {
+  const std::set<std::size_t> numbers = {ParamValue(std::int64_t{}).index(), ParamValue(0.0).index()};
+  std::map<std::string_view, std::set<std::size_t>> types;  // that the values of a key have
+  for (const Params* params : runs) {
+    for (const auto& [key, value] : *params) types[key].insert(value.index());
+  }
+  for (Params* params : runs) {
+    for (auto& [key, value] : *params) {
+      const std::set<std::size_t>& known = types.at(key);
+      if (known.size() == 1) continue;
+      const auto* const integer = std::get_if<std::int64_t>(&value);
+      if (known != numbers)
+        value = param_text(value);
+      else if (integer != nullptr)
+        value = static_cast<double>(*integer);
+    }
+  }
 }
 
 }  // namespace sweep

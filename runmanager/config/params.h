@@ -32,4 +32,8 @@ bool is_json_text(const ParamValue& value);
 /// The text of the value of `key`; "" if there is none.
 std::string param_text(const Params& params, std::string_view key);
 
+/// Gives each key one type in all `runs`, as TensorBoard needs it: integers next to fractions become doubles,
+/// any other mix becomes text.
+void unify_types(const std::vector<Params*>& runs);
+
 }  // namespace sweep

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/data/augment.h"
@@ -20,14 +21,28 @@
 #include "core/network/loss.h"
 #include "core/network/optimizer.h"
 #include "core/network/schedule.h"
-#include "runmanager/config/command_spec.h"
-#include "runmanager/config/goal.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/params.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/config/search_spec.h"
-#include "runmanager/config/shared_value.h"
 
 namespace sweep {
+
+/// A constant of type T that costs little to copy, however large T is: copies refer to the same object.
+/// Assigning another value changes this copy only. Thread-safe as a std::shared_ptr.
+template <typename T>
+class SharedValue {
+ public:
+  SharedValue() : SharedValue(T()) {}
+  SharedValue(T value) : value_(std::make_shared<const T>(std::move(value))) {}
+
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return value_.get(); }
+  operator const T&() const { return *value_; }
+
+ private:
+  std::shared_ptr<const T> value_;
+};
 
 /// What is logged besides scalars; the sweep file's "log".
 struct LogOptions {
@@ -52,6 +67,24 @@ struct StopSpec {
 };
 
 inline constexpr const char *kKeepLast = "last", *kKeepBest = "best";
+
+inline constexpr const char* kRunCwd = "run";  // of "cwd": the run's own directory
+/// Max of "reports" if a search compares runs on the way; the records keep that many.
+inline constexpr int kMaxComparedReports = 10'000;
+
+/// A person's own program as a run; the sweep file's "command" and the keys that go with it.
+struct CommandSpec {
+  std::vector<std::string> words;  // the program and its arguments, with substitutions; with a shell one text
+  bool shell = false;
+  std::filesystem::path cwd;                                 // absolute, or kRunCwd
+  std::vector<std::string> inputs;                           // absolute paths or patterns of files
+  std::vector<std::pair<std::string, std::string>> metrics;  // name and regular expression
+  bool dashes = true;                                        // {flags}: --batch-size, not --batch_size
+  double timeout = 0, silence = 0;                           // seconds; 0: none
+  double grace = 10;                                         // seconds from SIGTERM to SIGKILL
+  int gpus = 0;          // of its own, for each run; 0: it sees what this process does
+  int runs_per_gpu = 1;  // runs that may share one
+};
 
 /// One run with every setting resolved.
 struct RunConfig {

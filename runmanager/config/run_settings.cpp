@@ -19,32 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-ArgumentValue argument_of(const Json& json, ArgumentKind kind) {
-  switch (kind) {
-    case ArgumentKind::kBoolean:
-      return json.get<bool>();
-    case ArgumentKind::kInteger:
-      return json.get<std::int64_t>();
-    case ArgumentKind::kIntegerPair:
-      return json.get<std::array<std::int64_t, 2>>();
-    case ArgumentKind::kNumber:
-      return json.get<double>();
-    case ArgumentKind::kNumberPair:
-      return json.get<std::array<double, 2>>();
-    case ArgumentKind::kNumberList:
-      return json.get<std::vector<double>>();
-    case ArgumentKind::kCountOrFraction:
-      return json.is_number_integer() ? ArgumentValue(json.get<std::int64_t>()) : json.get<double>();
-    default:
-      return json.get<std::string>();
-  }
-}
-
 Arguments arguments_of(const Json& json, const NamedType& type) {
   Arguments arguments;
   for (const ArgumentType& argument : type.arguments) {
-    if (json.contains(argument.name))
-      arguments[argument.name] = argument_of(json.at(argument.name), argument.kind);
+    if (!json.contains(argument.name)) continue;
+    const std::optional<ArgumentValue> value = argument_value(json.at(argument.name));
+    if (!value)
+      throw ConfigError(fmt::format("{} of {} is no value of an argument", argument.name, type.name));
+    arguments[argument.name] = *value;
   }
   return arguments;
 }
@@ -195,6 +177,18 @@ void CompleteSettings::set(std::string_view key, std::shared_ptr<const Json> val
 PutIntoRun read_setting(std::string_view key, const Json& value) {
   const auto reader = readers().find(key);
   return reader != readers().end() ? reader->second(value) : [](RunConfig&) {};
+}
+
+std::optional<ArgumentValue> argument_value(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  if (!json.is_array() || !std::ranges::all_of(json, &Json::is_number)) return std::nullopt;
+  // Pairs of integers keep their type; a pair of numbers is told from a list only where the kind is known.
+  if (json.size() == 2 && std::ranges::all_of(json, &Json::is_number_integer))
+    return json.get<std::array<std::int64_t, 2>>();
+  return json.get<std::vector<double>>();
 }
 
 OptimizerOptions optimizer_of(const Json& json) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +66,9 @@ using PutIntoRun = std::function<void(RunConfig& run)>;
 /// Reads the complete value of a top-level key; null: the run does not have it. The result does nothing for a
 /// key that no run has a member of.
 PutIntoRun read_setting(std::string_view key, const nlohmann::ordered_json& value);
+
+/// A boolean, number, string or list of numbers, two integers as a pair; nothing for anything else.
+std::optional<ArgumentValue> argument_value(const nlohmann::ordered_json& json);
 
 /// The value of a key as its type, with all arguments. Those of an optimizer, schedule or loss throw
 /// ConfigError if they are not possible together.

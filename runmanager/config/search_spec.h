@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/enum_names.h"
-#include "runmanager/config/goal.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/search/halving.h"
 #include "runmanager/search/sampler.h"
 #include "runmanager/search/search_space.h"

@@ -1,6 +1,5 @@
 #include "runmanager/config/slurm_spec.h"
 #include "core/base/text.h"
-#include "runmanager/text/split.h"
 
 #include <algorithm>
 #include <optional>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "runmanager/text/split.h"
+#include "core/base/text.h"
 
 namespace sweep {
 namespace {

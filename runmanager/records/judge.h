@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "runmanager/config/goal.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/results.h"
 #include "runmanager/search/pareto.h"

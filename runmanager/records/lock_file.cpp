@@ -21,7 +21,6 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/text/split.h"
 
 namespace sweep {
 namespace {

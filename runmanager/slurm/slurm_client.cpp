@@ -1,5 +1,4 @@
 #include "runmanager/slurm/slurm_client.h"
-#include "runmanager/text/split.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,6 @@
 #include "core/network/layers.h"
 #include "core/network/optimizer.h"
 #include "core/network/schedule.h"
-#include "runmanager/text/split.h"
 
 namespace sweep {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "runmanager/config/param_types.h"
+#include "runmanager/config/params.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/run_reader.h"

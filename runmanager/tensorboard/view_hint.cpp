@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/text.h"
 #include "runmanager/tensorboard/aggregate.h"
-#include "runmanager/text/split.h"
 
 namespace sweep {
 namespace {

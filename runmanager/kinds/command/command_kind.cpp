@@ -17,7 +17,6 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/text/split.h"
 
 namespace sweep {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runmanager/config/command_spec.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/kinds/command/report_history.h"
 #include "runmanager/sweepfile/metric_pattern.h"
 #include "tbwriter/event_reader.h"

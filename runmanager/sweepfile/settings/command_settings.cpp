@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "runmanager/config/command_spec.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/metric_pattern.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"

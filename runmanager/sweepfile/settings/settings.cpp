@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/suggest.h"
+#include "runmanager/config/run_settings.h"
 
 namespace sweep {
 namespace {
@@ -19,20 +20,6 @@ Json json_of(const ArgumentValue& value) {
 bool is_list_kind(ArgumentKind kind) {
   return kind == ArgumentKind::kIntegerPair || kind == ArgumentKind::kNumberPair ||
          kind == ArgumentKind::kNumberList;
-}
-
-// The value: two integers in brackets as a pair, other numbers in brackets as a list. Nothing for null,
-// objects, and lists of anything but numbers.
-std::optional<ArgumentValue> argument_value(const Json& json) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  if (json.is_string()) return json.get<std::string>();
-  if (!json.is_array() || !std::ranges::all_of(json, &Json::is_number)) return std::nullopt;
-  // Pairs of integers keep their type; a pair of numbers is told from a list only where the kind is known.
-  if (json.size() == 2 && std::ranges::all_of(json, &Json::is_number_integer))
-    return json.get<std::array<std::int64_t, 2>>();
-  return json.get<std::vector<double>>();
 }
 
 // `allowed`: what messages say instead of what the type does; may be empty.
