@@ -119,7 +119,8 @@ Json without_names(const Json& config, RunIdentity& identity) {
   Json settings = numbers_of(config, top_level_settings());
   if (settings.contains("dataset") && settings["dataset"].is_object()) {
     if (settings["dataset"].contains("name")) identity.source = settings["dataset"]["name"].dump();
-    settings["dataset"] = numbers_of(settings["dataset"], dataset_settings());
+    settings["dataset"] =
+        numbers_of(settings["dataset"], find_setting(top_level_settings(), "dataset")->table());
   }
   if (settings.contains("network") && settings["network"].is_object()) {
     settings["network"].erase("name");

@@ -25,9 +25,8 @@ std::optional<Setting> argument_setting(std::span<const NamedType> types, std::s
 // The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
 // "parallel"'s "pipeline".
 std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts) {
-  if (whole.types != nullptr)
-    return parts.size() == 1 ? argument_setting(whole.types(), parts[0]) : std::nullopt;
-  const Setting* part = whole.settings != nullptr ? find_setting(whole.settings(), parts[0]) : nullptr;
+  if (!whole.types.empty()) return parts.size() == 1 ? argument_setting(whole.types, parts[0]) : std::nullopt;
+  const Setting* part = find_setting(whole.table(), parts[0]);
   if (part == nullptr) return std::nullopt;
   return parts.size() == 1 ? std::optional(*part) : part_setting(*part, parts.subspan(1));
 }

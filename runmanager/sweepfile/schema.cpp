@@ -7,15 +7,12 @@
 #include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "runmanager/sweepfile/sweep_file.h"
 
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json reference(const char* name) { return {{"$ref", std::string("#/$defs/") + name}}; }
 
 Json any_of(std::initializer_list<Json> choices) {
   Json list = Json::array();
@@ -30,7 +27,7 @@ Json object_with(Json properties, std::vector<std::string> required = {}) {
   return schema;
 }
 
-using rows::list_of;
+using rows::definition, rows::list_of;
 
 Json limited(const char* type, const ArgumentType& value) {
   Json schema = {{"type", type}};
@@ -74,40 +71,12 @@ Json value_schema(const ArgumentType& type) {
   return Json::object();
 }
 
-Json value_schema(const Setting& setting) {
-  if (setting.shape == SettingShape::kSimple) return value_schema(static_cast<const ArgumentType&>(setting));
-  if (setting.rule != nullptr) {
-    const std::string_view pattern = setting.rule->pattern;
-    if (pattern == kAnyText) return {{"type", "string"}};
-    if (pattern == kNotEmpty) return {{"type", "string"}, {"minLength", 1}};
-    return {{"type", "string"}, {"pattern", pattern}};
-  }
-  if (!setting.elements) return setting.schema.is_null() ? Json::object() : setting.schema;
-  const Elements& elements = *setting.elements;
-  if (setting.shape == SettingShape::kMap) {
-    Json map = {{"type", "object"}, {"additionalProperties", value_schema(elements.item)}};
-    if (elements.counts.minimum > 0) map["minProperties"] = elements.counts.minimum;
-    return map;
-  }
-  Json list = list_of(value_schema(elements.item), elements.counts.minimum);
-  if (elements.counts.maximum < std::numeric_limits<std::size_t>::max())
-    list["maxItems"] = elements.counts.maximum;
-  return elements.alone ? any_of({value_schema(*elements.alone), std::move(list)}) : list;
-}
-
 // Adds help and default to the schema of a value.
 Json described(Json schema, const ArgumentType& type) {
   if (!type.help.empty()) schema["description"] = type.help;
   if (type.default_value)
     std::visit([&](const auto& value) { schema["default"] = value; }, *type.default_value);
   return schema;
-}
-
-Json properties_of(std::span<const Setting> settings) {
-  Json properties = Json::object();
-  for (const Setting& setting : settings)
-    properties[setting.name] = described(value_schema(setting), setting);
-  return properties;
 }
 
 // A layer or optimizer type as an object whose member `selector` has the type's name.
@@ -131,11 +100,11 @@ Json layer_schema() {
                        {"description", "default: the layer's index, from 0"}};
     Json schema = type_schema(type, "type", {{"name", name}}, true);
     if (has_inner_layers(type.name)) {
-      schema["properties"]["layers"] = reference("layers");
+      schema["properties"]["layers"] = definition("layers");
       schema["required"].push_back("layers");
     }
     if (type.name == "residual") {
-      schema["properties"]["shortcut"] = list_of(reference("layer"));
+      schema["properties"]["shortcut"] = list_of(definition("layer"));
       schema["properties"]["shortcut"]["description"] =
           "added to the layers' output; default: the input itself";
     }
@@ -171,26 +140,11 @@ void add_warmup_followers(Json& schema) {
   }
 }
 
-Json dataset_schema() {
-  std::vector<std::string> known(dataset_names().begin(), dataset_names().end());
-  Json properties = properties_of(dataset_settings());
-  properties["name"]["type"] = "string";
-  properties["normalize"].erase("$ref");
-  properties["normalize"].update(
-      any_of({Json{{"enum", {"none", "train"}}},
-              object_with(properties_of(normalize_settings()), setting_names(normalize_settings()))}));
-  Json object = object_with(std::move(properties));
-  object["anyOf"] =
-      Json::array({Json{{"required", {"path"}}},
-                   Json{{"required", {"name"}}, {"properties", {{"name", {{"enum", known}}}}}}});
-  return any_of({Json{{"enum", known}}, std::move(object)});
-}
-
 // A list of values, numbers that are counted out, or a range that a search draws from.
 Json axis_schema(Json value) {
   Json list = list_of(std::move(value), 1);
   list["uniqueItems"] = true;
-  return any_of({std::move(list), reference("range")});
+  return any_of({std::move(list), definition("range")});
 }
 
 Json range_schema() {
@@ -208,10 +162,52 @@ Json range_schema() {
   return {{"oneOf", std::move(forms)}};
 }
 
-Json axes_schema() {
+Json properties_of(std::span<const Setting> settings, Json& definitions);
+
+// The schema of a value. The objects of the tables become definitions once one refers to them.
+Json value_schema(const Setting& setting, Json& definitions) {
+  if (setting.shape == SettingShape::kSimple) return value_schema(setting);
+  if (setting.shape == SettingShape::kOwn) return setting.schema.is_null() ? Json::object() : setting.schema;
+  if (setting.elements) {
+    const Elements& elements = *setting.elements;
+    const bool is_map = setting.shape == SettingShape::kMap;
+    Json item = value_schema(elements.item, definitions);
+    Json all = is_map ? Json{{"type", "object"}, {"additionalProperties", std::move(item)}} : list_of(item);
+    if (elements.counts.minimum > 0) all[is_map ? "minProperties" : "minItems"] = elements.counts.minimum;
+    if (elements.counts.maximum < std::numeric_limits<std::size_t>::max())
+      all["maxItems"] = elements.counts.maximum;
+    return elements.alone ? any_of({value_schema(*elements.alone, definitions), std::move(all)}) : all;
+  }
+  const std::string& name = setting.definition;
+  if (!definitions.contains(name) && setting.shape == SettingShape::kNamed) {
+    definitions[name] = named_schema(setting.types, setting.default_type);
+  } else if (!definitions.contains(name)) {
+    Json object = object_with(properties_of(setting.table(), definitions));
+    definitions[name] = setting.schema.is_null() ? object : any_of({setting.schema, std::move(object)});
+  }
+  return definition(name);
+}
+
+Json properties_of(std::span<const Setting> settings, Json& definitions) {
+  Json properties = Json::object();
+  for (const Setting& setting : settings)
+    properties[setting.name] = described(value_schema(setting, definitions), setting);
+  return properties;
+}
+
+// Adds what the table of "dataset" does not say: that there has to be a path, or a name that is known.
+void complete_dataset(Json& definitions) {
+  definitions["normalize"]["anyOf"][1]["required"] = {"mean", "std"};
+  Json& object = definitions["dataset"]["anyOf"][1];
+  object["anyOf"] = Json::array(
+      {Json{{"required", {"path"}}},
+       Json{{"required", {"name"}}, {"properties", {{"name", definitions["dataset"]["anyOf"][0]}}}}});
+}
+
+Json axes_schema(Json& definitions) {
   Json properties = Json::object();
   for (const Setting& setting : top_level_settings()) {
-    if (setting.sweepable) properties[setting.name] = axis_schema(value_schema(setting));
+    if (setting.sweepable) properties[setting.name] = axis_schema(value_schema(setting, definitions));
   }
   for (const NamedType& type : optimizer_types()) {
     for (const ArgumentType& argument : type.arguments) {
@@ -231,35 +227,30 @@ Json axes_schema() {
 }
 
 // A program of one's own has keys of its own in addition to those that both have, and parameters of any name.
-void add_programs(Json& schema) {
+void add_programs(Json& schema, Json& definitions) {
   Json& properties = schema["properties"];
-  Json axes = {{"type", "object"}, {"additionalProperties", axis_schema(Json::object())}};
-  Json& definitions = schema["$defs"];
-  definitions["program_axes"] = std::move(axes);
-  definitions["program_search"] = object_with(properties_of(command_search_settings()));
-  definitions["program_stop"] = object_with(properties_of(command_stop_settings()));
-  definitions["timeout"] =
-      any_of({Json{{"type", "number"}, {"minimum", 0}}, object_with(properties_of(timeout_settings()))});
+  definitions["program_axes"] = {{"type", "object"}, {"additionalProperties", axis_schema(Json::object())}};
   Json of_networks = Json::object(), of_programs = Json::object();
   for (const Setting& setting : top_level_settings()) {
     if (find_setting(command_settings(), setting.name) == nullptr) of_programs[setting.name] = false;
   }
-  for (const Setting& setting : command_settings()) {
-    if (find_setting(top_level_settings(), setting.name) != nullptr) continue;
-    properties.update(properties_of(std::span(&setting, 1)));
-    if (setting.name != "command") schema["dependentRequired"][setting.name] = {"command"};
+  const Json of_command = properties_of(command_settings(), definitions);
+  for (const auto& [key, property] : of_command.items()) {
+    if (find_setting(top_level_settings(), key) != nullptr) continue;
+    properties[key] = property;
+    if (key != "command") schema["dependentRequired"][key] = {"command"};
   }
   for (const auto& [key, network, program] :
        {std::tuple("params", "axes", "program_axes"), std::tuple("search", "search", "program_search"),
         std::tuple("stop", "stop", "program_stop")}) {
-    of_networks[key] = reference(network);
-    of_programs[key] = reference(program);
+    of_networks[key] = definition(network);
+    of_programs[key] = definition(program);
     properties[key].erase("$ref");
-    properties[key]["anyOf"] = Json::array({reference(network), reference(program)});
+    properties[key]["anyOf"] = Json::array({definition(network), definition(program)});
   }
-  of_networks["grids"] = list_of(reference("axes"), 1);
-  of_programs["grids"] = list_of(reference("program_axes"), 1);
-  properties["grids"]["items"] = any_of({reference("axes"), reference("program_axes")});
+  of_networks["grids"] = list_of(definition("axes"), 1);
+  of_programs["grids"] = list_of(definition("program_axes"), 1);
+  properties["grids"]["items"] = any_of({definition("axes"), definition("program_axes")});
   schema["allOf"] =
       Json::array({Json{{"if", {{"required", {"command"}}}},
                         {"then", {{"properties", std::move(of_programs)}}},
@@ -269,10 +260,11 @@ void add_programs(Json& schema) {
 }  // namespace
 
 Json sweep_schema() {
+  Json definitions = Json::object();
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "Sweep file"},
                  {"description", "A grid of hyperparameters: one training for each combination."}};
-  schema.update(object_with(properties_of(top_level_settings())));
+  schema.update(object_with(properties_of(top_level_settings(), definitions)));
   // What a sweep adds to the sweep.json that it leaves.
   for (const char* key : {"runs", "excluded", "file"}) {
     schema["properties"][key] = {{"description", "written by the program; ignored"}};
@@ -287,33 +279,21 @@ Json sweep_schema() {
                 Json{{"required", {"params"}}, {"properties", {{"params", {{"required", {key}}}}}}},
                 Json{{"required", {"grids"}}}}));
   }
-  Json layers = list_of(reference("layer"), 1);
+  Json layers = list_of(definition("layer"), 1);
   layers["description"] = "in order; input sizes are inferred";
   Json network = object_with(
-      {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", reference("layers")}}, {"layers"});
+      {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", definition("layers")}}, {"layers"});
   network["patternProperties"] = {{R"(^\$)", Json::object()}};
-  Json& definitions = schema["$defs"];
-  definitions = {{"dataset", dataset_schema()},
-                 {"network", std::move(network)},
-                 {"layers", std::move(layers)},
-                 {"layer", layer_schema()}};
-  for (const Setting& setting : top_level_settings()) {
-    const std::span<const NamedType> types = named_types(setting);
-    if (!types.empty()) definitions[setting.name] = named_schema(types, setting.default_type);
-  }
+  complete_dataset(definitions);
   add_warmup_followers(definitions["schedule"]);
-  definitions.update(
-      {{"stop", object_with(properties_of(stop_settings()))},
-       {"search", object_with(properties_of(search_settings()))},
-       {"slurm", object_with(properties_of(slurm_settings()))},
-       {"slurm_tasks", object_with(properties_of(slurm_task_settings()))},
-       {"log", object_with(properties_of(log_settings()))},
-       {"parallel", any_of({Json{{"const", "none"}}, object_with(properties_of(parallel_settings()))})},
-       {"pipeline", object_with(properties_of(pipeline_settings()))},
-       {"range", range_schema()},
-       {"axes", axes_schema()},
-       {"conditions", {{"type", "object"}, {"minProperties", 1}}}});
-  add_programs(schema);
+  definitions.update({{"network", std::move(network)},
+                      {"layers", std::move(layers)},
+                      {"layer", layer_schema()},
+                      {"range", range_schema()},
+                      {"axes", axes_schema(definitions)},
+                      {"conditions", {{"type", "object"}, {"minProperties", 1}}}});
+  add_programs(schema, definitions);
+  schema["$defs"] = std::move(definitions);
   return schema;
 }
 

@@ -98,12 +98,10 @@ struct Offers {
 // The keys below a key of sweep files, or at the top for "".
 std::vector<Setting> parts_of(const std::string& key) {
   const std::optional<Setting> setting = key.empty() ? std::nullopt : setting_at(key_path(key));
-  const bool has_table = setting && setting->settings != nullptr;
-  const std::span<const Setting> table = key.empty() ? top_level_settings()
-                                         : has_table ? setting->settings()
-                                                     : std::span<const Setting>();
+  if (!key.empty() && !setting) return {};
+  const std::span<const Setting> table = key.empty() ? top_level_settings() : setting->table();
   std::vector<Setting> parts(table.begin(), table.end());
-  for (const NamedType& type : setting ? named_types(*setting) : std::span<const NamedType>()) {
+  for (const NamedType& type : setting ? setting->types : std::span<const NamedType>()) {
     for (const ArgumentType& argument : type.arguments) parts.push_back({argument});
   }
   return parts;
@@ -115,7 +113,7 @@ std::vector<std::string> values_of(const std::string& key) {
   if (!setting) return {};
   if (setting->kind == ArgumentKind::kBoolean) return {"true", "false"};
   if (key == "dataset") return {dataset_names().begin(), dataset_names().end()};
-  return setting->choices.empty() ? type_names(named_types(*setting)) : setting->choices;
+  return setting->choices.empty() ? type_names(setting->types) : setting->choices;
 }
 
 // Keys of sweep files, and their values: "device=", "optimizer.", "optimizer=adam,sgd".

@@ -1,6 +1,4 @@
 // The tables of the keys of a sweep file that runs a person's own program.
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/metric_pattern.h"
@@ -65,9 +63,15 @@ Setting pattern() {
 }
 
 // The seconds of the run alone represent an object.
-Setting timeout_row() {
-  Setting row = object("timeout", timeout_settings, "when a program is ended");
+Setting timeout() {
+  Setting row =
+      object("timeout", "when a program is ended",
+             {number("run", 0.0, false, "seconds after which a run is ended as failed; 0: none"),
+              number("silence", 0.0, false, "seconds without output or a metric after which it is; 0: none"),
+              number("grace", CommandSpec().grace, false,
+                     "seconds that a program has to end by itself after SIGTERM, before SIGKILL")});
   row.short_key = "run";
+  row.schema = {{"type", "number"}, {"minimum", 0}};
   row.allowed = "a number of seconds, or an object with any of: run, silence, grace";
   return row;
 }
@@ -78,28 +82,6 @@ bool is_command_file(const JsonView& root) { return static_cast<bool>(root.find(
 
 std::span<const Setting> settings_of(const JsonView& root) {
   return is_command_file(root) ? command_settings() : top_level_settings();
-}
-
-std::span<const Setting> timeout_settings() {
-  static const std::vector<Setting> settings = {
-      number("run", 0.0, false, "seconds after which a run is ended as failed; 0: none"),
-      number("silence", 0.0, false, "seconds without output or a metric after which it is; 0: none"),
-      number("grace", CommandSpec().grace, false,
-             "seconds that a program has to end by itself after SIGTERM, before SIGKILL"),
-  };
-  return settings;
-}
-
-std::span<const Setting> command_stop_settings() {
-  static const std::vector<Setting> settings = [] {
-    std::vector<Setting> rows(stop_settings().begin(), stop_settings().end());
-    Setting& metric = *std::ranges::find(rows, "metric", &Setting::name);
-    metric = metric_name("metric", metric.help);
-    metric.default_value = "loss";
-    std::erase_if(rows, [](const Setting& row) { return row.name == "restore_best"; });
-    return rows;
-  }();
-  return settings;
 }
 
 std::span<const Setting> command_settings() {
@@ -135,17 +117,13 @@ std::span<const Setting> command_settings() {
         integer("gpus", 0, kMaxGpus, 0,
                 "GPUs that each run has for itself, by CUDA_VISIBLE_DEVICES; 0: it sees all"),
         integer("runs_per_gpu", 1, kMaxGpus, 1, "runs that may share a GPU"),
-        timeout_row(),
+        timeout(),
     };
     for (const Setting& row : top_level_settings()) {
-      if (!row.sweepable) rows.push_back(row);  // name, repeats, params, search, …
+      if (!row.sweepable) rows.push_back(row.name == "search" ? search(true) : row);  // name, params, …
     }
-    rows.push_back(*find_setting(top_level_settings(), "stop"));
-    for (Setting& row : rows) {
-      row.sweepable = false;
-      if (row.name == "search") row.settings = command_search_settings;
-      if (row.name == "stop") row.settings = command_stop_settings;
-    }
+    rows.push_back(stop(true));
+    for (Setting& row : rows) row.sweepable = false;
     return rows;
   }();
   return settings;

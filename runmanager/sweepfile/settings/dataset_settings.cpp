@@ -92,7 +92,7 @@ Json complete_format(const Setting& row, const Given& given) {
   return format;
 }
 
-Json complete_normalize(const Setting&, const Given& given) {
+Json complete_normalize(const Setting& row, const Given& given) {
   if (!given.value) return nullptr;
   const JsonView& node = given.value;
   Problems& problems = given.problems;
@@ -101,7 +101,7 @@ Json complete_normalize(const Setting&, const Given& given) {
     problems.add_value(node, "train, none, or an object with \"mean\" and \"std\", a list each");
     return nullptr;
   }
-  Json json = complete_object(node, normalize_settings(), given.context, problems);
+  Json json = complete_object(node, row.table(), given.context, problems);
   const JsonView mean = node.find("mean"), std = node.find("std");
   if (!mean || !std) {
     problems.add(node,
@@ -178,8 +178,6 @@ constexpr TextRule kColumnName = {"the name of a column or an array",
 // "" means a first column without a name.
 constexpr TextRule kAnyColumnName = {kColumnName.allowed, [](const std::string&) { return true; }, kAnyText};
 
-}  // namespace
-
 Json complete_dataset(const Setting& row, const Given& given) {
   if (!given.value) {
     given.problems.add(given.object,
@@ -193,8 +191,20 @@ Json complete_dataset(const Setting& row, const Given& given) {
   return json;
 }
 
-std::span<const Setting> dataset_settings() {
-  static const std::vector<Setting> settings = {
+Setting normalize() {
+  Setting row = object(
+      "normalize",
+      "mean and std per channel, or per feature of a table: x = (v - mean) / std, where v is byte / "
+      "255 or a float; train: those of the training samples, as tables have it by default; none: x = v",
+      {channels("mean", -1e6, false), channels("std", 0, true)});
+  row.schema = {{"enum", {"none", "train"}}};
+  return std::move(row).completed_by(complete_normalize);
+}
+
+}  // namespace
+
+Setting rows::dataset() {
+  std::vector<Setting> keys = {
       directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's")
           .completed_by(complete_name)
           .compared_apart(),
@@ -251,23 +261,18 @@ std::span<const Setting> dataset_settings() {
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "
              "and copy; auto: its own if they fit. The same on the CPU")
           .of_times(),
-      object("normalize", normalize_settings,
-             "mean and std per channel, or per feature of a table: x = (v - mean) / std, where v is byte / "
-             "255 or "
-             "a float; train: those of the training samples, as tables have it by default; none: x = v")
-          .completed_by(complete_normalize),
+      normalize(),
       list("augment", R"(a list such as [{"random_crop": {"padding": 4}}, "horizontal_flip"])",
            custom("", change_schema(), "").completed_by(complete_change), {.maximum = kMaxAugmentSteps},
            "random changes of the training images, new ones in each epoch: random_crop, horizontal_flip, "
            "cutout")
           .completed_by(complete_augment),
   };
-  return settings;
-}
-
-std::span<const Setting> normalize_settings() {
-  static const std::vector<Setting> settings = {channels("mean", -1e6, false), channels("std", 0, true)};
-  return settings;
+  Setting row = object("dataset", "what to train on: a name, or an object", std::move(keys));
+  row.short_key = "name";
+  row.schema = {{"enum", std::vector<std::string>(dataset_names().begin(), dataset_names().end())}};
+  row.allowed = listed(dataset_names()) + ", or an object";
+  return std::move(row).completed_by(complete_dataset);
 }
 
 std::span<const std::string> dataset_names() {

@@ -117,9 +117,7 @@ Json learned_result() {
           {"required", {"params", "value"}}};
 }
 
-}  // namespace
-
-Json complete_parallel(const Setting&, const Given& given) {
+Json complete_parallel(const Setting& row, const Given& given) {
   const JsonView node = given.value;
   const Json none = "none";
   if (!node || (node->is_string() && node.text() == "none")) return none;
@@ -127,13 +125,24 @@ Json complete_parallel(const Setting&, const Given& given) {
     given.problems.add_value(node, "none, or an object with any of: data, model, pipeline");
     return none;
   }
-  const Json json = complete_object(node, parallel_settings(), given.context, given.problems);
+  const Json json = complete_object(node, row.table(), given.context, given.problems);
   return json.empty() ? none : json;
 }
 
-std::span<const Setting> stop_settings() {
-  static const std::vector<Setting> settings = {
-      choice("metric", watchable_tags(), StopSpec().goal.asked, "the metric that has to improve"),
+// Without the key no run is ended early.
+Json complete_stop(const Setting& row, const Given& given) {
+  return given.value ? complete_plain(row, given) : Json();
+}
+
+}  // namespace
+
+Setting rows::stop(bool is_of_program) {
+  constexpr const char* kMetric = "the metric that has to improve";
+  Setting metric = is_of_program ? metric_name("metric", kMetric)
+                                 : choice("metric", watchable_tags(), StopSpec().goal.asked, kMetric);
+  if (is_of_program) metric.default_value = "loss";
+  std::vector<Setting> keys = {
+      std::move(metric),
       choice("mode", {"min", "max"}, std::nullopt,
              "whether the smallest or the largest value is the best; default: max for accuracies, Number "
              "Correct and R2")
@@ -141,15 +150,17 @@ std::span<const Setting> stop_settings() {
       integer("patience", 1, kMaxCount, StopSpec().patience,
               "epochs without an improvement after which the run ends"),
       number("min_delta", StopSpec().min_delta, false, "an improvement is more than this"),
-      boolean("restore_best", StopSpec().restore_best,
-              "whether test and predictions are those of the best epoch's weights instead of the last's"),
   };
-  return settings;
+  if (!is_of_program)
+    keys.push_back(
+        boolean("restore_best", StopSpec().restore_best,
+                "whether test and predictions are those of the best epoch's weights instead of the last's"));
+  Setting row = object("stop", "early stopping: when a run ends before its last epoch", std::move(keys));
+  if (is_of_program) row.definition = "program_stop";
+  return std::move(row).completed_by(complete_stop);
 }
 
-namespace {
-
-std::vector<Setting> search_rows(bool is_of_program) {
+Setting rows::search(bool is_of_program) {
   const Setting any = metric_name("metric", ""), mode = choice("mode", {"min", "max"}, std::nullopt, "");
   const auto one_of = [&any, is_of_program](std::vector<std::string> tags) {
     return is_of_program ? any : choice("metric", std::move(tags), std::nullopt, "");
@@ -162,7 +173,7 @@ std::vector<Setting> search_rows(bool is_of_program) {
                                "kept; a list: several goals")
           .completed_by(complete_metrics);
   metric.default_value = is_of_program ? "loss" : "Loss/validation";
-  return {
+  std::vector<Setting> keys = {
       choice(
           "method", search_method_names().all(), "grid",
           "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
@@ -198,22 +209,14 @@ std::vector<Setting> search_rows(bool is_of_program) {
                   ""),
            {}, "of tpe: directories of sweeps whose completed runs count as trials, or results as objects"),
   };
+  Setting row =
+      object("search", "which points are trained, for how long, and when the search ends", std::move(keys));
+  if (is_of_program) row.definition = "program_search";
+  return std::move(row).not_swept();
 }
 
-}  // namespace
-
-std::span<const Setting> search_settings() {
-  static const std::vector<Setting> settings = search_rows(false);
-  return settings;
-}
-
-std::span<const Setting> command_search_settings() {
-  static const std::vector<Setting> settings = search_rows(true);
-  return settings;
-}
-
-std::span<const Setting> log_settings() {
-  static const std::vector<Setting> settings = {
+Setting rows::log() {
+  std::vector<Setting> keys = {
       image_count("images", 64, "samples of the first batch that are shown; 0 or false: none"),
       boolean("image_labels", false, "their classes, or numbers, are written below them"),
       boolean("graph", true, "the network as a graph"),
@@ -227,26 +230,11 @@ std::span<const Setting> log_settings() {
       integer("validation_batches", 0, kMaxCount, 0,
               "with batches, each time also those of N batches of the validation set, from random places"),
   };
-  return settings;
+  return object("log", "what is logged besides the scalars", std::move(keys)).of_times();
 }
 
-std::span<const Setting> parallel_settings() {
-  static const std::vector<Setting> settings = {
-      integer("data", 1, kMaxReplicas, 1, "devices, or sets of them, that share each batch").unless_default(),
-      map("model", "an object of layers and devices, such as {\"conv*\": \"cpu:0\", \"fc*\": \"cpu:1\"}",
-          text("", kStageDevice, ""), {.minimum = 1},
-          "layers and the device that computes them: names or patterns such as \"conv*\", the first that "
-          "fits counts; other layers are where the one before them is")
-          .completed_by(complete_model),
-      object("pipeline", pipeline_settings,
-             "layers in a row are a stage, and stages work on different parts of a batch")
-          .completed_by(complete_pipeline),
-  };
-  return settings;
-}
-
-std::span<const Setting> pipeline_settings() {
-  static const std::vector<Setting> settings = {
+Setting rows::parallel() {
+  std::vector<Setting> pipeline = {
       stages_row(),
       integer("micro_batches", 1, kMaxCount, PipelineOptions().micro_batches, "parts of a batch"),
       choice(
@@ -255,7 +243,20 @@ std::span<const Setting> pipeline_settings() {
           "gpipe: all parts forward, then all back; 1f1b: each part back as soon as it can, which takes less "
           "memory on the CPU"),
   };
-  return settings;
+  std::vector<Setting> keys = {
+      integer("data", 1, kMaxReplicas, 1, "devices, or sets of them, that share each batch").unless_default(),
+      map("model", "an object of layers and devices, such as {\"conv*\": \"cpu:0\", \"fc*\": \"cpu:1\"}",
+          text("", kStageDevice, ""), {.minimum = 1},
+          "layers and the device that computes them: names or patterns such as \"conv*\", the first that "
+          "fits counts; other layers are where the one before them is")
+          .completed_by(complete_model),
+      object("pipeline", "layers in a row are a stage, and stages work on different parts of a batch",
+             std::move(pipeline))
+          .completed_by(complete_pipeline),
+  };
+  Setting row = object("parallel", "none, or how several devices train one network", std::move(keys));
+  row.schema = {{"const", "none"}};
+  return std::move(row).of_times().completed_by(complete_parallel);
 }
 
 }  // namespace sweep

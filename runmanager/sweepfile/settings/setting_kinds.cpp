@@ -202,10 +202,19 @@ Setting directory_name(std::string name, std::string help) {
 }
 
 Setting text(std::string name, const TextRule& rule, std::string help) {
-  Setting row = setting({.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
-                        SettingShape::kText);
+  Json schema = {{"type", "string"}};
+  if (rule.pattern == std::string_view(kNotEmpty))
+    schema["minLength"] = 1;
+  else if (rule.pattern != std::string_view(kAnyText))
+    schema["pattern"] = rule.pattern;
+  Setting row = custom(std::move(name), std::move(schema), std::move(help));
+  row.kind = ArgumentKind::kPath;
   row.allowed = rule.allowed;
-  row.rule = &rule;
+  row.check = [&rule](const JsonView& node, Problems& problems) {
+    if (node->is_string() && rule.is_good(node.text())) return true;
+    problems.add_value(node, rule.allowed);
+    return false;
+  };
   return row;
 }
 
@@ -255,20 +264,19 @@ Setting or_alone(Setting list, Setting alone, bool is_wrapped) {
 
 Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
 
-Setting object(const std::string& name, std::span<const Setting> (*settings)(), std::string help) {
+Setting object(const std::string& name, std::string help, std::vector<Setting> keys) {
   Setting row = setting({.name = name, .help = std::move(help)}, SettingShape::kObject);
-  row.schema = definition(name);
-  row.settings = settings;
+  row.definition = name;
+  row.keys = std::make_shared<const std::vector<Setting>>(std::move(keys));
   row.has_parts = true;
   return row;
 }
 
-Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
-              std::string help) {
+Setting named(const std::string& name, std::span<const NamedType> types, std::string help) {
   Setting row = setting({.name = name, .help = std::move(help)}, SettingShape::kNamed);
-  row.schema = definition(name);
+  row.definition = name;
   row.types = types;
-  row.default_type = std::move(default_type);
+  row.default_type = types.front().name;
   row.short_key = "name";
   row.has_parts = true;
   return row;

@@ -36,6 +36,16 @@ Setting count_or_fraction(std::string name, std::string help);
 /// Height and width of an image, in pixels.
 Setting extents(std::string name, std::string help);
 Setting directory_name(std::string name, std::string help);
+/// Patterns of texts: any, or one with a character at least.
+inline constexpr const char *kAnyText = "", *kNotEmpty = ".";
+
+/// A rule for texts, which may read like numbers.
+struct TextRule {
+  const char* allowed;  // for messages
+  bool (*is_good)(const std::string& text);
+  const char* pattern;  // for the schema, as far as one goes
+};
+
 /// A text that follows `rule`, which has to live as long as the program.
 Setting text(std::string name, const TextRule& rule, std::string help);
 Setting device(std::string name, std::string value, std::string help);
@@ -46,11 +56,18 @@ Setting list(std::string name, std::string allowed, Setting item, Counts counts,
 Setting map(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
 /// The list, or a value alone in its place, which becomes a list of one if it `is_wrapped`.
 Setting or_alone(Setting list, Setting alone, bool is_wrapped = true);
-/// Keys of another table. Its schema is called `name`.
-Setting object(const std::string& name, std::span<const Setting> (*settings)(), std::string help);
-/// A type by its name, or an object with that name and the type's arguments. Its schema is called `name`.
-Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
-              std::string help);
+/// An object with these keys. Its schema is called `name`.
+Setting object(const std::string& name, std::string help, std::vector<Setting> keys);
+/// A type by its name, the first one by default, or an object with that name and the type's arguments. Its
+/// schema is called `name`.
+Setting named(const std::string& name, std::span<const NamedType> types, std::string help);
+/// The objects of a sweep file; `is_of_program`: of one with a "command", whose metrics are the program's.
+Setting dataset();
+Setting parallel();
+Setting stop(bool is_of_program);
+Setting search(bool is_of_program);
+Setting log();
+Setting slurm();
 /// A key that its own code reads. `schema` as Setting has it.
 Setting custom(std::string name, nlohmann::ordered_json schema, std::string help);
 

@@ -77,14 +77,14 @@ Json complete_elements(const Setting& row, const Given& given) {
 Json complete_keys(const Setting& row, const Given& given) {
   const JsonView& node = given.value;
   if (row.short_key.empty() || !node || node->is_object())
-    return complete_object(node, row.settings(), given.context, given.problems);
-  const Setting& key = *find_setting(row.settings(), row.short_key);
+    return complete_object(node, row.table(), given.context, given.problems);
+  const Setting& key = *find_setting(row.table(), row.short_key);
   if (key.kind == ArgumentKind::kPath ? !node->is_string() : !node->is_number()) {
     given.problems.add_value(node, row.allowed);
     return nullptr;
   }
   const JsonDocument object(Json{{row.short_key, *node}}, node.place().whole());
-  return complete_object(object, row.settings(), given.context, given.problems);
+  return complete_object(object, row.table(), given.context, given.problems);
 }
 
 }  // namespace
@@ -113,10 +113,6 @@ bool takes_list(const Setting& setting) {
   return is_list_kind(setting.kind) || setting.shape == SettingShape::kList;
 }
 
-std::span<const NamedType> named_types(const Setting& setting) {
-  return setting.types != nullptr ? setting.types() : std::span<const NamedType>();
-}
-
 Json default_of(const ArgumentType& setting) {
   return setting.default_value ? json_of(*setting.default_value) : Json();
 }
@@ -126,25 +122,19 @@ std::string allowed_text(const Setting& setting) {
 }
 
 bool check_value(const JsonView& node, const Setting& setting, Problems& problems) {
-  const auto refuse = [&](std::string_view allowed) {
-    problems.add_value(node, allowed);
-    return false;
-  };
   switch (setting.shape) {
     case SettingShape::kSimple:
       return read_simple(node, setting, setting.sweepable, problems, setting.allowed).has_value();
-    case SettingShape::kText:
-      return (node->is_string() && setting.rule->is_good(node.text())) || refuse(setting.rule->allowed);
     case SettingShape::kList:
     case SettingShape::kMap:
       return !complete_elements(setting, {node, {}, {}, {}, problems}).is_null();
     case SettingShape::kNamed: {
       const ArgumentType name{
-          .name = setting.name, .kind = ArgumentKind::kChoice, .choices = type_names(setting.types())};
+          .name = setting.name, .kind = ArgumentKind::kChoice, .choices = type_names(setting.types)};
       return !node->is_string() || read_simple(node, name, setting.sweepable, problems);
     }
     case SettingShape::kOwn:
-      return setting.check == nullptr || setting.check(node, problems);
+      return !setting.check || setting.check(node, problems);
     case SettingShape::kObject:
       break;
   }
@@ -168,7 +158,7 @@ Json complete_value(const Setting& setting, const Given& given) {
 Json complete_plain(const Setting& setting, const Given& given) {
   static const std::string reserved_keys[] = {"name"};
   if (setting.shape == SettingShape::kNamed)
-    return complete_named(given.value, setting.types(), setting.default_type, reserved_keys, given.problems);
+    return complete_named(given.value, setting.types, setting.default_type, reserved_keys, given.problems);
   if (setting.shape == SettingShape::kObject) return complete_keys(setting, given);
   if (!given.value) return default_of(setting);
   if (setting.elements) {

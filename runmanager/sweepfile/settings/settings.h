@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,22 +44,11 @@ struct Given {
 /// What kind of value a key has.
 enum class SettingShape {
   kSimple,  // what ArgumentType says
-  kText,    // a text that follows a TextRule
   kObject,  // keys of another table
   kNamed,   // a type by its name, or an object with that name and the type's arguments
   kList,    // values that follow one row
   kMap,     // the same, by keys of any name
-  kOwn,     // what the row's `check` or `complete` says
-};
-
-/// Patterns of texts: any, or one with a character at least.
-inline constexpr const char *kAnyText = "", *kNotEmpty = ".";
-
-/// A rule for texts, which may read like numbers.
-struct TextRule {
-  const char* allowed;  // for messages
-  bool (*is_good)(const std::string& text);
-  const char* pattern;  // for the schema, as far as one goes
+  kOwn,     // what the row's `schema` and its `check` or `complete` say
 };
 
 struct Elements;
@@ -80,25 +70,28 @@ enum class Changes {
 /// them. If a key is not simple, `kind` is only the nearest kind of its value.
 struct Setting : ArgumentType {
   SettingShape shape = SettingShape::kSimple;
-  std::string allowed{};            // for messages: "a directory name"; empty: as ArgumentType says
-  const TextRule* rule = nullptr;   // of kText
-  nlohmann::ordered_json schema{};  // of kOwn and kObject, without help and default; null: anything
-  std::span<const Setting> (*settings)() = nullptr;  // of kObject
+  std::string allowed{};  // for messages: "a directory name"; empty: as ArgumentType says
+  /// Of kOwn, without help and default; null: anything. Of kObject what may be there instead; null: nothing.
+  nlohmann::ordered_json schema{};
+  std::string definition{};                            // of kObject and kNamed: its name in the schema
+  std::shared_ptr<const std::vector<Setting>> keys{};  // of kObject
   std::string short_key{};  // of kObject and kNamed: a value alone represents an object with this key
-  std::span<const NamedType> (*types)() = nullptr;  // of kNamed
-  std::string default_type{};                       // of `types`: the one that is used if no name is given
-  std::shared_ptr<Elements> elements{};             // of kList and kMap
-  bool has_parts = false;                           // dotted keys such as "log.images" reach into the object
-  bool sweepable = true;                            // may be an axis
-  bool is_shown = true;                             // help, messages and completion name it
+  std::span<const NamedType> types{};    // of kNamed
+  std::string default_type{};            // of `types`: the one that is used if no name is given
+  std::shared_ptr<Elements> elements{};  // of kList and kMap
+  bool has_parts = false;                // dotted keys such as "log.images" reach into the object
+  bool sweepable = true;                 // may be an axis
+  bool is_shown = true;                  // help, messages and completion name it
   Recorded recorded = Recorded::kAlways;
   Changes changes = Changes::kNumbers;
-  /// For kOwn: returns whether the value is good; if not, adds a problem. nullptr: `complete` does.
-  bool (*check)(const JsonView& node, Problems& problems) = nullptr;
+  /// For kOwn: returns whether the value is good; if not, adds a problem. Empty: `complete` does.
+  std::function<bool(const JsonView& node, Problems& problems)> check{};
   /// Checks what is given and returns it complete, in its one spelling; null: the key is not recorded.
   /// nullptr: complete_plain(), which does what the rest of the row says.
   using Complete = nlohmann::ordered_json (*)(const Setting& row, const Given& given);
   Complete complete = nullptr;
+
+  std::span<const Setting> table() const { return keys ? *keys : std::span<const Setting>(); }
 
   // The row with something else about it.
   Setting unless_default() && {
@@ -144,33 +137,11 @@ struct Elements {
 std::span<const Setting> top_level_settings();
 /// Keys of a sweep file with a "command", whose parameters are the program's.
 std::span<const Setting> command_settings();
-/// Keys of its "search" and "stop", whose metrics are the program's.
-std::span<const Setting> command_search_settings();
-std::span<const Setting> command_stop_settings();
-/// Keys of its "timeout".
-std::span<const Setting> timeout_settings();
 /// Whether `root`, a sweep file, has a "command", and the table of its keys.
 bool is_command_file(const JsonView& root);
 std::span<const Setting> settings_of(const JsonView& root);
-/// Keys of "dataset" when it is an object.
-std::span<const Setting> dataset_settings();
-/// Keys of the dataset's "normalize".
-std::span<const Setting> normalize_settings();
-/// Keys of "stop".
-std::span<const Setting> stop_settings();
-/// Keys of "search".
-std::span<const Setting> search_settings();
-/// Keys of "parallel".
-std::span<const Setting> parallel_settings();
-/// Keys of "parallel.pipeline".
-std::span<const Setting> pipeline_settings();
-/// Keys of "log".
-std::span<const Setting> log_settings();
-
-/// Complete "dataset", "network" and "parallel".
-nlohmann::ordered_json complete_dataset(const Setting& row, const Given& given);
+/// Completes "network".
 nlohmann::ordered_json complete_network(const Setting& row, const Given& given);
-nlohmann::ordered_json complete_parallel(const Setting& row, const Given& given);
 
 /// Completes a network: the object itself, without its place in a sweep file. Reports every mistake.
 nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems);
@@ -187,8 +158,6 @@ std::vector<std::string> type_names(std::span<const NamedType> types);
 /// Whether the value may be a list: a pair, numbers, names of columns, changes of images.
 bool takes_list(const Setting& setting);
 
-/// Types that the setting's value names, as "optimizer" does; empty for other settings.
-std::span<const NamedType> named_types(const Setting& setting);
 /// The value if nothing is given; null if there is no default.
 nlohmann::ordered_json default_of(const ArgumentType& setting);
 

@@ -13,7 +13,6 @@
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
 
@@ -87,13 +86,6 @@ Json complete_precision(const Setting&, const Given& given) {
   return nullptr;
 }
 
-Setting dataset_row() {
-  Setting row = object("dataset", dataset_settings, "what to train on: a name, or an object");
-  row.short_key = "name";
-  row.allowed = listed(dataset_names()) + ", or an object";
-  return std::move(row).completed_by(complete_dataset);
-}
-
 Setting network_row() {
   Setting row = custom(
       "network", {{"anyOf", Json::array({{{"type", "string"}, {"minLength", 1}}, definition("network")})}},
@@ -102,26 +94,20 @@ Setting network_row() {
   return std::move(row).completed_by(complete_network);
 }
 
-// Without the key no run is ended early.
-Json complete_stop(const Setting& row, const Given& given) {
-  return given.value ? complete_plain(row, given) : Json();
-}
-
 }  // namespace
 
 std::span<const Setting> top_level_settings() {
   static const std::vector<Setting> settings = {
       directory_name("name", "directory of the sweep below the log directory; default: the file's name")
           .not_swept(),
-      dataset_row(),
+      dataset(),
       network_row(),
-      named("optimizer", optimizer_types, optimizer_types().front().name,
-            "a name, or an object with a name and PyTorch's arguments")
+      named("optimizer", optimizer_types(), "a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_optimizer),
-      named("schedule", schedule_types, schedule_types().front().name,
+      named("schedule", schedule_types(),
             "how lr changes while training: a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_schedule),
-      named("loss", loss_types, loss_types().front().name,
+      named("loss", loss_types(),
             "what training minimizes: a name, or an object with a name and PyTorch's arguments"),
       number("clip_norm", 0.0, false, "max norm of the gradient of all parameters together; 0: no limit")
           .unless_default(),
@@ -148,26 +134,21 @@ std::span<const Setting> top_level_settings() {
       boolean("deterministic", true,
               "false: on CUDA, libraries may add in any order if that is faster; the last bits then differ "
               "from run to run. No effect on the CPU"),
-      object("parallel", parallel_settings, "none, or how several devices train one network")
-          .of_times()
-          .completed_by(complete_parallel),
+      parallel(),
       integer(
           "accumulate", 1, kMaxCount, 1,
           "parts that each batch is trained in, one after another, to use less memory; the optimizer takes "
           "one step with their mean"),
-      object("stop", stop_settings, "early stopping: when a run ends before its last epoch")
-          .completed_by(complete_stop),
+      stop(false),
       choice("checkpoint", {kKeepLast, kKeepBest}, kKeepLast,
              "best: also keep the weights of the best epoch, in best.safetensors; by the metric of stop, or "
              "else the loss")
           .of_times(),
       path("init", "safetensors file of weights to start from, relative to this file").compared_apart(),
-      object("log", log_settings, "what is logged besides the scalars").of_times(),
+      log(),
       custom("params", definition("axes"), "the axes: keys, each with the values to try").not_swept(),
-      object("search", search_settings, "which points are trained, for how long, and when the search ends")
-          .not_swept(),
-      object("slurm", slurm_settings, "what the sweep requests from a cluster, for --launcher slurm")
-          .not_swept(),
+      search(false),
+      slurm(),
       custom("zip", list_of(list_of({{"type", "string"}}, 2)), "lists of axes that advance together")
           .not_swept(),
       custom("exclude", list_of(definition("conditions")), "combinations to leave out").not_swept(),

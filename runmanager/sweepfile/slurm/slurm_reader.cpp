@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 
@@ -23,11 +24,13 @@ constexpr int kSecondsPerMinute = 60;
 // late.
 constexpr int kSlackSeconds = 30;
 
+const Setting& slurm_row() { return *find_setting(top_level_settings(), "slurm"); }
+
 // What tasks of the kind `key`, "cpu" or "cuda", ask for: the keys of "slurm", `complete`, and over them
 // those of its object `key`. GPUs are for runs on CUDA, unless it says otherwise.
 SlurmTasks tasks_of(const JsonView& slurm, const Json& complete, const std::string& key) {
   Json tasks = Json::object();
-  for (const Setting& row : slurm_task_settings()) {
+  for (const Setting& row : find_setting(slurm_row().table(), key)->table()) {
     const bool is_own = static_cast<bool>(slurm.find(key).find(row.name));
     const Json& asked = is_own ? complete.at(key) : complete;
     const bool is_left_out = !is_own && key == "cpu" && row.name == "gres";
@@ -53,7 +56,7 @@ SlurmSpec read_slurm(const JsonView& root, Problems& problems) {
   SlurmSpec spec;
   const JsonView node = root.find("slurm");
   if (!node) return spec;
-  const Json json = complete_object(node, slurm_settings(), {}, problems);
+  const Json json = complete_object(node, slurm_row().table(), {}, problems);
   spec.tasks = json.at("tasks");
   spec.runs_per_task = json.at("runs_per_task");
   spec.max_restarts = json.at("max_restarts");

@@ -1,21 +1,12 @@
 // Reads "slurm": what a sweep requests from a cluster.
 #pragma once
 
-#include <span>
-#include <string>
-
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/config/slurm_spec.h"
-#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
-
-/// Keys of "slurm".
-std::span<const Setting> slurm_settings();
-/// Those of them that say what one task asks for: the keys of "slurm.cpu" and "slurm.cuda".
-std::span<const Setting> slurm_task_settings();
 
 /// Reads "slurm" of `root`; the defaults if it is not given. Reports every mistake.
 SlurmSpec read_slurm(const JsonView& root, Problems& problems);

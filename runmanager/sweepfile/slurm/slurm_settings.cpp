@@ -87,62 +87,63 @@ Setting option() {
   return row;
 }
 
-std::vector<Setting> not_swept(std::vector<Setting> rows) {
-  for (Setting& row : rows) row.sweepable = false;
-  return rows;
+// A list of values to try is no hint for these.
+std::vector<Setting> not_swept(std::vector<Setting> keys) {
+  for (Setting& key : keys) key.sweepable = false;
+  return keys;
+}
+
+// What one task asks for.
+std::vector<Setting> task_keys() {
+  return {
+      text("partition", kWord, "sbatch --partition"),
+      text("account", kWord, "sbatch --account"),
+      text("qos", kWord, "sbatch --qos"),
+      text("reservation", kWord, "sbatch --reservation"),
+      text("time", kTime, "sbatch --time: the limit of each task; a run that reaches it goes on in the next"),
+      text("memory", kMemory, "sbatch --mem: of each task"),
+      text("gres", kGres,
+           "sbatch --gres of tasks whose runs train on CUDA, gpu:1 by default; of others within \"cpu\""),
+      text("constraint", kWord, "sbatch --constraint: features that nodes must have"),
+      text("exclude", kWord, "sbatch --exclude: nodes that are not used"),
+      integer("cpus", 0, 4096, 0,
+              "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives"),
+      list("options", R"(a list of options of sbatch: ["--exclusive", "--mail-type=END"])", option(), {},
+           "further options of sbatch, each one word"),
+      or_alone(list("setup", kLines.allowed, text("", kLine, ""), {},
+                    "lines of shell before the program; one that fails ends the task"),
+               text("", kLines, ""))};
 }
 
 Setting task_object(const std::string& name, std::string help) {
-  Setting row = object(name, slurm_task_settings, std::move(help));
-  row.schema = definition("slurm_tasks");
+  Setting row = object(name, std::move(help), not_swept(task_keys()));
+  row.definition = "slurm_tasks";
   return row;
 }
 
 }  // namespace
 
-std::span<const Setting> slurm_task_settings() {
-  static const std::vector<Setting> settings = not_swept(
-      {text("partition", kWord, "sbatch --partition"), text("account", kWord, "sbatch --account"),
-       text("qos", kWord, "sbatch --qos"), text("reservation", kWord, "sbatch --reservation"),
-       text("time", kTime,
-            "sbatch --time: the limit of each task; a run that reaches it goes on in the next"),
-       text("memory", kMemory, "sbatch --mem: of each task"),
-       text("gres", kGres,
-            "sbatch --gres of tasks whose runs train on CUDA, gpu:1 by default; of others within \"cpu\""),
-       text("constraint", kWord, "sbatch --constraint: features that nodes must have"),
-       text("exclude", kWord, "sbatch --exclude: nodes that are not used"),
-       integer("cpus", 0, 4096, 0,
-               "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives"),
-       list("options", R"(a list of options of sbatch: ["--exclusive", "--mail-type=END"])", option(), {},
-            "further options of sbatch, each one word"),
-       or_alone(list("setup", kLines.allowed, text("", kLine, ""), {},
-                     "lines of shell before the program; one that fails ends the task"),
-                text("", kLines, ""))});
-  return settings;
-}
-
-std::span<const Setting> slurm_settings() {
-  static const std::vector<Setting> settings = [] {
-    const SlurmSpec defaults;
-    std::vector<Setting> all =
-        not_swept({integer("tasks", 1, kMaxTasks, defaults.tasks,
-                           "most tasks at once, for runs on the CPU and on CUDA each"),
-                   integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
-                           "runs of a task; 0: as many as make four tasks for each at once"),
-                   integer("max_restarts", 0, kMaxTasks, defaults.max_restarts,
-                           "how often a task starts again after a preemption, its time limit or a lost node"),
-                   integer("warning_seconds", 30, 86400, defaults.warning_seconds,
-                           "before its time limit a run writes its checkpoint and makes room"),
-                   boolean("report", defaults.report,
-                           "whether a job after all others writes the report and tells what is not done"),
-                   text("program", kProgram, "the program as the nodes have it; default: this one"),
-                   task_object("cpu", "what only tasks whose runs train on the CPU ask for"),
-                   task_object("cuda", "what only tasks whose runs train on CUDA ask for")});
-    const std::span<const Setting> tasks = slurm_task_settings();
-    all.insert(all.begin(), tasks.begin(), tasks.end());
-    return all;
-  }();
-  return settings;
+Setting rows::slurm() {
+  const SlurmSpec defaults;
+  std::vector<Setting> keys = task_keys();
+  const auto more = {
+      integer("tasks", 1, kMaxTasks, defaults.tasks,
+              "most tasks at once, for runs on the CPU and on CUDA each"),
+      integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
+              "runs of a task; 0: as many as make four tasks for each at once"),
+      integer("max_restarts", 0, kMaxTasks, defaults.max_restarts,
+              "how often a task starts again after a preemption, its time limit or a lost node"),
+      integer("warning_seconds", 30, 86400, defaults.warning_seconds,
+              "before its time limit a run writes its checkpoint and makes room"),
+      boolean("report", defaults.report,
+              "whether a job after all others writes the report and tells what is not done"),
+      text("program", kProgram, "the program as the nodes have it; default: this one"),
+      task_object("cpu", "what only tasks whose runs train on the CPU ask for"),
+      task_object("cuda", "what only tasks whose runs train on CUDA ask for")};
+  keys.insert(keys.end(), more);
+  return object("slurm", "what the sweep requests from a cluster, for --launcher slurm",
+                not_swept(std::move(keys)))
+      .not_swept();
 }
 
 }  // namespace sweep
