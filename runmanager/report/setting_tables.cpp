@@ -65,9 +65,9 @@ std::optional<double> worst_shown(std::vector<double> values, const Goal& goal) 
 Json value_of(const RunRecord& run, const std::string& key, const ParamValue& param) {
   const JsonDocument config = document_of(run.config, run.name);
   Problems ignored;
-  const std::optional<KeyPath> path = is_command_file(config)
-                                          ? KeyPath{"params", key}
-                                          : resolve_key(key, JsonView(config).place(), false, ignored);
+  const std::optional<KeyPath> path =
+      is_command_file(config) ? KeyPath{"params", key}
+                              : resolve_key(key, JsonView(config).place(), KeyUse::kValue, ignored);
   const Json complete = path ? *find_path(config, *path) : Json();
   const bool is_name = complete.is_object() && key != "network" && !is_json_text(param);
   return complete.is_null() || is_name ? to_json(param) : complete;

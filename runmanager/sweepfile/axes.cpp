@@ -11,34 +11,25 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// The keys of a file with a "command" are those of its program.
-std::optional<KeyPath> path_of(const std::string& key, const JsonPlace& place, bool any_key,
-                               Problems& problems) {
-  return any_key ? program_parameter(key) : resolve_key(key, place, true, problems);
-}
-
-std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& problems) {
+std::vector<Axis> read_axes(const JsonView& object, KeyUse use, Problems& problems) {
   std::vector<Axis> axes;
   if (!object->is_object()) {
     problems.add_value(object, "an object: keys, each with a list of values to try");
     return axes;
   }
   for (const JsonView& member : object.children()) {
-    AxisContent content = read_axis(member, problems);
-    for (const JsonView& value : JsonView(content.values).children())
-      if (any_key && value.text().find('\0') != std::string::npos)
+    Axis axis = read_axis(member, problems);
+    for (const JsonView& value : JsonView(axis.values).children())
+      if (use == KeyUse::kParameter && value.text().find('\0') != std::string::npos)
         problems.add(value, "has the character NUL, which no word of a command line can have");
-    std::optional<KeyPath> path = path_of(member.key(), member.key_place(), any_key, problems);
-    if (!path || (content.values.json.empty() && !content.range)) continue;
-    const auto duplicate =
-        std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
-    if (duplicate != axes.end()) {
-      problems.add(member.key_place(), fmt::format("{} is the same key as {}, want one of them",
-                                                   in_quotes(member.key()), in_quotes(duplicate->key)));
-      continue;
-    }
-    axes.push_back(
-        {member.key(), std::move(*path), member.key_place(), std::move(content.values), content.range});
+    std::optional<KeyPath> path = resolve_key(axis.key, axis.place, use, problems);
+    if (!path || (axis.values.json.empty() && !axis.range)) continue;
+    axis.path = std::move(*path);
+    if (const auto same = std::ranges::find(axes, axis.path, &Axis::path); same != axes.end())
+      problems.add(axis.place, fmt::format("{} is the same key as {}, want one of them", in_quotes(axis.key),
+                                           in_quotes(same->key)));
+    else
+      axes.push_back(std::move(axis));
   }
   return axes;
 }
@@ -47,20 +38,18 @@ std::vector<Axis> read_axes(const JsonView& object, bool any_key, Problems& prob
 // its position, so that the order of keys (and with it the names of runs) stays that of "params".
 std::vector<Axis> merged(std::vector<Axis> base, std::vector<Axis> more) {
   for (Axis& axis : more) {
-    const auto same =
-        std::find_if(base.begin(), base.end(), [&](const Axis& b) { return b.path == axis.path; });
-    if (same != base.end()) {
+    const auto same = std::ranges::find(base, axis.path, &Axis::path);
+    if (same != base.end())
       *same = std::move(axis);
-    } else {
+    else
       base.push_back(std::move(axis));
-    }
   }
   return base;
 }
 
-std::vector<Grid> read_grids(const JsonView& root, bool any_key, Problems& problems) {
+std::vector<Grid> read_grids(const JsonView& root, KeyUse use, Problems& problems) {
   std::vector<Axis> base;
-  if (const JsonView params = root.find("params")) base = read_axes(params, any_key, problems);
+  if (const JsonView params = root.find("params")) base = read_axes(params, use, problems);
   const JsonView list = root.find("grids");
   if (!list) return {Grid{std::move(base), {}}};
   std::vector<Grid> grids;
@@ -68,16 +57,15 @@ std::vector<Grid> read_grids(const JsonView& root, bool any_key, Problems& probl
     problems.add_value(list, "a list of objects, each like \"params\"");
   } else {
     for (const JsonView& element : list.children())
-      grids.push_back({merged(base, read_axes(element, any_key, problems)), {}});
+      grids.push_back({merged(base, read_axes(element, use, problems)), {}});
   }
   if (grids.empty()) grids.push_back({std::move(base), {}});
   return grids;
 }
 
 bool has_axis(const std::vector<Grid>& grids, const KeyPath& path) {
-  return std::any_of(grids.begin(), grids.end(), [&](const Grid& grid) {
-    return std::any_of(grid.axes.begin(), grid.axes.end(),
-                       [&](const Axis& axis) { return axis.path == path; });
+  return std::ranges::any_of(grids, [&](const Grid& grid) {
+    return std::ranges::find(grid.axes, path, &Axis::path) != grid.axes.end();
   });
 }
 
@@ -93,8 +81,8 @@ std::vector<std::string> axis_keys(const std::vector<Grid>& grids) {
 
 // Resolves the key of an axis of any grid; adds a problem and returns nothing if there is no such axis.
 std::optional<KeyPath> resolve_axis(const std::string& key, const JsonPlace& place,
-                                    const std::vector<Grid>& grids, bool any_key, Problems& problems) {
-  std::optional<KeyPath> path = path_of(key, place, any_key, problems);
+                                    const std::vector<Grid>& grids, KeyUse use, Problems& problems) {
+  std::optional<KeyPath> path = resolve_key(key, place, use, problems);
   if (!path || has_axis(grids, *path)) return path;
   const std::vector<std::string> keys = axis_keys(grids);
   problems.add(place, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key), fmt::join(keys, ", "),
@@ -124,7 +112,7 @@ void add_zip_group(const JsonView& group, const std::vector<KeyPath>& paths, Gri
   grid.zipped.push_back(std::move(indices));
 }
 
-void read_zip(const JsonView& root, std::vector<Grid>& grids, bool any_key, Problems& problems) {
+void read_zip(const JsonView& root, std::vector<Grid>& grids, KeyUse use, Problems& problems) {
   const JsonView zip = root.find("zip");
   if (!zip) return;
   constexpr std::string_view kAllowed = "a list of lists of keys, such as [[\"lr\", \"batch_size\"]]";
@@ -141,7 +129,7 @@ void read_zip(const JsonView& root, std::vector<Grid>& grids, bool any_key, Prob
         problems.add_value(key, "the key of an axis, a string");
         continue;
       }
-      std::optional<KeyPath> path = resolve_axis(key.text(), key.place(), grids, any_key, problems);
+      std::optional<KeyPath> path = resolve_axis(key.text(), key.place(), grids, use, problems);
       if (!path) continue;
       if (!used.insert(*path).second)
         problems.add(key, fmt::format("{} is zipped twice", in_quotes(key.text())));
@@ -167,7 +155,7 @@ std::vector<JsonView> read_wanted_values(const JsonView& node, const std::option
 }
 
 // A condition on a key of a program that is no axis would never hold.
-std::vector<Condition> read_conditions(const JsonView& object, const std::vector<Grid>& grids, bool any_key,
+std::vector<Condition> read_conditions(const JsonView& object, const std::vector<Grid>& grids, KeyUse use,
                                        Problems& problems) {
   std::vector<Condition> conditions;
   if (!object->is_object() || object->empty()) {
@@ -175,9 +163,9 @@ std::vector<Condition> read_conditions(const JsonView& object, const std::vector
     return conditions;
   }
   for (const JsonView& member : object.children()) {
-    std::optional<KeyPath> path =
-        any_key ? resolve_axis(member.key(), member.key_place(), grids, any_key, problems)
-                : path_of(member.key(), member.key_place(), any_key, problems);
+    std::optional<KeyPath> path = use == KeyUse::kParameter
+                                      ? resolve_axis(member.key(), member.key_place(), grids, use, problems)
+                                      : resolve_key(member.key(), member.key_place(), use, problems);
     if (!path) continue;
     const std::optional<Setting> setting = setting_at(*path);
     Condition condition{member.key(), std::move(*path), {}};
@@ -191,7 +179,7 @@ std::vector<Condition> read_conditions(const JsonView& object, const std::vector
   return conditions;
 }
 
-std::vector<ExcludeRule> read_exclude(const JsonView& root, const std::vector<Grid>& grids, bool any_key,
+std::vector<ExcludeRule> read_exclude(const JsonView& root, const std::vector<Grid>& grids, KeyUse use,
                                       Problems& problems) {
   std::vector<ExcludeRule> rules;
   const JsonView list = root.find("exclude");
@@ -201,13 +189,13 @@ std::vector<ExcludeRule> read_exclude(const JsonView& root, const std::vector<Gr
     return rules;
   }
   for (const JsonView& element : list.children()) {
-    rules.push_back({element.place(), read_conditions(element, grids, any_key, problems)});
+    rules.push_back({element.place(), read_conditions(element, grids, use, problems)});
     if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
   }
   return rules;
 }
 
-std::vector<WhenRule> read_when(const JsonView& root, const std::vector<Grid>& grids, bool any_key,
+std::vector<WhenRule> read_when(const JsonView& root, const std::vector<Grid>& grids, KeyUse use,
                                 Problems& problems) {
   std::vector<WhenRule> rules;
   const JsonView object = root.find("when");
@@ -217,8 +205,8 @@ std::vector<WhenRule> read_when(const JsonView& root, const std::vector<Grid>& g
     return rules;
   }
   for (const JsonView& member : object.children()) {
-    std::vector<Condition> conditions = read_conditions(member, grids, any_key, problems);
-    std::optional<KeyPath> path = resolve_axis(member.key(), member.key_place(), grids, any_key, problems);
+    std::vector<Condition> conditions = read_conditions(member, grids, use, problems);
+    std::optional<KeyPath> path = resolve_axis(member.key(), member.key_place(), grids, use, problems);
     if (path) rules.push_back({std::move(*path), member.key_place(), std::move(conditions)});
   }
   return rules;
@@ -276,11 +264,11 @@ void each_axes(JsonDocument& root, const std::function<void(Json& axes, const Ke
 
 SearchSpace read_search_space(const JsonView& root, Problems& problems) {
   SearchSpace space;
-  const bool any_key = is_command_file(root);
-  space.grids = read_grids(root, any_key, problems);
-  read_zip(root, space.grids, any_key, problems);
-  space.exclude = read_exclude(root, space.grids, any_key, problems);
-  space.when = read_when(root, space.grids, any_key, problems);
+  const KeyUse use = is_command_file(root) ? KeyUse::kParameter : KeyUse::kAxis;
+  space.grids = read_grids(root, use, problems);
+  read_zip(root, space.grids, use, problems);
+  space.exclude = read_exclude(root, space.grids, use, problems);
+  space.when = read_when(root, space.grids, use, problems);
   check_cycles(space.when, problems);
   const Setting& repeats = *find_setting(top_level_settings(), "repeats");
   space.repeats = complete_value(repeats, {root.find("repeats"), root, {}, {}, problems}).get<int>();

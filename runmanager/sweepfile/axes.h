@@ -86,11 +86,7 @@ bool has_axis_form(const JsonView& node);
 
 /// What the member of "params" represents: the elements of a list, each with its place, computed numbers, or
 /// a range. Adds a problem, and returns neither, if it is none of these. Computed numbers are rounded to 12
-/// digits: 0.3, not 0.30000000000000004.
-struct AxisContent {
-  JsonDocument values;  // a list
-  std::optional<Dimension> range = {};
-};
-AxisContent read_axis(const JsonView& node, Problems& problems);
+/// digits: 0.3, not 0.30000000000000004. Without the path.
+Axis read_axis(const JsonView& node, Problems& problems);
 
 }  // namespace sweep

@@ -144,8 +144,9 @@ std::span<const AxisForm> axis_forms() { return kForms; }
 
 bool has_axis_form(const JsonView& node) { return form_of(node) != nullptr; }
 
-AxisContent read_axis(const JsonView& node, Problems& problems) {
-  AxisContent axis{.values = {Json::array(), node.place()}};
+Axis read_axis(const JsonView& node, Problems& problems) {
+  Axis axis{
+      .key = node.key(), .path = {}, .place = node.key_place(), .values = {Json::array(), node.place()}};
   const AxisForm* const form = form_of(node);
   if (node->is_array()) {
     axis.values = JsonDocument(node);

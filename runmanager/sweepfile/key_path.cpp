@@ -116,15 +116,16 @@ JsonView find_path(const JsonView& root, const KeyPath& path) {
   return value;
 }
 
-std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, bool for_axis,
+std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, KeyUse use,
                                    Problems& problems) {
+  if (use == KeyUse::kParameter) return program_parameter(key);
   KeyPath path = key_path(key);
   if (path.size() > 1 && path[0] == "params") path.erase(path.begin());
   const bool complete =
       std::none_of(path.begin(), path.end(), [](const std::string& part) { return part.empty(); });
   const Setting* setting = find_setting(top_level_settings(), path[0]);
   if (complete && setting != nullptr) {
-    if (for_axis && !setting->sweepable) {
+    if (use == KeyUse::kAxis && !setting->sweepable) {
       const bool repeats = setting->name == "repeats";
       problems.add(place, fmt::format("{} cannot be swept{}", in_quotes(key),
                                       repeats ? ", it belongs at the top of the file" : ""));

@@ -16,14 +16,17 @@ namespace sweep {
 /// Splits "optimizer.momentum" at its dots.
 KeyPath key_path(std::string_view key);
 
-/// Resolves `key`, which is at `place`, to the path of what it sets: an optimizer's argument may be
-/// given bare, and "params.lr" is "lr". Adds a problem and returns nothing if the sweep file has no such key,
-/// or if it cannot be swept and `for_axis` is set. Parts below "network" are checked by set_value().
-std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, bool for_axis,
-                                   Problems& problems);
-
 /// The path of a parameter of a person's own program, which may have any key.
 KeyPath program_parameter(const std::string& key);
+
+/// What a key is of.
+enum class KeyUse { kValue, kAxis, kParameter };  // the last one: of a person's own program
+
+/// Resolves `key`, which is at `place`, to the path of what it sets: an optimizer's argument may be
+/// given bare, and "params.lr" is "lr". Adds a problem and returns nothing if the sweep file has no such key,
+/// or if it is of an axis and cannot be swept. Parts below "network" are checked by set_value().
+std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, KeyUse use,
+                                   Problems& problems);
 
 /// Returns the table's row for the value at `path`, or nothing for a key that no table has.
 std::optional<Setting> setting_at(const KeyPath& path);

@@ -83,9 +83,9 @@ class KnownPointReader {
 
  private:
   std::optional<KeyPath> path_of(const JsonView& member) const {
-    if (is_command_file(base_)) return program_parameter(member.key());
     Problems ignored;
-    return resolve_key(member.key(), member.key_place(), false, ignored);
+    return resolve_key(member.key(), member.key_place(),
+                       is_command_file(base_) ? KeyUse::kParameter : KeyUse::kValue, ignored);
   }
 
   std::optional<std::size_t> axis_of(const JsonView& member) const {

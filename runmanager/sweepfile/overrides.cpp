@@ -91,8 +91,8 @@ JsonDocument read_override_value(const std::string& text, const Override& overri
 
 // The keys of a file with a "command" are those of its program, except what the file itself has.
 std::optional<KeyPath> path_of(const JsonView& root, const std::string& key, const JsonPlace& place,
-                               bool for_axis, Problems& problems) {
-  if (!is_command_file(root)) return resolve_key(key, place, for_axis, problems);
+                               KeyUse use, Problems& problems) {
+  if (!is_command_file(root)) return resolve_key(key, place, use, problems);
   const bool is_params = key.starts_with("params.");
   const std::string top = key.substr(0, key.find('.'));
   const Setting* const setting = is_params ? nullptr : find_setting(command_settings(), top);
@@ -119,7 +119,7 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
     return std::nullopt;
   }
   const JsonPlace place{.source = source, .path = {key}};
-  const std::optional<KeyPath> path = path_of(root, key, place, false, problems);
+  const std::optional<KeyPath> path = path_of(root, key, place, KeyUse::kValue, problems);
   if (!path) return std::nullopt;
   Override override{.key = key.starts_with("params.") ? key.substr(7) : key,
                     .path = *path,
@@ -155,7 +155,7 @@ bool replace_axis(JsonDocument& root, const Override& override) {
   Problems ignored;  // Mistakes in the file's own keys are reported when its axes are read.
   each_axes(root, [&](Json& axes, const KeyPath& at) {
     for (auto& [key, values] : axes.items()) {
-      if (path_of(root, "params." + key, override.place, true, ignored) != override.path) continue;
+      if (path_of(root, "params." + key, override.place, KeyUse::kAxis, ignored) != override.path) continue;
       KeyPath path = at;
       path.push_back(key);
       root.set(values, path, axis_of(override));

@@ -43,7 +43,8 @@ void visit_values(JsonDocument& root, Json& object, const KeyPath& path, bool is
   if (!object.is_object()) return;
   Problems ignored;  // Mistakes in keys are reported when the axes and rules are read.
   for (auto& [name, value] : object.items()) {
-    const std::optional<KeyPath> key = resolve_key(name, root.place(path), is_axes, ignored);
+    const std::optional<KeyPath> key =
+        resolve_key(name, root.place(path), is_axes ? KeyUse::kAxis : KeyUse::kValue, ignored);
     const KeyPath at = below(path, name);
     if (key && value.is_array()) {
       for (std::size_t i = 0; i < value.size(); ++i) visit(*key, value[i], below(at, std::to_string(i)));

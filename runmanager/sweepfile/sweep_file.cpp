@@ -80,7 +80,7 @@ Json axes_json(const JsonView& object) {
   Json json = Json::object();
   Problems ignored;
   for (const JsonView& member : object.children()) {
-    const AxisContent axis = read_axis(member, ignored);
+    const Axis axis = read_axis(member, ignored);
     json[member.key()] = axis.range ? *member : axis.values.json;
   }
   return json;
