@@ -8,16 +8,12 @@
 
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct DevicesOptions {
-  bool json = false;
-};
 
 /// The devices and libraries of this machine, and why others are missing.
 struct Machine {
@@ -77,9 +73,9 @@ void print_text(const Machine& machine) {
   }
 }
 
-int print_devices(const DevicesOptions& options) {
+int print_devices(const bool& as_json) {
   const Machine machine;
-  if (options.json) {
+  if (as_json) {
     print_json(to_json(machine));
   } else {
     print_text(machine);
@@ -92,8 +88,8 @@ int print_devices(const DevicesOptions& options) {
 Command devices_command() {
   return {.name = "devices",
           .description = "print what there is to train on",
-          .add_to = command_with<DevicesOptions>(print_devices, [](CLI::App& app, DevicesOptions& options) {
-            app.add_flag("--json", options.json, "as JSON");
+          .add_to = command_with<bool>(print_devices, [](CLI::App& app, bool& as_json) {
+            app.add_flag("--json", as_json, "as JSON");
           })};
 }
 

@@ -7,7 +7,7 @@
 #include "core/base/printable.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

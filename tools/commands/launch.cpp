@@ -16,8 +16,7 @@
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands/train.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
-#include "tools/worker_program.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

@@ -16,8 +16,7 @@
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
-#include "tools/table_format.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

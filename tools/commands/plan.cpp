@@ -23,7 +23,7 @@
 #include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
-#include "tools/table_format.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
+#include "tools/output.h"
 
 namespace sweep {
 

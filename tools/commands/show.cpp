@@ -24,8 +24,7 @@
 #include "runmanager/text/csv.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
-#include "tools/table_format.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

@@ -22,8 +22,7 @@
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
-#include "tools/table_format.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

@@ -8,7 +8,6 @@
 #include "runmanager/answers/comparison.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/terminal/terminal.h"
-#include "tools/worker_program.h"
 
 namespace sweep {
 namespace {

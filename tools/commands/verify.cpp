@@ -10,7 +10,7 @@
 
 #include "core/base/printable.h"
 #include "tools/commands.h"
-#include "tools/worker_program.h"
+#include "tools/commands/train.h"
 
 namespace sweep {
 namespace {

@@ -1,6 +1,9 @@
-#include "tools/table_format.h"
+#include "tools/output.h"
 
-#include <string>
+#include <iostream>
+
+#include "core/base/printable.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
@@ -11,6 +14,8 @@ CLI::Option* add_flag_for(CLI::App& app, const std::string& name, TableFormat& f
 }
 
 }  // namespace
+
+void print_json(const nlohmann::ordered_json& json) { std::cout << printable(json_text(json)); }
 
 void add_format_option(CLI::App& app, TableFormat& format) {
   const auto set = [&format](const std::string& name) { format = table_format_names().parse(name); };
