@@ -74,33 +74,6 @@ class Shapes {
   std::string key_;
 };
 
-// Devices by their names in the file, and why they cannot be used.
-class Devices {
- public:
-  using Reason = std::shared_ptr<const std::string>;  // null: it can
-  explicit Devices(const PlanEnvironment& environment) : environment_(environment) {}
-
-  const std::pair<Device, Reason>& find(const RunConfig& run) {
-    const auto [found, is_new] = known_.try_emplace(run.device);
-    if (!is_new) return found->second;
-    auto& [device, reason] = found->second;
-    device = parse_device(run.device);
-    if (auto text = environment_.unavailable(device))
-      reason = std::make_shared<const std::string>(std::move(*text));
-    return found->second;
-  }
-
-  std::vector<Reason> reasons() const {
-    std::vector<Reason> all;
-    for (const auto& [key, device] : known_) all.push_back(device.second);
-    return all;
-  }
-
- private:
-  const PlanEnvironment& environment_;
-  std::map<std::string, std::pair<Device, Reason>> known_;
-};
-
 }  // namespace
 
 std::size_t PlannedRun::epochs_left() const {
@@ -169,21 +142,27 @@ int runs_at_once(int jobs, std::size_t runs) {
 SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment) {
   SweepPlan plan{.sweep = &sweep,
                  .runs = {},
-                 .reasons = {},
                  .jobs = environment.jobs,
                  .threads = environment.threads,
                  .disk_free = environment.disk_free};
   Shapes shapes(environment);
-  Devices devices(environment);
+  // By their names in the file, with why they cannot be used; null: they can.
+  std::map<std::string, std::pair<Device, std::shared_ptr<const std::string>>> devices;
   plan.runs.reserve(sweep.runs.size());
   for (const RunConfig& run : sweep.runs) {
-    const auto& [device, reason] = devices.find(run);
-    PlannedRun planned{.config = &run, .device = device.name(), .skip = reason.get()};
+    const auto [known, is_new] = devices.try_emplace(run.device);
+    auto& [device, reason] = known->second;
+    if (is_new) {
+      device = parse_device(run.device);
+      if (auto text = environment.unavailable(device))
+        reason = std::make_shared<const std::string>(std::move(*text));
+    }
+    PlannedRun planned{.config = &run, .device = device.name(), .skip = reason};
     planned.cost = shapes.cost_of(run, device);
-    if (planned.skip == nullptr && planned.cost->unavailable) planned.skip = &*planned.cost->unavailable;
+    if (planned.skip == nullptr && planned.cost->unavailable)
+      planned.skip = {planned.cost, &*planned.cost->unavailable};
     plan.runs.push_back(std::move(planned));
   }
-  plan.reasons = devices.reasons();
   return plan;
 }
 

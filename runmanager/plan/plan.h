@@ -35,12 +35,12 @@ struct RunCost {
 /// One run as it would be started.
 struct PlannedRun {
   const RunConfig* config = nullptr;
-  std::string device;                 // where it would train: "cpu", "cuda:1"
-  const std::string* skip = nullptr;  // why it would be skipped instead; null: it would not
-  std::string_view fate = "new";      // see RunFate, or "replaced", "pruned"
-  std::string note{};                 // anything else the user should know
-  std::size_t trained_epochs = 0;     // that an earlier start has left, and that are kept
-  std::shared_ptr<RunCost> cost{};    // shared by runs of one shape
+  std::string device;                         // where it would train: "cpu", "cuda:1"
+  std::shared_ptr<const std::string> skip{};  // why it would be skipped instead; null: it would not
+  std::string_view fate = "new";              // see RunFate, or "replaced", "pruned"
+  std::string note{};                         // anything else the user should know
+  std::size_t trained_epochs = 0;             // that an earlier start has left, and that are kept
+  std::shared_ptr<RunCost> cost{};            // shared by runs of one shape
 
   /// Whether any part of it would be trained.
   bool trains() const {
@@ -65,8 +65,7 @@ struct PlanEnvironment {
 
 struct SweepPlan {
   const Sweep* sweep = nullptr;
-  std::vector<PlannedRun> runs;                             // as Sweep::runs
-  std::vector<std::shared_ptr<const std::string>> reasons;  // that PlannedRun::skip points to
+  std::vector<PlannedRun> runs;  // as Sweep::runs
   int jobs = 1, threads = 1;
   std::optional<std::uint64_t> disk_free;
 
