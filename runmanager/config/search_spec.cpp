@@ -36,12 +36,12 @@ std::size_t total_trials(const SearchSpec& search, int epochs) {
   return last.first_trial + last.halving.rungs()[0].trials;
 }
 
-std::unique_ptr<Sampler> make_sampler(const SearchSpec& search, const SearchDomain& domain) {
-  std::unique_ptr<Sampler> sampler = chooses_points(search)
-                                         ? make_tpe_sampler(domain, search.seed, search.learned)
-                                         : make_random_sampler(domain, search.seed);
-  if (search.points.empty()) return sampler;
-  return make_point_sampler(domain, search.seed, search.points, std::move(sampler));
+Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain) {
+  return {domain,
+          {.seed = search.seed,
+           .learns = chooses_points(search),
+           .learned = search.learned,
+           .points = search.points}};
 }
 
 }  // namespace sweep

@@ -96,7 +96,7 @@ std::size_t total_trials(const SearchSpec& search, int epochs);
 std::size_t points_at_start(const SearchSpec& search, int epochs);
 
 /// What proposes the points of the search.
-std::unique_ptr<Sampler> make_sampler(const SearchSpec& search, const SearchDomain& domain);
+Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain);
 
 /// What the trials of a sweep are drawn from, where they are points of a space.
 struct TrialSource {

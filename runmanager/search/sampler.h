@@ -3,14 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "runmanager/search/search_space.h"
+#include "runmanager/search/unit_random.h"
+#include "runmanager/search/unit_scale.h"
 
 namespace sweep {
+
+class ParzenEstimator;
 
 /// An earlier trial.
 struct Observation {
@@ -20,42 +23,64 @@ struct Observation {
   std::vector<double> others{};   // with several goals, besides `value`: those of the others
 };
 
+/// The first trials of a sampler that learns which are spread over the space without regard to values.
+inline constexpr std::size_t kTpeStartTrials = 10;
+
+/// How points are proposed.
+struct SamplerOptions {
+  std::uint64_t seed = 0;
+  /// false: independent random points, whatever the earlier ones gave. true: by the tree-structured Parzen
+  /// estimator, which proposes what is likely among the best and unlikely among the other earlier points.
+  /// Trials without a value yet count among the others, so that no two look at one place at once, as do those
+  /// that failed. The first kTpeStartTrials, and all while fewer have ended, are spread evenly. With several
+  /// goals the best are those of best_of_fronts().
+  bool learns = false;
+  /// Results from elsewhere, which count like those of ended trials, except that their points may be
+  /// proposed; they may lack dimensions.
+  std::vector<Observation> learned{};
+  /// The first trials are at these points, in their order. Dimensions that one has no value for are drawn at
+  /// random. If none of 100 such points is new and allowed, the trial is as others are.
+  std::vector<SearchPoint> points{};
+};
+
 /// Proposes points. suggest() is a pure function of what the sampler was made of, the trial's number and the
 /// earlier trials: the same on every machine and however often it is called. Safe to call from several
-/// threads.
+/// threads, as the functions of the domain are.
 class Sampler {
  public:
-  Sampler() = default;
-  Sampler(const Sampler&) = delete;
-  Sampler& operator=(const Sampler&) = delete;
-  virtual ~Sampler() = default;
+  /// Throws what check_domain() throws.
+  Sampler(SearchDomain domain, SamplerOptions options);
 
   /// The point of trial number `trial`, from 0, after `earlier` ones in the order of their numbers. Never one
   /// of theirs. None if no other point is left: exactly then in a finite space (see number_of_points()), else
   /// if thousands of random points were all left out or known.
-  virtual std::optional<SearchPoint> suggest(std::size_t trial,
-                                             std::span<const Observation> earlier) const = 0;
+  std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const;
+
+ private:
+  using Earlier = std::span<const Observation>;
+
+  UnitRandom random(std::size_t trial, SearchDraw use) const { return {options_.seed, trial, use}; }
+  /// The point at a place of the unit cube, one number per dimension; without dimensions that it does not
+  /// have.
+  SearchPoint at(std::span<const double> unit) const;
+  /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
+  bool is_new(const SearchPoint& point, Earlier earlier) const;
+  /// Removes from `points` those that are not new, in one pass over `earlier`.
+  void keep_new(std::vector<SearchPoint>& points, Earlier earlier) const;
+  /// All new points of an enumerable domain; none of another.
+  std::vector<SearchPoint> points_left(Earlier earlier) const;
+  /// A new random point, each as likely as its cells are large; none as suggest() says.
+  std::optional<SearchPoint> random_point(UnitRandom drawn, Earlier earlier) const;
+  SearchPoint completed(SearchPoint point, UnitRandom& drawn) const;
+  std::optional<SearchPoint> tpe_point(std::size_t trial, Earlier earlier) const;
+  std::optional<SearchPoint> start_point(std::size_t trial, Earlier earlier) const;
+  std::optional<SearchPoint> best_candidate(std::size_t trial, Earlier earlier, const ParzenEstimator& good,
+                                            const ParzenEstimator& bad) const;
+
+  SearchDomain domain_;
+  SamplerOptions options_;
+  std::vector<UnitScale> scales_;
+  bool enumerable_;
 };
-
-/// Independent random points, whatever the earlier ones gave. Throws what check_domain() throws.
-std::unique_ptr<Sampler> make_random_sampler(SearchDomain domain, std::uint64_t seed);
-
-/// The first trials of make_tpe_sampler() that are spread over the space without regard to values.
-inline constexpr std::size_t kTpeStartTrials = 10;
-
-/// Tree-structured Parzen estimator: proposes what is likely among the best and unlikely among the other
-/// earlier points. Trials without a value yet count among the others, so that no two look at one place at
-/// once, as do those that failed. The first kTpeStartTrials, and all while fewer have ended, are spread
-/// evenly. With several goals the best are those of best_of_fronts(). `learned`: results from elsewhere,
-/// which count like those of ended trials, except that their points may be proposed; they may lack
-/// dimensions. Throws what check_domain() throws.
-std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed,
-                                          std::vector<Observation> learned = {});
-
-/// The first trials are at `points`, in their order; the others are those of `rest`. Dimensions that one of
-/// `points` has no value for are drawn at random. If none of 100 such points is new and allowed, the trial is
-/// one of `rest`. Throws what check_domain() throws.
-std::unique_ptr<Sampler> make_point_sampler(SearchDomain domain, std::uint64_t seed,
-                                            std::vector<SearchPoint> points, std::unique_ptr<Sampler> rest);
 
 }  // namespace sweep

@@ -9,7 +9,6 @@
 
 #include "runmanager/search/pareto.h"
 #include "runmanager/search/parzen_estimator.h"
-#include "runmanager/search/point_source.h"
 #include "runmanager/search/sampler.h"
 
 namespace sweep {
@@ -22,132 +21,116 @@ constexpr std::size_t kMaxOthers = 1000;
 constexpr std::size_t kCandidates = 24;  // the best one is proposed
 constexpr std::size_t kMaxDraws = 240;   // to get that many candidates that are new
 
-class TpeSampler final : public Sampler {
- public:
-  TpeSampler(SearchDomain domain, std::uint64_t seed, std::vector<Observation> learned)
-      : points_(std::move(domain)), seed_(seed), learned_(std::move(learned)) {}
+bool has_value(const Observation& trial) {
+  return !trial.failed && trial.value && std::isfinite(*trial.value) &&
+         std::ranges::all_of(trial.others, [](double value) { return std::isfinite(value); });
+}
 
-  std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const override {
-    std::vector<const Observation*> all;
-    for (const Observation& one : learned_) all.push_back(&one);
-    for (const Observation& one : earlier) all.push_back(&one);
-    std::vector<std::size_t> good;  // all with a value, at first
-    std::size_t ended = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i]->failed || all[i]->value) ++ended;
-      if (has_value(*all[i])) good.push_back(i);
-    }
-    if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
-    const double good_part = all[good[0]]->others.empty() ? kGoodPart : kGoodPartOfSeveralGoals;
-    const auto part = static_cast<std::size_t>(std::ceil(good_part * static_cast<double>(ended)));
-    good = best_of(good, all, std::min({good.size(), part, kMaxGood}));
-    const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
-    return best_candidate(trial, earlier, ParzenEstimator(points_.scales(), good_points),
-                          ParzenEstimator(points_.scales(), bad_points));
+// Returns the best `count` of `trials`, the best one first.
+std::vector<std::size_t> best_of(std::vector<std::size_t> trials, std::span<const Observation* const> all,
+                                 std::size_t count) {
+  const auto end = trials.begin() + static_cast<std::ptrdiff_t>(count);
+  if (all[trials[0]]->others.empty()) {
+    std::ranges::partial_sort(trials, end, {}, [&](std::size_t i) { return std::pair(*all[i]->value, i); });
+    trials.erase(end, trials.end());
+    return trials;
   }
-
- private:
-  static bool has_value(const Observation& trial) {
-    return !trial.failed && trial.value && std::isfinite(*trial.value) &&
-           std::ranges::all_of(trial.others, [](double value) { return std::isfinite(value); });
+  std::vector<GoalValues> values;
+  for (const std::size_t i : trials) {
+    values.push_back({*all[i]->value});
+    values.back().insert(values.back().end(), all[i]->others.begin(), all[i]->others.end());
   }
+  std::vector<std::size_t> best = best_of_fronts(values, count);
+  for (std::size_t& place : best) place = trials[place];
+  return best;
+}
 
-  // Returns the best `count` of `trials`, the best one first.
-  static std::vector<std::size_t> best_of(std::vector<std::size_t> trials,
-                                          std::span<const Observation* const> all, std::size_t count) {
-    const auto end = trials.begin() + static_cast<std::ptrdiff_t>(count);
-    if (all[trials[0]]->others.empty()) {
-      std::ranges::partial_sort(trials, end, {}, [&](std::size_t i) { return std::pair(*all[i]->value, i); });
-      trials.erase(end, trials.end());
-      return trials;
-    }
-    std::vector<GoalValues> values;
-    for (const std::size_t i : trials) {
-      values.push_back({*all[i]->value});
-      values.back().insert(values.back().end(), all[i]->others.begin(), all[i]->others.end());
-    }
-    std::vector<std::size_t> best = best_of_fronts(values, count);
-    for (std::size_t& place : best) place = trials[place];
-    return best;
+// The best one weighs most: logarithmic ranks, with a mean of 1.
+std::vector<WeightedPoint> by_rank(std::span<const std::size_t> good,
+                                   std::span<const Observation* const> all) {
+  std::vector<WeightedPoint> points;
+  double sum = 0;
+  for (std::size_t rank = 0; rank < good.size(); ++rank) {
+    const double weight =
+        std::log(static_cast<double>(good.size() + 1)) - std::log(static_cast<double>(rank + 1));
+    points.push_back({.point = &all[good[rank]]->point, .weight = weight});
+    sum += weight;
   }
+  for (WeightedPoint& point : points) point.weight *= static_cast<double>(points.size()) / sum;
+  return points;
+}
 
-  // A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many
-  // equal parts.
-  std::optional<SearchPoint> start_point(std::size_t trial, std::span<const Observation> earlier) const {
-    UnitRandom order_random(seed_, trial / kTpeStartTrials, SearchDraw::kStart);
-    UnitRandom random(seed_, trial, SearchDraw::kPoint);
-    std::vector<double> units(points_.scales().size());
-    for (double& unit : units) {
-      std::vector<std::size_t> order(kTpeStartTrials);
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_random.below(i)]);
-      const auto stratum = static_cast<double>(order[trial % kTpeStartTrials]);
-      unit = (stratum + random.unit()) / static_cast<double>(kTpeStartTrials);
-    }
-    SearchPoint point = points_.at(units);
-    if (points_.is_new(point, earlier)) return point;
-    return points_.random_point(random, earlier);
-  }
-
-  // The best one weighs most: logarithmic ranks, with a mean of 1.
-  static std::vector<WeightedPoint> by_rank(std::span<const std::size_t> good,
-                                            std::span<const Observation* const> all) {
-    std::vector<WeightedPoint> points;
-    double sum = 0;
-    for (std::size_t rank = 0; rank < good.size(); ++rank) {
-      const double weight =
-          std::log(static_cast<double>(good.size() + 1)) - std::log(static_cast<double>(rank + 1));
-      points.push_back({.point = &all[good[rank]]->point, .weight = weight});
-      sum += weight;
-    }
-    for (WeightedPoint& point : points) point.weight *= static_cast<double>(points.size()) / sum;
-    return points;
-  }
-
-  static std::vector<WeightedPoint> newest_others(std::span<const std::size_t> good,
-                                                  std::span<const Observation* const> all) {
-    std::vector<char> is_good(all.size(), 0);
-    for (const std::size_t i : good) is_good[i] = 1;
-    std::vector<WeightedPoint> points;
-    for (std::size_t i = all.size(); i-- > 0 && points.size() < kMaxOthers;)
-      if (!is_good[i]) points.push_back({.point = &all[i]->point});
-    std::ranges::reverse(points);
-    return points;
-  }
-
-  std::optional<SearchPoint> best_candidate(std::size_t trial, std::span<const Observation> earlier,
-                                            const ParzenEstimator& good, const ParzenEstimator& bad) const {
-    UnitRandom random(seed_, trial, SearchDraw::kCandidate);
-    std::optional<SearchPoint> best;
-    double best_score = -std::numeric_limits<double>::infinity();
-    for (std::size_t draws = 0, candidates = 0; draws < kMaxDraws && candidates < kCandidates;) {
-      std::vector<SearchPoint> points(std::min(kCandidates - candidates, kMaxDraws - draws));
-      for (SearchPoint& point : points) point = points_.at(good.sample(random));
-      draws += points.size();
-      points_.keep_new(points, earlier);
-      candidates += points.size();
-      for (SearchPoint& point : points) {
-        const double score = good.log_density(point) - bad.log_density(point);
-        if (best && score <= best_score) continue;
-        best_score = score;
-        best = std::move(point);
-      }
-    }
-    if (best) return best;
-    UnitRandom anywhere(seed_, trial, SearchDraw::kPoint);
-    return points_.random_point(anywhere, earlier);
-  }
-
-  PointSource points_;
-  std::uint64_t seed_;
-  std::vector<Observation> learned_;
-};
+std::vector<WeightedPoint> newest_others(std::span<const std::size_t> good,
+                                         std::span<const Observation* const> all) {
+  std::vector<char> is_good(all.size(), 0);
+  for (const std::size_t i : good) is_good[i] = 1;
+  std::vector<WeightedPoint> points;
+  for (std::size_t i = all.size(); i-- > 0 && points.size() < kMaxOthers;)
+    if (!is_good[i]) points.push_back({.point = &all[i]->point});
+  std::ranges::reverse(points);
+  return points;
+}
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed,
-                                          std::vector<Observation> learned) {
-  return std::make_unique<TpeSampler>(std::move(domain), seed, std::move(learned));
+std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, Earlier earlier) const {
+  std::vector<const Observation*> all;
+  for (const Observation& one : options_.learned) all.push_back(&one);
+  for (const Observation& one : earlier) all.push_back(&one);
+  std::vector<std::size_t> good;  // all with a value, at first
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->failed || all[i]->value) ++ended;
+    if (has_value(*all[i])) good.push_back(i);
+  }
+  if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
+  const double good_part = all[good[0]]->others.empty() ? kGoodPart : kGoodPartOfSeveralGoals;
+  const auto part = static_cast<std::size_t>(std::ceil(good_part * static_cast<double>(ended)));
+  good = best_of(good, all, std::min({good.size(), part, kMaxGood}));
+  const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
+  return best_candidate(trial, earlier, ParzenEstimator(scales_, good_points),
+                        ParzenEstimator(scales_, bad_points));
+}
+
+// A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many
+// equal parts.
+std::optional<SearchPoint> Sampler::start_point(std::size_t trial, Earlier earlier) const {
+  UnitRandom order_random = random(trial / kTpeStartTrials, SearchDraw::kStart);
+  UnitRandom drawn = random(trial, SearchDraw::kPoint);
+  std::vector<double> units(scales_.size());
+  for (double& unit : units) {
+    std::vector<std::size_t> order(kTpeStartTrials);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_random.below(i)]);
+    const auto stratum = static_cast<double>(order[trial % kTpeStartTrials]);
+    unit = (stratum + drawn.unit()) / static_cast<double>(kTpeStartTrials);
+  }
+  SearchPoint point = at(units);
+  if (is_new(point, earlier)) return point;
+  return random_point(drawn, earlier);
+}
+
+std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, Earlier earlier,
+                                                   const ParzenEstimator& good,
+                                                   const ParzenEstimator& bad) const {
+  UnitRandom drawn = random(trial, SearchDraw::kCandidate);
+  std::optional<SearchPoint> best;
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (std::size_t draws = 0, candidates = 0; draws < kMaxDraws && candidates < kCandidates;) {
+    std::vector<SearchPoint> points(std::min(kCandidates - candidates, kMaxDraws - draws));
+    for (SearchPoint& point : points) point = at(good.sample(drawn));
+    draws += points.size();
+    keep_new(points, earlier);
+    candidates += points.size();
+    for (SearchPoint& point : points) {
+      const double score = good.log_density(point) - bad.log_density(point);
+      if (best && score <= best_score) continue;
+      best_score = score;
+      best = std::move(point);
+    }
+  }
+  if (best) return best;
+  return random_point(random(trial, SearchDraw::kPoint), earlier);
 }
 
 }  // namespace sweep

@@ -25,7 +25,7 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
       total_(total_trials(search_, epochs_of(sweep))) {
   for (ScheduledRun& run : runs_) waiting_[run.run] = &run;
   if (!adds_trials(search_)) return;
-  if (chooses_points(search_)) sampler_ = make_sampler(search_, sweep.trials->domain);
+  if (chooses_points(search_)) sampler_.emplace(make_sampler(search_, sweep.trials->domain));
   for (const SearchPoint& point : sweep.trials->points) observations_.push_back({.point = point});
 }
 

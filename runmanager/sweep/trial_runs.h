@@ -70,7 +70,7 @@ class TrialRuns {
   TrialRunsOptions options_;
   TrialSchedule schedule_;
   std::size_t total_;                      // of the trials, if the space has as many points
-  std::unique_ptr<Sampler> sampler_;       // of methods that choose trials while others are trained
+  std::optional<Sampler> sampler_;         // of methods that choose trials while others are trained
   std::vector<Observation> observations_;  // the trials' points, and the values that are known
   std::vector<TrialResult> results_;       // of the trials; those that have ended are read once
   std::set<std::size_t> active_;           // handed out, and not ended

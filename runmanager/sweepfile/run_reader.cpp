@@ -184,10 +184,10 @@ void RunReader::draw_trials(const SearchSpec& search, int epochs, Sweep& sweep) 
     if (is_population) config.resolved[kLineageKey] = Json::array();
     return config;
   };
-  const std::unique_ptr<Sampler> sampler = make_sampler(search, source->domain);
+  const Sampler sampler = make_sampler(search, source->domain);
   std::vector<Observation> earlier;
   for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
-    std::optional<SearchPoint> point = sampler->suggest(i, earlier);
+    std::optional<SearchPoint> point = sampler.suggest(i, earlier);
     if (!point) break;  // There are no more.
     if (!space_.has_repeats()) sweep.runs.push_back(source->make_run(i, *point));
     for (int repeat = 0; space_.has_repeats() && repeat < space_.repeats(); ++repeat)

@@ -62,10 +62,8 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-std::unique_ptr<Sampler> make_sampler(const std::string& method, const SearchFunction& function,
-                                      std::uint64_t seed) {
-  return method == "tpe" ? make_tpe_sampler(function.domain, seed)
-                         : make_random_sampler(function.domain, seed);
+Sampler make_sampler(const std::string& method, const SearchFunction& function, std::uint64_t seed) {
+  return {function.domain, {.seed = seed, .learns = method == "tpe"}};
 }
 
 Json point_json(const SearchPoint& point) {
@@ -97,7 +95,7 @@ Json search(const Options& options, const SearchFunction& function, std::uint64_
   double milliseconds = 0;
   for (std::size_t trial = 0; trial < options.trials; ++trial) {
     const Stopwatch watch;
-    std::optional<SearchPoint> point = sampler->suggest(trial, trials);
+    std::optional<SearchPoint> point = sampler.suggest(trial, trials);
     if (trial >= untimed) milliseconds += watch.milliseconds();
     if (!point) throw std::runtime_error("the space is exhausted");
     trials.push_back(observed(function, *std::move(point)));
@@ -117,17 +115,17 @@ Json search(const Options& options, const SearchFunction& function, std::uint64_
 
 // Milliseconds per suggestion after `after` observations of random points.
 double time_after(const Options& options, const SearchFunction& function) {
-  const auto random = make_random_sampler(function.domain, options.seed);
+  const auto random = Sampler(function.domain, {.seed = options.seed});
   std::vector<Observation> trials;
   while (trials.size() < options.after) {
-    std::optional<SearchPoint> point = random->suggest(trials.size(), trials);
+    std::optional<SearchPoint> point = random.suggest(trials.size(), trials);
     if (!point) throw std::runtime_error("the space is exhausted");
     trials.push_back(observed(function, *std::move(point)));
   }
   const auto sampler = make_sampler(options.method, function, options.seed);
   const Stopwatch watch;
   for (int i = 0; i < kTimed; ++i)
-    if (!sampler->suggest(trials.size() + static_cast<std::size_t>(i), trials))
+    if (!sampler.suggest(trials.size() + static_cast<std::size_t>(i), trials))
       throw std::runtime_error("the space is exhausted");
   return watch.milliseconds() / kTimed;
 }

@@ -18,29 +18,26 @@ std::vector<Observation> first_trials(const Sampler& sampler, std::size_t trials
 }
 
 TEST(PointSampler, BeginsWithItsPointsAndDrawsWhatTheyLack) {
-  const auto sampler =
-      make_point_sampler(plane(), 3, {{0.25, 0.75}, {0.5, std::nullopt}}, make_random_sampler(plane(), 3));
-  const auto trials = first_trials(*sampler, 4);
+  const auto sampler = Sampler(plane(), {.seed = 3, .points = {{0.25, 0.75}, {0.5, std::nullopt}}});
+  const auto trials = first_trials(sampler, 4);
   EXPECT_EQ(trials[0].point, (SearchPoint{0.25, 0.75}));
   EXPECT_EQ(trials[1].point[0], 0.5);
   EXPECT_TRUE(trials[1].point[1]);
-  const auto other =
-      make_point_sampler(plane(), 4, {{0.25, 0.75}, {0.5, std::nullopt}}, make_random_sampler(plane(), 4));
-  EXPECT_NE(first_trials(*other, 2)[1].point[1], trials[1].point[1]) << "by its seed";
+  const auto other = Sampler(plane(), {.seed = 4, .points = {{0.25, 0.75}, {0.5, std::nullopt}}});
+  EXPECT_NE(first_trials(other, 2)[1].point[1], trials[1].point[1]) << "by its seed";
 }
 
 TEST(PointSampler, OtherTrialsAreThoseOfTheRest) {
-  const auto random = make_random_sampler(plane(), 3);
-  const auto sampler = make_point_sampler(plane(), 3, {{0.25, 0.75}}, make_random_sampler(plane(), 3));
-  const auto trials = first_trials(*sampler, 5);
+  const auto random = Sampler(plane(), {.seed = 3});
+  const auto sampler = Sampler(plane(), {.seed = 3, .points = {{0.25, 0.75}}});
+  const auto trials = first_trials(sampler, 5);
   for (std::size_t t = 1; t < 5; ++t)
-    EXPECT_EQ(trials[t].point, random->suggest(t, std::span(trials).first(t)));
+    EXPECT_EQ(trials[t].point, random.suggest(t, std::span(trials).first(t)));
 }
 
 TEST(PointSampler, APointThatIsThereTwiceIsTriedOnce) {
-  const auto sampler =
-      make_point_sampler(plane(), 3, {{0.25, 0.75}, {0.25, 0.75}}, make_random_sampler(plane(), 3));
-  const auto trials = first_trials(*sampler, 2);
+  const auto sampler = Sampler(plane(), {.seed = 3, .points = {{0.25, 0.75}, {0.25, 0.75}}});
+  const auto trials = first_trials(sampler, 2);
   EXPECT_NE(trials[1].point, trials[0].point);
 }
 
@@ -48,9 +45,8 @@ TEST(PointSampler, WhatDoesNotExistAtAPointHasNoValue) {
   SearchDomain domain{
       .dimensions = {{.kind = kChoice, .choices = 2}, {.kind = kUniform, .low = 0, .high = 1}}};
   domain.is_active = [](const SearchPoint& point, std::size_t d) { return d == 0 || point[0] == 1.0; };
-  const auto sampler =
-      make_point_sampler(domain, 1, {{0.0, 0.5}, {1.0, std::nullopt}}, make_random_sampler(domain, 1));
-  const auto trials = first_trials(*sampler, 2);
+  const auto sampler = Sampler(domain, {.seed = 1, .points = {{0.0, 0.5}, {1.0, std::nullopt}}});
+  const auto trials = first_trials(sampler, 2);
   EXPECT_EQ(trials[0].point, (SearchPoint{0.0, std::nullopt}));
   EXPECT_THAT(trials[1].point[1], Optional(::testing::_));
 }
@@ -58,9 +54,9 @@ TEST(PointSampler, WhatDoesNotExistAtAPointHasNoValue) {
 TEST(PointSampler, DrawsAllowedPointsOnly) {
   SearchDomain domain = plane();
   domain.is_allowed = [](const SearchPoint& point) { return *point[1] > 0.5; };
-  const auto sampler = make_point_sampler(domain, 1, std::vector<SearchPoint>(20, {0.5, std::nullopt}),
-                                          make_random_sampler(domain, 1));
-  for (const Observation& trial : first_trials(*sampler, 20)) {
+  const auto sampler =
+      Sampler(domain, {.seed = 1, .points = std::vector<SearchPoint>(20, {0.5, std::nullopt})});
+  for (const Observation& trial : first_trials(sampler, 20)) {
     EXPECT_EQ(trial.point[0], 0.5);
     EXPECT_GT(*trial.point[1], 0.5);
   }
@@ -73,11 +69,12 @@ TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
   double without = 0, with = 0;
   for (std::uint64_t seed = 0; seed < 9; ++seed) {
     std::vector<Observation> learned;
-    for (Observation& trial : first_trials(*make_random_sampler(plane(), 100 + seed), 60))
+    for (Observation& trial : first_trials(Sampler(plane(), {.seed = 100 + seed}), 60))
       learned.push_back({.point = trial.point, .value = value(trial.point)});
-    for (const Observation& trial : first_trials(*make_tpe_sampler(plane(), seed), 8))
+    for (const Observation& trial : first_trials(Sampler(plane(), {.seed = seed, .learns = true}), 8))
       without += value(trial.point);
-    for (const Observation& trial : first_trials(*make_tpe_sampler(plane(), seed, learned), 8))
+    for (const Observation& trial :
+         first_trials(Sampler(plane(), {.seed = seed, .learns = true, .learned = learned}), 8))
       with += value(trial.point);
   }
   EXPECT_LT(with, without / 2);
@@ -87,12 +84,12 @@ TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
 TEST(TpeSampler, AResultFromElsewhereIsNoTrial) {
   const SearchDomain domain{.dimensions = {{.kind = kChoice, .choices = 6}}};
   const std::vector<Observation> learned(20, {.point = {2.0}, .value = 0.0});
-  EXPECT_EQ(first_trials(*make_tpe_sampler(domain, 1, learned), 10).size(), 6U);
+  EXPECT_EQ(first_trials(Sampler(domain, {.seed = 1, .learns = true, .learned = learned}), 10).size(), 6U);
 }
 
 TEST(TpeSampler, AResultFromElsewhereMayLackDimensions) {
   const std::vector<Observation> learned(20, {.point = {0.1, std::nullopt}, .value = 0.0});
-  EXPECT_EQ(first_trials(*make_tpe_sampler(plane(), 1, learned), 10).size(), 10U);
+  EXPECT_EQ(first_trials(Sampler(plane(), {.seed = 1, .learns = true, .learned = learned}), 10).size(), 10U);
 }
 
 }  // namespace sweep::point_sampler_test

@@ -10,10 +10,10 @@ constexpr std::size_t kTrials = 2000, kParts = 10;
 
 // How many of kTrials points of one dimension are in each tenth, compared with a tenth each.
 double chi_square(const Dimension& dimension, const std::function<double(double)>& part_of_range) {
-  const auto sampler = make_random_sampler({.dimensions = {dimension}}, 7);
+  const auto sampler = Sampler({.dimensions = {dimension}}, {.seed = 7});
   std::array<double, kParts> counts{};
   for (std::size_t trial = 0; trial < kTrials; ++trial) {
-    const auto point = sampler->suggest(trial, {});
+    const auto point = sampler.suggest(trial, {});
     const double part = part_of_range(*point->at(0));
     ++counts.at(std::min(static_cast<std::size_t>(part * kParts), kParts - 1));
   }
@@ -49,11 +49,11 @@ TEST(RandomSampler, LargeIntegersOnALogarithmicScaleAreUniformThere) {
 }
 
 TEST(RandomSampler, DimensionsAndTrialsAreIndependent) {
-  const auto sampler = make_random_sampler(
-      {.dimensions = std::vector<Dimension>(2, {.kind = kUniform, .low = -1, .high = 1})}, 3);
+  const auto sampler = Sampler(
+      {.dimensions = std::vector<Dimension>(2, {.kind = kUniform, .low = -1, .high = 1})}, {.seed = 3});
   double between_dimensions = 0, between_trials = 0, last = 0;
   for (std::size_t trial = 0; trial < kTrials; ++trial) {
-    const auto point = sampler->suggest(trial, {});
+    const auto point = sampler.suggest(trial, {});
     between_dimensions += *point->at(0) * *point->at(1);
     between_trials += *point->at(0) * last;
     last = *point->at(0);
@@ -64,11 +64,11 @@ TEST(RandomSampler, DimensionsAndTrialsAreIndependent) {
 }
 
 TEST(RandomSampler, ValuesOfEarlierTrialsChangeNothing) {
-  const auto sampler = make_random_sampler(test::unit_cube(1), 3);
+  const auto sampler = Sampler(test::unit_cube(1), {.seed = 3});
   const std::vector<Observation> good{{.point = {0.25}, .value = -10}},
       bad{{.point = {0.25}, .failed = true}};
   for (std::size_t trial = 1; trial < 20; ++trial)
-    EXPECT_EQ(sampler->suggest(trial, good), sampler->suggest(trial, bad));
+    EXPECT_EQ(sampler.suggest(trial, good), sampler.suggest(trial, bad));
 }
 
 }  // namespace sweep::random_sampler_test

@@ -23,8 +23,8 @@ std::pair<double, double> medians(const SearchDomain& domain,
                                   const std::function<double(const Sampler&)>& measure) {
   std::vector<double> tpe, random;
   for (std::uint64_t seed = 50; seed < 59; ++seed) {
-    tpe.push_back(measure(*make_tpe_sampler(domain, seed)));
-    random.push_back(measure(*make_random_sampler(domain, seed)));
+    tpe.push_back(measure(Sampler(domain, {.seed = seed, .learns = true})));
+    random.push_back(measure(Sampler(domain, {.seed = seed})));
   }
   std::ranges::sort(tpe);
   std::ranges::sort(random);
@@ -91,28 +91,28 @@ TEST(TpeSampler, FindsAFrontOfTwoGoalsMuchBetterThanAtRandom) {
 }
 
 TEST(TpeSampler, ForgetsTheOldestOfMoreThanAThousandOthers) {
-  const auto sampler = make_tpe_sampler(unit_cube(1), 7);
+  const auto sampler = Sampler(unit_cube(1), {.seed = 7, .learns = true});
   std::vector<Observation> seen;
   for (int i = 0; i < 1200; ++i) {
     const double x = i / 1200.0;
     seen.push_back({.point = {x}, .value = square(x - 0.7)});
   }
-  const auto point = sampler->suggest(seen.size(), seen);
+  const auto point = sampler.suggest(seen.size(), seen);
   for (int i = 0; i < 100; ++i) seen[static_cast<std::size_t>(i)].point = {0.7};
-  EXPECT_EQ(sampler->suggest(seen.size(), seen), point);
+  EXPECT_EQ(sampler.suggest(seen.size(), seen), point);
   for (int i = 300; i < 600; ++i) seen[static_cast<std::size_t>(i)].point = {0.71};
-  EXPECT_NE(sampler->suggest(seen.size(), seen), point);
+  EXPECT_NE(sampler.suggest(seen.size(), seen), point);
 }
 
 TEST(TpeSampler, TheFirstTrialsAreSpreadOverEveryDimension) {
-  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1},
-                                                        {.kind = kInteger, .low = 1, .high = 10},
-                                                        {.kind = kChoice, .choices = 5}}},
-                                        8);
+  const auto sampler = Sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1},
+                                               {.kind = kInteger, .low = 1, .high = 10},
+                                               {.kind = kChoice, .choices = 5}}},
+                               {.seed = 8, .learns = true});
   std::set<double> tenths, integers;
   std::multiset<double> choices;
   for (std::size_t trial = 0; trial < kTpeStartTrials; ++trial) {
-    const auto point = sampler->suggest(trial, {});
+    const auto point = sampler.suggest(trial, {});
     tenths.insert(std::floor(*point->at(0) * 10));
     integers.insert(*point->at(1));
     choices.insert(*point->at(2));
@@ -133,8 +133,8 @@ std::vector<Observation> valley() {
 double distance_of_next(const std::vector<Observation>& trials) {
   double sum = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const auto sampler = make_tpe_sampler(unit_cube(1), seed);
-    sum += std::abs(*sampler->suggest(trials.size(), trials)->at(0) - 0.5) / 50;
+    const auto sampler = Sampler(unit_cube(1), {.seed = seed, .learns = true});
+    sum += std::abs(*sampler.suggest(trials.size(), trials)->at(0) - 0.5) / 50;
   }
   return sum;
 }
@@ -160,24 +160,24 @@ TEST(TpeSampler, AValueThatIsNotFiniteCountsAsAFailure) {
   failed.push_back({.point = {0.51}, .failed = true});
   infinite.push_back({.point = {0.51}, .value = -INFINITY});
   nan.push_back({.point = {0.51}, .value = NAN});
-  const auto sampler = make_tpe_sampler(unit_cube(1), 5);
-  EXPECT_EQ(sampler->suggest(21, failed), sampler->suggest(21, infinite));
-  EXPECT_EQ(sampler->suggest(21, failed), sampler->suggest(21, nan));
+  const auto sampler = Sampler(unit_cube(1), {.seed = 5, .learns = true});
+  EXPECT_EQ(sampler.suggest(21, failed), sampler.suggest(21, infinite));
+  EXPECT_EQ(sampler.suggest(21, failed), sampler.suggest(21, nan));
 }
 
 TEST(TpeSampler, OnlyTheOrderOfTheValuesCounts) {
   std::vector<Observation> trials = valley(), scaled = valley();
   for (Observation& trial : scaled) trial.value = std::exp(*trial.value) * 1000 - 7;
-  const auto sampler = make_tpe_sampler(unit_cube(1), 5);
-  EXPECT_EQ(sampler->suggest(20, trials), sampler->suggest(20, scaled));
+  const auto sampler = Sampler(unit_cube(1), {.seed = 5, .learns = true});
+  EXPECT_EQ(sampler.suggest(20, trials), sampler.suggest(20, scaled));
 }
 
 TEST(TpeSampler, GoesOnIfEveryTrialFails) {
-  const auto sampler = make_tpe_sampler(unit_cube(1), 5);
+  const auto sampler = Sampler(unit_cube(1), {.seed = 5, .learns = true});
   const auto fail = [](std::size_t, const SearchPoint& point) {
     return Observation{.point = point, .failed = true};
   };
-  EXPECT_EQ(trials_of(*sampler, 30, fail).size(), 30u);
+  EXPECT_EQ(trials_of(sampler, 30, fail).size(), 30u);
 }
 
 }  // namespace sweep::tpe_sampler_test
