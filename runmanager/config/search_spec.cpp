@@ -8,7 +8,7 @@
 namespace sweep {
 
 Population population_of(const SearchSpec& search, std::size_t members, int epochs) {
-  return {members, search.interval, epochs, search.reduction};
+  return {members, search.interval, epochs, static_cast<std::size_t>(search.reduction)};
 }
 
 std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::size_t trials, int epochs) {

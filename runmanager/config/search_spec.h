@@ -18,7 +18,7 @@
 namespace sweep {
 
 struct RunConfig;
-class Population;
+struct Population;
 
 /// The key of a run's complete settings that has the runs of a population whose training it continues, see
 /// recorded_config.h. No other runs have it.

@@ -1,5 +1,3 @@
-#include "runmanager/search/asha.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "runmanager/search/halving.h"
 
 namespace sweep {
 namespace {
@@ -141,12 +141,9 @@ class Play {
 
 }  // namespace
 
-Asha::Asha(std::vector<int> epochs, int eta, std::size_t at_once)
-    : epochs_(std::move(epochs)), eta_(static_cast<std::size_t>(eta)), at_once_(at_once) {}
-
 SearchState Asha::play(std::size_t trials, bool more, const ResultOfTrial& result,
                        const ReachesTarget& reaches_target) const {
-  return Play(epochs_, eta_, trials, more).run(at_once_, result, reaches_target);
+  return Play(epochs, eta, trials, more).run(at_once, result, reaches_target);
 }
 
 }  // namespace sweep

@@ -1,5 +1,6 @@
 // Successive halving: many trials are trained for few epochs, the best part of them longer, and so on. And
-// hyperband: that several times, from many trials with few epochs to few trials with all of them.
+// hyperband: that several times, from many trials with few epochs to few trials with all of them. Asha is
+// asynchronous: a trial goes on as soon as it is among the best of its rung so far.
 #pragma once
 
 #include <cstddef>
@@ -66,5 +67,22 @@ struct HyperbandBracket {
 /// least one. None: each once. Throws ConfigError for what Halving does and for `trials` = 0.
 std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs, int eta,
                                                  std::optional<std::size_t> trials = std::nullopt);
+
+/// The algorithm of Li et al., "A System for Massively Parallel Hyperparameter Tuning" (MLSys 2020), for
+/// `at_once` imaginary workers that take one unit of time for each epoch. Whoever is free sends the best
+/// trial of the highest rung in which one of `eta` has not gone on yet to the next rung, or else begins the
+/// next trial. So decisions depend on results alone, and need only those that precede them in imaginary time.
+/// If no trial has come to the last rung when nothing else is left, the best of the highest rung goes on
+/// until it is there.
+struct Asha {
+  std::vector<int> epochs;  // of the rungs, rising, at least one
+  std::size_t eta = 2;      // >= 2
+  std::size_t at_once = 1;  // >= 1
+
+  /// Makes all decisions that known results allow, for `trials` trials and, if there are `more`, others after
+  /// them. When no trial goes on any more, all that have begun have ended.
+  SearchState play(std::size_t trials, bool more, const ResultOfTrial& result,
+                   const ReachesTarget& reaches_target) const;
+};
 
 }  // namespace sweep

@@ -26,35 +26,29 @@ double explored(const Dimension& dimension, double value, UnitRandom& random) {
   return has_integers(dimension.kind) && other == value ? rounded(dimension, value + step) : other;
 }
 
-}  // namespace
-
-Population::Population(std::size_t members, int interval, int epochs, int reduction)
-    : members_(members),
-      interval_(interval),
-      epochs_(epochs),
-      reduction_(static_cast<std::size_t>(reduction)) {}
-
-std::size_t Population::replaced() const {
-  return members_ < 2 ? 0 : std::max<std::size_t>(members_ / reduction_, 1);
+std::size_t replaced_of(const Population& population) {
+  return population.members < 2 ? 0 : std::max<std::size_t>(population.members / population.reduction, 1);
 }
 
+}  // namespace
+
 std::size_t Population::total() const {
-  return members_ + replaced() * static_cast<std::size_t>((epochs_ - 1) / interval_);
+  return members + replaced_of(*this) * static_cast<std::size_t>((epochs - 1) / interval);
 }
 
 SearchState Population::play(std::size_t trials, const ResultOfTrial& result,
                              const ReachesTarget& reaches_target) const {
   SearchState state(trials);
-  std::vector<std::size_t> members(members_);
-  std::iota(members.begin(), members.end(), std::size_t{0});
-  for (int epoch = std::min(interval_, epochs_);; epoch = std::min(epoch + interval_, epochs_)) {
-    if (std::ranges::any_of(members, [trials](std::size_t member) { return member >= trials; })) return state;
-    for (const std::size_t member : members) state.until[member] = epoch;
-    if (epoch == epochs_) return state;
-    const std::string reason = fmt::format("among the worst of {} after epoch {}", members_, epoch);
-    std::vector<std::pair<double, std::size_t>> ranks;  // value and place in `members`, the best one first
-    for (std::size_t place = 0; place < members.size(); ++place) {
-      const KnownResult known = result(members[place], epoch);
+  std::vector<std::size_t> current(members);
+  std::iota(current.begin(), current.end(), std::size_t{0});
+  for (int epoch = std::min(interval, epochs);; epoch = std::min(epoch + interval, epochs)) {
+    if (std::ranges::any_of(current, [trials](std::size_t member) { return member >= trials; })) return state;
+    for (const std::size_t member : current) state.until[member] = epoch;
+    if (epoch == epochs) return state;
+    const std::string reason = fmt::format("among the worst of {} after epoch {}", members, epoch);
+    std::vector<std::pair<double, std::size_t>> ranks;  // value and place in `current`, the best one first
+    for (std::size_t place = 0; place < current.size(); ++place) {
+      const KnownResult known = result(current[place], epoch);
       if (!known.is_known) return state;
       const bool is_good = known.value && std::isfinite(*known.value);
       ranks.emplace_back(is_good ? *known.value : std::numeric_limits<double>::infinity(), place);
@@ -63,20 +57,20 @@ SearchState Population::play(std::size_t trials, const ResultOfTrial& result,
     if (reaches_target(ranks[0].first)) {
       for (const auto& [value, place] : ranks) {
         if (reaches_target(value))
-          state.until[members[place]] = epochs_;
+          state.until[current[place]] = epochs;
         else
-          state.ended[members[place]] = reason;
+          state.ended[current[place]] = reason;
       }
       return state;
     }
     const auto good = static_cast<std::size_t>(
         std::ranges::count_if(ranks, [](const auto& rank) { return std::isfinite(rank.first); }));
     // At most half are replaced, so that no parent is.
-    for (std::size_t i = 0; good > 0 && i < replaced(); ++i) {
-      std::size_t& last = members[ranks[ranks.size() - 1 - i].second];
+    for (std::size_t i = 0; good > 0 && i < replaced_of(*this); ++i) {
+      std::size_t& last = current[ranks[ranks.size() - 1 - i].second];
       state.ended[last] = reason;
-      state.copies.push_back({.parent = members[ranks[i % good].second], .epoch = epoch});
-      last = members_ + state.copies.size() - 1;
+      state.copies.push_back({.parent = current[ranks[i % good].second], .epoch = epoch});
+      last = members + state.copies.size() - 1;
     }
   }
 }

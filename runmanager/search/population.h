@@ -13,11 +13,11 @@ namespace sweep {
 /// selection. After every `interval` epochs all members are ranked. The worst one in `reduction`, at least
 /// one, leave the population, and for each a new trial begins as a copy: the last member's of the best one,
 /// that before it of the second, and so on. What is decided after an epoch depends on the results after that
-/// epoch alone. Immutable, thread-safe.
-class Population {
- public:
-  /// `members` >= 1, `interval` >= 1, `reduction` >= 2; `epochs`: of a whole training.
-  Population(std::size_t members, int interval, int epochs, int reduction);
+/// epoch alone.
+struct Population {
+  std::size_t members = 1;
+  int interval = 1, epochs = 1;  // `epochs`: of a whole training
+  std::size_t reduction = 2;     // >= 2
 
   /// Makes all decisions that known results allow, for `trials` trials. A member goes on only when the copies
   /// of its generation are among them: until then its state stays for them. Those that reach the target go on
@@ -27,13 +27,6 @@ class Population {
 
   /// How many trials there are in all, unless no member of a generation has a result.
   std::size_t total() const;
-
- private:
-  std::size_t replaced() const;
-
-  std::size_t members_;
-  int interval_, epochs_;
-  std::size_t reduction_;
 };
 
 /// The point of a copy: each number times 0.8 or 1.2, each choice of an order replaced by a neighbour, and

@@ -69,11 +69,9 @@ void check_domain(const SearchDomain& domain) {
         !std::isfinite(dimension.high - dimension.low))
       fail(d, "has an end that is not finite, or is too far from the other");
     if (dimension.low > dimension.high) fail(d, "ends before it begins");
-    const bool integer =
-        dimension.kind == DimensionKind::kInteger || dimension.kind == DimensionKind::kLogInteger;
-    const bool logarithmic =
-        dimension.kind == DimensionKind::kLogUniform || dimension.kind == DimensionKind::kLogInteger;
-    if (logarithmic && dimension.low <= 0) fail(d, "has a logarithmic scale, which needs values above 0");
+    const bool integer = has_integers(dimension.kind);
+    if (is_logarithmic(dimension.kind) && dimension.low <= 0)
+      fail(d, "has a logarithmic scale, which needs values above 0");
     if (integer && std::ceil(dimension.low) > std::floor(dimension.high))
       fail(d, "has no whole number between its ends");
     if (integer && (dimension.low < -kMaxIntegers || dimension.high > kMaxIntegers ||

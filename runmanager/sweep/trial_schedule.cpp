@@ -63,7 +63,9 @@ TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int e
                           search.reduction);
     std::vector<int> rungs;
     for (const Rung& rung : deepest.rungs()) rungs.push_back(rung.epochs);
-    asha_.emplace(std::move(rungs), search.reduction, search.at_once);
+    asha_ = Asha{.epochs = std::move(rungs),
+                 .eta = static_cast<std::size_t>(search.reduction),
+                 .at_once = search.at_once};
     total_epochs_ = static_cast<double>(
         Halving(std::max<std::size_t>(all, 1), search.min_epochs, epochs, search.reduction).total_epochs());
   } else if (search.method == SearchMethod::kPopulation) {
@@ -183,7 +185,7 @@ std::optional<std::vector<KnownResult>> TrialSchedule::known_to_next(
   const std::optional<std::vector<int>> known = known_epochs(trials);
   if (!known) return std::nullopt;
   std::set<int> rungs;
-  if (asha_) rungs.insert(asha_->epochs().begin(), asha_->epochs().end());
+  if (asha_) rungs.insert(asha_->epochs.begin(), asha_->epochs.end());
   for (const HyperbandBracket& bracket : brackets_)
     for (const Rung& rung : bracket.halving.rungs()) rungs.insert(rung.epochs);
   if (rungs.empty()) rungs = {epochs_};

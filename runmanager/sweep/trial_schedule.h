@@ -10,7 +10,6 @@
 
 #include "runmanager/config/search_spec.h"
 #include "runmanager/records/results.h"
-#include "runmanager/search/asha.h"
 #include "runmanager/search/halving.h"
 #include "runmanager/search/population.h"
 #include "runmanager/search/sampler.h"

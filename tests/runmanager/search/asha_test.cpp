@@ -1,5 +1,5 @@
 // Decisions of asha are functions of results, in an order of their own.
-#include "runmanager/search/asha.h"
+#include "runmanager/search/halving.h"
 
 #include <random>
 
@@ -33,12 +33,12 @@ struct Played {
 TEST(Asha, SendsTrialsOnAsTheirResultsAllow) {
   const std::vector<int> four = {1, 2, 4};
   const Played games[] = {
-      {Asha(four, 2, 3), "", {1, 1, 1, 0, 0}, "as many begin as there are workers"},
-      {Asha(four, 2, 1), "1: 5", {1, 1, 0, 0}, "one of one is not enough to go on"},
-      {Asha(four, 2, 1), "1: 5 3", {1, 2, 0, 0}, "the best of eta results goes on"},
-      {Asha(four, 2, 1), "1: 5 3 | 2: . 3", {1, 2, 1, 0}, "then the next trial begins"},
-      {Asha(four, 2, 1), "1: 5 3 9 4 | 2: . 3", {1, 2, 1, 2}, "the second of four is of the best half"},
-      {Asha({1, 2}, 4, 1), "1: x 2 2 2", {1, 2, 1, 1}, "an equal earlier one first, failed ones never"}};
+      {Asha{four, 2, 3}, "", {1, 1, 1, 0, 0}, "as many begin as there are workers"},
+      {Asha{four, 2, 1}, "1: 5", {1, 1, 0, 0}, "one of one is not enough to go on"},
+      {Asha{four, 2, 1}, "1: 5 3", {1, 2, 0, 0}, "the best of eta results goes on"},
+      {Asha{four, 2, 1}, "1: 5 3 | 2: . 3", {1, 2, 1, 0}, "then the next trial begins"},
+      {Asha{four, 2, 1}, "1: 5 3 9 4 | 2: . 3", {1, 2, 1, 2}, "the second of four is of the best half"},
+      {Asha{{1, 2}, 4, 1}, "1: x 2 2 2", {1, 2, 1, 1}, "an equal earlier one first, failed ones never"}};
   for (const auto& [asha, results, until, claim] : games) {
     const SearchState state = asha.play(until.size(), false, results, no_target);
     EXPECT_EQ(state.until, until) << claim;
@@ -51,9 +51,9 @@ TEST(Asha, EndsWithTheBestTrialsAtTheLastRung) {
   const Played games[] = {
       // By hand: 3 trials at a rung send one on, and the last rung has the best of the rung before. Values: 0
       // 857 705 553 401 249 97 954 802 (multiples of 7919 modulo 1009).
-      {Asha(nine, 3, 1), all_results(9, nine), {9, 1, 1, 1, 1, 3, 3, 1, 1}, "nine trials"},
-      {Asha(nine, 3, 4), all_results(2, nine), {9, 1}, "fewer trials than eta"},
-      {Asha({1, 3}, 3, 2), "1: x x x x x x", {1, 1, 1, 1, 1, 1}, "all have failed"}};
+      {Asha{nine, 3, 1}, all_results(9, nine), {9, 1, 1, 1, 1, 3, 3, 1, 1}, "nine trials"},
+      {Asha{nine, 3, 4}, all_results(2, nine), {9, 1}, "fewer trials than eta"},
+      {Asha{{1, 3}, 3, 2}, "1: x x x x x x", {1, 1, 1, 1, 1, 1}, "all have failed"}};
   for (const auto& [asha, results, until, claim] : games) {
     const SearchState state = asha.play(until.size(), false, results, no_target);
     EXPECT_EQ(state.until, until) << claim;
@@ -63,7 +63,7 @@ TEST(Asha, EndsWithTheBestTrialsAtTheLastRung) {
 
 TEST(Asha, SaysIfNoTrialHasTheMetric) {
   const auto reason = [](const char* results) {
-    return Asha({1, 3}, 3, 2).play(2, false, MadeResults(results), no_target).ended.at(0);
+    return Asha{{1, 3}, 3, 2}.play(2, false, MadeResults(results), no_target).ended.at(0);
   };
   EXPECT_EQ(reason("1: x x"), "no trial has a value of the metric after epoch 1, so none goes on");
   EXPECT_EQ(reason("1: 2 1 | 3: . 1"), "not among the best 1 in 3 after epoch 1");
@@ -71,7 +71,7 @@ TEST(Asha, SaysIfNoTrialHasTheMetric) {
 
 TEST(Asha, WithATargetOnlyWhatReachesItGoesOnAndNoTrialBegins) {
   const auto reaches = [](double value) { return value <= 1; };
-  const SearchState state = Asha({1, 2}, 2, 2).play(6, false, MadeResults("1: 5 0.5 2 | 2: . 0.5"), reaches);
+  const SearchState state = Asha{{1, 2}, 2, 2}.play(6, false, MadeResults("1: 5 0.5 2 | 2: . 0.5"), reaches);
   EXPECT_THAT(state.until, ElementsAre(1, 2, 1, 0, 0, 0)) << "trial 2 had begun, and goes no further";
 }
 
@@ -124,7 +124,7 @@ TEST(Asha, DecisionsStayWhenMoreIsKnownInAnyOrder) {
 TEST(Asha, OfManyTrialsOneInEtaGoesOn) {
   constexpr std::size_t kTrials = 729;
   const std::vector<int> epochs = {1, 3, 9, 27};
-  const SearchState state = Asha(epochs, 3, 8).play(kTrials, false, all_results(kTrials, epochs), no_target);
+  const SearchState state = Asha{epochs, 3, 8}.play(kTrials, false, all_results(kTrials, epochs), no_target);
   std::size_t before = kTrials;
   for (const int epoch : epochs) {
     const auto reached = static_cast<std::size_t>(

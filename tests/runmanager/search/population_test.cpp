@@ -25,7 +25,7 @@ std::vector<bool> ended_of(const SearchState& state) {
 
 TEST(Population, TrainsAllMembersToTheFirstIntervalAndDecidesWhenAllResultsAreThere) {
   for (const MadeResults& results : {MadeResults(), MadeResults("2: 1 2 3")}) {
-    const SearchState state = Population(4, 2, 6, 4).play(4, results, no_target);
+    const SearchState state = Population{4, 2, 6, 4}.play(4, results, no_target);
     EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
     EXPECT_THAT(ended_of(state), ElementsAre(false, false, false, false));
     EXPECT_TRUE(state.copies.empty());
@@ -33,7 +33,7 @@ TEST(Population, TrainsAllMembersToTheFirstIntervalAndDecidesWhenAllResultsAreTh
 }
 
 TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
-  const Population population(4, 2, 6, 4);
+  const Population population{4, 2, 6, 4};
   MadeResults results = "2: 3 1 4 2";
   SearchState state = population.play(4, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{1, 2}}));
@@ -51,11 +51,11 @@ TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
 
 TEST(Population, TheWorstIsReplacedByTheBestAndTheSecondWorstByTheSecondBest) {
   const MadeResults results = "1: 1 6 2 5 3 4";
-  EXPECT_EQ(copies_of(Population(6, 1, 3, 3).play(6, results, no_target)), (Copies{{0, 1}, {2, 1}}));
+  EXPECT_EQ(copies_of(Population{6, 1, 3, 3}.play(6, results, no_target)), (Copies{{0, 1}, {2, 1}}));
 }
 
 TEST(Population, TheLastIntervalMayBeShorter) {
-  const Population population(2, 2, 5, 2);
+  const Population population{2, 2, 5, 2};
   const MadeResults results = "2: 1 2 0.5 | 4: 1 2 0.5";
   EXPECT_EQ(population.total(), 4U);
   EXPECT_EQ(copies_of(population.play(4, results, no_target)), (Copies{{0, 2}, {2, 4}}));
@@ -64,16 +64,16 @@ TEST(Population, TheLastIntervalMayBeShorter) {
 
 TEST(Population, FailedMembersAreTheWorstAndNeverCopied) {
   const MadeResults results = "1: x nan x 9";
-  const SearchState state = Population(4, 1, 3, 2).play(4, results, no_target);
+  const SearchState state = Population{4, 1, 3, 2}.play(4, results, no_target);
   EXPECT_EQ(copies_of(state), (Copies{{3, 1}, {3, 1}}));
   EXPECT_THAT(ended_of(state), ElementsAre(false, true, true, false));
   const MadeResults none = "1: x x";
-  EXPECT_EQ(copies_of(Population(2, 1, 3, 2).play(2, none, no_target)), Copies());
+  EXPECT_EQ(copies_of(Population{2, 1, 3, 2}.play(2, none, no_target)), Copies());
 }
 
 TEST(Population, OnlyThoseThatReachATargetGoOn) {
   const MadeResults results = "1: 0.5 3 0.75 2";
-  const SearchState state = Population(4, 1, 9, 4).play(4, results, [](double value) { return value < 1; });
+  const SearchState state = Population{4, 1, 9, 4}.play(4, results, [](double value) { return value < 1; });
   EXPECT_THAT(state.until, ElementsAre(9, 1, 9, 1));
   EXPECT_THAT(ended_of(state), ElementsAre(false, true, false, true));
   EXPECT_TRUE(state.copies.empty());
