@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/data/known_datasets.h"
@@ -198,6 +200,31 @@ void check_samples(const RunConfig& run, const DataSizes& sizes, const RunProble
                                      problems.is_given("loss") ? "" : " (the default)", losses_of_numbers()));
 }
 
+// What the check of a network depends on.
+struct CheckedNetwork {
+  LossOptions loss;
+  DataSizes sizes;
+  ParallelOptions parallel;
+  std::string device;
+  bool operator==(const CheckedNetwork&) const = default;
+};
+using CheckedNetworks = std::unordered_map<const NetworkSpec*, std::vector<CheckedNetwork>>;
+
+// A network that runs share is checked once.
+void check_run(const RunConfig& run, const DataSizes& sizes, const std::filesystem::path& file, Problems& all,
+               CheckedNetworks& checked) {
+  const RunProblems problems{run, file, all};
+  check_samples(run, sizes, problems);
+  check_validation(run, sizes, problems);
+  std::vector<CheckedNetwork>& known = checked[&*run.network];
+  CheckedNetwork network{run.loss, sizes, run.parallel, run.device};
+  if (std::ranges::find(known, network) != known.end()) return;
+  const std::size_t problems_before = all.size();
+  check_network(run, sizes, problems);
+  if (all.size() == problems_before) check_stages(run, sizes, problems);
+  known.push_back(std::move(network));
+}
+
 }  // namespace
 
 DataSizes sizes_of(const Dataset& dataset) {
@@ -227,41 +254,27 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
   return sizes;
 }
 
-bool DataCheck::is_checked(const RunConfig& run, const DataSizes& sizes) const {
-  const auto found = checked_.find(&*run.network);
-  return found != checked_.end() &&
-         std::any_of(found->second.begin(), found->second.end(), [&](const CheckedNetwork& checked) {
-           return checked.sizes == sizes && checked.parallel == run.parallel &&
-                  checked.device == run.device && checked.loss == run.loss;
-         });
-}
-
-void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
-  const RunProblems problems{run, file_, problems_};
-  check_samples(run, sizes, problems);
-  check_validation(run, sizes, problems);
-  if (is_checked(run, sizes)) return;
-  const std::size_t problems_before = problems_.size();
-  check_network(run, sizes, problems);
-  if (problems_.size() == problems_before) check_stages(run, sizes, problems);
-  checked_[&*run.network].push_back({run.network, run.loss, sizes, run.parallel, run.device});
-}
-
-void DataCheck::search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes) {
-  for (const Goal& goal : search.goals) {
-    const std::string problem = metric_problem(goal.asked, search.metric_given, run, sizes);
-    if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
-  }
-}
-
-void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
+void check_against_data(const Sweep& sweep,
+                        const std::function<std::optional<DataSizes>(const DatasetSpec&)>& sizes_of) {
   Problems problems;
-  DataCheck check(sweep.file, problems);
+  CheckedNetworks checked;
   for (const RunConfig& run : sweep.runs) {
-    const DataSizes sizes = sizes_of(run.dataset);
-    check.run(run, sizes);
-    if (sweep.search) check.search(*sweep.search, run, sizes);
+    const std::optional<DataSizes> sizes = sizes_of(run.dataset);
+    if (!sizes) continue;
+    check_run(run, *sizes, sweep.file, problems, checked);
+    if (!sweep.search) continue;
+    for (const Goal& goal : sweep.search->goals) {
+      const std::string problem = metric_problem(goal.asked, sweep.search->metric_given, run, *sizes);
+      if (!problem.empty()) problems.add_message(fmt::format("{}: {}", sweep.search->origin, problem));
+    }
   }
+  problems.throw_if_any();
+}
+
+void check_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes) {
+  Problems problems;
+  CheckedNetworks checked;
+  check_run(run, sizes, file, problems, checked);
   problems.throw_if_any();
 }
 

@@ -5,15 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <unordered_map>
-#include <vector>
 
 #include "core/base/shape.h"
 #include "runmanager/config/run_config.h"
 
 namespace sweep {
-
-class Problems;
 
 /// Sizes of a data set that values of a sweep file are checked against.
 struct DataSizes {
@@ -30,37 +26,17 @@ DataSizes sizes_of(const Dataset& dataset);
 /// Returns sizes that are known without reading the data: those of known_datasets() when no path is given.
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 
-/// Reports a batch larger than the training set, layers that do not fit a sample, a loss or a number of
-/// outputs that does not fit the targets, stages that the network does not have, and a normalization for
-/// another number of channels. Each message starts with the location that the run's `where` has for the key,
-/// or with `file`, the sweep file, if the key was not given. A network that runs share is checked once.
-class DataCheck {
- public:
-  /// Refers to both; keep them alive.
-  DataCheck(const std::filesystem::path& file, Problems& problems) : file_(file), problems_(problems) {}
+/// Checks every run of the sweep before anything trains: a batch larger than the training set, layers that do
+/// not fit a sample, a loss or a number of outputs that does not fit the targets, stages that the network
+/// does not have, a normalization for another number of channels, and metrics that a run does not give on
+/// this data. Each message starts with the location that the run's `where` has for the key, or with the sweep
+/// file, if the key was not given. `sizes_of` is called once per run, even if runs share a data set; it may
+/// throw, and says nothing of data that are not to be checked. Throws ConfigError in the format of
+/// load_sweep().
+void check_against_data(const Sweep& sweep,
+                        const std::function<std::optional<DataSizes>(const DatasetSpec&)>& sizes_of);
 
-  void run(const RunConfig& run, const DataSizes& sizes);
-  /// Reports a metric that the run does not give on this data.
-  void search(const SearchSpec& search, const RunConfig& run, const DataSizes& sizes);
-
- private:
-  // What the check of a network depends on.
-  struct CheckedNetwork {
-    SharedValue<NetworkSpec> network;
-    LossOptions loss;
-    DataSizes sizes;
-    ParallelOptions parallel;
-    std::string device;
-  };
-  bool is_checked(const RunConfig& run, const DataSizes& sizes) const;
-
-  const std::filesystem::path& file_;
-  Problems& problems_;
-  std::unordered_map<const NetworkSpec*, std::vector<CheckedNetwork>> checked_;
-};
-
-/// Checks every run of the sweep before anything trains. `sizes_of` is called once per run, even if runs
-/// share a data set; it may throw. Throws ConfigError in the format of load_sweep().
-void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of);
+/// The same of one run, of the sweep `file`.
+void check_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes);
 
 }  // namespace sweep

@@ -201,15 +201,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   }
   problems.throw_if_any();
   sweep.resolved = expanded_json(sweep.name, root, base);
-  if (is_command) return sweep;
-  DataCheck check(file, problems);
-  for (const RunConfig& run : sweep.runs) {
-    const auto sizes = known_data_sizes(run.dataset);
-    if (!sizes) continue;
-    check.run(run, *sizes);
-    if (sweep.search) check.search(*sweep.search, run, *sizes);
-  }
-  problems.throw_if_any();
+  if (!is_command) check_against_data(sweep, known_data_sizes);
   return sweep;
 }
 

@@ -57,11 +57,7 @@ int find(const LrFindArguments& arguments) {
   run.config = &config;
   run.device = parse_device(config.device);
   run.data = std::make_shared<const Dataset>(load_dataset(config.dataset));
-  Sweep only;
-  only.name = sweep.name;
-  only.file = sweep.file;
-  only.runs = {config};
-  check_against_data(only, [&](const DatasetSpec&) { return sizes_of(*run.data); });
+  check_against_data(config, sweep.file, sizes_of(*run.data));
   run.network = std::make_shared<const Network>(config.network, run.data->shape);
   if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
   const LrCurve curve = find_lr(run, arguments.test);

@@ -12,7 +12,6 @@
 #include "core/data/sample_format.h"
 #include "core/engine/stages.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/config/problems.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
@@ -119,9 +118,7 @@ void NetworkKind::check(const Sweep& sweep) {
 }
 
 void NetworkKind::check(const RunConfig& config, const std::filesystem::path& sweep_file) {
-  Problems problems;
-  DataCheck(sweep_file, problems).run(config, get(config.dataset).sizes);
-  problems.throw_if_any();
+  check_against_data(config, sweep_file, get(config.dataset).sizes);
 }
 
 void NetworkKind::describe(Data& data) {
