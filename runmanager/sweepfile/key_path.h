@@ -1,8 +1,9 @@
-// Keys as people write them, "optimizer.momentum" or just "momentum", and the values of a sweep file that
-// they represent.
+// Keys as people write them, "optimizer.momentum" or just "momentum", the values of a sweep file that they
+// represent, and what the command line changes in it: key=value, or key=value,value,… for an axis.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
+
+struct LoadOptions;
 
 /// Splits "optimizer.momentum" at its dots.
 KeyPath key_path(std::string_view key);
@@ -44,5 +47,20 @@ void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, c
 /// Returns the value at `path` as a reader would see it: the name of an optimizer or data set that is an
 /// object; the default if nothing is given; null if there is no default.
 nlohmann::ordered_json value_at(const JsonView& root, const KeyPath& path);
+
+/// One key with one value.
+struct Assignment {
+  KeyPath path;
+  JsonPlace place;  // of the key
+  JsonDocument value;
+};
+
+/// Reads "lr=0.1,0.01" and the options --epochs and --seed and changes `root`: the values of an axis of the
+/// file are replaced; several values for a key that is no axis make one, after the others; plain values of
+/// "name" and "repeats" are set. Returns the other plain values, which are set once the network's file has
+/// been read. A value is JSON if it can be read so, else a string. Reports every mistake, naming the
+/// override.
+std::vector<Assignment> apply_overrides(JsonDocument& root, std::span<const std::string> overrides,
+                                        const LoadOptions& options, Problems& problems);
 
 }  // namespace sweep

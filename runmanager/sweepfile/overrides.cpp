@@ -1,5 +1,4 @@
-#include "runmanager/sweepfile/overrides.h"
-
+// What the command line changes in a sweep file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 namespace sweep {
 namespace {

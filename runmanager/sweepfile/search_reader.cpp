@@ -14,6 +14,10 @@
 #include "runmanager/sweepfile/space.h"
 
 namespace sweep {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SearchSpec, trials, seed, at_once, min_epochs, reduction,
+                                                interval)
+
 namespace {
 
 const Axis* find_axis(const SearchSpace& space, const std::function<bool(const Axis&)>& wanted) {
@@ -25,20 +29,14 @@ const Axis* find_axis(const SearchSpace& space, const std::function<bool(const A
 }
 
 SearchSpec search_of(const nlohmann::ordered_json& json) {
-  SearchSpec search;
+  SearchSpec search = json.get<SearchSpec>();
   search.method = search_method_names().parse(json.at("method").get<std::string>());
-  search.trials = json.at("trials");
   const auto &metric = json.at("metric"), &mode = json.at("mode");
   search.goals.clear();
   for (std::size_t i = 0; i < metric.size(); ++i)  // a text has the size 1
     search.goals.push_back(metric.is_array() ? asked_goal(metric[i], mode[i] == "max")
                                              : asked_goal(metric, mode == "max"));
-  search.seed = json.at("seed");
   search.samples_tpe = json.value("sampler", "") == "tpe";
-  search.at_once = json.at("at_once");
-  search.min_epochs = json.at("min_epochs");
-  search.reduction = json.at("reduction");
-  search.interval = json.at("interval");
   if (json.contains("target")) search.target = json.at("target");
   if (json.contains("seconds")) search.seconds = json.at("seconds");
   return search;

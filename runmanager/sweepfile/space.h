@@ -15,13 +15,6 @@
 
 namespace sweep {
 
-/// One key with one value.
-struct Assignment {
-  KeyPath path;
-  JsonPlace place;  // of the key
-  JsonDocument value;
-};
-
 /// An axis with one of its values.
 struct AxisValue {
   const Axis* axis = nullptr;

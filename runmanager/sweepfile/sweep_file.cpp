@@ -14,7 +14,7 @@
 #include "runmanager/config/data_check.h"
 #include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/overrides.h"
+#include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"

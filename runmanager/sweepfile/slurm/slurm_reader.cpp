@@ -14,6 +14,8 @@ namespace sweep {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SlurmTasks, partition, account, qos, reservation, time,
                                                 memory, gres, constraint, exclude, cpus, options, setup)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SlurmSpec, tasks, runs_per_task, max_restarts,
+                                                warning_seconds, report)
 
 namespace {
 
@@ -57,11 +59,7 @@ SlurmSpec read_slurm(const JsonView& root, Problems& problems) {
   const JsonView node = root.find("slurm");
   if (!node) return spec;
   const Json json = complete_object(node, slurm_row().table(), {}, problems);
-  spec.tasks = json.at("tasks");
-  spec.runs_per_task = json.at("runs_per_task");
-  spec.max_restarts = json.at("max_restarts");
-  spec.warning_seconds = json.at("warning_seconds");
-  spec.report = json.at("report");
+  json.get_to(spec);
   spec.program = json.value("program", "");
   for (const auto& [key, tasks] : {std::pair("cpu", &spec.cpu), std::pair("cuda", &spec.cuda)}) {
     *tasks = tasks_of(node, json, key);
