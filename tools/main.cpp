@@ -22,8 +22,7 @@
 #include "runmanager/sweep/worker.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
-#include "tools/commands/train.h"
-#include "tools/exit_code.h"
+#include "tools/commands/launch.h"
 
 namespace {
 

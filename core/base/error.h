@@ -1,4 +1,4 @@
-// The exceptions that this project throws. tools/exit_code.cpp maps each to an exit code.
+// The exceptions that this project throws. tools/command_line.cpp maps each to an exit code.
 #pragma once
 
 #include <stdexcept>

@@ -15,7 +15,7 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/config/param_types.h"
+#include "runmanager/config/params.h"
 #include "runmanager/inspect/event_export.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "tbwriter/event_files.h"

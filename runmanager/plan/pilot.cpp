@@ -1,4 +1,4 @@
-#include "runmanager/plan/pilot.h"
+#include "runmanager/plan/plan.h"
 
 #include <algorithm>
 

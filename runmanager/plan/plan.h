@@ -1,23 +1,89 @@
-// The runs that a sweep would train and their cost, without training them.
+// The runs that a sweep would train, and what they would take: memory and disk, computed from shapes, and
+// time, from a few batches of each shape.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/data/dataset.h"
 #include "core/engine/device.h"
+#include "core/engine/engine.h"
+#include "core/network/network.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/plan/pilot.h"
-#include "runmanager/plan/run_cost.h"
+#include "runmanager/records/results.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
+
+/// What the costs of a run depend on in its data.
+struct DataCost {
+  DataSizes sizes;
+  std::size_t test = 0;     // samples of the test set
+  std::uint64_t bytes = 0;  // of all samples and targets, which all workers share
+};
+
+DataCost data_cost(const Dataset& dataset);
+/// The same for data known only by its name.
+DataCost data_cost(const DatasetSpec& spec, const DataSizes& sizes);
+
+/// Peak memory of a run on the CPU, in bytes.
+struct MemoryEstimate {
+  std::uint64_t process = 0;  // the worker's program and libraries
+  std::uint64_t engine = 0;   // parameters, gradients, optimizer state, activations: counted by the engine
+  std::uint64_t loader = 0;   // the order of the samples, and batches that workers make ahead
+  std::uint64_t results = 0;  // what is copied for checkpoints, histograms and predictions
+  std::uint64_t data = 0;     // samples and targets; shared by all runs
+
+  std::uint64_t own() const { return process + engine + loader + results; }
+  std::uint64_t total() const { return own() + data; }
+};
+
+/// What a run leaves on the disk, in bytes.
+struct DiskEstimate {
+  std::uint64_t once = 0;       // checkpoints, pictures, graph, predictions
+  std::uint64_t per_epoch = 0;  // events and records
+
+  std::uint64_t of_epochs(std::size_t epochs) const { return once + epochs * per_epoch; }
+};
+
+/// Nothing for devices other than the CPU: their memory is not known before the run. `threads`: CPU threads
+/// of the run, >= 1. Throws as make_engine().
+std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Network& network,
+                                              const Device& device, const DataCost& data, int threads);
+
+DiskEstimate estimate_disk(const RunConfig& run, const Network& network, const DataCost& data);
+
+/// What a pilot has measured of runs of one shape, in seconds.
+struct PilotTimes {
+  double setup = 0;  // once: making the engine, copying data to its device
+  double epoch = 0;  // training, validation, and the logs and the checkpoint of an epoch
+  double end = 0;    // once: test set, predictions, records
+  double of_epochs(std::size_t epochs) const { return setup + epoch * static_cast<double>(epochs) + end; }
+};
+
+struct PilotOptions {
+  int threads = 1;       // CPU threads, >= 1
+  double seconds = 0.3;  // to measure training for; at least three batches are trained all the same
+  std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
+      sweep::make_engine;
+  std::function<double()> clock;  // seconds, monotonic
+};
+
+/// Trains and evaluates a few batches of the run, and computes from these what the whole takes. Writes
+/// nothing. The run needs `config`, `device`, `data` and `network`. Throws DeviceError, and what the engine
+/// throws.
+PilotTimes run_pilot(const PreparedRun& run, const PilotOptions& options);
 
 /// What runs of one shape have in common: they differ in numbers such as lr and seed only.
 struct RunCost {
@@ -96,5 +162,15 @@ std::string plan_text(const SweepPlan& plan, int width = 0, bool unicode = true)
 
 /// "12.5 MiB", "34 B".
 std::string bytes_text(std::uint64_t bytes);
+
+/// Keeps the prediction of the sweep that is, or will be, in `directory`, in the user's cache. Does nothing
+/// for a plan without times, without a cache, or if the cache cannot be written.
+void save_prediction(const SweepPlan& plan, const std::filesystem::path& directory);
+
+/// Compares the prediction for `directory`, if there is one, with the `seconds` that the sweep took with
+/// `jobs` runs at once, and forgets it: "Predicted 41 s, took 43 s (+4.9 %)". Empty if there is none, or if
+/// the sweep did something else: other runs, or not all of them to their ends.
+std::string compare_with_prediction(const std::filesystem::path& directory, std::span<const RunRecord> runs,
+                                    int jobs, double seconds);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-#include "runmanager/plan/prediction.h"
+#include "runmanager/plan/plan.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runmanager/plan/run_cost.h"
+#include "runmanager/plan/plan.h"
 
 #include <algorithm>
 #include <variant>

@@ -1,4 +1,4 @@
-#include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/space.h"
 
 #include <fmt/format.h>
 

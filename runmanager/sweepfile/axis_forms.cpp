@@ -7,8 +7,8 @@
 #include <iterator>
 #include <map>
 
-#include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
+#include "runmanager/sweepfile/space.h"
 
 namespace sweep {
 namespace {

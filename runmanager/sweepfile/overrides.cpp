@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/space.h"
 #include "runmanager/sweepfile/sweep_file.h"
 
 namespace sweep {

@@ -4,9 +4,9 @@
 #include "core/network/layers.h"
 #include "core/network/optimizer.h"
 #include "core/network/schedule.h"
-#include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
+#include "runmanager/sweepfile/space.h"
 #include "runmanager/sweepfile/sweep_file.h"
 
 namespace sweep {

@@ -7,7 +7,7 @@
 
 #include "runmanager/config/problems.h"
 #include "runmanager/config/search_spec.h"
-#include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/space.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

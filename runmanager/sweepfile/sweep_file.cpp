@@ -12,13 +12,13 @@
 #include "core/base/file.h"
 #include "core/base/suggest.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/space.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -7,7 +7,6 @@
 #include "tests/support/test.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
-#include "tools/exit_code.h"
 
 namespace sweep::command_line_test {
 

@@ -21,7 +21,6 @@
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/slurm/slurm_jobs.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

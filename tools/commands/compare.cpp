@@ -9,7 +9,6 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -11,7 +11,6 @@
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

@@ -7,7 +7,6 @@
 #include <iostream>
 
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

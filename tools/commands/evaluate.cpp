@@ -7,7 +7,6 @@
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/trained_options.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -11,7 +11,6 @@
 #include "core/base/printable.h"
 #include "runmanager/inspect/event_export.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

@@ -10,7 +10,6 @@
 #include "runmanager/inference/predictor.h"
 #include "tools/commands.h"
 #include "tools/commands/trained_options.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

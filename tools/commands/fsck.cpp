@@ -6,7 +6,6 @@
 
 #include "core/base/printable.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -9,7 +9,6 @@
 #include "runmanager/import/import_sweep.h"
 #include "runmanager/records/provenance.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

@@ -10,7 +10,6 @@
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

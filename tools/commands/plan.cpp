@@ -15,14 +15,12 @@
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/kinds/network/network_kind.h"
-#include "runmanager/plan/prediction.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -14,8 +14,8 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
+#include "tools/command_line.h"
 #include "tools/commands/plan.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

@@ -19,7 +19,6 @@
 #include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

@@ -12,11 +12,9 @@
 #include "runmanager/slurm/task_end.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
-#include "tools/commands/get_data.h"
+#include "tools/commands/launch.h"
 #include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
-#include "tools/commands/train.h"
-#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {

@@ -2,7 +2,6 @@
 #include "runmanager/sweepfile/sweep_file.h"
 
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

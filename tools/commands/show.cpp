@@ -23,7 +23,6 @@
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/csv.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -21,7 +21,6 @@
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
-#include "tools/exit_code.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -10,7 +10,7 @@
 
 #include "core/base/printable.h"
 #include "tools/commands.h"
-#include "tools/commands/train.h"
+#include "tools/commands/launch.h"
 
 namespace sweep {
 namespace {
