@@ -36,42 +36,42 @@ std::vector<std::size_t> largest_places(std::span<const float> values, std::size
   return places;
 }
 
-TextTable number_table(const Predictions& predictions, const PredictionColumns& columns) {
+TextTable number_table(const Predictions& predictions, const Predictor& predictor) {
   TextTable table({"sample"});
-  for (const std::string& name : columns.names) {
+  for (const std::string& name : predictor.names()) {
     table.add_column(name);
     if (!predictions.targets.empty()) table.add_column(name + " (right)");
   }
-  const std::size_t width = columns.names.size();
+  const std::size_t width = predictor.names().size();
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     std::vector<std::string> row = {predictions.samples[i]};
     for (std::size_t c = 0; c < width; ++c) {
-      row.push_back(value_text(columns.kind, predictions.values[i * width + c]));
+      row.push_back(value_text(predictor.kind(), predictions.values[i * width + c]));
       if (!predictions.targets.empty())
-        row.push_back(value_text(columns.kind, predictions.targets[i * width + c]));
+        row.push_back(value_text(predictor.kind(), predictions.targets[i * width + c]));
     }
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-TextTable class_table(const Predictions& predictions, const PredictionColumns& columns) {
+TextTable class_table(const Predictions& predictions, const Predictor& predictor) {
   TextTable table({"sample"});
   const bool has_labels = !predictions.labels.empty();
   if (has_labels) table.add_column("label", false);
   table.add_column("class", false);
-  table.add_column(value_name(columns.kind));
-  const std::size_t width = columns.names.size(), shown = std::min(width, kShownClasses);
+  table.add_column(value_name(predictor.kind()));
+  const std::size_t width = predictor.names().size(), shown = std::min(width, kShownClasses);
   for (std::size_t k = 1; k < shown; ++k) table.add_column(k == 1 ? "second" : "third");
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     const auto values = row_of(predictions.values, i, width);
     const std::vector<std::size_t> places = largest_places(values, shown);
     std::vector<std::string> row = {predictions.samples[i]};
     if (has_labels) row.push_back(predictions.labels[i]);
-    row.push_back(columns.names[places[0]]);
-    row.push_back(value_text(columns.kind, values[places[0]]));
+    row.push_back(predictor.names()[places[0]]);
+    row.push_back(value_text(predictor.kind(), values[places[0]]));
     for (std::size_t k = 1; k < shown; ++k)
-      row.push_back(columns.names[places[k]] + " " + value_text(columns.kind, values[places[k]]));
+      row.push_back(predictor.names()[places[k]] + " " + value_text(predictor.kind(), values[places[k]]));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -79,39 +79,39 @@ TextTable class_table(const Predictions& predictions, const PredictionColumns& c
 
 }  // namespace
 
-TextTable predictions_table(const Predictions& predictions, const PredictionColumns& columns) {
-  return columns.kind == PredictionKind::kNumbers ? number_table(predictions, columns)
-                                                  : class_table(predictions, columns);
+TextTable predictions_table(const Predictions& predictions, const Predictor& predictor) {
+  return predictor.kind() == PredictionKind::kNumbers ? number_table(predictions, predictor)
+                                                      : class_table(predictions, predictor);
 }
 
-std::string csv_header(const Predictions& predictions, const PredictionColumns& columns) {
+std::string csv_header(const Predictions& predictions, const Predictor& predictor) {
   std::vector<std::string> header = {"sample"};
-  if (columns.kind == PredictionKind::kNumbers) {
+  if (predictor.kind() == PredictionKind::kNumbers) {
     if (!predictions.targets.empty()) {
-      for (const std::string& name : columns.names) header.push_back(name + " (right)");
+      for (const std::string& name : predictor.names()) header.push_back(name + " (right)");
     }
-    header.insert(header.end(), columns.names.begin(), columns.names.end());
+    header.insert(header.end(), predictor.names().begin(), predictor.names().end());
   } else {
     if (!predictions.labels.empty()) header.emplace_back("label");
-    header.insert(header.end(), {"class", value_name(columns.kind)});
-    const char* letter = columns.kind == PredictionKind::kScores ? "score" : "P";
-    for (const std::string& name : columns.names) header.push_back(fmt::format("{}({})", letter, name));
+    header.insert(header.end(), {"class", value_name(predictor.kind())});
+    const char* letter = predictor.kind() == PredictionKind::kScores ? "score" : "P";
+    for (const std::string& name : predictor.names()) header.push_back(fmt::format("{}({})", letter, name));
   }
   return csv_row(header);
 }
 
-std::string csv_rows(const Predictions& predictions, const PredictionColumns& columns) {
+std::string csv_rows(const Predictions& predictions, const Predictor& predictor) {
   std::string text;
-  const std::size_t width = columns.names.size();
+  const std::size_t width = predictor.names().size();
   // The digits of a float, not of the double that it becomes: 0.1, not 0.10000000149011612.
   const auto number = [](float value) { return fmt::format("{}", value); };
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     std::vector<std::string> row = {predictions.samples[i]};
     const auto values = row_of(predictions.values, i, width);
-    if (columns.kind != PredictionKind::kNumbers) {
+    if (predictor.kind() != PredictionKind::kNumbers) {
       if (!predictions.labels.empty()) row.push_back(predictions.labels[i]);
       const std::size_t best = largest(values);
-      row.push_back(columns.names[best]);
+      row.push_back(predictor.names()[best]);
       row.push_back(number(values[best]));
     } else if (!predictions.targets.empty()) {
       for (const float target : row_of(predictions.targets, i, width)) row.push_back(number(target));
@@ -122,27 +122,27 @@ std::string csv_rows(const Predictions& predictions, const PredictionColumns& co
   return text;
 }
 
-Json predictions_json(const Predictions& predictions, const PredictionColumns& columns) {
+Json predictions_json(const Predictions& predictions, const Predictor& predictor) {
   Json list = Json::array();
-  const std::size_t width = columns.names.size();
+  const std::size_t width = predictor.names().size();
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     Json entry = {{"sample", predictions.samples[i]}};
     const auto values = row_of(predictions.values, i, width);
     const auto object = [&](std::span<const float> row) {
       Json named = Json::object();
       for (std::size_t c = 0; c < width; ++c)
-        named[columns.names[c]] = json_number(static_cast<double>(row[c]));
+        named[predictor.names()[c]] = json_number(static_cast<double>(row[c]));
       return named;
     };
-    if (columns.kind == PredictionKind::kNumbers) {
+    if (predictor.kind() == PredictionKind::kNumbers) {
       if (!predictions.targets.empty()) entry["targets"] = object(row_of(predictions.targets, i, width));
       entry["values"] = object(values);
     } else {
       if (!predictions.labels.empty()) entry["label"] = predictions.labels[i];
       const std::size_t best = largest(values);
-      const bool is_score = columns.kind == PredictionKind::kScores;
-      entry["class"] = columns.names[best];
-      entry[value_name(columns.kind)] = json_number(static_cast<double>(values[best]));
+      const bool is_score = predictor.kind() == PredictionKind::kScores;
+      entry["class"] = predictor.names()[best];
+      entry[value_name(predictor.kind())] = json_number(static_cast<double>(values[best]));
       entry[is_score ? "scores" : "probabilities"] = object(values);
     }
     list.push_back(std::move(entry));

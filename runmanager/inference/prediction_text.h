@@ -12,7 +12,8 @@
 
 namespace sweep {
 
-/// The predictions of some samples.
+/// The predictions of some samples by a Predictor, which gives them their kind and the names of their
+/// columns.
 struct Predictions {
   std::vector<std::string> samples;  // their names: "cat.jpg"
   std::vector<float> values;         // [samples, names]
@@ -20,22 +21,16 @@ struct Predictions {
   std::vector<float> targets;        // likewise of numbers, [samples, names]
 };
 
-/// How predictions are named; the same for all samples of a run.
-struct PredictionColumns {
-  PredictionKind kind = PredictionKind::kProbabilities;
-  std::vector<std::string> names;  // of classes or targets
-};
-
 /// A row per sample: the class and its probability with the two that follow, or the numbers.
-TextTable predictions_table(const Predictions& predictions, const PredictionColumns& columns);
+TextTable predictions_table(const Predictions& predictions, const Predictor& predictor);
 
 /// "sample,class,probability,P(cat),P(dog)", or "sample" and the targets. If the right answers are known,
 /// they come after the sample: "label", or "NAME (right)". csv_rows() then gives a line per sample.
-std::string csv_header(const Predictions& predictions, const PredictionColumns& columns);
-std::string csv_rows(const Predictions& predictions, const PredictionColumns& columns);
+std::string csv_header(const Predictions& predictions, const Predictor& predictor);
+std::string csv_rows(const Predictions& predictions, const Predictor& predictor);
 
 /// A list of {"sample", "class", "probability", "probabilities": {…}} or {"sample", "values": {…}}, with
 /// "label" or "targets" if they are known.
-nlohmann::ordered_json predictions_json(const Predictions& predictions, const PredictionColumns& columns);
+nlohmann::ordered_json predictions_json(const Predictions& predictions, const Predictor& predictor);
 
 }  // namespace sweep

@@ -29,7 +29,7 @@ inline constexpr const char* kLockFile = ".lock";
 
 /// In the sweep's directory: the expanded sweep file.
 inline constexpr const char* kSweepFile = "sweep.json";
-/// In the sweep's directory while it is trained, and after it was killed: how far it is, see to_json(LiveSweep).
+/// In the sweep's directory while it is trained, and after it was killed: how far it is, see LiveSweep.
 inline constexpr const char* kProgressFile = ".progress.json";
 /// In a directory that several processes share: the digests of the data that the first of them has read.
 inline constexpr const char* kInputsFile = ".inputs.json";

@@ -37,14 +37,14 @@ struct PredictOptions {
 // Writes predictions in the form that was asked for: CSV at once, the others when all are there.
 class Output {
  public:
-  Output(const PredictOptions& options, const LoadedRun& run, PredictionColumns columns)
-      : options_(options), run_(run), columns_(std::move(columns)) {}
+  Output(const PredictOptions& options, const LoadedRun& run, const Predictor& predictor)
+      : options_(options), run_(run), predictor_(predictor) {}
 
   void add(Predictions predictions) {
     const bool is_csv = options_.format == TableFormat::kCsv;
     if (is_csv) {
-      if (count_ == 0) std::cout << csv_header(predictions, columns_);
-      std::cout << csv_rows(predictions, columns_);
+      if (count_ == 0) std::cout << csv_header(predictions, predictor_);
+      std::cout << csv_rows(predictions, predictor_);
     }
     count_ += predictions.samples.size();
     if (is_csv) return;
@@ -69,12 +69,12 @@ class Output {
       print_json({{"run", run_.record.name},
                   {"weights", run_.weights_file.filename().string()},
                   {"epoch", run_.epoch},
-                  {"predictions", predictions_json(all_, columns_)},
+                  {"predictions", predictions_json(all_, predictor_)},
                   {"skipped", skipped_}});
     } else if (options_.format != TableFormat::kCsv && count_ > 0) {
       const bool is_text = options_.format == TableFormat::kText;
       if (is_text) std::cout << printable(run_text(run_)) << "\n\n";
-      std::cout << formatted_table(predictions_table(all_, columns_), options_.format, stdout_unicode());
+      std::cout << formatted_table(predictions_table(all_, predictor_), options_.format, stdout_unicode());
       if (is_text && left_out > 0)
         std::cout << fmt::format("and {} more: --limit N shows N of them, --csv and --json all\n", left_out);
     }
@@ -85,7 +85,7 @@ class Output {
  private:
   const PredictOptions& options_;
   const LoadedRun& run_;
-  const PredictionColumns columns_;
+  const Predictor& predictor_;
   Predictions all_;
   Json skipped_ = Json::array();
   std::size_t count_ = 0;
@@ -147,7 +147,7 @@ int predict(const PredictOptions& options) {
   }
   const LoadedRun run = load_run(options.trained);
   Predictor predictor(run, options.device);
-  Output output(options, run, {predictor.kind(), predictor.names()});
+  Output output(options, run, predictor);
   if (options.dataset) return output.finish(predict_dataset(options, run, predictor, output));
   predict_files(options, run, predictor, output);
   return output.finish(0);
