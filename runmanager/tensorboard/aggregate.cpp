@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 
@@ -33,11 +34,6 @@ std::vector<tbwriter::ScalarPoint> points_of(const RunRecord& run, std::size_t e
   return points;
 }
 
-AggregateValue aggregate_value(std::string_view tag, std::span<const double> values) {
-  const Spread spread = spread_of(values);
-  return {std::string(tag), spread.mean, spread.deviation};
-}
-
 AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size_t epoch, bool is_last) {
   std::map<std::string_view, std::vector<double>> values;  // of each tag, in the order of the runs
   for (const RunRecord* run : runs) {
@@ -45,7 +41,7 @@ AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size
   }
   AggregateEpoch aggregate = {epoch_of(*runs[0], epoch).epoch, {}};
   for (const auto& [tag, of_tag] : values) {
-    if (of_tag.size() == runs.size()) aggregate.values.push_back(aggregate_value(tag, of_tag));
+    if (of_tag.size() == runs.size()) aggregate.values.emplace(tag, spread_of(of_tag));
   }
   return aggregate;
 }
@@ -57,10 +53,9 @@ void remove_run(const fs::path& directory) {
   fs::remove(directory, not_empty);
 }
 
-bool have_tag(std::span<const AggregateEpoch> epochs, std::string_view tag) {
-  return std::ranges::any_of(epochs, [tag](const AggregateEpoch& epoch) {
-    return std::ranges::find(epoch.values, tag, &AggregateValue::tag) != epoch.values.end();
-  });
+bool have_tag(std::span<const AggregateEpoch> epochs, const char* tag) {
+  return std::ranges::any_of(epochs,
+                             [tag](const AggregateEpoch& epoch) { return epoch.values.contains(tag); });
 }
 
 void write_run(const fs::path& directory, const Params& params, const Params& not_swept,
@@ -76,12 +71,11 @@ void write_run(const fs::path& directory, const Params& params, const Params& no
         scalars_layout(have_tag(epochs, "MAE/train"), have_tag(epochs, "Loss/validation")));
   }
   for (const AggregateEpoch& epoch : epochs) {
-    std::vector<std::string> deviation_tags;
-    for (const AggregateValue& value : epoch.values) deviation_tags.push_back("Std/" + value.tag);
     std::vector<tbwriter::ScalarPoint> points;
-    for (const AggregateValue& value : epoch.values) points.push_back({value.tag, value.mean});
-    for (std::size_t i = 0; i < epoch.values.size(); ++i)
-      points.push_back({deviation_tags[i], epoch.values[i].deviation});
+    for (const auto& [tag, spread] : epoch.values) points.push_back({tag, spread.mean});
+    std::deque<std::string> tags;  // A point refers to its tag.
+    for (const auto& [tag, spread] : epoch.values)
+      points.push_back({tags.emplace_back("Std/" + tag), spread.deviation});
     writer.add_scalar_batch(points, epoch.epoch);
   }
   if (session) writer.add_hparams_end(tbwriter::SessionStatus::kSuccess);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,16 +15,10 @@
 
 namespace sweep {
 
-/// One chart's values over the repeats at one epoch.
-struct AggregateValue {
-  std::string tag;
-  double mean = 0;
-  double deviation = 0;  // of the sample: divided by the number of repeats minus one
-};
-
 struct AggregateEpoch {
   int epoch = 0;
-  std::vector<AggregateValue> values;  // of every tag that all repeats have a point of
+  std::map<std::string, Spread> values =
+      {};  // over the repeats, of every tag that all of them have a point of
 };
 
 /// Aggregates the epochs that all of the runs have. Metrics of whole runs, such as Loss/test, belong to the
