@@ -1,8 +1,9 @@
 // The program's `resume`, and the line that says how to go on.
 
+#include "tests/support/fashion_mnist.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/program_folder.h"
-
+#include "tests/support/quarters.h"
 #include "tests/support/test.h"
 
 namespace sweep::testing::resume_test {
@@ -96,6 +97,76 @@ TEST_F(Resume, TheLineThatSaysHowToGoOnCanBeTyped) {
               HasSubstr("To go on: " + program_path(SWEEP_PROGRAM) + words + "\n"));
   EXPECT_THAT(run_shell("SWEEP_TYPED_AS=tools/run $SWEEP" + words, 75).err,
               HasSubstr("To go on: tools/run" + words + "\n"));
+}
+
+// The first file of a new user.
+
+using Init = ProgramFolder;
+
+TEST_F(Init, WritesASweepThatTrainsAndReplacesNothing) {
+  SKIP_WITHOUT_FASHION_MNIST();
+  run({"init", "my \"first\".json"});
+  const Finished trained = run({"my \"first\".json", "lr=0.01", "epochs=1", "dataset.limit=300",
+                                "dataset.validation=50", "name=first"});
+  EXPECT_THAT(trained.out, HasSubstr("completed"));
+  for (const char* taken : {"my \"first\".json", "my \"first\"-network.json"}) {
+    const std::string before = content(taken);
+    EXPECT_THAT(run({"init", "my \"first\".json"}, 2).err,
+                HasSubstr(std::string(taken) + ": is there already and is not replaced"));
+    EXPECT_EQ(content(taken), before);
+    std::filesystem::remove(path(taken));  // The other one alone is also in the way.
+  }
+  EXPECT_THAT(run({"init", "sweep.txt"}, 2).err, HasSubstr("want a name that ends in .json"));
+  EXPECT_THAT(run({"init", "none/s.json"}, 3).err, HasSubstr("none/s.json: there is no directory none"));
+}
+
+// The program, started with closed or broken standard streams.
+
+class StandardStreams : public ProgramFolder {
+ protected:
+  StandardStreams() { write_quarters(folder_.path()); }
+};
+
+TEST_F(StandardStreams, MayBeClosedWhenASweepWithWorkersStarts) {
+  const std::string words = " quarters.json epochs=1 lr=0.01,0.02 batch_size=50 --jobs 2 --logdir ";
+  for (const std::string closed : {"<&- >&-", "<&-", "<&- >&- 2>&-"}) {
+    // Results that nobody gets are an error; those in the files are there.
+    run_shell("timeout 60 \"$SWEEP\"" + words + "'" + closed + "' " + closed, closed == "<&-" ? 0 : 3);
+    EXPECT_THAT(run({"show", closed + "/quarters"}).out, HasSubstr("completed")) << closed;
+  }
+}
+
+TEST_F(StandardStreams, TheSweepFileMayComeFromStandardInput) {
+  const std::string options = " epochs=1 lr=0.01,0.02 batch_size=50 --logdir runs";
+  EXPECT_THAT(run_shell("\"$SWEEP\" -" + options + " < quarters.json").out, HasSubstr("completed"));
+  EXPECT_THAT(run_shell("\"$SWEEP\" quarters.json" + options).err, HasSubstr("4 finished runs kept"))
+      << "it is the same sweep";
+  run({"resume", "runs/quarters"});
+  EXPECT_THAT(run_shell("\"$SWEEP\" quarters.json name=plain" + options).err,
+              AllOf(HasSubstr("epoch 1/1"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(
+      run_shell("echo '{\"params\": {}}' | \"$SWEEP\" plan -", 2).err,
+      HasSubstr("standard input:1:1: a sweep that is read from standard input has to have a \"name\""));
+  EXPECT_THAT(run_shell("echo '{\"name\": }' | \"$SWEEP\" -", 2).err, HasSubstr("standard input:1:"));
+}
+
+TEST_F(StandardStreams, HaveOnlyJsonWhereItIsAskedFor) {
+  const Finished finished = run({"quarters.json", "epochs=2", "lr=0.01", "batch_size=50", "device=cpu,cuda:7",
+                                 "--json", "--logdir", "runs"});
+  EXPECT_TRUE(nlohmann::json::parse(finished.out).contains("runs")) << finished.out;
+  std::map<std::string, int> events;
+  std::istringstream lines(finished.err);
+  for (std::string line; std::getline(lines, line);)
+    ++events[nlohmann::json::parse(line).at("event").get<std::string>()];
+  EXPECT_EQ(events["begin"], 2);
+  EXPECT_EQ(events["epoch"], 4);
+  EXPECT_EQ(events["end"], 4) << "the skipped runs also end";
+  EXPECT_GE(events["message"], 2) << "times, and where to look";
+}
+
+TEST_F(StandardStreams, AClosedPipeEndsItWithoutAWordAsSigpipeWould) {
+  const Finished finished = run_shell("(sleep 0.2; \"$SWEEP\" devices; echo \"code $?\" >&2) | true");
+  EXPECT_EQ(finished.err, "code 141\n");
 }
 
 }  // namespace sweep::testing::resume_test

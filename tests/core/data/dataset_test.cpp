@@ -1,6 +1,9 @@
 // Data sets in files: where they are found, how they are split, and what is said of wrong ones.
 #include "core/data/dataset.h"
 
+#include "core/data/cache_folder.h"
+#include "core/data/data_loader.h"
+#include "core/data/dataset_summary.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/test.h"
 
@@ -271,6 +274,111 @@ TEST_F(LoadDataset, DoesNotLeaveItsDirectoriesForAName) {
                 HasSubstr("must be a plain name"))
         << name;
   }
+}
+
+TEST(DatasetSummary, CountsTheClassesOfEachPartByItself) {
+  auto set = std::make_shared<TensorDataset>();
+  set->shape = {1};
+  set->samples = MaybeOwnedArray<std::uint8_t>(std::vector<std::uint8_t>(6));
+  set->targets = MaybeOwnedArray<std::int32_t>(std::vector<std::int32_t>{2, 0, 2, 2, 0, 2});
+  Dataset dataset;
+  dataset.class_names = {"a", "b", "c"};
+  dataset.train = {set, 0, 3};
+  dataset.test = {set, 4, 2};
+  const auto parts = summarize_parts(dataset);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].name, "train");
+  EXPECT_THAT(parts[0].class_counts, ElementsAre(1, 0, 2));
+  EXPECT_EQ(parts[1].name, "test");
+  EXPECT_THAT(parts[1].class_counts, ElementsAre(1, 0, 1));
+  EXPECT_EQ(memory_bytes(dataset), 6 + 6 * 4) << "the parts share one set";
+}
+
+TEST(DatasetSummary, MeasuresEachNumberOfEachPart) {
+  auto set = std::make_shared<TensorDataset>();
+  set->shape = {1};
+  set->samples = MaybeOwnedArray<float>(std::vector<float>(3));
+  set->targets = MaybeOwnedArray<float>(std::vector<float>{100, 100, 1, 10, 3, 10});
+  Dataset dataset;
+  dataset.target_names = {"p", "q"};
+  dataset.train = {set, 1, 2};
+  const auto parts = summarize_parts(dataset);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_THAT(parts[0].targets.mean, ElementsAre(2.0, 10.0));
+  EXPECT_THAT(parts[0].targets.deviation, ElementsAre(1.0, 0.0));
+  EXPECT_THAT(parts[0].class_counts, IsEmpty());
+}
+
+TEST(CacheFolder, CleaningRemovesItsFilesAndNoOthers) {
+  const test::TemporaryDirectory folder;
+  for (const char* name : {"a.samples", "b.samples.12.tmp", "mine.txt", "mine.tmp"})
+    folder.write(name, std::string(20, 'x'));
+  const CleanedCache cleaned = clean_cache(folder.path());
+  EXPECT_EQ(cleaned.files, 2u);
+  EXPECT_EQ(cleaned.bytes, 40u);
+  EXPECT_FALSE(fs::exists(folder / "a.samples"));
+  EXPECT_TRUE(fs::exists(folder / "mine.txt") && fs::exists(folder / "mine.tmp"));
+  EXPECT_EQ(clean_cache(folder / "nowhere").files, 0u);
+}
+
+TEST(DecodedCache, IsInTheUsersCacheUnlessItIsSwitchedOff) {
+  const Environment cache("XDG_CACHE_HOME", "/c");
+  const Environment unset("SWEEP_CACHE_SIZE", nullptr);
+  EXPECT_EQ(decoded_cache(), "/c/sweep/decoded");
+  const Environment off("SWEEP_CACHE_SIZE", "0");
+  EXPECT_EQ(decoded_cache(), "");
+}
+
+// The real Fashion-MNIST, where it is installed.
+
+constexpr char kInstalled[] = "/usr/share/datasets/fashion-mnist";
+
+class FashionMnist : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(fs::path(kInstalled) / "train-images-idx3-ubyte.gz")) {
+      GTEST_SKIP() << "Fashion-MNIST is not installed; apt-get install dataset-fashion-mnist";
+    }
+  }
+};
+
+TEST_F(FashionMnist, IsAsItsReadmeSays) {
+  const Dataset set =
+      load_dataset({.name = "fashion-mnist", .path = kInstalled, .validation = std::size_t{10000}});
+  EXPECT_THAT(set.shape, ElementsAre(1, 28, 28));
+  EXPECT_EQ(set.train.count, 50000u);
+  EXPECT_EQ(set.validation.first, 50000u);
+  EXPECT_EQ(set.validation.count, 10000u);
+  EXPECT_EQ(set.test.count, 10000u);
+  ASSERT_EQ(set.class_names.size(), 10u);
+  EXPECT_EQ(set.class_names[0], "T-shirt/top");
+  EXPECT_EQ(set.class_names[9], "Ankle boot");
+  // Each class has 6,000 training and 1,000 test samples. The first training sample is an ankle boot.
+  std::array<int, 10> train{}, test{};
+  for (const std::int32_t label : set.train.set->labels()) ++train[static_cast<std::size_t>(label)];
+  for (const std::int32_t label : set.test.set->labels()) ++test[static_cast<std::size_t>(label)];
+  EXPECT_THAT(train, Each(6000));
+  EXPECT_THAT(test, Each(1000));
+  EXPECT_EQ(set.train.set->labels()[0], 9);
+  // Mean 0.2860 of the pixels / 255, as the data set's users know it for normalisation.
+  const auto pixels = set.train.set->pixels();
+  const double mean =
+      std::accumulate(pixels.begin(), pixels.end(), 0.0) / static_cast<double>(pixels.size()) / 255;
+  EXPECT_NEAR(mean, 0.2860, 0.00005);
+}
+
+TEST_F(FashionMnist, WithOneWrongPixelIsNotFashionMnist) {
+  const test::TemporaryDirectory directory;
+  for (const auto& entry : fs::directory_iterator(kInstalled))
+    fs::create_symlink(entry, directory.path() / entry.path().filename());
+  const Dataset right = load_dataset({.name = "fashion-mnist", .path = directory.path()});
+  std::string pixels(right.test.set->pixels().begin(), right.test.set->pixels().end());
+  pixels[5'000'000] = static_cast<char>(pixels[5'000'000] ^ 1);
+  fs::remove(directory.path() / "t10k-images-idx3-ubyte.gz");
+  directory.write("t10k-images-idx3-ubyte", test::idx({10000, 28, 28}, pixels));
+  EXPECT_THAT(
+      test::message_of<DataError>([&] { load_dataset({.name = "fashion-mnist", .path = directory.path()}); }),
+      HasSubstr("t10k-images-idx3-ubyte: well-formed, but not a file of \"fashion-mnist\""));
 }
 
 }  // namespace sweep::dataset_test

@@ -1,8 +1,11 @@
 // What every caller relies on: totals, rows, parameters, sizes that are refused.
 
-#include "tests/support/training.h"
-
+#include "core/engine/engine.h"
+#include "tests/support/batch.h"
 #include "tests/support/test.h"
+#include "tests/support/test_device.h"
+#include "tests/support/test_networks.h"
+#include "tests/support/training.h"
 
 namespace sweep::contract_test {
 
@@ -125,6 +128,232 @@ TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
   engine->predict(batch.view(), outputs);
   EXPECT_THAT(outputs,
               Pointwise(FloatNear(1e-6f), {-1.0f, -0.6f, -0.2f, 1.0f, -0.125f, -0.025f, 0.075f, 0.375f}));
+}
+
+// Optimizers through an engine: clipping, and momentum that changes.
+
+double length(const std::vector<float>& values) {
+  double squares = 0;
+  for (const float x : values) squares += static_cast<double>(x) * static_cast<double>(x);
+  return std::sqrt(squares);
+}
+
+TEST(Engine, ClippedGradientsKeepTheirDirection) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
+  const auto gradients_with = [&](double clip_norm, int threads) {
+    EngineOptions options{.device = test::device()};
+    options.batch_size = 60;
+    options.threads = threads;
+    options.clip_norm = clip_norm;
+    const auto engine = make_engine(network, options);
+    engine->set_parameters(initial_parameters(network, 3));
+    engine->train(batch.view(), 0.01);
+    return engine->gradients();
+  };
+  const std::vector<float> whole = gradients_with(0, 1);
+  const double norm = length(whole);
+  EXPECT_EQ(gradients_with(norm * 2, 1), whole);
+  const std::vector<float> clipped = gradients_with(norm / 4, 1);
+  EXPECT_NEAR(length(clipped), norm / 4, 1e-5 * norm);
+  for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(clipped[i], whole[i] / 4, 1e-6 * norm);
+  EXPECT_EQ(gradients_with(norm / 4, 3), clipped);
+}
+
+// The parameters after two steps, the second with another momentum than the first.
+std::vector<float> after_two_steps(const OptimizerOptions& optimizer, double first, double second) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const test::OwnedBatch batch = test::random_batch(20, 784, 10, 5);
+  const auto engine = engine_for(network, 20, 1, optimizer);
+  for (const double momentum : {first, second}) engine->train(batch.view(), {0.01, momentum});
+  return engine->parameters();
+}
+
+TEST(Engine, MomentumCanChangeBetweenSteps) {
+  const SgdOptions sgd{.momentum = 0.9};
+  EXPECT_EQ(after_two_steps(sgd, 0.9, 0.5), after_two_steps(SgdOptions{.momentum = 0.1}, 0.9, 0.5))
+      << "what was set counts, not what the engine was made with";
+  // The first step of sgd is the gradient whatever the momentum.
+  EXPECT_EQ(after_two_steps(sgd, 0.9, 0.5), after_two_steps(sgd, 0.5, 0.5));
+  const std::vector<OptimizerOptions> optimizers = {sgd, AdamOptions{}, RmspropOptions{.momentum = 0.9}};
+  for (const OptimizerOptions& optimizer : optimizers)
+    EXPECT_NE(after_two_steps(optimizer, 0.9, 0.5), after_two_steps(optimizer, 0.9, 0.9));
+}
+
+TEST(Engine, WithoutMomentumRefusesToChangeIt) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const std::vector<OptimizerOptions> optimizers = {SgdOptions{}, RmspropOptions{}};
+  for (const OptimizerOptions& optimizer : optimizers) {
+    const auto engine = engine_for(network, 20, 1, optimizer);
+    EXPECT_THAT(
+        [&] {
+          engine->train(test::random_batch(20, 784, 10, 5).view(), {0.01, 0.5});
+        },
+        ThrowsMessage<ConfigError>(HasSubstr("without momentum")));
+  }
+}
+
+// Networks that train in phases, because batch normalization looks at the whole batch.
+
+constexpr std::size_t kPixels = 3 * 8 * 8;
+
+Network residual_network() { return Network(test::small_residual(), {3, 8, 8}); }
+
+TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther) {
+  const Network network = residual_network();
+  const auto engine = engine_for(network, 40);
+  const test::OwnedBatch batch = test::random_batch(40, kPixels, 10, 5);
+  engine->train(batch.view(), 0.01);
+  std::vector<float> together(400), alone(10);
+  engine->predict(batch.view(), together);
+  const std::vector<float> buffers = engine->buffers();
+  const Batch last{batch.pixels, batch.labels, std::span(batch.indices).last(1)};
+  engine->predict(last, alone);
+  // A library may choose another algorithm for another batch size, and round differently.
+  const std::string kernels = engine->kernels();
+  const bool same_kernels = kernels.empty() || kernels == "builtin";
+  for (std::size_t c = 0; c < 10; ++c) {
+    if (same_kernels) {
+      EXPECT_EQ(alone[c], together[390 + c]);
+    } else {
+      EXPECT_NEAR(alone[c], together[390 + c], 1e-4f * (1 + std::abs(alone[c])));
+    }
+  }
+  EXPECT_EQ(engine->buffers(), buffers);
+}
+
+TEST(BatchNorm, BuffersStartAsPyTorchsAndMoveWithTraining) {
+  const Network network = residual_network();
+  const auto engine = engine_for(network, 40);
+  EXPECT_EQ(engine->buffers(), initial_buffers(network));
+  engine->train(test::random_batch(40, kPixels, 10, 5).view(), 0.01);
+  EXPECT_NE(engine->buffers(), initial_buffers(network));
+}
+
+TEST(BatchNorm, WrongNumberOfBuffersIsAnError) {
+  const Network network = residual_network();
+  EXPECT_THROW(engine_for(network, 4)->set_buffers(std::vector<float>(3)), ShapeError);
+}
+
+// PyTorch refuses to train on one value per channel, and then a sweep whose last batch has one sample fails.
+TEST(BatchNorm, OneValuePerChannelTrainsAndLeavesTheRunningVariance) {
+  const Network network({"n", {{"bn", "batch_norm2d"}, test::flatten("f"), test::linear("out", 2)}},
+                        {3, 1, 1});
+  const auto engine = engine_for(network, 1);
+  engine->train(test::random_batch(1, 3, 2, 1).view(), 0.01);
+  for (const float x : engine->parameters()) EXPECT_TRUE(std::isfinite(x));
+  const std::vector<float> buffers = engine->buffers();
+  for (const float x : buffers) EXPECT_TRUE(std::isfinite(x));
+  const Parameter& variance = network.buffers().back();
+  ASSERT_EQ(variance.name, "bn.running_var");
+  for (std::size_t c = 0; c < variance.count; ++c) EXPECT_EQ(buffers[variance.offset + c], 1);
+}
+
+// Dropout: how much it drops, and what its choice depends on.
+
+TEST(Dropout, DoesNothingInEvaluation) {
+  const Network network({"n", {test::flatten("f"), {"dropout", "dropout", {{"p", 0.9}}}}}, {1, 1, 3});
+  const auto engine = engine_for(network, 2);
+  const test::OwnedBatch batch{{0, 51, 255, 255, 0, 51}, {0, 1}, {0, 1}};
+  std::vector<float> outputs(6);
+  engine->predict(batch.view(), outputs);
+  EXPECT_THAT(outputs, ElementsAre(0.0f, 0.2f, 1.0f, 1.0f, 0.0f, 0.2f));
+}
+
+// One class has a loss and a gradient of zero; with two classes the gradients show which units were kept.
+std::vector<float> kept_per_unit(std::uint64_t seed, int steps, int threads) {
+  const Network network({"n",
+                         {test::flatten("f"),
+                          {"wide", "linear", {{"out_features", std::int64_t{500}}, {"bias", false}}},
+                          {"dropout", "dropout", {{"p", 0.25}}},
+                          {"out", "linear", {{"out_features", std::int64_t{2}}, {"bias", false}}}}},
+                        {1, 1, 1});
+  EngineOptions options{.device = test::device()};
+  options.batch_size = 64;
+  options.threads = threads;
+  options.optimizer = SgdOptions{};
+  options.seed = seed;
+  const auto engine = make_engine(network, options);
+  std::vector<float> parameters(network.parameter_count(), 0.0f);
+  std::fill_n(parameters.begin(), 500, 1.0f);
+  engine->set_parameters(parameters);
+  test::OwnedBatch batch;
+  batch.pixels.assign(64, 255);
+  batch.labels.assign(64, 0);
+  for (std::uint32_t i = 0; i < 64; ++i) batch.indices.push_back(i);
+  for (int step = 0; step < steps; ++step) engine->train(batch.view(), 1e-30);
+  const std::vector<float> gradients = engine->gradients();
+  // d loss / d out.weight[0][unit] = (1/2 − 1) · mean of the unit over the batch, each 0 or 4/3.
+  std::vector<float> kept;
+  for (std::size_t unit = 0; unit < 500; ++unit) kept.push_back(-2 * gradients[500 + unit] * 0.75f);
+  return kept;
+}
+
+TEST(Dropout, KeepsTheShareAndTheMeanThatItShould) {
+  const std::vector<float> kept = kept_per_unit(1, 1, 1);
+  double mean = 0;
+  for (const float k : kept) {
+    EXPECT_NEAR(std::round(k * 64), k * 64, 1e-3);  // whole images
+    mean += k / 500.0;
+  }
+  EXPECT_NEAR(mean, 0.75, 4 * std::sqrt(0.75 * 0.25 / 32000));
+}
+
+TEST(Dropout, DependsOnSeedAndStepButNotOnThreads) {
+  EXPECT_EQ(kept_per_unit(1, 1, 1), kept_per_unit(1, 1, 3));
+  EXPECT_NE(kept_per_unit(1, 1, 1), kept_per_unit(2, 1, 1));
+  EXPECT_NE(kept_per_unit(1, 1, 1), kept_per_unit(1, 2, 1));
+}
+
+// What an engine counts of its parameters and gradients, against their values.
+
+// value_counter_test.cpp has the buckets and sums.
+void expect_counts(const std::vector<HistogramCounts>& counts, const Network& network,
+                   const std::vector<float>& values) {
+  ASSERT_EQ(counts.size(), network.parameters().size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Parameter& parameter = network.parameters()[i];
+    SCOPED_TRACE(parameter.name);
+    std::vector<float> own(values.begin() + static_cast<std::ptrdiff_t>(parameter.offset),
+                           values.begin() + static_cast<std::ptrdiff_t>(parameter.offset + parameter.count));
+    EXPECT_EQ(counts[i].number, static_cast<std::int64_t>(own.size()));
+    std::erase_if(own, [](float value) { return !std::isfinite(value); });
+    EXPECT_EQ(counts[i].min, std::ranges::min(own));
+    EXPECT_EQ(counts[i].max, std::ranges::max(own));
+  }
+}
+
+TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const auto engine = make_engine(network, {.device = test::device(), .batch_size = 50});
+  std::vector<float> parameters = initial_parameters(network, 3);
+  parameters[5] = 0;
+  parameters[6] = 1e-40f;
+  engine->set_parameters(parameters);
+  std::vector<double> limits;
+  for (double limit = -0.2; limit < 0.2; limit += 0.001) limits.push_back(limit);
+  if (test::device().type == DeviceType::kCpu) {
+    EXPECT_FALSE(engine->parameter_histograms(limits));
+    return;
+  }
+  const test::OwnedBatch batch = test::random_batch(50, 784, 10, 11);
+  engine->train(batch.view(), 0.01);
+  const auto counts = engine->parameter_histograms(limits), again = engine->parameter_histograms(limits);
+  ASSERT_TRUE(counts && again);
+  expect_counts(counts->values, network, engine->parameters());
+  expect_counts(counts->gradients, network, engine->gradients());
+  for (std::size_t i = 0; i < counts->values.size(); ++i) {
+    EXPECT_EQ(counts->values[i].sum, again->values[i].sum);
+    EXPECT_EQ(counts->gradients[i].sum_squares, again->gradients[i].sum_squares);
+  }
+
+  parameters[7] = std::numeric_limits<float>::quiet_NaN();
+  parameters[8] = -std::numeric_limits<float>::infinity();
+  engine->set_parameters(parameters);
+  limits = {0};  // other limits are no trouble
+  const auto counted = engine->parameter_histograms(limits)->values;
+  expect_counts(counted, network, parameters);
+  EXPECT_EQ(counted.at(0).buckets.size(), 2u);
 }
 
 }  // namespace sweep::contract_test

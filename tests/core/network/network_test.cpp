@@ -1,5 +1,7 @@
 #include "core/network/network.h"
 
+#include "core/network/arguments.h"
+#include "core/network/layers.h"
 #include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
@@ -201,6 +203,74 @@ TEST(Network, DilationWidensTheKernelAndGroupsThinTheWeights) {
   EXPECT_EQ(network.parameters()[0].shape, (Shape{6, 2, 3, 3}));
   EXPECT_EQ(network.parameters()[0].fan_in, 18);
   expect_error<ShapeError>({conv, test::flatten("f")}, {3, 9, 8}, {"\"conv\"", "groups 2"});
+}
+
+TEST(InitialParameters, AreUniformInPyTorchsInterval) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const std::vector<float> values = initial_parameters(network, 1);
+  for (const Parameter& parameter : network.parameters()) {
+    SCOPED_TRACE(parameter.name);
+    // torch.nn.Linear and Conv2d: uniform in ±1/sqrt(fan_in), whose standard deviation is that over sqrt(3).
+    const double bound = 1 / std::sqrt(static_cast<double>(parameter.fan_in));
+    double sum = 0, square = 0;
+    for (std::size_t i = 0; i < parameter.count; ++i) {
+      const double x = values[parameter.offset + i];
+      EXPECT_LE(std::abs(x), bound * 1.0001);
+      sum += x;
+      square += x * x;
+    }
+    if (parameter.count < 1000) continue;  // too few values for statistics
+    const auto n = static_cast<double>(parameter.count);
+    EXPECT_NEAR(sum / n, 0, 4 * bound / std::sqrt(3 * n));
+    EXPECT_NEAR(std::sqrt(square / n), bound / std::sqrt(3.0), 0.03 * bound);
+  }
+}
+
+TEST(InitialParameters, DependOnTheSeedAlone) {
+  const Network network(test::mlp(), {1, 28, 28});
+  EXPECT_EQ(initial_parameters(network, 5), initial_parameters(network, 5));
+  EXPECT_NE(initial_parameters(network, 5), initial_parameters(network, 6));
+}
+
+TEST(InitialParameters, OfTwoParametersAreNotTheSameValues) {
+  const Network network({"n", {test::flatten("f"), test::linear("a", 16), test::linear("b", 16)}}, {1, 4, 4});
+  const std::vector<float> values = initial_parameters(network, 1);
+  const auto& p = network.parameters();
+  EXPECT_FALSE(std::equal(values.begin() + static_cast<std::ptrdiff_t>(p[0].offset),
+                          values.begin() + static_cast<std::ptrdiff_t>(p[0].offset + p[0].count),
+                          values.begin() + static_cast<std::ptrdiff_t>(p[2].offset)));
+}
+
+using Pair = std::array<std::int64_t, 2>;
+
+const NamedType& conv2d() { return *find_type(layer_types(), "conv2d"); }
+
+TEST(CompleteArguments, FillsInPyTorchsDefaults) {
+  const Arguments a = complete_arguments(
+      conv2d(), {{"out_channels", std::int64_t{6}}, {"kernel_size", std::int64_t{5}}}, "layer");
+  EXPECT_EQ(std::get<Pair>(a.at("kernel_size")), (Pair{5, 5}));
+  EXPECT_EQ(std::get<Pair>(a.at("stride")), (Pair{1, 1}));
+  EXPECT_EQ(std::get<Pair>(a.at("padding")), (Pair{0, 0}));
+  EXPECT_TRUE(std::get<bool>(a.at("bias")));
+}
+
+TEST(CompleteArguments, NamesTheMissingTheUnknownAndTheImpossible) {
+  const auto expect = [](const Arguments& given, const std::vector<std::string>& parts) {
+    const std::string message =
+        test::message_of<ConfigError>([&] { complete_arguments(conv2d(), given, "layer \"c\""); });
+    for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
+  };
+  const ArgumentValue five = std::int64_t{5};
+  expect({{"out_channels", five}}, {"layer \"c\"", "needs \"kernel_size\""});
+  expect({{"kernelsize", five}}, {"\"kernelsize\"", "did you mean \"kernel_size\"?"});
+  expect({{"out_channels", std::int64_t{0}}, {"kernel_size", five}}, {"got 0", "an integer >= 1"});
+  expect({{"out_channels", 1.5}, {"kernel_size", five}}, {"got 1.5"});
+}
+
+TEST(ArgumentText, IsTheShortestThatReadsBackTheSame) {
+  EXPECT_EQ(to_string(ArgumentValue(0.1)), "0.1");
+  EXPECT_EQ(to_string(ArgumentValue(Pair{2, 3})), "[2, 3]");
+  EXPECT_EQ(to_string(ArgumentValue(true)), "true");
 }
 
 }  // namespace sweep::network_test

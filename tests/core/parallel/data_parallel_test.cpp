@@ -4,11 +4,13 @@
 #include "core/engine/stages.h"
 #include "core/kernels/cpu/cpu_engine.h"
 #include "core/parallel/communicator.h"
+#include "core/parallel/engine_message.h"
 #include "core/parallel/replicated_engine.h"
+#include "tests/core/parallel/communicator_contract.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/support/training.h"
-
 #include "tests/support/test.h"
+#include "tests/support/test_networks.h"
+#include "tests/support/training.h"
 
 namespace sweep::data_parallel_test {
 
@@ -108,6 +110,115 @@ TEST(Accumulation, TakesLessMemory) {
   const std::size_t whole = *engine_memory(network, options);
   options.accumulation_steps = 8;
   EXPECT_LT(*engine_memory(network, options), whole / 4);
+}
+
+// Calls body(end) for all ends of a group, each on a thread.
+void on_all_ranks(int size, const std::function<void(Communicator&)>& body, double deadline = 60) {
+  const auto ends = make_thread_group(size, "cpu:", deadline);
+  std::vector<std::thread> threads;
+  threads.reserve(ends.size());
+  for (const auto& end : ends) threads.emplace_back([&] { body(*end); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+class ThreadGroupOf : public testing::TestWithParam<int> {};
+
+TEST_P(ThreadGroupOf, KeepsTheContract) {
+  on_all_ranks(GetParam(), [](Communicator& group) { EXPECT_EQ(test::broken_contract(group), ""); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadGroupOf, testing::Values(1, 2, 3, 4, 9));
+
+TEST(ThreadGroup, NamesTheRankThatIsLate) {
+  on_all_ranks(
+      3,
+      [](Communicator& group) {
+        if (group.rank() == 1) return;  // as if it hung
+        EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.barrier(); }),
+                  "cpu:1: has not answered for 1 s");
+        // The group stays broken.
+        EXPECT_THROW(group.barrier(), CommunicatorError);
+      },
+      0.6);
+}
+
+TEST(ThreadGroup, NamesTheRankThatHasFailed) {
+  on_all_ranks(3, [](Communicator& group) {
+    if (group.rank() == 2) return group.abort("out of memory");
+    EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.barrier(); }), "cpu:2: out of memory");
+    EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.check(); }), "cpu:2: out of memory");
+  });
+}
+
+TEST(ThreadGroup, WaitsForRankZeroAsLongAsItTakes) {
+  on_all_ranks(
+      2,
+      [](Communicator& group) {
+        int value = group.rank() == 0 ? 5 : 0;
+        if (group.rank() == 0) {
+          Deadline later(0.5);  // longer than the group's deadline
+          while (!later.is_over()) std::this_thread::yield();
+        }
+        group.broadcast(std::as_writable_bytes(std::span(&value, 1)));
+        EXPECT_EQ(value, 5);
+      },
+      0.2);
+}
+
+EngineOptions unusual_options() {
+  EngineOptions options;
+  options.threads = 3;
+  options.batch_size = 77;
+  options.optimizer = RmspropOptions{.alpha = 0.5, .centered = true};
+  options.transform = {{0.5F}, {0.25F}};
+  options.seed = 1234567890123;
+  options.loss.class_weights = {1, 2, 3};
+  options.augment.steps = {{AugmentKind::kCutout, 4}};
+  options.deterministic = false;
+  options.parallel.data = 4;
+  options.parallel.model = {{"conv*", "cpu:1"}};
+  options.parallel.pipeline = PipelineOptions{.stages = 2, .first_layers = {"fc"}, .micro_batches = 9};
+  options.accumulation_steps = 6;
+  return options;
+}
+
+TEST(EngineMessage, SaysAllOfAnEngine) {
+  const Network network(test::small_residual(), {3, 8, 8});
+  const std::vector<std::byte> message = encode_engine(network, unusual_options());
+  const SentEngine sent = decode_engine(message);
+  EXPECT_EQ(sent.network.parameter_count(), network.parameter_count());
+  EXPECT_EQ(sent.network.layers().back().name, network.layers().back().name);
+  EXPECT_EQ(sent.options.parallel, unusual_options().parallel);
+  EXPECT_EQ(std::get<RmspropOptions>(sent.options.optimizer).alpha, 0.5);
+  EXPECT_EQ(sent.options.loss.class_weights, unusual_options().loss.class_weights);
+  EXPECT_EQ(encode_engine(sent.network, sent.options), message);
+}
+
+TEST(EngineMessage, RefusesDamage) {
+  std::vector<std::byte> message = encode_engine(Network(test::mlp(), {1, 28, 28}), unusual_options());
+  for (std::size_t size = 0; size < message.size(); size += 7)
+    EXPECT_THROW(decode_engine(std::span(message).first(size)), DataError);
+  message.push_back({});
+  EXPECT_THROW(decode_engine(message), DataError);
+}
+
+using namespace std::chrono_literals;
+
+TEST(Deadline, EndsWhenItsTimeIsOver) {
+  const Deadline::Clock::time_point start{};
+  Deadline deadline(3, start);
+  EXPECT_FALSE(deadline.is_over(start + 1s));
+  EXPECT_FALSE(deadline.is_over(start + 2s));
+  EXPECT_FALSE(deadline.is_over(start + 2900ms));
+  EXPECT_TRUE(deadline.is_over(start + 3s));
+}
+
+TEST(Deadline, CountsASecondOfTheTimeInWhichTheProcessDidNotRun) {
+  const Deadline::Clock::time_point start{};
+  Deadline deadline(3, start);
+  EXPECT_FALSE(deadline.is_over(start + 1h));
+  EXPECT_FALSE(deadline.is_over(start + 2h));
+  EXPECT_TRUE(deadline.is_over(start + 3h));
 }
 
 }  // namespace sweep::data_parallel_test

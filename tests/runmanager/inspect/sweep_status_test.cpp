@@ -1,5 +1,10 @@
 #include "runmanager/inspect/sweep_status.h"
 
+#include "core/base/file.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/watch.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test.h"
 
@@ -50,6 +55,118 @@ TEST(SweepListing, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
   EXPECT_THAT(list_sweeps(directory.path()), IsEmpty());
   EXPECT_THAT(test::message_of<DataError>([&] { list_sweeps(directory.path() / "runs"); }),
               HasSubstr("is not there; want the directory of a sweep"));
+}
+
+// Watching sweeps whose whole progress no single process knows: joined ones, and those on a cluster.
+
+using ::testing::Field;
+
+RunRecord ended_record(const std::string& name, RunStatus status, const std::string& when) {
+  RunRecord record;
+  record.name = name;
+  record.status = status;
+  record.ended = when;
+  return record;
+}
+
+TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
+  RecordedProgress progress("s");
+  std::vector<RunRecord> runs = {ended_record("a", RunStatus::kCompleted, "2026-01-01T00:00:09Z"),
+                                 ended_record("b", RunStatus::kFailed, "2026-01-01T00:00:03Z"),
+                                 ended_record("c", RunStatus::kRunning, ""),
+                                 ended_record("d", RunStatus::kInterrupted, ""),
+                                 ended_record("e", RunStatus::kPending, "")};
+  runs[2].config["epochs"] = 7;
+  runs[2].epochs.resize(3);
+  const LiveSweep& live = progress.update(runs, default_goals(runs));
+  EXPECT_THAT(live.latest, ElementsAre(Field(&RunRecord::name, "b"), Field(&RunRecord::name, "a")));
+  EXPECT_EQ(live.finished(), 2u);
+  EXPECT_DOUBLE_EQ(live.fraction(), 2 / 5.0);
+  ASSERT_EQ(live.active.size(), 1u);
+  EXPECT_EQ(live.active.at(3).epochs, 7);
+  EXPECT_EQ(live.active.at(3).finished_epochs, 3);
+  progress.update(runs, default_goals(runs));
+  EXPECT_EQ(live.latest.size(), 2u);
+  EXPECT_EQ(live.ends, 2u);
+  // One that failed is tried again.
+  runs[1].status = RunStatus::kRunning;
+  EXPECT_EQ(progress.update(runs, default_goals(runs)).active.size(), 2u);
+  runs[1] = ended_record("b", RunStatus::kCompleted, "2026-01-01T00:01:00Z");
+  EXPECT_THAT(progress.update(runs, default_goals(runs)).ended, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
+  EXPECT_EQ(live.latest.size(), 3u);
+  EXPECT_EQ(live.latest.back().name, "b");
+}
+
+// A sweep of two runs; the second one has not ended.
+class WatchTest : public ::testing::Test {
+ protected:
+  WatchTest() {
+    world_.run(small_sweep());
+    directory_ = world_.options.logdir / "small";
+    for (const RunRecord& run : list_runs(directory_)) record_ = run;
+    put(RunStatus::kRunning);
+    options_.terminal.write = [this](std::string_view text) { said_ += text; };
+    options_.stop_requested = [this] { return std::chrono::steady_clock::now() > end_; };
+    options_.wait = [this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (++waited_ == 5 && after_a_while_) after_a_while_();
+    };
+  }
+
+  void put(RunStatus status) const {
+    RunRecord record = record_;
+    record.status = status;
+    if (status != RunStatus::kCompleted) record.ended.clear();
+    write_file_atomically(directory_ / record.name / "run.json", run_record_text(record), Survives::kKill);
+  }
+  void watch() { watch_sweep(directory_, options_); }
+
+  World world_;
+  fs::path directory_;
+  RunRecord record_;  // of the second run, completed
+  WatchOptions options_;
+  std::string said_;
+  int waited_ = 0;
+  std::function<void()> after_a_while_;
+  const std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(20);
+};
+
+TEST_F(WatchTest, ShowsTheRunsOfASweepThatSeveralProcessesTrain) {
+  auto shared = std::make_unique<SweepDirectory>(
+      SweepDirectory::join(directory_.parent_path(), directory_.filename().string()));
+  shared->plan(
+      "start", [](bool) {}, [] { return 0; });
+  after_a_while_ = [&] {
+    EXPECT_THAT(said_, AllOf(HasSubstr("★ lr=0.5"), Not(HasSubstr("ended"))));
+    put(RunStatus::kCompleted);
+    shared.reset();
+  };
+  watch();
+  EXPECT_THAT(said_, AllOf(HasSubstr("[2/2] "), HasSubstr("epoch"), HasSubstr("ended: 2 completed")));
+}
+
+TEST_F(WatchTest, WaitsForTasksOnAClusterAndSaysWhatTheyDo) {
+  put(RunStatus::kPending);
+  bool lives = true;
+  options_.terminal.interactive = true;
+  options_.elsewhere = [&] {
+    return WatchedElsewhere{.lives = lives, .line = "Slurm: 0 tasks run, 3 wait (Resources)"};
+  };
+  after_a_while_ = [&] {
+    EXPECT_THAT(said_, AllOf(HasSubstr("1/2 runs"), HasSubstr("3 wait (Resources)")));
+    EXPECT_THAT(said_, Not(HasSubstr("interrupted")));
+    lives = false;
+  };
+  watch();
+  EXPECT_THAT(said_, HasSubstr("interrupted: 1 pending, 1 completed"));
+}
+
+TEST_F(WatchTest, EndsWithTheLastRunWhateverIsKnownOfTasks) {
+  options_.elsewhere = [] { return WatchedElsewhere{.lives = true, .line = ""}; };
+  after_a_while_ = [&] { put(RunStatus::kCompleted); };
+  watch();
+  EXPECT_THAT(said_, HasSubstr("ended: 2 completed"));
 }
 
 }  // namespace sweep::sweep_status_test

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "core/base/file.h"
+#include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/event_names.h"
+#include "runmanager/kinds/gpu_pool.h"
 #include "tests/support/test.h"
 
 namespace sweep::metric_sources_test {
@@ -122,6 +124,104 @@ TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/loss_val", "loss"), "loss_val");
   EXPECT_EQ(metric_in("run/a_b_c", "a/b"), "a/b_c");
   EXPECT_EQ(metric_in("run/version_0", "loss"), "loss");
+}
+
+std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false,
+                                  std::uint32_t repeat = 0) {
+  CommandSpec spec;
+  spec.words = std::move(words);
+  spec.shell = shell;
+  RunConfig config;
+  config.params = params;
+  config.repeat = repeat;
+  config.command = std::make_shared<const CommandSpec>(spec);
+  return command_words({.config = config, .run_directory = "/run"});
+}
+
+std::string shell_text_of(const std::string& text, const Params& params) {
+  return words_of({text}, params, true).back();
+}
+
+TEST(CommandWords, ParametersMayHaveAnyName) {
+  const Params params = {{"+opt.lr", 0.1}, {"a b", std::int64_t{2}}, {"\u00fc}", std::string("x")}};
+  EXPECT_THAT(
+      words_of({"{+opt.lr}", "--n={a b}", "{\u00fc}}", "{{a b}}", "${a b}", "{a  b}", "{print $1}", "{"},
+               params),
+      ElementsAre("0.1", "--n=2", "x", "{a b}", "${a b}", "{a  b}", "{print $1}", "{"));
+  EXPECT_EQ(shell_text_of("echo {a b} '{print $1}'", params), "echo '2' '{print $1}'");
+}
+
+TEST(CommandWords, AWordWhoseParameterTheRunLacksIsLeftOutAlsoForAShell) {
+  const Params params = {{"lr", 0.5}};
+  EXPECT_THAT(words_of({"echo", "--m={m}", "{lr}"}, params), ElementsAre("echo", "0.5"));
+  EXPECT_EQ(shell_text_of("echo --m={m} --lr={lr}", params), "echo  --lr='0.5'");
+  EXPECT_EQ(shell_text_of("a --m={m}; b {lr}>'x y'{m} && c \"d {m}\"|e \\ {m}", params),
+            "a ; b '0.5'> && c |e ");
+}
+
+TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
+  const Params params = {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}};
+  EXPECT_THAT(words_of({"{seed}", "{flags}", "{overrides}"}, params, false, 2),
+              ElementsAre("7", "--seed=7", "seed=7"));
+  EXPECT_THAT(words_of({"{seed}"}, {{"repeat", std::int64_t{2}}}, false, 2), ElementsAre("2"));
+  RunConfig config;
+  config.params = params;
+  config.repeat = 2;
+  EXPECT_THAT(params_text(config), HasSubstr("\"seed\": 7"));
+}
+
+// Which GPUs programs see, and which of them each run has.
+
+using ::testing::Optional;
+
+TEST(VisibleGpus, AreThoseOfTheVariableUpToTheFirstThatIsNone) {
+  EXPECT_THAT(visible_gpus("3,1"), ElementsAre("3", "1"));
+  EXPECT_THAT(visible_gpus("GPU-8f, MIG-1/2"), ElementsAre("GPU-8f", "MIG-1/2"));
+  EXPECT_THAT(visible_gpus("0,-1,2"), ElementsAre("0"));
+  EXPECT_THAT(visible_gpus("2,2"), ElementsAre("2"));
+  for (const char* none : {"", "-1", "NoDevFiles", ","}) EXPECT_THAT(visible_gpus(none), IsEmpty()) << none;
+}
+
+TEST(VisibleGpus, AreCountedByTheDriversFilesWithoutTheVariable) {
+  const test::TemporaryDirectory root;
+  EXPECT_THAT(visible_gpus(nullptr, root.path()), IsEmpty());
+  fs::create_directories(root.path() / "dev");
+  for (const char* name : {"nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "null"})
+    std::ofstream(root.path() / "dev" / name) << "";
+  EXPECT_THAT(visible_gpus(nullptr, root.path()), ElementsAre("0", "1"));
+  for (const char* name : {"0000:01:00.0", "0000:41:00.0", "0000:81:00.0"})
+    fs::create_directories(root.path() / "proc/driver/nvidia/gpus" / name);
+  EXPECT_THAT(visible_gpus(nullptr, root.path()), ElementsAre("0", "1", "2"));
+}
+
+TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
+  GpuPool pool({"a", "b", "c"}, {.per_run = 2});
+  EXPECT_THAT(pool.max_runs(), Optional(1U));
+  ASSERT_TRUE(pool.has_free());
+  const auto first = pool.take();
+  EXPECT_THAT(first, ElementsAre("a", "b"));
+  EXPECT_FALSE(pool.has_free());
+  pool.give_back(first);
+  ASSERT_TRUE(pool.has_free());
+  EXPECT_THAT(pool.take(), ElementsAre("a", "b"));
+}
+
+TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
+  GpuPool pool({"a", "b"}, {.per_run = 1, .runs_per_gpu = 2});
+  EXPECT_THAT(pool.max_runs(), Optional(4U));
+  for (const char* gpu : {"a", "b", "a", "b"}) {
+    ASSERT_TRUE(pool.has_free());
+    EXPECT_THAT(pool.take(), ElementsAre(gpu));
+  }
+  EXPECT_FALSE(pool.has_free());
+}
+
+TEST(GpuPool, SaysWhatIsMissing) {
+  EXPECT_EQ(GpuPool({"a", "b"}, {.per_run = 2}).problem(), std::nullopt);
+  EXPECT_EQ(GpuPool().problem(), std::nullopt);
+  EXPECT_THAT(GpuPool({"a"}, {.per_run = 2}).problem(),
+              Optional(HasSubstr("2, but programs see only 1 here (a)")));
+  EXPECT_THAT(GpuPool({}, {.per_run = 1}).problem(), Optional(HasSubstr("programs see none here")));
 }
 
 }  // namespace sweep::metric_sources_test

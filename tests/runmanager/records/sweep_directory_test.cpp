@@ -1,11 +1,14 @@
 #include "runmanager/records/sweep_directory.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <csignal>
 
+#include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/lock_file.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test.h"
 
@@ -150,6 +153,172 @@ TEST_F(SweepDirectoryTest, DoesNotWaitForAPipeInPlaceOfItsLock) {
   ASSERT_EQ(::mkfifo((temporary / "name/.lock").c_str(), 0600), 0);
   EXPECT_FALSE(SweepDirectory::is_held(temporary / "name"));
   EXPECT_THROW(open(), IoError);
+}
+
+class RunLockTest : public ::testing::Test {
+ protected:
+  std::optional<RunLock> try_lock() const { return RunLock::try_lock(temporary / "run"); }
+
+  TemporaryDirectory temporary;
+};
+using LockFileTest = RunLockTest;
+using SharedDirectoryTest = RunLockTest;
+
+TEST_F(RunLockTest, IsHadByOneProcessAtATimeAndNamesIt) {
+  std::optional<RunLock> lock = try_lock();
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(owns(lock->owner()));
+  EXPECT_FALSE(try_lock());
+  EXPECT_THAT(tbwriter::slurp(temporary / "run/.lock"),
+              HasSubstr("process " + std::to_string(::getpid()) + " on "));
+  const RunOwner before = lock->owner();
+  lock.reset();
+  const std::optional<RunLock> next = try_lock();
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(owns(before));
+  EXPECT_TRUE(owns(next->owner()));
+}
+
+TEST_F(RunLockTest, IsNotOwnedAnyMoreOnceItsFileIsAnothers) {
+  const std::optional<RunLock> lost = try_lock();
+  // As if the server had given the lock away: to a process on another machine, this one's does not count.
+  fs::remove(temporary / "run/.lock");
+  EXPECT_FALSE(owns(lost->owner()));
+  const std::optional<RunLock> taken = try_lock();
+  ASSERT_TRUE(taken);
+  EXPECT_FALSE(owns(lost->owner()));
+}
+
+TEST_F(RunLockTest, StaysWithTheChildThatTrainsWhenItsParentIsGone) {
+  int ready[2], end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const std::optional<RunLock> lock = try_lock();
+    if (::fork() == 0) {
+      ::close(end[1]);
+      char byte = 0;
+      if (::write(ready[1], "x", 1) != 1 || ::read(end[0], &byte, 1) != 0) ::_exit(1);
+      ::_exit(0);
+    }
+    ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  EXPECT_FALSE(try_lock());
+  ::close(end[1]);
+  bool is_free = false;
+  for (int tries = 0; !is_free && tries < 1000; ++tries) {
+    ::usleep(10000);
+    is_free = try_lock().has_value();
+  }
+  EXPECT_TRUE(is_free);
+}
+
+TEST_F(RunLockTest, TellsInWhichStartTheRunFailedLast) {
+  EXPECT_EQ(failed_start_of(temporary / "run"), "");
+  try_lock()->note_failure("4711");
+  EXPECT_EQ(failed_start_of(temporary / "run"), "4711");
+  EXPECT_TRUE(try_lock());
+  EXPECT_EQ(failed_start_of(temporary / "run"), "4711") << "also if one that had it was killed";
+}
+
+TEST_F(RunLockTest, IsNotTakenThroughALink) {
+  fs::create_directories(temporary / "elsewhere");
+  fs::create_directory_symlink(temporary / "elsewhere", temporary / "run");
+  EXPECT_THROW(try_lock(), IoError);
+  tbwriter::spill(temporary / "precious", "process 1 on mine\n");
+  fs::create_directories(temporary / "other");
+  fs::create_symlink(temporary / "precious", temporary / "other/.lock");
+  EXPECT_THROW(RunLock::try_lock(temporary / "other"), IoError);
+  EXPECT_TRUE(fs::is_empty(temporary / "elsewhere"));
+  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "process 1 on mine\n");
+}
+
+TEST_F(LockFileTest, TellsWhoOfThisMachineHasLocks) {
+  LockFile first(temporary / ".lock"), second(temporary / ".lock");
+  const auto locks = [&first] { return locks_here(tbwriter::slurp("/proc/locks"), first); };
+  ASSERT_TRUE(first.try_lock(LockKind::kShared));
+  if (locks().empty()) GTEST_SKIP() << "the kernel does not tell, or calls this disk by another number";
+  EXPECT_THAT(locks(), ElementsAre(::getpid()));
+  ASSERT_TRUE(second.try_lock(LockKind::kShared));
+  EXPECT_THAT(locks(), ElementsAre(::getpid(), ::getpid()));
+  EXPECT_FALSE(second.try_lock(LockKind::kExclusive));
+  EXPECT_THAT(locks(), ElementsAre(::getpid())) << "who cannot change its lock has none";
+}
+
+TEST_F(SharedDirectoryTest, IsPlannedByTheFirstWhoseStartTheOthersJoin) {
+  const auto never = [] { return 0; };
+  const auto expect_alone = [](bool want) { return [want](bool alone) { EXPECT_EQ(alone, want); }; };
+  {
+    SweepDirectory first = SweepDirectory::join(temporary.path(), "name");
+    ASSERT_TRUE(first.plan("one", expect_alone(true), never));
+    SweepDirectory second = SweepDirectory::join(temporary.path(), "name");
+    ASSERT_TRUE(second.plan("two", expect_alone(false), never));
+    EXPECT_EQ(second.start(), "one");
+    EXPECT_TRUE(SweepDirectory::is_held(temporary / "name"));
+    EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
+    bool acted = false;
+    first.stop_working();
+    first.act_alone([&] { acted = true; });
+    EXPECT_FALSE(acted);
+    second.stop_working();
+    first.act_alone([&] { acted = true; });
+    EXPECT_TRUE(acted);
+    EXPECT_FALSE(SweepDirectory::is_held(temporary / "name"));
+  }
+  SweepDirectory next = SweepDirectory::join(temporary.path(), "name");
+  ASSERT_TRUE(next.plan("three", expect_alone(true), never));
+  EXPECT_EQ(next.start(), "three");
+}
+
+TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
+  const auto why = [](const std::string& type, const std::string& options) {
+    return why_locks_are_local(
+        "/dev/sda / ext4 rw 0 0\nserver:/x /my\\040runs " + type + " rw," + options + " 0 0\n",
+        "/my runs/a/b");
+  };
+  EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=none"), "");
+  EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=posix"), "");
+  EXPECT_EQ(why("nfs4", "local_lock=all,addr=1"), "nfs4 is mounted with local_lock=all");
+  EXPECT_EQ(why("nfs", "local_lock=flock"), "nfs is mounted with local_lock=flock");
+  EXPECT_EQ(why("nfs", "nolock"), "nfs is mounted with nolock");
+  EXPECT_EQ(why("lustre", "flock"), "");
+  EXPECT_EQ(why("lustre", "localflock"), "lustre is mounted with localflock");
+  EXPECT_EQ(why("fuse.glusterfs", "x"), "");
+  EXPECT_THAT(why("fuse.sshfs", "user_id=0"), HasSubstr("fuse.sshfs is not known to pass locks on"));
+  EXPECT_EQ(why("fuseblk", "x"), "") << "a disk of this machine";
+  EXPECT_EQ(why_locks_are_local("s:/x /my nfs rw,nolock 0 0\n", "/mine/a"), "");
+}
+
+TEST_F(SharedDirectoryTest, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpoints) {
+  fs::create_directories(temporary / ".claims/members");
+  fs::create_directories(temporary / "run");
+  const std::string old_id = "3f2a9c01d2e4b6a8-1", new_id = "3f2a9c01d2e4b6a9-12";
+  tbwriter::spill(temporary / "run" / ("checkpoint." + old_id + ".safetensors"), "older");
+  tbwriter::spill(temporary / "run" / ("checkpoint." + new_id + ".safetensors"), "newer");
+  tbwriter::spill(temporary / "run" / ("checkpoint." + new_id + ".previous.safetensors"), "previous");
+  tbwriter::spill(temporary / "run" / ("best." + new_id + ".safetensors"), "best");
+  fs::last_write_time(temporary / "run" / ("checkpoint." + old_id + ".safetensors"),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  adopt_attempts(temporary.path());
+  EXPECT_EQ(tbwriter::slurp(temporary / "run/checkpoint.safetensors"), "newer");
+  EXPECT_EQ(tbwriter::slurp(temporary / "run/checkpoint.previous.safetensors"), "previous");
+  EXPECT_EQ(tbwriter::slurp(temporary / "run/best.safetensors"), "best");
+  EXPECT_FALSE(fs::exists(temporary / "run" / ("checkpoint." + old_id + ".safetensors")));
+  EXPECT_FALSE(fs::exists(temporary / ".claims"));
+}
+
+TEST_F(SharedDirectoryTest, LeavesWhatALinkCalledClaimsPointsTo) {
+  fs::create_directories(temporary / "sweep");
+  fs::create_directories(temporary / "elsewhere/members");
+  fs::create_directory_symlink(temporary / "elsewhere", temporary / "sweep/.claims");
+  adopt_attempts(temporary / "sweep");
+  EXPECT_TRUE(fs::exists(temporary / "elsewhere/members"));
+  EXPECT_TRUE(fs::is_symlink(temporary / "sweep/.claims"));
 }
 
 }  // namespace sweep::sweep_directory_test

@@ -2,7 +2,6 @@
 
 #include "runmanager/search/sampler.h"
 #include "tests/runmanager/search/made_domains.h"
-
 #include "tests/support/test.h"
 
 namespace sweep::sampler_properties_test {
@@ -158,5 +157,159 @@ Sampler tpe_sampler(SearchDomain domain, std::uint64_t seed) {
 
 INSTANTIATE_TEST_SUITE_P(All, SamplerProperties, testing::Values(&random_sampler, &tpe_sampler),
                          [](const auto& sampler) { return sampler.index == 0 ? "Random" : "Tpe"; });
+
+using enum DimensionKind;
+
+constexpr std::size_t kTrials = 2000, kParts = 10;
+
+// How many of kTrials points of one dimension are in each tenth, compared with a tenth each.
+double chi_square(const Dimension& dimension, const std::function<double(double)>& part_of_range) {
+  const auto sampler = Sampler({.dimensions = {dimension}}, {.seed = 7});
+  std::array<double, kParts> counts{};
+  for (std::size_t trial = 0; trial < kTrials; ++trial) {
+    const auto point = sampler.suggest(trial, {});
+    const double part = part_of_range(*point->at(0));
+    ++counts.at(std::min(static_cast<std::size_t>(part * kParts), kParts - 1));
+  }
+  constexpr double kExpected = static_cast<double>(kTrials) / kParts;
+  double sum = 0;
+  for (const double count : counts) sum += std::pow(count - kExpected, 2) / kExpected;
+  return sum;
+}
+
+constexpr double kLimit = 27.9;  // 9 degrees of freedom: 0.1 % are above
+
+TEST(RandomSampler, RealNumbersAreUniform) {
+  EXPECT_LT(chi_square({.kind = kUniform, .low = -1, .high = 3}, [](double x) { return (x + 1) / 4; }),
+            kLimit);
+}
+
+TEST(RandomSampler, RealNumbersOnALogarithmicScaleAreUniformThere) {
+  const Dimension dimension{.kind = kLogUniform, .low = 1e-5, .high = 1};
+  EXPECT_LT(chi_square(dimension, [](double x) { return std::log10(x) / 5 + 1; }), kLimit);
+  EXPECT_GT(chi_square(dimension, [](double x) { return x; }), 1000);
+}
+
+TEST(RandomSampler, IntegersAndChoicesAreUniform) {
+  EXPECT_LT(chi_square({.kind = kInteger, .low = 1, .high = 10}, [](double x) { return (x - 0.5) / 10; }),
+            kLimit);
+  EXPECT_LT(chi_square({.kind = kChoice, .choices = 10}, [](double x) { return (x + 0.5) / 10; }), kLimit);
+}
+
+TEST(RandomSampler, LargeIntegersOnALogarithmicScaleAreUniformThere) {
+  EXPECT_LT(chi_square({.kind = kLogInteger, .low = 1000, .high = 1'000'000},
+                       [](double x) { return std::log10(x) / 3 - 1; }),
+            kLimit);
+}
+
+TEST(RandomSampler, DimensionsAndTrialsAreIndependent) {
+  const auto sampler = Sampler(
+      {.dimensions = std::vector<Dimension>(2, {.kind = kUniform, .low = -1, .high = 1})}, {.seed = 3});
+  double between_dimensions = 0, between_trials = 0, last = 0;
+  for (std::size_t trial = 0; trial < kTrials; ++trial) {
+    const auto point = sampler.suggest(trial, {});
+    between_dimensions += *point->at(0) * *point->at(1);
+    between_trials += *point->at(0) * last;
+    last = *point->at(0);
+  }
+  // The deviation of the sums is sqrt(n) / 3.
+  EXPECT_LT(std::abs(between_dimensions), std::sqrt(kTrials));
+  EXPECT_LT(std::abs(between_trials), std::sqrt(kTrials));
+}
+
+TEST(RandomSampler, ValuesOfEarlierTrialsChangeNothing) {
+  const auto sampler = Sampler(test::unit_cube(1), {.seed = 3});
+  const std::vector<Observation> good{{.point = {0.25}, .value = -10}},
+      bad{{.point = {0.25}, .failed = true}};
+  for (std::size_t trial = 1; trial < 20; ++trial)
+    EXPECT_EQ(sampler.suggest(trial, good), sampler.suggest(trial, bad));
+}
+
+// Points that are given, and results from elsewhere.
+
+using ::testing::Optional;
+
+SearchDomain plane() { return test::unit_cube(2); }
+
+std::vector<Observation> first_trials(const Sampler& sampler, std::size_t trials) {
+  return test::trials_of(sampler, trials, [](std::size_t, const SearchPoint& point) {
+    return Observation{.point = point, .value = *point[0]};
+  });
+}
+
+TEST(PointSampler, BeginsWithItsPointsAndDrawsWhatTheyLack) {
+  const auto sampler = Sampler(plane(), {.seed = 3, .points = {{0.25, 0.75}, {0.5, std::nullopt}}});
+  const auto trials = first_trials(sampler, 4);
+  EXPECT_EQ(trials[0].point, (SearchPoint{0.25, 0.75}));
+  EXPECT_EQ(trials[1].point[0], 0.5);
+  EXPECT_TRUE(trials[1].point[1]);
+  const auto other = Sampler(plane(), {.seed = 4, .points = {{0.25, 0.75}, {0.5, std::nullopt}}});
+  EXPECT_NE(first_trials(other, 2)[1].point[1], trials[1].point[1]) << "by its seed";
+}
+
+TEST(PointSampler, OtherTrialsAreThoseOfTheRest) {
+  const auto random = Sampler(plane(), {.seed = 3});
+  const auto sampler = Sampler(plane(), {.seed = 3, .points = {{0.25, 0.75}}});
+  const auto trials = first_trials(sampler, 5);
+  for (std::size_t t = 1; t < 5; ++t)
+    EXPECT_EQ(trials[t].point, random.suggest(t, std::span(trials).first(t)));
+}
+
+TEST(PointSampler, APointThatIsThereTwiceIsTriedOnce) {
+  const auto sampler = Sampler(plane(), {.seed = 3, .points = {{0.25, 0.75}, {0.25, 0.75}}});
+  const auto trials = first_trials(sampler, 2);
+  EXPECT_NE(trials[1].point, trials[0].point);
+}
+
+TEST(PointSampler, WhatDoesNotExistAtAPointHasNoValue) {
+  SearchDomain domain{
+      .dimensions = {{.kind = kChoice, .choices = 2}, {.kind = kUniform, .low = 0, .high = 1}}};
+  domain.is_active = [](const SearchPoint& point, std::size_t d) { return d == 0 || point[0] == 1.0; };
+  const auto sampler = Sampler(domain, {.seed = 1, .points = {{0.0, 0.5}, {1.0, std::nullopt}}});
+  const auto trials = first_trials(sampler, 2);
+  EXPECT_EQ(trials[0].point, (SearchPoint{0.0, std::nullopt}));
+  EXPECT_THAT(trials[1].point[1], Optional(::testing::_));
+}
+
+TEST(PointSampler, DrawsAllowedPointsOnly) {
+  SearchDomain domain = plane();
+  domain.is_allowed = [](const SearchPoint& point) { return *point[1] > 0.5; };
+  const auto sampler =
+      Sampler(domain, {.seed = 1, .points = std::vector<SearchPoint>(20, {0.5, std::nullopt})});
+  for (const Observation& trial : first_trials(sampler, 20)) {
+    EXPECT_EQ(trial.point[0], 0.5);
+    EXPECT_GT(*trial.point[1], 0.5);
+  }
+}
+
+TEST(TpeSampler, ResultsFromElsewhereLeadItsFirstTrials) {
+  const auto value = [](const SearchPoint& p) {
+    return (*p[0] - 0.3) * (*p[0] - 0.3) + (*p[1] - 0.7) * (*p[1] - 0.7);
+  };
+  double without = 0, with = 0;
+  for (std::uint64_t seed = 0; seed < 9; ++seed) {
+    std::vector<Observation> learned;
+    for (Observation& trial : first_trials(Sampler(plane(), {.seed = 100 + seed}), 60))
+      learned.push_back({.point = trial.point, .value = value(trial.point)});
+    for (const Observation& trial : first_trials(Sampler(plane(), {.seed = seed, .learns = true}), 8))
+      without += value(trial.point);
+    for (const Observation& trial :
+         first_trials(Sampler(plane(), {.seed = seed, .learns = true, .learned = learned}), 8))
+      with += value(trial.point);
+  }
+  EXPECT_LT(with, without / 2);
+}
+
+// All points of a small space are tried, also those that are known from elsewhere.
+TEST(TpeSampler, AResultFromElsewhereIsNoTrial) {
+  const SearchDomain domain{.dimensions = {{.kind = kChoice, .choices = 6}}};
+  const std::vector<Observation> learned(20, {.point = {2.0}, .value = 0.0});
+  EXPECT_EQ(first_trials(Sampler(domain, {.seed = 1, .learns = true, .learned = learned}), 10).size(), 6U);
+}
+
+TEST(TpeSampler, AResultFromElsewhereMayLackDimensions) {
+  const std::vector<Observation> learned(20, {.point = {0.1, std::nullopt}, .value = 0.0});
+  EXPECT_EQ(first_trials(Sampler(plane(), {.seed = 1, .learns = true, .learned = learned}), 10).size(), 10U);
+}
 
 }  // namespace sweep::sampler_properties_test

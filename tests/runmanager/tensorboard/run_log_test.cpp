@@ -1,6 +1,8 @@
 #include "runmanager/tensorboard/run_log.h"
 
 #include "runmanager/tensorboard/captioned_grid.h"
+#include "runmanager/tensorboard/text_tables.h"
+#include "tests/support/run_world.h"
 #include "tests/support/test.h"
 
 namespace sweep::run_log_test {
@@ -79,6 +81,52 @@ TEST(ScalarsLayout, HasTheMeasuresOfTheTask) {
   EXPECT_THAT(numbers, Contains("MAE/train$"));
   EXPECT_THAT(numbers, Not(Contains("Accuracy/train$")));
   EXPECT_THAT(tags_of(scalars_layout(false, false)), Not(Contains(HasSubstr("validation"))));
+}
+
+using Json = nlohmann::ordered_json;
+
+TEST(DataTable, HasARowPerClassWithItsShareOfEachPart) {
+  const Json balance = Json::parse(R"([
+      {"part": "train", "samples": 8, "classes": {"cat": 6, "a_dog": 2}},
+      {"part": "test", "samples": 4, "classes": {"cat": 4, "a_dog": 0}}])");
+  EXPECT_EQ(data_table(balance),
+            "| class | train |  | test |  |\n| --- | --- | --- | --- | --- |\n"
+            "| cat | 6 | 75 % | 4 | 100 % |\n"
+            "| a\\_dog | 2 | 25 % | 0 | 0 % |\n"
+            "| all | 8 |  | 4 |  |\n");
+}
+
+TEST(DataTable, HasARowPerTarget) {
+  const Json balance = Json::parse(R"([
+      {"part": "train", "samples": 8, "targets": {"price": {"mean": 1.5, "deviation": 0.25}}}])");
+  EXPECT_EQ(data_table(balance),
+            "| target | train: mean | deviation |\n| --- | --- | --- |\n| price | 1.5 | 0.25 |\n");
+}
+
+TEST(DataTable, IsNothingWithoutData) {
+  EXPECT_EQ(data_table(nullptr), "");
+  EXPECT_EQ(data_table(Json::array()), "");
+}
+
+TEST(NetworkTable, HasARowPerLayerAndTheSums) {
+  NetworkSpec spec;
+  spec.layers = {{.name = "conv1",
+                  .type = "conv2d",
+                  .arguments = {{"out_channels", std::int64_t{6}}, {"kernel_size", std::int64_t{5}}}},
+                 {.name = "relu1", .type = "relu"},
+                 {.name = "flat", .type = "flatten"},
+                 {.name = "out", .type = "linear", .arguments = {{"out_features", std::int64_t{10}}}}};
+  // conv1: 6·(25 + 1) = 156 parameters, 2·25·6·24·24 = 172,800 operations; out: 3,456·10 + 10 = 34,570
+  // parameters, 2·34,560 = 69,120 operations.
+  const auto lines = lines_of(network_table(Network(spec, {1, 28, 28})));
+  EXPECT_THAT(lines,
+              ElementsAre("| layer | type | arguments | output | parameters | FLOPs |",
+                          "| --- | --- | --- | --- | --- | --- |", "| input |  |  | 1 × 28 × 28 |  |  |",
+                          "| conv1 | conv2d | out\\_channels 6, kernel\\_size \\[5, 5\\] | 6 × 24 × 24 | 156 "
+                          "| 172\u202F800 |",
+                          "| relu1 | relu |  | 6 × 24 × 24 |  |  |", "| flat | flatten |  | 3456 |  |  |",
+                          "| out | linear | out\\_features 10 | 10 | 34\u202F570 | 69\u202F120 |",
+                          "| all |  |  |  | 34\u202F726 | 241\u202F920 |"));
 }
 
 }  // namespace sweep::run_log_test

@@ -1,9 +1,13 @@
 // What RunRecorder does beyond RunManager: resumed, skipped and lost runs.
 #include "runmanager/training/run_recorder.h"
 
+#include <sys/stat.h>
+
 #include "runmanager/records/run_files.h"
+#include "runmanager/training/log_file.h"
 #include "tbwriter/event_files.h"
 #include "tests/runmanager/training/run_files.h"
+#include "tests/support/event_files.h"
 #include "tests/support/test.h"
 
 namespace sweep::run_recorder_test {
@@ -140,6 +144,44 @@ TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   EXPECT_THAT(values_of("_hparams_/session_start_info"), SizeIs(1));
   EXPECT_EQ(record().error, "its worker was lost");
   EXPECT_EQ(record().epochs.size(), 1u);
+}
+
+using tbwriter::slurp, tbwriter::TemporaryDirectory;
+
+TEST(LogFile, AppendsLinesAtOnce) {
+  TemporaryDirectory directory;
+  LogFile log(directory / "log.txt", /*is_new=*/true);
+  log.info("{}", "one");
+  EXPECT_THAT(slurp(directory / "log.txt"), EndsWith(" info one\n"));
+  LogFile(directory / "log.txt", /*is_new=*/false).warn("two");
+  EXPECT_THAT(slurp(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
+}
+
+TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
+  TemporaryDirectory directory;
+  for (const bool is_new : {true, false}) {
+    LogFile log(directory / "log.txt", is_new, /*kept=*/10);
+    log.write_output("beginning.");
+    for (int i = 0; i < 1000; ++i) log.write_output("middle");
+    log.write_output("end");
+    log.end_line();
+    log.end_line();
+    EXPECT_THAT(slurp(directory / "log.txt"),
+                MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
+    EXPECT_LT(slurp(directory / "log.txt").size(), 100u);
+  }
+}
+
+TEST(LogFile, IsWrittenThroughNoLinkAndIntoNoPipe) {
+  TemporaryDirectory directory;
+  tbwriter::spill(directory / "precious", "mine");
+  std::filesystem::create_symlink("precious", directory / "log.txt");
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  for (const bool is_new : {true, false}) {
+    EXPECT_THROW(LogFile(directory / "log.txt", is_new), IoError);
+    EXPECT_THROW(LogFile(directory / "pipe", is_new), IoError);
+  }
+  EXPECT_EQ(slurp(directory / "precious"), "mine");
 }
 
 }  // namespace sweep::run_recorder_test

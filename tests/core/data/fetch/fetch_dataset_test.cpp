@@ -2,12 +2,35 @@
 
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
-#include "tests/core/data/fetch/tar_files.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 
 namespace sweep::fetch_dataset_test {
+
+// One member of a ustar archive: its header and its content, both as whole blocks.
+std::string tar_member(const std::string& name, std::string_view content, char type = '0') {
+  std::string header(512, '\0');
+  header.replace(0, name.size(), name);
+  header.replace(100, 7, "0000644");
+  char size[12];
+  std::snprintf(size, sizeof size, "%011zo", content.size());
+  header.replace(124, 11, size);
+  header.replace(148, 8, "        ");
+  header[156] = type;
+  header.replace(257, 8,
+                 std::string("ustar\0"
+                             "00",
+                             8));
+  unsigned sum = 0;
+  for (const char byte : header) sum += static_cast<unsigned char>(byte);
+  char checksum[8];
+  std::snprintf(checksum, sizeof checksum, "%06o", sum);
+  header.replace(148, 7, std::string(checksum, 7));
+  return header.append(content).append((512 - content.size() % 512) % 512, '\0');
+}
+
+const std::string kTarEnd(1024, '\0');
 
 using test::gzip;
 
@@ -165,10 +188,9 @@ TEST_F(FetchDataset, UnpacksTheFilesOfAnArchiveAndNoOthers) {
     known.archive = {"tiny.tar.gz", digest};
     return fetch(known);
   };
-  const std::string members = test::tar_member("bin/one", "abc") + test::tar_member("bin/readme", "no") +
-                              test::tar_member("../../three", "no");
-  EXPECT_TRUE(
-      fetch_archive(write_archive(gzip(members + test::tar_member("deep/er/two", "hello") + test::kTarEnd))));
+  const std::string members =
+      tar_member("bin/one", "abc") + tar_member("bin/readme", "no") + tar_member("../../three", "no");
+  EXPECT_TRUE(fetch_archive(write_archive(gzip(members + tar_member("deep/er/two", "hello") + kTarEnd))));
   EXPECT_THAT(names(), ElementsAre("tiny", "tiny/one", "tiny/two"));
   EXPECT_EQ(read_file(place_ / "two"), "hello");
   EXPECT_FALSE(fs::exists(folder_ / "two"));
@@ -179,10 +201,9 @@ TEST_F(FetchDataset, UnpacksTheFilesOfAnArchiveAndNoOthers) {
   };
   const std::string url = options_.mirror + "/tiny/tiny.tar.gz";
   EXPECT_EQ(archive_error(kAbc).substr(0, url.size() + 40), url + ": is not the published file: its SHA-256");
-  EXPECT_EQ(archive_error(write_archive(gzip(members + test::kTarEnd))),
+  EXPECT_EQ(archive_error(write_archive(gzip(members + kTarEnd))),
             url + ": cannot be unpacked: tar: two: Not found in archive");
-  const std::string link =
-      test::tar_member("one", "", '2') + test::tar_member("two", "hello") + test::kTarEnd;
+  const std::string link = tar_member("one", "", '2') + tar_member("two", "hello") + kTarEnd;
   EXPECT_THAT(archive_error(write_archive(gzip(link))), StartsWith(url + ": "));
   EXPECT_THAT(archive_error(write_archive(gzip(std::string(2000, 'x')))),
               StartsWith(url + ": cannot be unpacked: tar: "));

@@ -1,17 +1,20 @@
 // Image files: each format gives its pixels, converted as image_file.h says.
 #include "core/data/readers/images/image_file.h"
 
-#ifdef SWEEP_WEBP
 #include <webp/encode.h>
-#endif
+#include <ctime>
 
+#include "core/data/readers/images/image_resize.h"
 #include "tests/support/image_files.h"
 #include "tests/support/test.h"
 
+#ifdef SWEEP_WEBP
+#endif
+
 namespace sweep::image_file_test {
 
-using test::flat_pixels, test::jpeg_file, test::make_pixels, test::Pixels, test::png_file,
-    test::with_orientation;
+using test::flat_pixels, test::jpeg_file, test::little_endian, test::make_pixels, test::Pixels,
+    test::png_file, test::with_orientation;
 
 Image decode(const std::string& file, const ImageOptions& options = {}) {
   return decode_image(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()), options,
@@ -172,5 +175,135 @@ TEST(DecodeImage, SaysThatItWasBuiltWithoutWebp) {
             "FILE: is a WebP image, which this build cannot read: it was built without libwebp");
 }
 #endif
+
+// Damaged, huge and foreign image files: one clear message each, quickly and without much memory.
+
+std::string error_of(const std::string& file) {
+  // Processor time, which other programs on the machine do not change.
+  const std::clock_t before = std::clock();
+  std::string message = message_of<DataError>([&] {
+    decode(file, {.grayscale = false, .resize = ImageSize{8, 8}});
+  });
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC);
+  EXPECT_THAT(message, StartsWith("FILE: "));
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
+  return message;
+}
+
+std::string noisy_jpeg(bool progressive = false) {
+  return jpeg_file(make_pixels(60, 80, 3, [](unsigned y, unsigned x, unsigned c) { return y * x * (c + 3); }),
+                   {.progressive = progressive});
+}
+
+std::string png_of_size(std::uint32_t width, std::uint32_t height) {
+  return test::png_with(width, height, 8, 2, "\x78\x9c\x03");
+}
+
+// Sets the size in the frame header of a JPEG file.
+std::string jpeg_of_size(std::string jpeg, unsigned width, unsigned height) {
+  const std::size_t at = jpeg.find("\xff\xc0");
+  jpeg[at + 5] = static_cast<char>(height >> 8);
+  jpeg[at + 6] = static_cast<char>(height);
+  jpeg[at + 7] = static_cast<char>(width >> 8);
+  jpeg[at + 8] = static_cast<char>(width);
+  return jpeg;
+}
+
+TEST(MalformedImage, NamesFormatsThatItDoesNotRead) {
+  EXPECT_THAT(error_of("GIF89a......"), HasSubstr("is a GIF file; allowed: JPEG"));
+  EXPECT_THAT(error_of("BM......"), HasSubstr("is a BMP file; allowed: JPEG"));
+  EXPECT_THAT(error_of(std::string("II*\0....", 8)), HasSubstr("is a TIFF file"));
+}
+
+TEST(MalformedImage, RefusesImagesWithoutPixels) {
+  EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 0, 60)), HasSubstr("the JPEG data is damaged"));
+  EXPECT_THAT(error_of(png_of_size(0, 4)), HasSubstr("the PNG data is damaged"));
+}
+
+TEST(MalformedImage, RefusesHugeImages) {
+  EXPECT_THAT(error_of(png_of_size(20000, 20000)),
+              HasSubstr("has 20000 x 20000 pixels; at most 67108864 pixels are allowed"));
+  EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 20000, 20000)),
+              HasSubstr("has 20000 x 20000 pixels; at most"));
+}
+
+TEST(MalformedImage, RefusesSizesThatTheFileCannotHold) {
+  EXPECT_THAT(error_of(png_of_size(8000, 8000)),
+              HasSubstr("is too short for an image of 8000 x 8000 pixels"));
+  EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 8000, 8000)), HasSubstr("is too short for an image"));
+}
+
+TEST(MalformedImage, RefusesJpegBombs) {
+  // A progressive image whose first scan is sent again and again.
+  const std::string file = noisy_jpeg(true);
+  const std::size_t first = file.find("\xff\xda"), second = file.find("\xff\xc4", first);
+  std::string bomb = file.substr(0, second);
+  for (int i = 0; i < 200; ++i) bomb += file.substr(first, second - first);
+  bomb += file.substr(second);
+  EXPECT_THAT(error_of(bomb), HasSubstr("the JPEG data is damaged"));
+}
+
+// Resizing: row by row gives what the formula in image_resize.h says.
+
+std::vector<std::uint8_t> resize(const Pixels& pixels, ImageSize to) {
+  RowResizer resizer({pixels.height, pixels.width}, to, pixels.channels);
+  const std::size_t row = std::size_t{pixels.width} * pixels.channels;
+  for (std::size_t y = 0; y < pixels.height; ++y)
+    resizer.add_row(std::span(pixels.values).subspan(y * row, row));
+  return resizer.take_result();
+}
+
+std::vector<double> weights(std::uint32_t from, std::uint32_t to, std::uint32_t i) {
+  const double scale = static_cast<double>(from) / to, radius = std::max(scale, 1.0);
+  std::vector<double> all;
+  double sum = 0;
+  for (std::uint32_t j = 0; j < from; ++j) {
+    all.push_back(std::max(0.0, 1 - std::abs(j + 0.5 - (i + 0.5) * scale) / radius));
+    sum += all.back();
+  }
+  for (double& weight : all) weight /= sum;
+  return all;
+}
+
+double value_at(const Pixels& pixels, ImageSize to, std::uint32_t y, std::uint32_t x, std::uint32_t c) {
+  const std::vector<double> rows = weights(pixels.height, to.height, y),
+                            columns = weights(pixels.width, to.width, x);
+  double value = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      value += rows[i] * columns[j] * pixels.values[(i * pixels.width + j) * pixels.channels + c];
+    }
+  }
+  return value;
+}
+
+struct Sizes {
+  ImageSize from, to;
+};
+class ResizeTo : public testing::TestWithParam<Sizes> {};
+
+TEST_P(ResizeTo, FollowsTheFormula) {
+  const auto [from, to] = GetParam();
+  for (const std::uint32_t channels : {1u, 3u}) {
+    const Pixels pixels = make_pixels(
+        from.height, from.width, channels,
+        [](unsigned y, unsigned x, unsigned c) { return (y * 7919 + x * 104729 + c * 31) % 256; });
+    const std::vector<std::uint8_t> result = resize(pixels, to);
+    ASSERT_EQ(result.size(), std::size_t{to.height} * to.width * channels);
+    for (std::uint32_t y = 0, i = 0; y < to.height; ++y) {
+      for (std::uint32_t x = 0; x < to.width; ++x) {
+        for (std::uint32_t c = 0; c < channels; ++c, ++i) {
+          EXPECT_NEAR(result[i], value_at(pixels, to, y, x, c), 0.51) << y << ", " << x << ", " << c;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ResizeTo,
+                         testing::Values(Sizes{{1, 1}, {3, 2}}, Sizes{{7, 5}, {7, 5}},
+                                         Sizes{{20, 30}, {5, 10}}, Sizes{{20, 30}, {7, 11}},
+                                         Sizes{{5, 4}, {9, 13}}, Sizes{{3, 40}, {12, 6}},
+                                         Sizes{{33, 2}, {8, 2}}, Sizes{{2, 2}, {1, 1}}));
 
 }  // namespace sweep::image_file_test

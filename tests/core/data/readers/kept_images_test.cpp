@@ -1,11 +1,12 @@
 // Decoded images that are kept: the same data set as decoding gives, and never that of another folder.
-#include "core/data/readers/readers.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "core/base/file.h"
 #include "core/base/mapped_file.h"
+#include "core/data/readers/image_folder/decode_images.h"
+#include "core/data/readers/readers.h"
 #include "tests/support/image_files.h"
 #include "tests/support/test.h"
 
@@ -231,6 +232,30 @@ TEST_F(CachedImages, ACacheThatCannotBeWrittenIsARemark) {
   read();
   EXPECT_EQ(read_file(other), "mine");
   EXPECT_FALSE(fs::is_symlink(file)) << "replaced whole";
+}
+
+// One loop on many threads.
+
+TEST(ParallelFor, CallsEachIndexOnce) {
+  for (const unsigned threads : {0u, 1u, 7u}) {
+    std::vector<std::atomic<int>> calls(1000);
+    parallel_for(calls.size(), threads, [&](std::size_t i) { ++calls[i]; });
+    for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(ParallelFor, DoesNothingForNoCalls) {
+  parallel_for(0, 4, [](std::size_t) { FAIL(); });
+}
+
+TEST(ParallelFor, ThrowsWhatACallThrows) {
+  std::atomic<std::size_t> calls = 0;
+  const auto work = [&](std::size_t i) {
+    ++calls;
+    if (i == 10) throw std::runtime_error("ten");
+  };
+  EXPECT_THROW(parallel_for(1'000'000, 2, work), std::runtime_error);
+  EXPECT_LT(calls, 1'000'000u);
 }
 
 }  // namespace sweep::kept_images_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/test.h"
 
-namespace sweep::cpu::cpu_loss_test {
+namespace sweep::cpu::loss_test {
 
 struct Loss {
   alignas(64) float loss[kLanes];
@@ -63,4 +63,24 @@ TEST(RankLabels, PutsALabelWhoseOutputIsNaNLast) {
 
 TEST(SoftmaxCrossEntropy, OneClassHasNoLoss) { EXPECT_EQ(loss_of({5}).loss[3], 0); }
 
-}  // namespace sweep::cpu::cpu_loss_test
+TEST(LoadPixels, ConvertsEveryByteExactly) {
+  // 256 + 3 pixels: all byte values, and a tail that is shorter than 16.
+  constexpr std::size_t kPixels = 259;
+  std::vector<std::vector<std::uint8_t>> images(kLanes, std::vector<std::uint8_t>(kPixels));
+  const std::uint8_t* pointers[kLanes];
+  for (std::size_t image = 0; image < kLanes; ++image) {
+    for (std::size_t i = 0; i < kPixels; ++i)
+      images[image][i] = static_cast<std::uint8_t>(i * 7 + image * 13);
+    pointers[image] = images[image].data();
+  }
+  AlignedBuffer out(kPixels * kLanes);
+  load_pixels(pointers, kPixels, out.data());
+  for (std::size_t i = 0; i < kPixels; ++i) {
+    for (std::size_t image = 0; image < kLanes; ++image) {
+      ASSERT_EQ(out.data()[i * kLanes + image], static_cast<float>(images[image][i]) / 255.0f)
+          << i << " " << image;
+    }
+  }
+}
+
+}  // namespace sweep::cpu::loss_test

@@ -5,13 +5,20 @@
 #include <random>
 
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
-#include "tests/core/kernels/cpu/random_values.h"
+#include "core/kernels/cpu/simd/block.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
 #include "tests/support/test.h"
 
 namespace sweep::cpu::winograd_test {
 
-using test::random_values;
+// Normal numbers, the same for the same seed.
+cpu::AlignedBuffer random_values(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  cpu::AlignedBuffer values(count);
+  for (std::size_t i = 0; i < count; ++i) values.data()[i] = normal(random);
+  return values;
+}
 
 struct Case {
   std::size_t in, out, height, width;  // of the input

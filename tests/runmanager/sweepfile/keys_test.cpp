@@ -1,0 +1,350 @@
+// The keys "parallel" and "accumulate".
+
+#include "core/network/network.h"
+#include "runmanager/config/data_check.h"
+#include "runmanager/config/slurm_spec.h"
+#include "runmanager/records/run_identity.h"
+#include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "tests/support/sweep_folder.h"
+#include "tests/support/test.h"
+
+namespace sweep::keys_test {
+
+using testing::SweepFolder;
+
+ParallelOptions parallel_of(const std::string& keys) {
+  const SweepFolder folder;
+  return folder.load(SweepFolder::with(keys)).runs.at(0).parallel;
+}
+
+TEST(Parallel, IsNoneUnlessGiven) {
+  EXPECT_EQ(parallel_of(R"("lr": 0.1)"), ParallelOptions{});
+  EXPECT_EQ(parallel_of(R"("parallel": "none")"), ParallelOptions{});
+}
+
+TEST(Parallel, HasWhatTheFileSays) {
+  const ParallelOptions options = parallel_of(
+      R"("parallel": {"data": 2, "model": {"fc*": "cpu:0", "out": "cpu:1"},
+          "pipeline": {"micro_batches": 8, "schedule": "1f1b"}})");
+  EXPECT_EQ(options.data, 2);
+  EXPECT_THAT(options.model, ElementsAre(LayerPlacement{"fc*", "cpu"}, LayerPlacement{"out", "cpu:1"}));
+  ASSERT_TRUE(options.pipeline);
+  EXPECT_EQ(options.pipeline->micro_batches, 8);
+  EXPECT_EQ(options.pipeline->schedule, PipelineSchedule::kOneForwardOneBackward);
+}
+
+TEST(Parallel, AsAnAxisIsNamedInShort) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("params": {"parallel": ["none", {"data": 2}, {"model": {"out": "cpu:1", "*": "cpu:0"}},
+          {"pipeline": {"stages": 2}}, {"pipeline": {"stages": ["out"], "micro_batches": 8}}]})"));
+  std::vector<std::string> texts;
+  for (const RunConfig& run : sweep.runs) texts.push_back(param_text(run.params.at(0).second));
+  EXPECT_THAT(texts, ElementsAre("none", "data-2", "out-cpu.1+*-cpu", "pipeline-2x4", "pipeline-outx8"));
+  EXPECT_EQ(sweep.runs.at(0).name, "parallel=none");
+  EXPECT_EQ(sweep.runs.at(3).parallel.pipeline->stages, 2);
+}
+
+TEST(Parallel, MayHaveAxesOfItsParts) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("parallel": {"pipeline": {"stages": 2}}, "params": {"parallel.pipeline.micro_batches": [1, 5]})"));
+  EXPECT_EQ(sweep.runs.at(0).parallel.pipeline->micro_batches, 1);
+  EXPECT_EQ(sweep.runs.at(1).parallel.pipeline->micro_batches, 5);
+}
+
+TEST(Parallel, LayersThatNameTheirDevicesSayWhereTheRunIs) {
+  const SweepFolder folder;
+  EXPECT_EQ(folder.load(SweepFolder::with(R"("device": "cpu:1")")).runs.at(0).device, "cpu");
+  EXPECT_EQ(folder.load(SweepFolder::with(R"("parallel": {"model": {"out": "cpu:1"}})")).runs.at(0).device,
+            "cpu");
+}
+
+// A run that four devices began goes on with two.
+TEST(Parallel, DoesNotChangeWhatARunIs) {
+  const SweepFolder folder;
+  const auto identity = [&folder](const std::string& keys) {
+    const Sweep sweep = folder.load(SweepFolder::with(keys));
+    return identity_of(sweep.runs.at(0).resolved.json(), "cpu", nullptr);
+  };
+  const RunIdentity plain = identity(R"("lr": 0.1)");
+  EXPECT_TRUE(differences(plain, identity(R"("lr": 0.1, "parallel": {"data": 4})")).empty());
+  EXPECT_TRUE(differences(plain, identity(R"("lr": 0.1, "parallel": {"pipeline": {"stages": 2}})")).empty());
+  EXPECT_FALSE(differences(plain, identity(R"("lr": 0.1, "accumulate": 2)")).empty());
+}
+
+// Records of earlier versions have keys that there are no more.
+TEST(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
+  const SweepFolder folder;
+  const auto now = folder.load(SweepFolder::with(R"("precision": "fp32")")).runs.at(0).resolved.json();
+  EXPECT_FALSE(now.contains("precision"));
+  auto before = now;
+  before["precision"] = "fp32";
+  EXPECT_TRUE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
+  before["precision"] = "bf16";
+  EXPECT_FALSE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
+}
+
+// The key "slurm", and --slurm.
+
+std::string on_slurm(const std::string& keys) { return SweepFolder::with("\"slurm\": {" + keys + "}"); }
+
+LoadOptions options(const std::vector<std::string>& words) {
+  LoadOptions load;
+  load.slurm = words;
+  return load;
+}
+
+TEST(SlurmKey, SaysWhatTasksOfEachKindAskFor) {
+  const SweepFolder folder;
+  const SlurmSpec spec = slurm_spec(folder.load(on_slurm(
+      R"("partition": "all", "time": "4:00:00", "gres": "gpu:2", "setup": "a", "tasks": 3,
+         "cuda": {"partition": "gpu", "setup": ["b", "c"]}, "cpu": {"memory": "8G"})")));
+  EXPECT_EQ(spec.tasks, 3);
+  EXPECT_EQ(spec.cpu.partition, "all");
+  EXPECT_EQ(spec.cpu.memory, "8G");
+  EXPECT_EQ(spec.cpu.gres, "") << "GPUs are for runs on CUDA";
+  EXPECT_THAT(spec.cpu.setup, ElementsAre("a"));
+  EXPECT_EQ(spec.cuda.partition, "gpu");
+  EXPECT_EQ(spec.cuda.time, "4:00:00");
+  EXPECT_EQ(spec.cuda.memory, "");
+  EXPECT_EQ(spec.cuda.gres, "gpu:2");
+  EXPECT_THAT(spec.cuda.setup, ElementsAre("b", "c"));
+}
+
+TEST(SlurmKey, HasDefaults) {
+  const SweepFolder folder;
+  const SlurmSpec spec = slurm_spec(folder.load(SweepFolder::with("\"lr\": 0.1")));
+  EXPECT_EQ(spec.tasks, 8);
+  EXPECT_TRUE(spec.report);
+  EXPECT_EQ(spec.cuda.gres, "");
+}
+
+TEST(SlurmKey, IsKeptForThoseWhoResume) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(on_slurm(R"("tasks": 3)"), {},
+                                  options({"time=30", "cuda.partition=gpu", "setup=a", "setup=b, c"}));
+  EXPECT_EQ(sweep.resolved.at("slurm").dump(),
+            R"({"tasks":3,"time":"30","cuda":{"partition":"gpu"},"setup":["a","b, c"]})");
+  EXPECT_EQ(slurm_spec(sweep).cuda.partition, "gpu");
+}
+
+TEST(SlurmKey, AnOverrideSaysTheSameAsTheOption) {
+  const SweepFolder folder;
+  const std::string file = on_slurm(R"("tasks": 3)");
+  const Sweep by_override = folder.load(file, {"slurm.cuda.gres=gpu:a100:4,tmp:10G", "slurm.exclude=n1,n2"});
+  const Sweep by_option = folder.load(file, {}, options({"cuda.gres=gpu:a100:4,tmp:10G", "exclude=n1,n2"}));
+  EXPECT_EQ(slurm_spec(by_override).cuda.gres, "gpu:a100:4,tmp:10G");
+  EXPECT_EQ(by_override.resolved.at("slurm"), by_option.resolved.at("slurm"));
+}
+
+TEST(SlurmKey, CommandLineWins) {
+  const SweepFolder folder;
+  const std::string file = on_slurm(R"("tasks": 3, "setup": ["x"], "partition": "a")");
+  const SlurmSpec spec = slurm_spec(folder.load(file, {}, options({"tasks=5", "setup=y", "partition=b"})));
+  EXPECT_EQ(spec.tasks, 5);
+  EXPECT_EQ(spec.cpu.partition, "b");
+  EXPECT_THAT(spec.cpu.setup, ElementsAre("y"));
+}
+
+TEST(SlurmKey, IsNoPartOfWhatARunIs) {
+  const SweepFolder folder;
+  const Sweep with = folder.load(on_slurm(R"("tasks": 3)")),
+              without = folder.load(SweepFolder::with("\"lr\": 0.01"));
+  EXPECT_EQ(with.runs[0].name, without.runs[0].name);
+  EXPECT_FALSE(with.runs[0].resolved.json().contains("slurm"));
+}
+
+TEST(SlurmMinutes, AreReadAsSbatchReadsThem) {
+  EXPECT_EQ(slurm_minutes("30"), 30);
+  EXPECT_EQ(slurm_minutes("30:30"), 31);
+  EXPECT_EQ(slurm_minutes("4:00:00"), 240);
+  EXPECT_EQ(slurm_minutes("1-12"), 36 * 60);
+  EXPECT_EQ(slurm_minutes("1-0:05"), 24 * 60 + 5);
+  EXPECT_EQ(slurm_minutes("1-0:0:1"), 24 * 60 + 1);
+  EXPECT_EQ(slurm_minutes("UNLIMITED"), 0);
+  for (const char* bad : {"", "x", "4h", "1:2:3:4", "-5", "1-", "1--2", "0", "99999999999999999999"})
+    EXPECT_EQ(slurm_minutes(bad), -1) << bad;
+}
+
+TEST(SlurmGpus, AreCountedInWhatIsAskedFor) {
+  EXPECT_EQ(slurm_gpus("gpu"), 1);
+  EXPECT_EQ(slurm_gpus("gpu:2"), 2);
+  EXPECT_EQ(slurm_gpus("gpu:a100:4,tmp:10G"), 4);
+  EXPECT_EQ(slurm_gpus("gpu:a100"), 1);
+  EXPECT_EQ(slurm_gpus(""), 0);
+}
+
+// The keys "evaluate_first", "stop" and "checkpoint".
+
+// Its sizes are known only when a test says them.
+std::string on_own_data(const std::string& keys) {
+  return R"({"dataset": {"name": "mine", "path": "d"}, "network": "net.json",)" + ("\n" + keys + "}");
+}
+
+TEST(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
+  const SweepFolder folder;
+  const auto error = [&folder](const std::string& keys, const DataSizes& sizes) -> std::string {
+    const Sweep sweep = folder.load(on_own_data(keys));
+    try {
+      check_against_data(sweep, [&sizes](const DatasetSpec&) { return sizes; });
+      return "";
+    } catch (const ConfigError& wrong) {
+      return folder.without_folder(wrong.what());
+    }
+  };
+  const DataSizes validated{.shape = {1, 28, 28}, .classes = 10, .train = 500, .validation = 50},
+      alone{.shape = {1, 28, 28}, .classes = 10, .train = 500};
+  EXPECT_EQ(error(R"("stop": {}, "evaluate_first": true)", validated), "");
+  EXPECT_EQ(error(R"("stop": {"metric": "Loss/train"}, "checkpoint": "best")", alone), "");
+  EXPECT_EQ(error(R"("stop": {})", alone),
+            "s.json:2:9: stop: got \"Loss/validation\" (the default metric), which needs a validation set "
+            "(dataset.validation), want Loss/train, Accuracy/train or Number Correct/train");
+  EXPECT_EQ(error(R"("stop": {"metric": "Top-5 Accuracy/train"})", alone),
+            "s.json:2:20: stop.metric: got \"Top-5 Accuracy/train\", which is not measured for such targets, "
+            "want Loss/train, Accuracy/train or Number Correct/train");
+  EXPECT_EQ(error(R"("stop": {"metric": "Top-5 Accuracy/train"},
+                      "params": {"network.layers.out.out_features": [12]})",
+                  alone),
+            "")
+      << "the engine counts them where the network has many outputs, however many classes there are";
+  EXPECT_EQ(error(R"("evaluate_first": true)", alone),
+            "s.json:2:19: evaluate_first: there is no validation set to measure before training, want "
+            "dataset.validation, or false");
+}
+
+TEST(Stop, ItsModeFollowsFromItsMetric) {
+  const SweepFolder folder;
+  const auto stop = [&folder](const std::string& object) {
+    return folder.load(on_own_data("\"stop\": " + object)).runs.at(0).stop.value();
+  };
+  EXPECT_FALSE(stop("{}").goal.largest_is_best);
+  EXPECT_EQ(stop("{}").goal.asked, "Loss/validation");
+  EXPECT_EQ(stop("{}").patience, 3);
+  EXPECT_TRUE(stop(R"({"metric": "Accuracy/validation"})").goal.largest_is_best);
+  EXPECT_TRUE(stop(R"({"metric": "R2/train"})").goal.largest_is_best);
+  EXPECT_FALSE(stop(R"({"metric": "Accuracy/validation", "mode": "min"})").goal.largest_is_best);
+  const Sweep sweep = folder.load(on_own_data(R"("params": {"stop.patience": [1, 2]})"));
+  EXPECT_EQ(testing::names_of(sweep), (std::vector<std::string>{"stop.patience=1", "stop.patience=2"}));
+  EXPECT_EQ(sweep.runs[1].resolved["stop"]["patience"], 2);
+  EXPECT_EQ(sweep.runs[1].resolved["stop"]["mode"], "min");
+  EXPECT_FALSE(folder.load(on_own_data("\"seed\": 1")).runs[0].resolved.contains("stop"));
+}
+
+// Networks whose layers hold layers: what is read, which keys reach inside.
+
+using testing::names_of, testing::SweepFolder;
+
+constexpr const char* kDeepNetwork = R"({"layers": [
+  {"name": "stem", "type": "sequential", "layers": [
+    {"name": "conv", "type": "conv2d", "out_channels": 4, "kernel_size": 3, "padding": 1}, {"type": "relu"}]},
+  {"name": "block1", "type": "residual",
+   "layers": [{"name": "conv1", "type": "conv2d", "out_channels": 8, "kernel_size": 3, "stride": 2, "padding": 1},
+              {"name": "bn1", "type": "batch_norm2d"}],
+   "shortcut": [{"type": "conv2d", "out_channels": 8, "kernel_size": 1, "stride": 2}]},
+  {"name": "block2", "type": "residual", "layers": [{"name": "bn", "type": "batch_norm2d"}]},
+  {"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]})";
+
+class NestedLayers : public ::testing::Test {
+ protected:
+  NestedLayers() { folder_.write("deep.json", kDeepNetwork); }
+
+  Sweep load(const std::vector<std::string>& overrides = {}, const std::string& more = "") const {
+    return folder_.load(R"({"dataset": "mnist", "network": "deep.json")" + more + "}", overrides);
+  }
+
+  SweepFolder folder_;
+};
+
+std::vector<std::string> layer_names(const RunConfig& run) {
+  const Network network(run.network, {1, 28, 28});
+  std::vector<std::string> names;
+  for (const Layer& layer : network.layers()) names.push_back(layer.name);
+  return names;
+}
+
+TEST_F(NestedLayers, AreReadToAnyDepthWithNamesLikePyTorchs) {
+  EXPECT_THAT(layer_names(load().runs[0]),
+              ElementsAre("stem.conv", "stem.1", "block1.conv1", "block1.bn1", "block1.shortcut.0", "block1",
+                          "block2.bn", "block2", "3", "out"));
+}
+
+// What a pool's stride is if it is left out is written only here, and earlier versions left it out.
+TEST_F(NestedLayers, APoolsStrideThatIsLeftOutIsWrittenDown) {
+  const auto config = [this](const std::string& stride) {
+    folder_.write("deep.json",
+                  R"({"layers": [{"type": "sequential", "layers": [{"type": "max_pool2d", "kernel_size": 2)" +
+                      stride + R"(}]}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
+    return load().runs.at(0).resolved.json();
+  };
+  const auto differ = [](const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
+    return to_string(differences(identity_of(a, "cpu", nullptr), identity_of(b, "cpu", nullptr)));
+  };
+  auto without = config("");
+  auto& pool = without["network"]["layers"][0]["layers"][0];
+  EXPECT_EQ(pool["stride"], pool["kernel_size"]);
+  EXPECT_TRUE(same_value(without, config(R"(, "stride": [2, 2])")));
+  pool.erase("stride");
+  EXPECT_EQ(differ(without, config("")), "");
+  EXPECT_EQ(differ(without, config(R"(, "stride": 1)")),
+            "network.layers[0].layers[0].stride[0]: 2 -> 1, network.layers[0].layers[0].stride[1]: 2 -> 1");
+}
+
+TEST_F(NestedLayers, AreReachedByNameAndByIndex) {
+  const auto channels = [](const Sweep& sweep, const std::string& parameter) {
+    const Network network(sweep.runs.at(0).network, {1, 28, 28});
+    for (const Parameter& p : network.parameters()) {
+      if (p.name == parameter) return p.shape[0];
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(channels(load({"network.layers.stem.layers.conv.out_channels=6"}), "stem.conv.weight"), 6);
+  EXPECT_EQ(channels(load({"network.layers.0.layers.0.out_channels=7"}), "stem.conv.weight"), 7);
+  const Sweep both = load({"network.layers.block1.layers.conv1.out_channels=5",
+                           "network.layers.block1.shortcut.0.out_channels=5"});
+  EXPECT_EQ(channels(both, "block1.conv1.weight"), 5);
+  EXPECT_EQ(channels(both, "block1.shortcut.0.weight"), 5);
+}
+
+TEST_F(NestedLayers, CanBeAxesZipsAndConditionsWithTheTypeOfTheArgument) {
+  const Sweep sweep = load({}, R"(, "params": {"network.layers.block1.layers.conv1.out_channels": [4, 6],
+      "network.layers.block1.shortcut.0.out_channels": [4, 6], "network.layers.block2.layers.bn.momentum": [1, 0.5]},
+    "zip": [["network.layers.block1.layers.conv1.out_channels", "network.layers.block1.shortcut.0.out_channels"]],
+    "exclude": [{"network.layers.block1.layers.conv1.out_channels": 4, "network.layers.block2.layers.bn.momentum": 1}])");
+  ASSERT_EQ(sweep.runs.size(), 3u);
+  EXPECT_EQ(sweep.runs[0].params[1].second, ParamValue(std::int64_t{4}));
+  EXPECT_EQ(sweep.runs[1].params[2].second, ParamValue(1.0)) << "a number, though it is written as 1";
+  const Network network(sweep.runs[1].network, {1, 28, 28});
+  EXPECT_EQ(network.layers()[5].output, (Shape{6, 14, 14}));
+}
+
+TEST_F(NestedLayers, TheResolvedSettingsAreASweepFileOfTheSameRun) {
+  const RunConfig run = load({"network.layers.block1.layers.bn1.eps=0.5"}).runs[0];
+  nlohmann::ordered_json resolved = run.resolved;
+  EXPECT_EQ(resolved["network"]["layers"][1]["layers"][1]["eps"], 0.5);
+  EXPECT_EQ(resolved["network"]["layers"][1]["shortcut"][0]["padding"], (nlohmann::ordered_json{0, 0}));
+  EXPECT_FALSE(resolved["network"]["layers"][2].contains("shortcut"));
+  resolved.erase("repeat");
+  const Sweep again = folder_.load(resolved.dump());
+  EXPECT_EQ(again.runs.at(0).resolved, run.resolved);
+  EXPECT_EQ(layer_names(again.runs[0]), layer_names(run));
+  EXPECT_NE(load().runs[0].resolved.dump(), run.resolved.dump()) << "another network is another run";
+}
+
+TEST_F(NestedLayers, AnEmptyShortcutIsTheInputItself) {
+  const std::string start = R"({"dataset": "mnist", "network": {"layers": [{"name": "b", "type": "residual",
+      "layers": [{"type": "tanh"}])";
+  const std::string end = R"(}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]}})";
+  const RunConfig with = folder_.load(start + R"(, "shortcut": [])" + end).runs[0];
+  EXPECT_EQ(with.resolved, folder_.load(start + end).runs[0].resolved);
+}
+
+TEST_F(NestedLayers, MayBearTheNamesOfLayersElsewhere) {
+  const std::string block = R"(", "type": "sequential", "layers": [{"name": "relu", "type": "relu"}]},)";
+  const Sweep sweep = folder_.load(R"({"dataset": "mnist", "network": {"layers": [{"name": "relu)" + block +
+                                   R"({"name": "b)" + block +
+                                   R"({"type": "flatten"}, {"type": "linear", "out_features": 10}]}})");
+  EXPECT_THAT(layer_names(sweep.runs[0]), ElementsAre("relu.relu", "b.relu", "2", "3"));
+}
+
+}  // namespace sweep::keys_test
