@@ -8,7 +8,7 @@
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
-#include "tests/support/bytes.h"
+#include "tests/support/data_files.h"
 
 namespace sweep::tbwriter {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "proto/tensorboard/event.pb.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
 namespace sweep::tbwriter {
 

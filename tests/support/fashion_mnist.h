@@ -1,17 +1,24 @@
 // Tests of trainings need Fashion-MNIST.
 #pragma once
 
-#include <optional>
-#include <string>
+#include "core/data/known_datasets.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 
 /// Why there is no Fashion-MNIST in any place that load_dataset() looks into; nothing if there is.
-std::optional<std::string> fashion_mnist_problem();
+inline std::optional<std::string> fashion_mnist_problem() {
+  try {
+    find_dataset("fashion-mnist", "");
+    return std::nullopt;
+  } catch (const DataError& error) {
+    return error.what();
+  }
+}
 
 /// Whether SWEEP_TEST_NEED_DATA is set: what tools/pack makes brings its data, so that a test without them is
 /// a failure there, and not a skipped test that nobody notices.
-bool data_is_required();
+inline bool data_is_required() { return std::getenv("SWEEP_TEST_NEED_DATA") != nullptr; }
 
 }  // namespace sweep::test
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 
 namespace sweep::test {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/bytes.h"
+#include "tests/support/data_files.h"
 
 namespace sweep::test {
 

@@ -9,7 +9,7 @@
 
 #include "core/base/file.h"
 #include "core/data/cache_folder.h"
-#include "tests/support/environment.h"
+#include "tests/support/test.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 

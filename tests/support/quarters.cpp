@@ -9,7 +9,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/event_files.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 
 namespace sweep {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runmanager/sweep/sweep_runner.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
 namespace sweep {
 

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "tests/support/spec_json.h"
 
 namespace sweep::test {
 namespace {

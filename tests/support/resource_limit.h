@@ -1,7 +1,9 @@
-// Lets the system refuse memory, open files, or bytes in files, as where there are no more.
+// Lets the system refuse memory, threads, which need it for their stacks, open files, or bytes in files, as
+// where there are no more.
 #pragma once
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -27,6 +29,19 @@ class ResourceLimit {
   rlimit before_{};
   // What a file that may not grow sends; without it, writing fails.
   void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
+
+/// While it lives the process gets at most `bytes` of address space more. Of all threads; one at a time.
+class AddressSpaceLimit : ResourceLimit {
+ public:
+  explicit AddressSpaceLimit(std::size_t bytes) : ResourceLimit(RLIMIT_AS, taken() + bytes) {}
+
+ private:
+  static std::size_t taken() {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<std::size_t>(::getpagesize());
+  }
 };
 
 }  // namespace sweep::test

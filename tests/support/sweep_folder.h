@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
 namespace sweep::testing {
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
@@ -30,6 +31,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -37,9 +39,77 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "tests/support/environment.h"
-#include "tests/support/message_of.h"
-#include "tests/support/temporary_directory.h"
+
+namespace sweep::test {
+
+/// The message of the exception that `action` throws; fails the test if it throws nothing or something else.
+template <typename Exception, typename Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const Exception& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another exception: " << error.what();
+    return "";
+  }
+  ADD_FAILURE() << "no exception";
+  return "";
+}
+
+/// Sets an environment variable, or unsets it if `value` is nullptr, and restores it when the object is
+/// destroyed.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    set(value);
+  }
+  Environment(const char* name, const std::string& value) : Environment(name, value.c_str()) {}
+  ~Environment() { set(old_ ? old_->c_str() : nullptr); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  void set(const char* value) const { value != nullptr ? ::setenv(name_, value, 1) : ::unsetenv(name_); }
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+/// A new empty directory, removed with everything in it at the end of the test.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "sweep-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+  /// Writes a file, creates the folders it is in, and returns its path. An old file of that name is removed
+  /// first, because ext4 flushes a file that is truncated and written again to the disk at once, which is
+  /// slow.
+  std::filesystem::path write(const std::string& name, std::string_view content) const {
+    const std::filesystem::path path = path_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::filesystem::remove(path);
+    std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+    return path;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace sweep::test
 
 namespace sweep {
 

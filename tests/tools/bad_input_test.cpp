@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "core/engine/device.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/test.h"
 

@@ -5,7 +5,7 @@
 #include "core/network/network.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/generated_pictures.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"

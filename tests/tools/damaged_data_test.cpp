@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "tests/support/array_files.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/test.h"

@@ -1,6 +1,6 @@
 // The program's `data`: getting known data sets and describing data, by output and exit codes.
 
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 
 #include "tests/support/test.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parallel/mpi_session.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 
 namespace sweep::testing {

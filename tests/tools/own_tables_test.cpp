@@ -2,7 +2,7 @@
 // scikit-learn does.
 
 #include "runmanager/text/csv.h"
-#include "tests/support/array_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 

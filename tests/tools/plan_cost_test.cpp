@@ -1,7 +1,7 @@
 // Compares the prediction of `sweep plan` with what the program then takes; and tests `sweep lr-find`.
 
 #include "tests/support/fashion_mnist.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/quarters.h"
 

@@ -4,7 +4,7 @@
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "core/data/readers/readers.h"
-#include "tests/support/array_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/test.h"
 
 namespace sweep::data_from_arrays_test {

@@ -4,7 +4,7 @@
 #include "core/data/cache_folder.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset_summary.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/test.h"
 
 namespace sweep::dataset_test {

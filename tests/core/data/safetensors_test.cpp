@@ -4,9 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
-#include "tests/support/array_files.h"
 #include "tests/support/growth.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 

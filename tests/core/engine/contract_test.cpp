@@ -1,7 +1,6 @@
 // What every caller relies on: totals, rows, parameters, sizes that are refused.
 
 #include "core/engine/engine.h"
-#include "tests/support/batch.h"
 #include "tests/support/test.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"

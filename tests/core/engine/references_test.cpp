@@ -6,7 +6,6 @@
 #include "core/engine/engine.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
 #include "tests/support/reference_data.h"
-#include "tests/support/spec_json.h"
 #include "tests/support/test.h"
 #include "tests/support/test_device.h"
 

@@ -6,7 +6,6 @@
 #include "core/network/schedule.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/reference_data.h"
-#include "tests/support/spec_json.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 

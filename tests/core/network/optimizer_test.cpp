@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/network/schedule.h"
-#include "tests/support/spec_json.h"
+#include "tests/support/reference_data.h"
 #include "tests/support/test.h"
 
 namespace sweep::optimizer_test {

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "core/base/file.h"
-#include "tests/support/environment.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/test.h"
 
 namespace sweep::testing {
 

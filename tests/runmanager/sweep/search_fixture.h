@@ -20,7 +20,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/message_of.h"
+#include "tests/support/test.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 #include "tests/support/tensor_bytes.h"

@@ -2,7 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/resource_limit.h"
 #include "tests/support/test.h"
 

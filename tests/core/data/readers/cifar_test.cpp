@@ -2,7 +2,7 @@
 #include "core/data/readers/readers.h"
 
 #include "core/data/data_from_arrays.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/test.h"
 
 namespace sweep::cifar_test {

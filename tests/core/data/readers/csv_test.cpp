@@ -5,7 +5,7 @@
 #include "core/base/file.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/readers.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,7 @@
 // IDX files: what is read, and one clear message for everything that is wrong.
 #include "core/data/readers/readers.h"
 
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/test.h"
 

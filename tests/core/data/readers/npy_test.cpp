@@ -2,8 +2,7 @@
 
 #include "core/data/readers/readers.h"
 #include "tests/fuzz/file_readers.h"
-#include "tests/support/array_files.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/test.h"
 

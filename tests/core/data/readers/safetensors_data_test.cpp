@@ -6,8 +6,7 @@
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/readers.h"
 #include "core/data/readers/safetensors/mapped_tensors.h"
-#include "tests/support/array_files.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/test.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/data/sample_format.h"
-#include "tests/support/array_files.h"
+#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/test.h"
 

@@ -6,7 +6,6 @@
 #include "core/parallel/communicator.h"
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
 static std::atomic<long> allocations{0};

@@ -3,7 +3,6 @@
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
 #include "tests/support/test.h"

@@ -11,7 +11,6 @@
 #include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 #include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/batch.h"
 #include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
