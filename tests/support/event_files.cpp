@@ -1,8 +1,5 @@
 #include "tests/support/event_files.h"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <iterator>
 
 #include "tbwriter/event_files.h"

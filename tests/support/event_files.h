@@ -1,11 +1,6 @@
 // Event files as tests read them: whole files, and events parsed by the classes that protoc generates.
 #pragma once
 
-#include <filesystem>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "proto/tensorboard/event.pb.h"
 #include "tests/support/test.h"
 

@@ -2,9 +2,6 @@
 // tests/data/make_curves.py computes the same ones.
 #pragma once
 
-#include <filesystem>
-#include <string>
-
 #include "tests/support/data_files.h"
 
 namespace sweep::test {

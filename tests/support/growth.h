@@ -3,10 +3,7 @@
 
 #include <time.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <functional>
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

@@ -1,20 +1,11 @@
 // The bytes of image files, made by writers that share nothing with the readers under test.
 #pragma once
 
-#include <cstdio>
+#include "tests/support/data_files.h"
+
 // After <cstdio>, which it needs.
 #include <jpeglib.h>
 #include <spng.h>
-#include <zlib.h>
-
-#include <cstdint>
-#include <cstdlib>
-#include <functional>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include "tests/support/data_files.h"
 
 namespace sweep::test {
 

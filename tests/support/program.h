@@ -1,10 +1,7 @@
 // Runs the built program and reports how it ended.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace sweep::testing {
 

@@ -1,15 +1,10 @@
 // The built program in a folder of its own, and what it leaves there. For tests with SWEEP_PROGRAM.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "core/base/file.h"
 #include "core/data/cache_folder.h"
-#include "tests/support/test.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 

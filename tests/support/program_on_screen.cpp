@@ -1,16 +1,12 @@
 #include "tests/support/program_on_screen.h"
 
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
 
 namespace sweep::testing {
 namespace {

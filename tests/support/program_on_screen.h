@@ -3,12 +3,6 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "tests/support/screen.h"
 
 namespace sweep::testing {

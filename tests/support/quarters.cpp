@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <utility>
-
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/event_files.h"
 #include "tests/support/data_files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep {
 namespace {

@@ -1,11 +1,6 @@
 // A data set that is learned within a second, a sweep over it, and the reproducible part of its results.
 #pragma once
 
-#include <filesystem>
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include "runmanager/sweep/sweep_runner.h"
 #include "tests/support/test.h"
 

@@ -1,10 +1,5 @@
 #include "tests/support/reference_data.h"
 
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
-
-
 namespace sweep::test {
 namespace {
 

@@ -2,14 +2,12 @@
 // are written there as in sweep files.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "core/data/safetensors.h"
 #include "core/network/network.h"
 #include "core/network/schedule.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 
@@ -55,6 +53,5 @@ std::vector<float> parameters_from(const TensorFile& file, const Network& networ
 
 /// The same for the running statistics of `network`.
 std::vector<float> buffers_from(const TensorFile& file, const Network& network, const std::string& prefix);
-
 
 }  // namespace sweep::test

@@ -7,6 +7,8 @@
 
 #include <csignal>
 
+#include "tests/support/test.h"
+
 namespace sweep::test {
 
 /// While it lives the process gets at most `most` of a resource. Of all threads; one at a time.

@@ -1,9 +1,6 @@
 #include "tests/support/run_world.h"
 
-#include <gtest/gtest.h>
-
 #include <csignal>
-#include <limits>
 
 namespace sweep {
 

@@ -1,14 +1,6 @@
 // Replacements for clock, terminal, data and engine, with which a sweep runs in milliseconds.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <memory>
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
 #include "runmanager/config/run_config.h"

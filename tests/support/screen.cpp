@@ -1,8 +1,5 @@
 #include "tests/support/screen.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace sweep::testing {
 
 Terminal Screen::terminal(bool color) {

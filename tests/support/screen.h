@@ -1,12 +1,8 @@
 // A terminal for tests: what a program has written looks as it would look there.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "runmanager/terminal/terminal.h"
+#include "tests/support/test.h"
 
 namespace sweep::testing {
 

@@ -1,13 +1,6 @@
 // A folder with sweep files for one test, which loads them.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include "core/base/error.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/test.h"
 

@@ -1,15 +1,8 @@
 // The part of a safetensors file that a training determines.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <string>
-
 #include "core/base/file.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

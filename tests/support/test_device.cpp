@@ -1,11 +1,5 @@
 #include "tests/support/test_device.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <iostream>
-#include <string_view>
-
 #if defined(SWEEP_CUDA_ON_HOST)
 #include "tests/cudart/machine.h"
 #endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/device.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

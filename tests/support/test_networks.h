@@ -1,11 +1,10 @@
 // Networks that several tests train.
 #pragma once
 
-#include <array>
-
 #include "core/base/random.h"
 #include "core/data/data_loader.h"
 #include "core/network/network.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

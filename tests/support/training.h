@@ -1,13 +1,6 @@
 // Short trainings, and the ways in which devices may compute them.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <optional>
-#include <ostream>
-#include <string>
-#include <vector>
-
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
 #include "tests/support/test_device.h"

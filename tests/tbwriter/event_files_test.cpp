@@ -7,7 +7,6 @@
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::tbwriter::event_files_test {
 

@@ -9,7 +9,6 @@
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::tbwriter::event_log_test {
 

@@ -3,12 +3,10 @@
 #include <google/protobuf/text_format.h>
 #include <sys/stat.h>
 
-#include "proto/tensorboard/event.pb.h"
 #include "tbwriter/encoding.h"
 #include "tbwriter/record.h"
 #include "tests/support/event_files.h"
 #include "tests/support/resource_limit.h"
-#include "tests/support/test.h"
 
 namespace sweep::tbwriter::event_reader_test {
 

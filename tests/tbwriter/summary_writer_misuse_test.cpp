@@ -5,7 +5,6 @@
 #include "core/base/file.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::tbwriter::summary_writer_misuse_test {
 

@@ -5,7 +5,6 @@
 #include "tbwriter/encoding.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::tbwriter::summary_writer_test {
 

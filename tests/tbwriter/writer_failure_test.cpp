@@ -10,7 +10,6 @@
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::tbwriter::writer_failure_test {
 

@@ -6,7 +6,6 @@
 #include "core/engine/device.h"
 #include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::bad_input_test {
 

@@ -5,8 +5,6 @@
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::testing::cuda_parity_test {
 
 using nlohmann::json;

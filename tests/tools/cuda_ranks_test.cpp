@@ -3,8 +3,6 @@
 #include "tests/support/tensor_bytes.h"
 #include "tests/tools/mpi_program.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::testing::cuda_ranks_test {
 
 using nlohmann::json;

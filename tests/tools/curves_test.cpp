@@ -1,16 +1,11 @@
 // Compares whole sweeps of the program with PyTorch's trainings: the same network, initial weights, data and
 // order of the samples give the same losses and accuracies of every epoch.
 
-#include "core/data/safetensors.h"
-#include "core/network/network.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/generated_pictures.h"
-#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::testing::curves_test {
 

@@ -3,12 +3,9 @@
 // the readers make of such files is tested in tests/core/data/readers; this asks what the person sees.
 
 #include <sys/stat.h>
-#include <zlib.h>
 
-#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::damaged_data_test {
 

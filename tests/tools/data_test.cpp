@@ -3,8 +3,6 @@
 #include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::testing::data_test {
 
 class Data : public ProgramFolder {

@@ -2,8 +2,6 @@
 
 #include "tests/support/program_folder.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::testing::devices_test {
 
 using CudaLibraries = ProgramFolder;

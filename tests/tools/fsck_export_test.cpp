@@ -5,7 +5,6 @@
 #include "tbwriter/summary_writer.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::fsck_export_test {
 

@@ -6,7 +6,6 @@
 #include "tests/support/program_folder.h"
 #include "tests/support/program_on_screen.h"
 #include "tests/support/quarters.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::live_table_test {
 

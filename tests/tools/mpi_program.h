@@ -2,9 +2,6 @@
 // SWEEP_PROGRAM.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "core/parallel/mpi_session.h"
 #include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"

@@ -1,10 +1,8 @@
 // The program trains on pictures that people bring. CIFAR's batches: shipped_sweeps_test.cpp.
 
-#include "tests/support/data_files.h"
 #include "tests/support/generated_pictures.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::own_pictures_test {
 

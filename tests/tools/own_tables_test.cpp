@@ -6,8 +6,6 @@
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::testing::own_tables_test {
 
 using nlohmann::json;

@@ -2,8 +2,6 @@
 
 #include "tests/tools/mpi_program.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::testing::parallel_program_test {
 
 using nlohmann::json;

@@ -1,11 +1,9 @@
 // Compares the prediction of `sweep plan` with what the program then takes; and tests `sweep lr-find`.
 
-#include "tests/support/fashion_mnist.h"
 #include "tests/support/data_files.h"
+#include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/quarters.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::testing::plan_cost_test {
 

@@ -1,10 +1,9 @@
 // The program's `resume`, and the line that says how to go on.
 
-#include "tests/support/fashion_mnist.h"
 #include "tests/support/data_files.h"
+#include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/quarters.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::resume_test {
 

@@ -4,10 +4,8 @@
 
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/generated_pictures.h"
-#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::tools_shipped_sweeps_test {
 

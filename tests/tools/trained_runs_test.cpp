@@ -1,12 +1,9 @@
 // What a person does with a run that has been trained: predictions, evaluation, files for other programs.
 
-#include "core/data/safetensors.h"
 #include "runmanager/text/csv.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::testing::trained_runs_test {
 

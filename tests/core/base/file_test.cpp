@@ -1,12 +1,10 @@
 #include "core/base/file.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/mapped_file.h"
 #include "tests/support/resource_limit.h"
-#include "tests/support/test.h"
 
 namespace sweep::file_test {
 

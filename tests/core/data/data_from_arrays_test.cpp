@@ -5,7 +5,6 @@
 #include "core/data/dataset.h"
 #include "core/data/readers/readers.h"
 #include "tests/support/data_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::data_from_arrays_test {
 

@@ -4,7 +4,6 @@
 #include "core/data/prefetcher.h"
 #include "core/data/shuffled_order.h"
 #include "tests/support/resource_limit.h"
-#include "tests/support/test.h"
 
 namespace sweep::data_loader_test {
 

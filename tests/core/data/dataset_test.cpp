@@ -5,7 +5,6 @@
 #include "core/data/data_loader.h"
 #include "core/data/dataset_summary.h"
 #include "tests/support/data_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::dataset_test {
 

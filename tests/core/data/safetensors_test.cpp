@@ -4,10 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
-#include "tests/support/growth.h"
 #include "tests/support/data_files.h"
+#include "tests/support/growth.h"
 #include "tests/support/resource_limit.h"
-#include "tests/support/test.h"
 
 namespace sweep::safetensors_test {
 

@@ -3,7 +3,6 @@
 
 #include <ostream>
 
-#include "tests/support/test.h"
 #include "tests/support/training.h"
 
 namespace sweep::bits_test {

@@ -1,9 +1,5 @@
 // What every caller relies on: totals, rows, parameters, sizes that are refused.
 
-#include "core/engine/engine.h"
-#include "tests/support/test.h"
-#include "tests/support/test_device.h"
-#include "tests/support/test_networks.h"
 #include "tests/support/training.h"
 
 namespace sweep::contract_test {

@@ -4,8 +4,6 @@
 #include "core/data/data_loader.h"
 #include "tests/support/training.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::feed_test {
 
 using namespace test;

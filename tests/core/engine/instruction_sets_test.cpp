@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "tests/core/kernels/cpu/simd_targets.h"
-#include "tests/support/test.h"
 #include "tests/support/training.h"
 
 namespace sweep::instruction_sets_test {

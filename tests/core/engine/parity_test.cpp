@@ -3,8 +3,6 @@
 
 #include "tests/support/training.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::parity_test {
 
 using namespace test;

@@ -2,8 +2,6 @@
 
 #include "tests/support/training.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::profile_test {
 
 using test::engine_for;

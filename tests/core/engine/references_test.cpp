@@ -1,13 +1,11 @@
 // Every layer, forward and backward, against PyTorch in double precision.
 
-#include <nlohmann/json.hpp>
-
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
 #include "tests/support/reference_data.h"
-#include "tests/support/test.h"
 #include "tests/support/test_device.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep::references_test {
 

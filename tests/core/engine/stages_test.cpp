@@ -1,7 +1,6 @@
 // Which layers are a stage, and where it is computed.
 #include "core/engine/stages.h"
 
-#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::stages_test {

@@ -1,15 +1,11 @@
 // Whole trainings against PyTorch's on the real Fashion-MNIST, with the same initial weights and order of
 // samples.
 
-#include "core/data/data_loader.h"
 #include "core/engine/engine.h"
-#include "core/network/schedule.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::training_test {
 

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/growth.h"
-#include "tests/support/test.h"
 
 namespace sweep::json_text_test {
 

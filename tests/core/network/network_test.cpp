@@ -2,7 +2,6 @@
 
 #include "core/network/arguments.h"
 #include "core/network/layers.h"
-#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::network_test {

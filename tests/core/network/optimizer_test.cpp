@@ -1,10 +1,6 @@
 #include "core/network/optimizer.h"
 
-#include <nlohmann/json.hpp>
-
-#include "core/network/schedule.h"
 #include "tests/support/reference_data.h"
-#include "tests/support/test.h"
 
 namespace sweep::optimizer_test {
 

@@ -1,12 +1,8 @@
 // What every Communicator promises, as a function that each rank of a group calls.
 #pragma once
 
-#include <cstdint>
-#include <numeric>
-#include <string>
-#include <vector>
-
 #include "core/parallel/communicator.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

@@ -8,8 +8,6 @@
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/communicator_contract.h"
 #include "tests/core/parallel/forwarding_communicator.h"
-#include "tests/support/test.h"
-#include "tests/support/test_networks.h"
 #include "tests/support/training.h"
 
 namespace sweep::data_parallel_test {

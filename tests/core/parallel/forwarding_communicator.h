@@ -1,10 +1,8 @@
 // One rank's end of a group, passed through: what a test changes of it, a class derived from this overrides.
 #pragma once
 
-#include <chrono>
-#include <thread>
-
 #include "core/parallel/communicator.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

@@ -1,9 +1,5 @@
 // What the ranks of mpi_test.cpp do: `mpi_rank TASK [RANK]`.
 #include <csignal>
-#include <cstdlib>
-#include <iostream>
-#include <string_view>
-#include <thread>
 
 #include "core/kernels/cpu/cpu_engine.h"
 #include "core/parallel/communicator.h"

@@ -2,7 +2,6 @@
 
 #include "runmanager/answers/statistics.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::comparison_test {
 

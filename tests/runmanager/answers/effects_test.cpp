@@ -1,7 +1,6 @@
 #include "runmanager/answers/effects.h"
 
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::effects_test {
 

@@ -3,7 +3,6 @@
 #include <random>
 
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::importances_test {
 

@@ -1,11 +1,8 @@
 // Records of runs that were never trained.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "runmanager/answers/run_pairs.h"
+#include "tests/support/test.h"
 
 namespace sweep::testing {
 

@@ -4,7 +4,6 @@
 
 #include "runmanager/answers/run_order.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::run_pairs_test {
 

@@ -5,7 +5,6 @@
 #include "tbwriter/record.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::event_export_test {
 

@@ -7,7 +7,6 @@
 #include "runmanager/text/csv.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::fsck_test {
 

@@ -6,7 +6,6 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::sweep_status_test {
 

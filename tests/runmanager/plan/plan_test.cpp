@@ -9,7 +9,6 @@
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
 #include "tests/support/sweep_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::plan_test {
 

@@ -1,12 +1,10 @@
 #include "runmanager/records/checkpoint.h"
 
 #include "core/data/safetensors.h"
-#include "core/engine/engine.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "tbwriter/record.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::checkpoint_test {
 

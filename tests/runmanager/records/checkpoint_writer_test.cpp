@@ -5,7 +5,6 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::checkpoint_writer_test {
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include "runmanager/records/run_record_json.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::result_columns_test {
 

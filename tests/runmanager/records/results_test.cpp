@@ -5,7 +5,6 @@
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::results_test {
 

@@ -4,7 +4,6 @@
 #include "runmanager/records/run_builder.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::run_files_test {
 

@@ -10,7 +10,6 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/lock_file.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::sweep_directory_test {
 

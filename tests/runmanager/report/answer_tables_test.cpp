@@ -8,7 +8,6 @@
 #include "runmanager/report/run_pictures.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::answer_tables_test {
 

@@ -3,7 +3,6 @@
 #include "runmanager/report/setting_tables.h"
 #include "runmanager/report/curves_table.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::chart_specs_test {
 

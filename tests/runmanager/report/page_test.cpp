@@ -4,7 +4,6 @@
 
 #include "core/json/json_text.h"
 #include "tests/runmanager/answers/made_runs.h"
-#include "tests/support/test.h"
 
 namespace sweep::page_test {
 

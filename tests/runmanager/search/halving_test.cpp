@@ -3,7 +3,6 @@
 #include <random>
 
 #include "tests/runmanager/search/made_domains.h"
-#include "tests/support/test.h"
 
 namespace sweep::halving_test {
 

@@ -1,13 +1,9 @@
 // Domains that several tests search, and what is found there.
 #pragma once
 
-#include <cmath>
-#include <map>
-#include <sstream>
-#include <string>
-
 #include "runmanager/search/sampler.h"
 #include "runmanager/search/search_state.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

@@ -5,7 +5,6 @@
 
 #include "runmanager/search/pareto.h"
 #include "tests/runmanager/search/made_domains.h"
-#include "tests/support/test.h"
 
 namespace sweep::population_test {
 

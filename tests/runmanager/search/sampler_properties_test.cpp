@@ -1,8 +1,6 @@
 // What holds for every sampler.
 
-#include "runmanager/search/sampler.h"
 #include "tests/runmanager/search/made_domains.h"
-#include "tests/support/test.h"
 
 namespace sweep::sampler_properties_test {
 

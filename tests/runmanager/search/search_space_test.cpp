@@ -2,7 +2,6 @@
 
 #include "runmanager/search/unit_scale.h"
 #include "tests/runmanager/search/made_domains.h"
-#include "tests/support/test.h"
 
 namespace sweep::search_space_test {
 

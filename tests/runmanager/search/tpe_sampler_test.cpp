@@ -1,6 +1,5 @@
 #include "runmanager/search/parzen_estimator.h"
 #include "tests/runmanager/search/made_domains.h"
-#include "tests/support/test.h"
 
 namespace sweep::tpe_sampler_test {
 

@@ -1,11 +1,6 @@
 // Programs in the place of Slurm's, which check what they are called with.
 #pragma once
 
-#include <algorithm>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "core/base/file.h"
 #include "tests/support/test.h"
 

@@ -2,7 +2,6 @@
 #include "runmanager/slurm/slurm_client.h"
 
 #include "tests/runmanager/slurm/fake_slurm.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::slurm_client_test {
 

@@ -3,7 +3,6 @@
 
 #include "runmanager/slurm/task_end.h"
 #include "tests/runmanager/slurm/fake_slurm.h"
-#include "tests/support/test.h"
 
 namespace sweep::testing::submission_test {
 

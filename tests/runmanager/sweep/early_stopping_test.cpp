@@ -6,11 +6,9 @@
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_recorder.h"
-#include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::early_stopping_test {
 

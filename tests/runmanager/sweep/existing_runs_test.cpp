@@ -1,18 +1,8 @@
 // What becomes of finished runs when a sweep is started again after its file, its command line or its data
 // have changed.
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
-#include "core/base/file.h"
 #include "core/data/safetensors.h"
-#include "runmanager/records/run_record_json.h"
-#include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/runmanager/sweep/search_fixture.h"
-#include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::existing_runs_test {
 

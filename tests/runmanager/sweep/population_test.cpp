@@ -6,7 +6,6 @@
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/recorded_config.h"
-#include "tests/support/test.h"
 
 namespace sweep::sweep_population_test {
 

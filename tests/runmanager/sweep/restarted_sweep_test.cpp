@@ -5,12 +5,10 @@
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::restarted_sweep_test {
 

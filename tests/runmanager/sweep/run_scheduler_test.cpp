@@ -9,7 +9,6 @@
 #include "runmanager/sweep/in_process_executor.h"
 #include "runmanager/training/stop_signals.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::run_scheduler_test {
 

@@ -1,26 +1,14 @@
 // A small search over a small network, and what has to be the same however it was interrupted.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/test.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 #include "tests/support/tensor_bytes.h"

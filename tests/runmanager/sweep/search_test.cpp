@@ -2,7 +2,6 @@
 #include "tests/runmanager/sweep/search_fixture.h"
 
 #include "tests/runmanager/sweep/misbehaviour.h"
-#include "tests/support/test.h"
 
 namespace sweep::search_test {
 

@@ -1,14 +1,11 @@
 #include "runmanager/sweep/sweep_runner.h"
 
-#include <csignal>
-
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "tests/support/resource_limit.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::sweep_runner_test {
 

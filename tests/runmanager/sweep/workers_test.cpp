@@ -7,12 +7,10 @@
 #include "proto/worker.pb.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweep/worker_pool.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::workers_test {
 

@@ -1,11 +1,8 @@
 // Which runs the axes of a sweep file give, in which order, and what rules leave out.
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/file.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/sweep_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::axes_test {
 

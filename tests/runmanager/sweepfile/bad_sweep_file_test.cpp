@@ -6,7 +6,6 @@
 #include "core/base/file.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/sweep_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::bad_sweep_file_test {
 

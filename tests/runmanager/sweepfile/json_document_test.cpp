@@ -9,7 +9,6 @@
 #include "core/network/schedule.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/reference_data.h"
-#include "tests/support/test.h"
 
 namespace sweep::json_document_test {
 

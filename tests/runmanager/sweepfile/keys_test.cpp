@@ -6,7 +6,6 @@
 #include "runmanager/records/run_identity.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "tests/support/sweep_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::keys_test {
 

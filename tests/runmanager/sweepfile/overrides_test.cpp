@@ -2,8 +2,6 @@
 
 #include "tests/support/sweep_folder.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::overrides_test {
 
 using testing::names_of, testing::SweepFolder;

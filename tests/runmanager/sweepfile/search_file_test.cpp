@@ -2,8 +2,6 @@
 
 #include "tests/support/sweep_folder.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::search_file_test {
 
 using testing::SweepFolder;

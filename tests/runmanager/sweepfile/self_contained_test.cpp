@@ -5,7 +5,6 @@
 
 #include "core/base/file.h"
 #include "tests/support/sweep_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::self_contained_test {
 

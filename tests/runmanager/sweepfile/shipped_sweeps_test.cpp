@@ -5,10 +5,7 @@
 #include "runmanager/config/data_check.h"
 #include "runmanager/plan/plan.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/sweep_folder.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::sweepfile_shipped_sweeps_test {
 

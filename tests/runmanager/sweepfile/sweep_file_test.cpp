@@ -7,7 +7,6 @@
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tests/support/growth.h"
 #include "tests/support/sweep_folder.h"
-#include "tests/support/test.h"
 
 namespace sweep::sweep_file_test {
 

@@ -4,7 +4,6 @@
 #include "proto/tensorboard/hparams.pb.h"
 #include "runmanager/config/run_name.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::aggregate_test {
 

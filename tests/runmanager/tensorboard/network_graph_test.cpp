@@ -1,8 +1,6 @@
 #include "runmanager/tensorboard/network_graph.h"
 #include "tests/support/growth.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::network_graph_test {
 
 using tbwriter::GraphAttribute, tbwriter::GraphNode, tbwriter::GraphShape;

@@ -3,7 +3,6 @@
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/text/markdown.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::predictions_test {
 

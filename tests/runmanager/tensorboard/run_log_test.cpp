@@ -3,7 +3,6 @@
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/text_tables.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::run_log_test {
 

@@ -4,7 +4,6 @@
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::results_table_test {
 

@@ -2,7 +2,6 @@
 
 #include "runmanager/terminal/live_table.h"
 #include "tests/support/screen.h"
-#include "tests/support/test.h"
 
 namespace sweep::terminal_progress_test {
 

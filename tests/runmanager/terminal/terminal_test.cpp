@@ -8,7 +8,6 @@
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/stop_signals.h"
 #include "tests/support/screen.h"
-#include "tests/support/test.h"
 
 namespace sweep::terminal_test {
 

@@ -1,12 +1,9 @@
 // A training loop as users of the library write it: the example of README and run_manager.h, compiled and
 // run.
 
-#include "core/engine/engine.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_manager.h"
 #include "tests/support/run_world.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::own_loop_test {
 

@@ -4,10 +4,8 @@
 
 #include "core/data/safetensors.h"
 #include "proto/tensorboard/graph.pb.h"
-#include "runmanager/sweep/sweep_runner.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::real_training_test {
 

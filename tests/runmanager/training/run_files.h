@@ -1,8 +1,6 @@
 // A run of a small network whose files tests look at.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include "proto/tensorboard/hparams.pb.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_tracker.h"

@@ -3,7 +3,6 @@
 #include "core/base/file.h"
 #include "tests/runmanager/training/run_files.h"
 #include "tests/support/resource_limit.h"
-#include "tests/support/test.h"
 
 namespace sweep::run_manager_test {
 

@@ -8,7 +8,6 @@
 #include "tbwriter/event_files.h"
 #include "tests/runmanager/training/run_files.h"
 #include "tests/support/event_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::run_recorder_test {
 

@@ -6,7 +6,6 @@
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "tests/support/run_world.h"
-#include "tests/support/test.h"
 
 namespace sweep::training_settings_test {
 

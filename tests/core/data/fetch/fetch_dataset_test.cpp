@@ -4,7 +4,6 @@
 #include "core/data/readers/sha256.h"
 #include "tests/support/data_files.h"
 #include "tests/support/resource_limit.h"
-#include "tests/support/test.h"
 
 namespace sweep::fetch_dataset_test {
 

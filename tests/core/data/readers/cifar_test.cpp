@@ -3,7 +3,6 @@
 
 #include "core/data/data_from_arrays.h"
 #include "tests/support/data_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::cifar_test {
 

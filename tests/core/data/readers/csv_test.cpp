@@ -7,7 +7,6 @@
 #include "core/data/readers/readers.h"
 #include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/test.h"
 
 namespace sweep::csv_test {
 

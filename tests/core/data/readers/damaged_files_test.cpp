@@ -2,10 +2,7 @@
 // result, and nothing else. tests/tools/damaged_data_test.cpp has what a person sees of that.
 
 #include "tests/fuzz/file_readers.h"
-#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::damaged_files_test {
 

@@ -4,9 +4,7 @@
 #include <sys/stat.h>
 
 #include "core/data/readers/input_file.h"
-#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::data_format_test {
 

@@ -3,7 +3,6 @@
 
 #include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/test.h"
 
 namespace sweep::idx_test {
 

@@ -6,7 +6,6 @@
 
 #include "core/data/readers/images/image_resize.h"
 #include "tests/support/image_files.h"
-#include "tests/support/test.h"
 
 #ifdef SWEEP_WEBP
 #endif

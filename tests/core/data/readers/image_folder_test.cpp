@@ -7,7 +7,6 @@
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/image_folder/scan.h"
 #include "tests/support/image_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::image_folder_test {
 

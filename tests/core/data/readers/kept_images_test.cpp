@@ -8,7 +8,6 @@
 #include "core/data/readers/image_folder/decode_images.h"
 #include "core/data/readers/readers.h"
 #include "tests/support/image_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::kept_images_test {
 

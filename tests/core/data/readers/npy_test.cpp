@@ -4,7 +4,6 @@
 #include "tests/fuzz/file_readers.h"
 #include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/test.h"
 
 namespace sweep::npy_test {
 

@@ -8,7 +8,6 @@
 #include "core/data/readers/safetensors/mapped_tensors.h"
 #include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/test.h"
 
 namespace sweep::safetensors_data_test {
 

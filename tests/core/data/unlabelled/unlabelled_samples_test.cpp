@@ -4,9 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/data/sample_format.h"
-#include "tests/support/data_files.h"
 #include "tests/support/image_files.h"
-#include "tests/support/test.h"
 
 namespace sweep::unlabelled_samples_test {
 

@@ -1,7 +1,6 @@
 // The training loop allocates no memory after its first epoch. This test replaces malloc itself,
 // so it is a separate program.
 
-#include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/parallel/communicator.h"
 #include "core/parallel/replicated_engine.h"
@@ -39,8 +38,6 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
 #else
 constexpr bool kCountsAllocations = false;
 #endif
-
-#include "tests/support/test.h"
 
 namespace sweep::allocation_test {
 

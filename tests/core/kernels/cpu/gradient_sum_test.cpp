@@ -8,7 +8,6 @@
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/network/network.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
-#include "tests/support/test.h"
 
 namespace sweep::cpu::gradient_sum_test {
 

@@ -1,10 +1,9 @@
 // Runs a check once for each instruction set that the CPU kernels are compiled for and this machine has.
 #pragma once
 
-#include <string>
-
 #include "core/kernels/cpu/simd/kernel.h"
 #include "hwy/targets.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

@@ -7,7 +7,6 @@
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "tests/core/kernels/cpu/simd_targets.h"
-#include "tests/support/test.h"
 
 namespace sweep::cpu::winograd_test {
 

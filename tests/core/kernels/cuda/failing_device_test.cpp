@@ -5,8 +5,6 @@
 #include "tests/cudart/machine.h"
 #include "tests/support/test_networks.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::cuda::failing_device_test {
 
 // The driver is asked once per process: each machine gets one.

@@ -5,8 +5,6 @@
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::cuda::grid_test {
 
 TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {

@@ -1,6 +1,5 @@
 // The engine on the stand-in: what a GPU would not show.
 
-#include "core/base/random.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/fused_nodes.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
@@ -11,7 +10,6 @@
 #include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 #include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda::host_layer_test {

@@ -5,8 +5,6 @@
 #include "tests/cudart/race_check.h"
 #include "tests/support/training.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::cuda::kernel_race_test {
 
 // Watches each test but those of RaceCheck itself, and fails it if there was a race.

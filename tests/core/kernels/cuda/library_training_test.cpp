@@ -6,7 +6,6 @@
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "tests/cudart/library_limits.h"
-#include "tests/support/test.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda::library_training_test {

@@ -1,6 +1,5 @@
 // Networks on several stand-in devices: streams that work late, libraries, memory, and what goes wrong.
 
-#include "core/engine/stages.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/device_runner.h"
 #include "core/parallel/communicator.h"
@@ -8,8 +7,6 @@
 #include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/training.h"
-
-#include "tests/support/test.h"
 
 namespace sweep::test::several_devices_test {
 

@@ -6,8 +6,6 @@
 #include "tests/core/parallel/forwarding_communicator.h"
 #include "tests/support/training.h"
 
-#include "tests/support/test.h"
-
 namespace sweep::shared_on_device_test {
 
 using namespace test;

@@ -1,11 +1,10 @@
 // What tests of kernels do on the stand-in and on a GPU alike.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #if defined(SWEEP_CUDA_ON_HOST)
 #include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
+#include "tests/support/test.h"
 #endif
 
 namespace sweep::test {

@@ -5,7 +5,6 @@
 #include "core/data/augment.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
-#include "tests/support/test.h"
 
 namespace sweep::cuda::kernels_augment_test {
 

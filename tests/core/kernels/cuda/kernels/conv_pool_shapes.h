@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool.h"
+#include "tests/support/test.h"
 
 namespace sweep::test {
 

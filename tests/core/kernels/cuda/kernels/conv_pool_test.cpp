@@ -4,8 +4,6 @@
 
 #include <random>
 
-#include "tests/support/test.h"
-
 namespace sweep::cuda::conv_pool_test {
 
 using Floats = std::vector<float>;

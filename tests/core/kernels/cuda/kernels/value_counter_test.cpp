@@ -5,7 +5,6 @@
 
 #include "tbwriter/histogram.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
-#include "tests/support/test.h"
 
 namespace sweep::cuda::value_counter_test {
 
