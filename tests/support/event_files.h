@@ -6,8 +6,6 @@
 
 namespace sweep::tbwriter {
 
-using test::TemporaryDirectory;
-
 /// Bytes as two hexadecimal digits each.
 std::string from_hex(const std::string& text);
 std::string to_hex(const std::string& bytes);

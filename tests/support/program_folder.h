@@ -11,6 +11,8 @@
 #if defined(SWEEP_PROGRAM)
 namespace sweep::testing {
 
+using nlohmann::json;
+
 /// A fixture. Paths are below the folder, where the program is started.
 class ProgramFolder : public ::testing::Test {
  protected:
@@ -30,19 +32,19 @@ class ProgramFolder : public ::testing::Test {
     return checked(run_program("/bin/sh", {"-c", all}, folder_.path()), {line}, code);
   }
   /// What `sweep WORDS… --json` prints.
-  nlohmann::json output(std::vector<std::string> words, int code = 0) const {
+  json output(std::vector<std::string> words, int code = 0) const {
     words.emplace_back("--json");
-    return nlohmann::json::parse(run(words, code).out);
+    return json::parse(run(words, code).out);
   }
 
   std::filesystem::path path(const std::string& name) const { return folder_.path() / name; }
   std::string content(const std::string& name) const { return read_file(path(name)); }
   bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
-  nlohmann::json read_json(const std::string& name) const { return nlohmann::json::parse(content(name)); }
+  json read_json(const std::string& name) const { return json::parse(content(name)); }
   /// The record of a run: "SWEEP/RUN" below runs/.
-  nlohmann::json record(const std::string& run) const { return read_json("runs/" + run + "/run.json"); }
+  json record(const std::string& run) const { return read_json("runs/" + run + "/run.json"); }
   /// The runs of runs/SWEEP/results.json.
-  nlohmann::json results(const std::string& sweep) const {
+  json results(const std::string& sweep) const {
     return read_json("runs/" + sweep + "/results.json").at("runs");
   }
   /// The first picture that TensorBoard shows of a run, as a PNG file; "" if there is none.

@@ -1,6 +1,8 @@
 // Replacements for clock, terminal, data and engine, with which a sweep runs in milliseconds.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
 #include "runmanager/config/run_config.h"
@@ -9,7 +11,7 @@
 
 namespace sweep {
 
-using tbwriter::TemporaryDirectory;
+using Json = nlohmann::ordered_json;
 
 /// The behaviour of the fake engines, and a record of their calls. Shared by all engines of a World.
 struct FakeTraining {

@@ -138,7 +138,7 @@ TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would pr
   folder_.write("s.json", own_sweep());
   const Finished planned = run({"plan", "s.json", "--json"});
   EXPECT_EQ(planned.err, "");
-  EXPECT_EQ(nlohmann::json::parse(planned.out)["runs"][0]["steps_per_epoch"], 3);
+  EXPECT_EQ(json::parse(planned.out)["runs"][0]["steps_per_epoch"], 3);
   run({"s.json", "--quiet"});
   EXPECT_EQ(output({"show", "runs/s"})["runs"][0]["status"], "completed");
   run({"show", "runs/s/run"});

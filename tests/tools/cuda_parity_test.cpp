@@ -7,8 +7,6 @@
 
 namespace sweep::testing::cuda_parity_test {
 
-using nlohmann::json;
-
 #if defined(SWEEP_CUDA_ON_HOST)
 constexpr int kSamples = 250;  // an epoch of the stand-in takes a second
 #else

@@ -5,8 +5,6 @@
 
 namespace sweep::testing::cuda_ranks_test {
 
-using nlohmann::json;
-
 struct Trained {
   std::vector<json> epochs;  // loss and accuracy of each
   std::string tensors;       // of the last checkpoint: parameters, buffers and the optimizer's state

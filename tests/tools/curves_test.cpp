@@ -9,8 +9,6 @@
 
 namespace sweep::testing::curves_test {
 
-using nlohmann::json;
-
 // tests/data/make_curves.py says what is in it.
 const json& curves() {
   static const json all = json::parse(read_file(test::reference_path("curves.json"))).at("curves");

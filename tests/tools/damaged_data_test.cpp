@@ -260,8 +260,6 @@ std::vector<Kind> kinds_of_damage() {
   };
 }
 
-using nlohmann::json;
-
 // A picture of the largest size that is decoded has 201 MB, and is turned from rows into channels.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{512} << 20;
 

@@ -81,7 +81,7 @@ TEST_F(Data, DescribesWhatASweepFileReads) {
   ASSERT_EQ(sets.size(), 2u);
   EXPECT_EQ(sets[0].at("format"), "idx");
   EXPECT_EQ(sets[0].at("memory_bytes"), 72 + 12 * 4);
-  EXPECT_EQ(sets[0].at("parts")[0], nlohmann::json::parse(R"({"part": "train", "samples": 8,
+  EXPECT_EQ(sets[0].at("parts")[0], json::parse(R"({"part": "train", "samples": 8,
                                                               "classes": {"0": 3, "1": 3, "2": 2}})"));
   EXPECT_EQ(sets[1].at("parts")[1].at("classes").at("0"), 4);
   EXPECT_EQ(sets[0].at("files").size(), 2u);

@@ -5,8 +5,6 @@
 namespace sweep::testing::devices_test {
 
 using CudaLibraries = ProgramFolder;
-using nlohmann::json;
-
 TEST_F(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
   const Finished text = run({"devices"});
   if (text.out.find("this build has no CUDA") != std::string::npos) GTEST_SKIP() << "this build has no CUDA";

@@ -57,7 +57,7 @@ TEST_F(FsckAndExport, NothingToReadIsBadInput) {
 TEST_F(FsckAndExport, ExportPrintsEveryFormat) {
   EXPECT_EQ(run({"export", "runs"}).out,
             "run,tag,step,wall_time,value,hparam.lr\na,Loss/train,3,100.5,0.5,0.25\n");
-  const auto printed = nlohmann::json::parse(run({"export", "runs", "--format", "json"}).out);
+  const auto printed = json::parse(run({"export", "runs", "--format", "json"}).out);
   EXPECT_EQ(printed["runs"][0]["scalars"]["Loss/train"][0]["value"], 0.5);
   EXPECT_THAT(run({"export", "runs", "--format=markdown"}).out, HasSubstr("| a | 0.25 | 0.5 |"));
 }

@@ -33,7 +33,7 @@ class LiveTable : public ProgramFolder {
   bool shows(const ProgramOnScreen& program, const std::string& text) const {
     return program.screen.text().find(text) != std::string::npos;
   }
-  nlohmann::json status() const { return output({"status", "runs/quarters"}); }
+  json status() const { return output({"status", "runs/quarters"}); }
   void wait_for_progress() const {
     for (int i = 0; i < 600 && !fs::exists(folder_.path() / "runs/quarters/.progress.json"); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -92,7 +92,7 @@ TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
   ProgramOnScreen watch(program_, {"status", "--follow"}, folder_.path(), 100);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs") && shows(watch, "/1000000"); }))
       << watch.screen.text();
-  const nlohmann::json running = status();
+  const json running = status();
   EXPECT_THAT(run({"status"}).out, AllOf(HasSubstr("quarters  running: "), HasSubstr("0/2 runs")))
       << "a list with the live tables of those in training";
   EXPECT_EQ(running["state"], "running");
@@ -140,7 +140,7 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWhoFollowsInAPipe) {
   EXPECT_EQ(sweep.finish(), 75);
   std::istringstream lines(events_out.out);
   std::vector<std::string> events;
-  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line)["event"]);
+  for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line)["event"]);
   ASSERT_GE(events.size(), 2u);
   EXPECT_EQ(events.front(), "progress");
   EXPECT_EQ(events.back(), "end");

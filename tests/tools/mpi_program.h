@@ -41,9 +41,9 @@ inline std::string mpi_unusable_reason(const std::filesystem::path& directory) {
 }
 
 /// Loss, accuracy and validation loss of every epoch.
-inline std::vector<nlohmann::json> measured(const nlohmann::json& record) {
-  std::vector<nlohmann::json> all;
-  for (const nlohmann::json& epoch : record.at("epochs"))
+inline std::vector<json> measured(const json& record) {
+  std::vector<json> all;
+  for (const json& epoch : record.at("epochs"))
     all.push_back({epoch.at("loss"), epoch.at("accuracy"), epoch.at("validation_loss")});
   return all;
 }

@@ -6,8 +6,6 @@
 
 namespace sweep::testing::own_pictures_test {
 
-using nlohmann::json;
-
 constexpr unsigned kPictureSide = 16;  // pixels
 
 // Colour tells the classes apart, not brightness: class 0 is red, class 1 is blue.

@@ -8,8 +8,6 @@
 
 namespace sweep::testing::own_tables_test {
 
-using nlohmann::json;
-
 class OwnTables : public ProgramFolder {
  protected:
   // Runs a sweep of one run: a hidden layer of 32 and `outputs` outputs. `settings`: further keys.

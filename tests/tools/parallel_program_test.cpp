@@ -4,8 +4,6 @@
 
 namespace sweep::testing::parallel_program_test {
 
-using nlohmann::json;
-
 class ParallelProgram : public ProgramFolder {
  protected:
   ParallelProgram() { write_shared_training(folder_, "cpu"); }

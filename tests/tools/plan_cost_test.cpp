@@ -7,8 +7,6 @@
 
 namespace sweep::testing::plan_cost_test {
 
-using nlohmann::json;
-
 struct MemoryCase {
   const char* name;
   const char* network;

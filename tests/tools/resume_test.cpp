@@ -21,7 +21,7 @@ class Resume : public ProgramFolder {
 TEST_F(Resume, NeedsTheDirectoryOnly) {
   run({"sweeps/s.json", "epochs=2", "--quiet"});
   const std::string whole = content("runs/s/lr=0.01/checkpoint.safetensors");
-  const nlohmann::json first = read_json("runs/s/results.json");
+  const json first = read_json("runs/s/results.json");
   fs::remove(path("sweeps/s.json"));
   fs::remove(path("sweeps/net.json"));
   fs::remove_all(path("runs/s/lr=0.01"));
@@ -29,7 +29,7 @@ TEST_F(Resume, NeedsTheDirectoryOnly) {
     const Finished finished = run_program({"resume", directory}, path(below));
     EXPECT_EQ(finished.code, 0) << finished.err;
     EXPECT_FALSE(exists("runs/s/runs"));
-    const nlohmann::json again = read_json("runs/s/results.json");
+    const json again = read_json("runs/s/results.json");
     EXPECT_EQ(again["sweep"], first["sweep"]);
     ASSERT_EQ(again["runs"].size(), 2u);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -44,9 +44,9 @@ TEST_F(Resume, NeedsTheDirectoryOnly) {
 TEST_F(Resume, TakesOverrides) {
   run({"sweeps/s.json", "--quiet"});
   run({"resume", "runs/s", "epochs=2", "lr=0.1,0.01,0.001", "--quiet"});
-  const nlohmann::json again = results("s");
+  const json again = results("s");
   ASSERT_EQ(again.size(), 3u);
-  for (const nlohmann::json& one : again) EXPECT_EQ(one["epochs"].back()["epoch"], 2);
+  for (const json& one : again) EXPECT_EQ(one["epochs"].back()["epoch"], 2);
 }
 
 TEST_F(Resume, WithFewerValuesShowStillTellsOfTheOtherRuns) {
@@ -152,11 +152,11 @@ TEST_F(StandardStreams, TheSweepFileMayComeFromStandardInput) {
 TEST_F(StandardStreams, HaveOnlyJsonWhereItIsAskedFor) {
   const Finished finished = run({"quarters.json", "epochs=2", "lr=0.01", "batch_size=50", "device=cpu,cuda:7",
                                  "--json", "--logdir", "runs"});
-  EXPECT_TRUE(nlohmann::json::parse(finished.out).contains("runs")) << finished.out;
+  EXPECT_TRUE(json::parse(finished.out).contains("runs")) << finished.out;
   std::map<std::string, int> events;
   std::istringstream lines(finished.err);
   for (std::string line; std::getline(lines, line);)
-    ++events[nlohmann::json::parse(line).at("event").get<std::string>()];
+    ++events[json::parse(line).at("event").get<std::string>()];
   EXPECT_EQ(events["begin"], 2);
   EXPECT_EQ(events["epoch"], 4);
   EXPECT_EQ(events["end"], 4) << "the skipped runs also end";

@@ -9,8 +9,6 @@
 
 namespace sweep::testing::tools_shipped_sweeps_test {
 
-using nlohmann::json;
-
 class ShippedSweeps : public ProgramFolder {
  protected:
   // Runs sweeps/NAME.json with `overrides`. Returns the records of the runs that were trained to their end;

@@ -7,8 +7,6 @@
 
 namespace sweep::testing::trained_runs_test {
 
-using nlohmann::json;
-
 class TrainedRuns : public ProgramFolder {
  protected:
   // Trains `name`, whose settings are those after "dataset": …

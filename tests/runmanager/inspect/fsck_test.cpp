@@ -10,8 +10,6 @@
 
 namespace sweep::fsck_test {
 
-using Json = nlohmann::ordered_json;
-
 // A finished sweep of two runs.
 class Fsck : public ::testing::Test {
  protected:

@@ -8,8 +8,6 @@
 
 namespace sweep::results_test {
 
-using Json = nlohmann::ordered_json;
-
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

@@ -7,7 +7,7 @@
 
 namespace sweep::run_files_test {
 
-using tbwriter::slurp, tbwriter::spill, tbwriter::TemporaryDirectory;
+using tbwriter::slurp, tbwriter::spill;
 
 TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   TemporaryDirectory directory;

@@ -12,58 +12,57 @@
 
 namespace sweep::early_stopping_test {
 
-using Json = nlohmann::ordered_json;
+class EvaluateFirst : public ::testing::Test, protected World {};
+using RestoreBest = EvaluateFirst;
 
-TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
-  World world;
-  world.training.evaluation_loss = 2.5;
+TEST_F(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
+  training.evaluation_loss = 2.5;
   Sweep sweep = small_sweep();
   for (RunConfig& run : sweep.runs) run.evaluate_first = true;
-  const SweepOutcome outcome = world.run(sweep);
+  const SweepOutcome outcome = run(sweep);
   EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
   EXPECT_EQ(outcome.runs[0].untrained.value()["validation_loss"], 2.5);
-  const auto events = tbwriter::read_run(world.path(kFirst));
+  const auto events = tbwriter::read_run(path(kFirst));
   for (const char* tag : {"Accuracy/validation", "Loss/validation", "Number Correct/validation"})
     EXPECT_EQ(tbwriter::steps_of(events, tag).at(0), 0) << tag;
   EXPECT_EQ(tbwriter::steps_of(events, "Loss/train").at(0), 1);
-  const auto rows = parse_csv(tbwriter::slurp(world.options.logdir / "small" / "results.csv"));
+  const auto rows = parse_csv(tbwriter::slurp(options.logdir / "small" / "results.csv"));
   ASSERT_EQ(rows.size(), 1u + 2 * 3);
   EXPECT_THAT(std::vector(rows[1].begin() + 2, rows[1].begin() + 9),
               ElementsAre("0", "", "", "", "2.5", "1", ""));
   EXPECT_EQ(rows[1][10], "") << "images per second";
   EXPECT_EQ(rows[2][2], "1");
-  const Json epochs = read_json_file(world.path(kFirst) / "run.json")["epochs"];
+  const Json epochs = read_json_file(path(kFirst) / "run.json")["epochs"];
   ASSERT_EQ(epochs.size(), 3u);
   EXPECT_EQ(epochs[0]["epoch"], 0);
   EXPECT_TRUE(epochs[0]["loss"].is_null());
   EXPECT_EQ(epochs[0]["validation_loss"], 2.5);
-  EXPECT_THAT(world.terminal_output, HasSubstr("epoch 0/2  val loss 2.5000  val acc 100.00%\n"));
-  EXPECT_EQ(check_directory(world.options.logdir / "small").damaged(), 0u);
+  EXPECT_THAT(terminal_output, HasSubstr("epoch 0/2  val loss 2.5000  val acc 100.00%\n"));
+  EXPECT_EQ(check_directory(options.logdir / "small").damaged(), 0u);
 }
 
-TEST(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
-  World world;
+TEST_F(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
   Sweep sweep = small_sweep();
   sweep.runs.resize(1);
-  world.run(sweep);
-  const std::string kept = tbwriter::slurp(world.path(kFirst) / "run.json");
+  run(sweep);
+  const std::string kept = tbwriter::slurp(path(kFirst) / "run.json");
   sweep.runs[0].evaluate_first = true;
-  world.run(sweep);
-  EXPECT_EQ(tbwriter::slurp(world.path(kFirst) / "run.json"), kept);
-  EXPECT_THAT(world.terminal_output, HasSubstr("has no epoch 0, which evaluate_first asks for"));
+  run(sweep);
+  EXPECT_EQ(tbwriter::slurp(path(kFirst) / "run.json"), kept);
+  EXPECT_THAT(terminal_output, HasSubstr("has no epoch 0, which evaluate_first asks for"));
   sweep.runs[0].epochs = 3;  // continues, still without
   sweep.runs[0].resolved["epochs"] = 3;
-  EXPECT_FALSE(world.run(sweep).runs[0].untrained);
-  world.options.fresh = true;
+  EXPECT_FALSE(run(sweep).runs[0].untrained);
+  options.fresh = true;
   sweep.runs[0].epochs = 1;
   sweep.runs[0].resolved["epochs"] = 1;
-  world.run(sweep);
-  world.options.fresh = false;
+  run(sweep);
+  options.fresh = false;
   sweep.name = "small-2";
   sweep.runs[0].epochs = 2;
   sweep.runs[0].resolved["epochs"] = 2;
-  world.training.evaluation_loss = 7;
-  const SweepOutcome resumed = world.run(sweep);
+  training.evaluation_loss = 7;
+  const SweepOutcome resumed = run(sweep);
   EXPECT_EQ(resumed.runs[0].untrained.value()["validation_loss"], 0.25) << "of the first start";
   EXPECT_EQ(resumed.runs[0].epochs.at(1)["validation_loss"], 7);
 }
@@ -182,18 +181,17 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
   EXPECT_FALSE(fs::exists(run_directory(until) / "best.safetensors"));
 }
 
-TEST(RestoreBest, RefusesTheFileOfAnotherEpoch) {
-  World world;
+TEST_F(RestoreBest, RefusesTheFileOfAnotherEpoch) {
   Sweep sweep = small_sweep();
   sweep.runs.resize(1);
-  world.run(sweep);
-  const fs::path other = world.directory.path() / "other.safetensors";
-  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", other);
-  world.options.fresh = true;
+  run(sweep);
+  const fs::path other = directory.path() / "other.safetensors";
+  fs::copy_file(path(kFirst) / "checkpoint.safetensors", other);
+  options.fresh = true;
   sweep.runs[0].checkpoint = kKeepBest;
-  world.training = {};
-  world.training.on_train = [&](const Batch& batch, std::int64_t step) {
-    const fs::path best = world.options.logdir / "small-2" / kFirst / "best.safetensors";
+  training = {};
+  training.on_train = [&](const Batch& batch, std::int64_t step) {
+    const fs::path best = options.logdir / "small-2" / kFirst / "best.safetensors";
     if (step == 7) {
       // The first epoch's is written while the second is trained.
       for (int i = 0; i < 10000 && !fs::exists(best); ++i)
@@ -202,7 +200,7 @@ TEST(RestoreBest, RefusesTheFileOfAnotherEpoch) {
     }
     return Totals{.loss = 0.5, .samples = static_cast<std::int64_t>(batch.indices.size())};
   };
-  const RunRecord record = world.run(sweep).runs.at(0);
+  const RunRecord record = run(sweep).runs.at(0);
   EXPECT_EQ(record.best_epoch, 1);
   EXPECT_THAT(record.error.value_or(""),
               HasSubstr("best.safetensors: is of epoch 2, not of the best epoch, 1"));

@@ -6,8 +6,6 @@
 
 namespace sweep::existing_runs_test {
 
-using Json = nlohmann::ordered_json;
-
 // All files below a directory.
 std::map<std::string, std::string> contents(const fs::path& directory) {
   std::map<std::string, std::string> files;

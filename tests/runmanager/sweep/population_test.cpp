@@ -9,7 +9,6 @@
 
 namespace sweep::sweep_population_test {
 
-using Json = nlohmann::ordered_json;
 using test::Outcome;
 
 const Json kWithDropout = Json::parse(R"({"name": "net", "layers": [

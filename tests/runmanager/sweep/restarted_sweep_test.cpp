@@ -12,20 +12,19 @@
 
 namespace sweep::restarted_sweep_test {
 
-using Json = nlohmann::ordered_json;
+class RestartedSweep : public ::testing::Test, protected World {};
 
-TEST(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
-  World world;
-  EXPECT_THAT(statuses(world.run_batches(8 + 6, small_sweep())), ElementsAre("completed", "interrupted"));
-  const std::string kept = tbwriter::slurp(world.path(kFirst) / "run.json");
-  const SweepOutcome outcome = world.run(small_sweep());
+TEST_F(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
+  EXPECT_THAT(statuses(run_batches(8 + 6, small_sweep())), ElementsAre("completed", "interrupted"));
+  const std::string kept = tbwriter::slurp(path(kFirst) / "run.json");
+  const SweepOutcome outcome = run(small_sweep());
   EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
-  EXPECT_EQ(world.training.engines, 1u);
-  EXPECT_EQ(tbwriter::slurp(world.path(kFirst) / "run.json"), kept);
+  EXPECT_EQ(training.engines, 1u);
+  EXPECT_EQ(tbwriter::slurp(path(kFirst) / "run.json"), kept);
   EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
   // Each step once: the interrupted start's events are gone.
-  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size(), 2u);
-  EXPECT_EQ(parse_csv(tbwriter::slurp(world.path("results.csv"))).size(), 5u);
+  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size(), 2u);
+  EXPECT_EQ(parse_csv(tbwriter::slurp(path("results.csv"))).size(), 5u);
 }
 
 // Replaces files by ones that read as those on a broken disk, and puts them back.
@@ -44,26 +43,25 @@ class BrokenFile {
   fs::path path_, kept_;
 };
 
-TEST(RestartedSweep, PutsNothingInThePlaceOfWhatCannotBeRead) {
-  World world;
-  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
-  world.training = {};
+TEST_F(RestartedSweep, PutsNothingInThePlaceOfWhatCannotBeRead) {
+  EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
+  training = {};
   {
-    const BrokenFile checkpoint(world.path(kSecond) / "checkpoint.safetensors");
+    const BrokenFile checkpoint(path(kSecond) / "checkpoint.safetensors");
     PreparedRun run;
     run.network = std::make_shared<const Network>(small_sweep().runs.at(1).network, Shape{1, 2, 2});
-    EXPECT_THROW(find_resume_point(run, world.path(kSecond)), ReadError);
+    EXPECT_THROW(find_resume_point(run, path(kSecond)), ReadError);
   }
   for (const char* file : {"run.json", "checkpoint.safetensors"}) {
-    const BrokenFile finished(world.path(kFirst) / file);
-    EXPECT_THROW(world.run(small_sweep()), ReadError) << file;
+    const BrokenFile finished(path(kFirst) / file);
+    EXPECT_THROW(run(small_sweep()), ReadError) << file;
     EXPECT_TRUE(finished.is_in_place());
   }
-  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
-  EXPECT_EQ(world.training.engines, 0u);
+  EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
+  EXPECT_EQ(training.engines, 0u);
 }
 
-TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreOthers) {
+TEST_F(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreOthers) {
   for (const std::string kernels : {"library", "builtin"}) {
     World world;
     world.training.kernels = "library";
@@ -94,71 +92,65 @@ TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreO
   }
 }
 
-TEST(RestartedSweep, ComparesTheDataOnceAlsoWhenEverythingIsFinished) {
-  World world;
-  world.run(small_sweep());
-  world.data_loads = 0;
-  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
-  EXPECT_EQ(world.data_loads, 1u);
+TEST_F(RestartedSweep, ComparesTheDataOnceAlsoWhenEverythingIsFinished) {
+  run(small_sweep());
+  data_loads = 0;
+  EXPECT_EQ(run(small_sweep()).exit_code, 0);
+  EXPECT_EQ(data_loads, 1u);
 }
 
-TEST(RestartedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
-  World world;
-  world.run(small_sweep());
-  tbwriter::spill(world.path(kSecond) / "run.json", "{\"name\": ");
-  world.training = {};
-  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
-  EXPECT_EQ(world.training.engines, 1u);
+TEST_F(RestartedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
+  run(small_sweep());
+  tbwriter::spill(path(kSecond) / "run.json", "{\"name\": ");
+  training = {};
+  EXPECT_EQ(run(small_sweep()).exit_code, 0);
+  EXPECT_EQ(training.engines, 1u);
 }
 
-TEST(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
-  World world;
-  EXPECT_THAT(statuses(world.run_batches(6, small_sweep())), ElementsAre("interrupted", "pending"));
-  const fs::path newest = world.path(kFirst) / "checkpoint.safetensors",
-                 previous = world.path(kFirst) / "checkpoint.previous.safetensors";
+TEST_F(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
+  EXPECT_THAT(statuses(run_batches(6, small_sweep())), ElementsAre("interrupted", "pending"));
+  const fs::path newest = path(kFirst) / "checkpoint.safetensors",
+                 previous = path(kFirst) / "checkpoint.previous.safetensors";
   fs::copy_file(newest, previous);
   tbwriter::spill(newest, std::string(fs::file_size(newest), '\0'));
-  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
-  EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
-  EXPECT_THAT(tbwriter::slurp(world.path(kFirst) / "log.txt"),
+  EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
+  EXPECT_EQ(training.batches, 4u + 2 * 4) << "the first epoch was finished";
+  EXPECT_THAT(tbwriter::slurp(path(kFirst) / "log.txt"),
               HasSubstr("resumed from checkpoint.previous.safetensors"));
   EXPECT_FALSE(fs::exists(previous)) << "the newest is on the disk, so it is of no use any more";
 }
 
-TEST(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
-  World world;
+TEST_F(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
   Sweep sweep = small_sweep();
   for (RunConfig& run : sweep.runs) run.epochs = 3;
-  const fs::path checkpoint = world.path(kFirst) / "checkpoint.safetensors",
-                 older = world.directory.path() / "older";
-  world.run_batches(5, sweep);
+  const fs::path checkpoint = path(kFirst) / "checkpoint.safetensors", older = directory.path() / "older";
+  run_batches(5, sweep);
   fs::copy_file(checkpoint, older);
-  world.run_batches(5, sweep);
+  run_batches(5, sweep);
   // A power cut has left the newest checkpoint, but not the end of the events that it speaks of.
-  fs::rename(older, world.path(kFirst) / "checkpoint.previous.safetensors");
-  const fs::path events = world.path(kFirst) / tbwriter::list_event_files(world.path(kFirst)).back();
+  fs::rename(older, path(kFirst) / "checkpoint.previous.safetensors");
+  const fs::path events = path(kFirst) / tbwriter::list_event_files(path(kFirst)).back();
   fs::resize_file(events, fs::file_size(events) / 4);
-  EXPECT_EQ(world.run(sweep).exit_code, 0);
-  EXPECT_EQ(world.training.batches, 2 * 4u + 3 * 4u) << "the second epoch again, and the third";
-  EXPECT_THAT(tbwriter::slurp(world.path(kFirst) / "log.txt"),
+  EXPECT_EQ(run(sweep).exit_code, 0);
+  EXPECT_EQ(training.batches, 2 * 4u + 3 * 4u) << "the second epoch again, and the third";
+  EXPECT_THAT(tbwriter::slurp(path(kFirst) / "log.txt"),
               HasSubstr("has lost the events that checkpoint.safetensors speaks of; resumed from "
                         "checkpoint.previous.safetensors"));
 }
 
-TEST(RestartedSweep, TrainsNothingNextToARunThatCannotBeReadAndMayBeTheSame) {
-  World world;
-  world.run(small_sweep());
-  world.training = {};
+TEST_F(RestartedSweep, TrainsNothingNextToARunThatCannotBeReadAndMayBeTheSame) {
+  run(small_sweep());
+  training = {};
   // As of a start without the axis "device".
-  fs::rename(world.path(kFirst), world.path("lr=0.5"));
+  fs::rename(path(kFirst), path("lr=0.5"));
   {
-    const BrokenFile record(world.path("lr=0.5") / "run.json");
-    EXPECT_THROW(world.run(small_sweep()), ReadError);
+    const BrokenFile record(path("lr=0.5") / "run.json");
+    EXPECT_THROW(run(small_sweep()), ReadError);
   }
-  EXPECT_EQ(world.training.engines, 0u);
-  EXPECT_FALSE(fs::exists(world.path(kFirst)));
-  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
-  EXPECT_EQ(world.training.engines, 0u) << "adopted";
+  EXPECT_EQ(training.engines, 0u);
+  EXPECT_FALSE(fs::exists(path(kFirst)));
+  EXPECT_EQ(run(small_sweep()).exit_code, 0);
+  EXPECT_EQ(training.engines, 0u) << "adopted";
 }
 
 // Has the first run recorded as ended, again and again. There has to be one end in its events.
@@ -176,82 +168,76 @@ void end_twice(const World& world, RunStatus status, const std::string& reason) 
     EXPECT_EQ(tbwriter::values_of(events, tag).size(), 1u) << tag;
 }
 
-TEST(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
-  World world;
-  world.run_batches(5, small_sweep());
-  const fs::path half = world.path(kFirst) / "run.json.17-00000001-2.tmp";
+TEST_F(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
+  run_batches(5, small_sweep());
+  const fs::path half = path(kFirst) / "run.json.17-00000001-2.tmp";
   tbwriter::spill(half, "half");
-  end_twice(world, RunStatus::kPruned, "not among the best");
+  end_twice(*this, RunStatus::kPruned, "not among the best");
   EXPECT_FALSE(fs::exists(half));
 }
 
-TEST(RestartedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
-  World world;
-  world.run(small_sweep());
-  const auto losses = tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size();
-  end_twice(world, RunStatus::kFailed, "its worker was lost");
-  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kFirst)), "Loss/train").size(), losses);
+TEST_F(RestartedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
+  run(small_sweep());
+  const auto losses = tbwriter::values_of(tbwriter::read_run(path(kFirst)), "Loss/train").size();
+  end_twice(*this, RunStatus::kFailed, "its worker was lost");
+  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kFirst)), "Loss/train").size(), losses);
 }
 
-TEST(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
-  World world;
-  world.run(small_sweep());
-  const auto wanted = tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size();
+TEST_F(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
+  run(small_sweep());
+  const auto wanted = tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size();
   for (const int cut : {0, 1}) {
-    const std::string name = tbwriter::list_event_files(world.path(kSecond)).back();
-    const fs::path events = world.path(kSecond) / name;
+    const std::string name = tbwriter::list_event_files(path(kSecond)).back();
+    const fs::path events = path(kSecond) / name;
     cut == 0 ? fs::resize_file(events, 0) : fs::resize_file(events, fs::file_size(events) - 1);
-    world.training = {};
-    EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
-    EXPECT_EQ(world.training.batches, 0u) << "all epochs are in the checkpoint";
-    EXPECT_THAT(world.terminal_output, HasSubstr("was finished, but"));
-    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size(), wanted);
+    training = {};
+    EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
+    EXPECT_EQ(training.batches, 0u) << "all epochs are in the checkpoint";
+    EXPECT_THAT(terminal_output, HasSubstr("was finished, but"));
+    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size(), wanted);
   }
 }
 
-TEST(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
-  World world;
-  world.options.fresh = true;
-  world.options.command = {"sweep", "small.json", "--fresh"};
-  world.run(small_sweep());
-  world.signal = SIGINT;
-  const SweepOutcome outcome = world.run(small_sweep());
+TEST_F(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
+  options.fresh = true;
+  options.command = {"sweep", "small.json", "--fresh"};
+  run(small_sweep());
+  signal = SIGINT;
+  const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.directory.filename(), "small-2");
   EXPECT_EQ(Json::parse(tbwriter::slurp(outcome.directory / "results.json"))["sweep"], "small-2");
-  EXPECT_THAT(world.terminal_output, HasSubstr("sweep small.json name=small-2\n"));
+  EXPECT_THAT(terminal_output, HasSubstr("sweep small.json name=small-2\n"));
 }
 
-TEST(RestartedSweep, StartsFromTheWeightsOfAFile) {
-  World world;
-  world.run(small_sweep());
-  const fs::path weights = world.directory / "weights.safetensors";
-  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);  // optimizer state is not in the way
+TEST_F(RestartedSweep, StartsFromTheWeightsOfAFile) {
+  run(small_sweep());
+  const fs::path weights = directory / "weights.safetensors";
+  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);  // optimizer state is not in the way
   Sweep sweep = small_sweep();
-  world.options.replace = true;
+  options.replace = true;
   for (RunConfig& run : sweep.runs) {
     run.init = weights;
     run.resolved["init"] = weights.string();
   }
-  world.run(sweep);
+  run(sweep);
   const TensorFile file = read_safetensors(weights);
-  EXPECT_EQ(world.training.first_parameters.at(0), TensorIndex(file).find("out.weight")->values.at(0));
-  EXPECT_EQ(world.training.first_parameters.at(48), TensorIndex(file).find("out.bias")->values.at(0));
+  EXPECT_EQ(training.first_parameters.at(0), TensorIndex(file).find("out.weight")->values.at(0));
+  EXPECT_EQ(training.first_parameters.at(48), TensorIndex(file).find("out.bias")->values.at(0));
 }
 
-TEST(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
-  World world;
-  world.run(small_sweep());
-  const fs::path weights = world.directory / "weights.safetensors";
-  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);
+TEST_F(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
+  run(small_sweep());
+  const fs::path weights = directory / "weights.safetensors";
+  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);
   Sweep sweep = small_sweep();
   for (RunConfig& run : sweep.runs) {
     run.init = weights;
     run.resolved["init"] = weights.string();
   }
-  world.options.replace = true;
-  world.training = {};
-  world.training.on_train = [&](const Batch& batch, std::int64_t step) {
-    if (world.training.engines == 1 && step == 0) {
+  options.replace = true;
+  training = {};
+  training.on_train = [&](const Batch& batch, std::int64_t step) {
+    if (training.engines == 1 && step == 0) {
       TensorFile file = read_safetensors(weights);
       file.metadata.clear();
       file.tensors.at(0).values.at(0) += 1;
@@ -259,45 +245,43 @@ TEST(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
     }
     return Totals{.loss = 0.5, .samples = static_cast<std::int64_t>(batch.indices.size())};
   };
-  const SweepOutcome outcome = world.run(sweep);
+  const SweepOutcome outcome = run(sweep);
   EXPECT_THAT(statuses(outcome), ::testing::ElementsAre("completed", "failed"));
   EXPECT_THAT(outcome.runs.at(1).error.value_or(""),
               HasSubstr("weights.safetensors: was replaced after the sweep had begun"));
 }
 
-TEST(RestartedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
-  World world;
-  world.run(small_sweep());
-  world.options.replace = true;
-  const fs::path weights = world.directory / "weights.safetensors";
-  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);
+TEST_F(RestartedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
+  run(small_sweep());
+  options.replace = true;
+  const fs::path weights = directory / "weights.safetensors";
+  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);
   Sweep sweep = small_sweep();
   sweep.runs[0].init = weights;
   sweep.runs[0].resolved["init"] = weights.string();
-  world.training = {};
-  world.run(sweep);
-  EXPECT_EQ(world.training.engines, 1u) << "the other one is kept";
-  EXPECT_THAT(world.terminal_output, HasSubstr("1 run with other settings is trained again"));
-  world.training = {};
-  world.run(sweep);
-  EXPECT_EQ(world.training.engines, 0u);
-  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights, fs::copy_options::overwrite_existing);
-  world.run(sweep);
-  EXPECT_EQ(world.training.engines, 1u);
+  training = {};
+  run(sweep);
+  EXPECT_EQ(training.engines, 1u) << "the other one is kept";
+  EXPECT_THAT(terminal_output, HasSubstr("1 run with other settings is trained again"));
+  training = {};
+  run(sweep);
+  EXPECT_EQ(training.engines, 0u);
+  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights, fs::copy_options::overwrite_existing);
+  run(sweep);
+  EXPECT_EQ(training.engines, 1u);
 }
 
-TEST(RestartedSweep, GivesRepeatsOtherWeightsAndTheFirstTheSeedsOwn) {
-  World world;
+TEST_F(RestartedSweep, GivesRepeatsOtherWeightsAndTheFirstTheSeedsOwn) {
   Sweep sweep = small_sweep();
   sweep.runs.resize(1);
-  world.run(sweep);
-  const auto first = world.training.first_parameters;
+  run(sweep);
+  const auto first = training.first_parameters;
   EXPECT_EQ(first, initial_parameters(Network(small_network(), {1, 4, 4}), 7));
-  world.options.replace = true;
+  options.replace = true;
   sweep.runs[0].repeat = 1;
   sweep.runs[0].resolved["repeat"] = 1;
-  world.run(sweep);
-  EXPECT_NE(world.training.first_parameters, first);
+  run(sweep);
+  EXPECT_NE(training.first_parameters, first);
 }
 
 }  // namespace sweep::restarted_sweep_test

@@ -15,8 +15,6 @@
 
 namespace sweep::test {
 
-using Json = nlohmann::ordered_json;
-
 // What a sweep has come to, as far as interruptions must not change it.
 struct Outcome {
   std::vector<std::string> names;              // in the order of the trials

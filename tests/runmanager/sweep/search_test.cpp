@@ -5,7 +5,6 @@
 
 namespace sweep::search_test {
 
-using Json = nlohmann::ordered_json;
 using test::Outcome, test::Search;
 
 // Half of the trials go on, where that is how a method ends some early.

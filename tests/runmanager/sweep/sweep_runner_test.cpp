@@ -9,48 +9,46 @@
 
 namespace sweep::sweep_runner_test {
 
-using Json = nlohmann::ordered_json;
+class RunSweep : public ::testing::Test, protected World {};
 
-TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
-  World world;
-  const SweepOutcome outcome = world.run(small_sweep());
+TEST_F(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
+  const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
-  EXPECT_EQ(world.training.batches, 2u * 2 * 4);
-  EXPECT_EQ(world.data_loads, 1u) << "one data set, loaded once";
+  EXPECT_EQ(training.batches, 2u * 2 * 4);
+  EXPECT_EQ(data_loads, 1u) << "one data set, loaded once";
   for (const char* run : {kFirst, kSecond}) {
     for (const char* file : {"run.json", "checkpoint.safetensors", "log.txt"}) {
-      EXPECT_TRUE(fs::exists(world.path(run) / file)) << run << "/" << file;
+      EXPECT_TRUE(fs::exists(path(run) / file)) << run << "/" << file;
     }
-    const auto scalars = last_scalars(tbwriter::read_run(world.path(run)));
+    const auto scalars = last_scalars(tbwriter::read_run(path(run)));
     EXPECT_EQ(scalars.at("Loss/train"), 0.5);
     EXPECT_EQ(scalars.at("Accuracy/train"), 0.5);
     EXPECT_EQ(scalars.at("Loss/validation"), 0.25);
     EXPECT_EQ(scalars.at("Number Correct/validation"), 10);
   }
-  const auto rows = parse_csv(tbwriter::slurp(world.path("results.csv")));
+  const auto rows = parse_csv(tbwriter::slurp(path("results.csv")));
   ASSERT_EQ(rows.size(), 5u);  // header, 2 runs of 2 epochs
   EXPECT_THAT(rows[1], Contains("completed"));
-  const Json results = read_json_file(world.path("results.json"));
+  const Json results = read_json_file(path("results.json"));
   EXPECT_EQ(results["sweep"], "small");
   EXPECT_EQ(results["runs"][1]["name"], kSecond);
   EXPECT_EQ(results["runs"][1]["epochs"].size(), 2u);
-  const Json record = read_json_file(world.path(kFirst) / "run.json");
+  const Json record = read_json_file(path(kFirst) / "run.json");
   EXPECT_EQ(record["metrics"]["test_accuracy"], 1.0);
   EXPECT_EQ(record["metrics"]["test_loss"], 0.25);
   EXPECT_EQ(record["device"], "cpu");
   EXPECT_EQ(record["provenance"]["dataset"]["files"][0]["sha256"], std::string(64, 'a'));
   EXPECT_EQ(record["provenance"]["dataset"]["balance"][0]["part"], "train");
-  const Json file = read_json_file(world.path("sweep.json"));
+  const Json file = read_json_file(path("sweep.json"));
   EXPECT_EQ(file["name"], "small");
   EXPECT_EQ(file["runs"].size(), 2u);
   EXPECT_TRUE(file["provenance"].contains("version"));
 }
 
-TEST(RunSweep, KeepsWhatARunWasMadeWith) {
-  World world;
-  world.run(small_sweep());
-  const Json provenance = read_json_file(world.path(kFirst) / "run.json")["provenance"];
+TEST_F(RunSweep, KeepsWhatARunWasMadeWith) {
+  run(small_sweep());
+  const Json provenance = read_json_file(path(kFirst) / "run.json")["provenance"];
   for (const char* key : {"version", "revision", "compiler", "numerics", "started", "command", "directory"})
     EXPECT_FALSE(provenance.value(key, Json()).is_null()) << key;
   for (const char* library : {"glibc", "libstdc++", "fmt", "nlohmann_json"})
@@ -62,10 +60,9 @@ TEST(RunSweep, KeepsWhatARunWasMadeWith) {
   EXPECT_THAT(cpu.value("software", ""), StartsWith("Highway 1."));
 }
 
-TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
-  World world;
-  world.run(small_sweep());
-  const TensorFile file = read_safetensors(world.path(kFirst) / "checkpoint.safetensors");
+TEST_F(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
+  run(small_sweep());
+  const TensorFile file = read_safetensors(path(kFirst) / "checkpoint.safetensors");
   ASSERT_NE(TensorIndex(file).find("out.weight"), nullptr);
   EXPECT_EQ(TensorIndex(file).find("out.weight")->shape, (Shape{3, 16}));
   EXPECT_EQ(TensorIndex(file).find("out.bias")->shape, (Shape{3}));
@@ -76,59 +73,55 @@ TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
   EXPECT_EQ(Json::parse(file.metadata.at("config"))["seed"], 7);
 }
 
-TEST(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhy) {
-  World world;
+TEST_F(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhy) {
   Sweep sweep = small_sweep();
   sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
-  const SweepOutcome outcome = world.run(sweep);
+  const SweepOutcome outcome = run(sweep);
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(statuses(outcome), ElementsAre("skipped", "completed"));
   EXPECT_EQ(outcome.runs[0].error, "there is none here");
   EXPECT_EQ(outcome.runs[0].device, "cuda");
-  EXPECT_THAT(world.out.str(), HasSubstr("there is none here"));
-  EXPECT_EQ(read_json_file(world.path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
-  EXPECT_THAT(tbwriter::list_event_files(world.path("lr=0.5,device=cuda")), IsEmpty());
-  EXPECT_EQ(world.training.engines, 1u);
+  EXPECT_THAT(out.str(), HasSubstr("there is none here"));
+  EXPECT_EQ(read_json_file(path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
+  EXPECT_THAT(tbwriter::list_event_files(path("lr=0.5,device=cuda")), IsEmpty());
+  EXPECT_EQ(training.engines, 1u);
 }
 
-TEST(RunSweep, CountsAMissingDeviceAsFailureWhenStrict) {
-  World world;
-  world.options.strict = true;
+TEST_F(RunSweep, CountsAMissingDeviceAsFailureWhenStrict) {
+  options.strict = true;
   Sweep sweep = small_sweep();
   sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
-  const SweepOutcome outcome = world.run(sweep);
+  const SweepOutcome outcome = run(sweep);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(statuses(outcome), ElementsAre("failed", "completed"));
-  const auto events = tbwriter::read_run(world.path("lr=0.5,device=cuda"));
+  const auto events = tbwriter::read_run(path("lr=0.5,device=cuda"));
   EXPECT_THAT(tbwriter::values_of(events, "_hparams_/session_start_info"), SizeIs(1));
   EXPECT_THAT(tbwriter::values_of(events, "status").at(0).tensor().string_val(0),
               HasSubstr("**failed**: there is none here"));
 }
 
-TEST(RunSweep, GoesOnAfterAFailedRun) {
-  World world;
-  world.training.on_train = [&world](const Batch& batch, std::int64_t) -> Totals {
-    if (world.training.engines == 1) throw TrainingError("the first one breaks");
+TEST_F(RunSweep, GoesOnAfterAFailedRun) {
+  training.on_train = [this](const Batch& batch, std::int64_t) -> Totals {
+    if (training.engines == 1) throw TrainingError("the first one breaks");
     return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
   };
-  const SweepOutcome outcome = world.run(small_sweep());
+  const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(statuses(outcome), ElementsAre("failed", "completed"));
   EXPECT_EQ(outcome.runs[0].error, "the first one breaks");
-  EXPECT_THAT(world.terminal_output, HasSubstr("[1/2] lr=0.5,device=cpu  failed: the first one breaks"));
+  EXPECT_THAT(terminal_output, HasSubstr("[1/2] lr=0.5,device=cpu  failed: the first one breaks"));
 }
 
-TEST(RunSweep, StopsAtTheFirstFailureWithFailFast) {
-  World world;
-  world.options.fail_fast = true;
-  world.training.on_train = [](const Batch&, std::int64_t) -> Totals { throw std::bad_alloc(); };
-  const SweepOutcome outcome = world.run(small_sweep());
+TEST_F(RunSweep, StopsAtTheFirstFailureWithFailFast) {
+  options.fail_fast = true;
+  training.on_train = [](const Batch&, std::int64_t) -> Totals { throw std::bad_alloc(); };
+  const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(statuses(outcome), ElementsAre("failed", "pending"));
-  EXPECT_EQ(world.training.engines, 1u);
+  EXPECT_EQ(training.engines, 1u);
 }
 
-TEST(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
+TEST_F(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     World world;
@@ -150,7 +143,7 @@ TEST(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
 }
 
 // No loss of a batch shows these.
-TEST(RunSweep, FindsADivergenceInTheLastUpdateAndInTheValidation) {
+TEST_F(RunSweep, FindsADivergenceInTheLastUpdateAndInTheValidation) {
   for (const bool in_update : {true, false}) {
     World world;
     if (in_update)
@@ -171,90 +164,83 @@ TEST(RunSweep, FindsADivergenceInTheLastUpdateAndInTheValidation) {
   }
 }
 
-TEST(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
-  World world;
-  world.options.command = {"sweep", "my sweep.json", "lr=0.5"};
-  world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
-    if (step == 5) world.signal = SIGINT;
+TEST_F(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
+  options.command = {"sweep", "my sweep.json", "lr=0.5"};
+  training.on_train = [this](const Batch& batch, std::int64_t step) -> Totals {
+    if (step == 5) signal = SIGINT;
     return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
   };
-  const SweepOutcome outcome = world.run(small_sweep());
+  const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_EQ(world.training.batches, 6u);
+  EXPECT_EQ(training.batches, 6u);
   EXPECT_THAT(statuses(outcome), ElementsAre("interrupted", "pending"));
-  EXPECT_EQ(read_json_file(world.path(kFirst) / "run.json")["status"], "interrupted");
-  EXPECT_EQ(read_json_file(world.path("results.json"))["runs"][0]["status"], "interrupted");
-  EXPECT_THAT(world.terminal_output, HasSubstr("sweep 'my sweep.json' lr=0.5\n"));
-  EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "1");
+  EXPECT_EQ(read_json_file(path(kFirst) / "run.json")["status"], "interrupted");
+  EXPECT_EQ(read_json_file(path("results.json"))["runs"][0]["status"], "interrupted");
+  EXPECT_THAT(terminal_output, HasSubstr("sweep 'my sweep.json' lr=0.5\n"));
+  EXPECT_EQ(read_safetensors(path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "1");
 }
 
-TEST(RunSweep, ExitCodeNamesTheSignal) {
-  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}, {SIGUSR1, 75}, {SIGUSR2, 75}}) {
+TEST_F(RunSweep, ExitCodeNamesTheSignal) {
+  for (const auto& [asked, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}, {SIGUSR1, 75}, {SIGUSR2, 75}}) {
     World world;
-    world.signal = signal;
+    world.signal = asked;
     EXPECT_EQ(world.run(small_sweep()).exit_code, code);
     EXPECT_EQ(world.training.batches, 0u);
   }
 }
 
-TEST(RunSweep, IsDoneIfItsTimeIsUpOnlyAfterTheLastRun) {
-  World world;
-  world.options.max_time = 100;
-  SweepEnvironment environment = world.environment();
-  environment.clock = [&world] {
-    const fs::path record = world.path(kSecond) / "run.json";
+TEST_F(RunSweep, IsDoneIfItsTimeIsUpOnlyAfterTheLastRun) {
+  options.max_time = 100;
+  SweepEnvironment environment = World::environment();
+  environment.clock = [this] {
+    const fs::path record = path(kSecond) / "run.json";
     const bool is_over = fs::exists(record) && read_json_file(record)["status"] == "completed";
-    return (world.seconds += world.tick) + (is_over ? 100 : 0);
+    return (seconds += tick) + (is_over ? 100 : 0);
   };
-  const SweepOutcome outcome = run_sweep(small_sweep(), world.options, environment);
+  const SweepOutcome outcome = run_sweep(small_sweep(), options, environment);
   EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
   EXPECT_EQ(outcome.exit_code, 0);
 }
 
-TEST(RunSweep, ListsEveryTensorThatDoesNotFitBeforeAnythingTrains) {
-  World world;
-  const fs::path weights = world.directory / "weights.safetensors";
+TEST_F(RunSweep, ListsEveryTensorThatDoesNotFitBeforeAnythingTrains) {
+  const fs::path weights = directory / "weights.safetensors";
   write_safetensors(weights,
                     {.tensors = {{"out.weight", {2, 16}, std::vector<float>(32)}, {"conv9.bias", {1}, {0}}},
                      .metadata = {}});
   Sweep sweep = small_sweep();
   sweep.runs[1].init = weights;
-  EXPECT_THAT(test::message_of<DataError>([&] { world.run(sweep); }),
+  EXPECT_THAT(test::message_of<DataError>([&] { run(sweep); }),
               AllOf(HasSubstr("weights.safetensors"), HasSubstr("missing: out.bias [3]"),
                     HasSubstr("wrong shape: out.weight is [2, 16], the network's is [3, 16]"),
                     HasSubstr("unexpected: conv9.bias [1]")));
-  EXPECT_EQ(world.training.engines, 0u);
-  EXPECT_FALSE(fs::exists(world.options.logdir)) << "nothing half-written";
+  EXPECT_EQ(training.engines, 0u);
+  EXPECT_FALSE(fs::exists(options.logdir)) << "nothing half-written";
 }
 
-TEST(RunSweep, RefusesABatchLargerThanTheTrainingSetBeforeAnythingIsWritten) {
-  World world;
+TEST_F(RunSweep, RefusesABatchLargerThanTheTrainingSetBeforeAnythingIsWritten) {
   Sweep sweep = small_sweep();
   sweep.runs[1].batch_size = 41;
-  EXPECT_THROW(world.run(sweep), ConfigError);
-  EXPECT_EQ(world.training.engines, 0u);
-  EXPECT_FALSE(fs::exists(world.options.logdir));
+  EXPECT_THROW(run(sweep), ConfigError);
+  EXPECT_EQ(training.engines, 0u);
+  EXPECT_FALSE(fs::exists(options.logdir));
 }
 
-TEST(RunSweep, RefusesADirectoryThatAnotherSweepHolds) {
-  World world;
-  const SweepDirectory other = SweepDirectory::open(world.options.logdir, "small", false);
-  EXPECT_THROW(world.run(small_sweep()), IoError);
-  EXPECT_EQ(world.data_loads, 0u) << "refused before the slow part";
+TEST_F(RunSweep, RefusesADirectoryThatAnotherSweepHolds) {
+  const SweepDirectory other = SweepDirectory::open(options.logdir, "small", false);
+  EXPECT_THROW(run(small_sweep()), IoError);
+  EXPECT_EQ(data_loads, 0u) << "refused before the slow part";
 }
 
-TEST(RunSweep, RefusesALogDirectoryThatCannotBeMade) {
-  World world;
-  tbwriter::spill(world.directory / "file", "");
-  world.options.logdir = world.directory.path() / "file" / "logs";
-  EXPECT_THROW(world.run(small_sweep()), IoError);
-  EXPECT_EQ(world.data_loads, 0u);
+TEST_F(RunSweep, RefusesALogDirectoryThatCannotBeMade) {
+  tbwriter::spill(directory / "file", "");
+  options.logdir = directory.path() / "file" / "logs";
+  EXPECT_THROW(run(small_sweep()), IoError);
+  EXPECT_EQ(data_loads, 0u);
 }
 
-TEST(RunSweep, RefusesMoreThanOneJob) {
-  World world;
-  world.options.jobs = 2;
-  EXPECT_THROW(world.run(small_sweep()), ConfigError);
+TEST_F(RunSweep, RefusesMoreThanOneJob) {
+  options.jobs = 2;
+  EXPECT_THROW(run(small_sweep()), ConfigError);
 }
 
 // 3 if the sweep ends with an IoError and every file that is there is whole. The kernel refuses to let files
@@ -281,45 +267,39 @@ TEST(RunSweepDeathTest, StopsWithAnIoErrorOnAFullDisk) {
   }
 }
 
-TEST(RunSweep, PrintsResultsJsonInsteadOfTheTableWhenAsked) {
-  World world;
-  world.options.json = true;
-  world.run(small_sweep());
-  EXPECT_EQ(world.out.str(), tbwriter::slurp(world.path("results.json")));
+TEST_F(RunSweep, PrintsResultsJsonInsteadOfTheTableWhenAsked) {
+  options.json = true;
+  run(small_sweep());
+  EXPECT_EQ(out.str(), tbwriter::slurp(path("results.json")));
 }
 
-TEST(RunSweep, EndsWithTheLineThatOpensTensorBoard) {
-  World world;
-  world.run(small_sweep());
-  EXPECT_THAT(world.terminal_output,
-              HasSubstr("tensorboard --logdir " + (world.options.logdir / "small").string() + "\n"));
-  EXPECT_THAT(world.out.str(), Not(HasSubstr("tensorboard")));
+TEST_F(RunSweep, EndsWithTheLineThatOpensTensorBoard) {
+  run(small_sweep());
+  EXPECT_THAT(terminal_output,
+              HasSubstr("tensorboard --logdir " + (options.logdir / "small").string() + "\n"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("tensorboard")));
 }
 
-TEST(RunSweep, IsSilentWhenQuietExceptForTheTable) {
-  World world;
-  world.options.quiet = true;
-  world.run(small_sweep());
-  EXPECT_THAT(world.terminal_output, IsEmpty());
-  EXPECT_THAT(world.out.str(), HasSubstr("completed"));
+TEST_F(RunSweep, IsSilentWhenQuietExceptForTheTable) {
+  options.quiet = true;
+  run(small_sweep());
+  EXPECT_THAT(terminal_output, IsEmpty());
+  EXPECT_THAT(out.str(), HasSubstr("completed"));
 }
 
-TEST(RunSweep, PassesOverTheSamplesThatItShowsOnceAfterTheLastEpoch) {
-  World world;
-  world.run(small_sweep());
-  EXPECT_EQ(world.training.passes, 2u * (2 * 1 + 2)) << "of each run two of validation, and the test's";
-  EXPECT_TRUE(
-      tbwriter::tags_of(tbwriter::read_run(world.path(kFirst))).contains("predictions/confusion_matrix"))
+TEST_F(RunSweep, PassesOverTheSamplesThatItShowsOnceAfterTheLastEpoch) {
+  run(small_sweep());
+  EXPECT_EQ(training.passes, 2u * (2 * 1 + 2)) << "of each run two of validation, and the test's";
+  EXPECT_TRUE(tbwriter::tags_of(tbwriter::read_run(path(kFirst))).contains("predictions/confusion_matrix"))
       << "which the last pass has given the outputs for";
 }
 
-TEST(RunSweep, ShowsTheSigmoidsOfSeveralOutputsWithBceWithLogits) {
-  World world;
+TEST_F(RunSweep, ShowsTheSigmoidsOfSeveralOutputsWithBceWithLogits) {
   Sweep sweep = small_sweep();
   sweep.runs[0].loss.kind = LossOptions::Kind::kBceWithLogits;
-  world.run(sweep);
+  run(sweep);
   const auto mistakes = [&](const char* run) {
-    return tbwriter::values_of(tbwriter::read_run(world.path(run)), "predictions/misclassified_list")
+    return tbwriter::values_of(tbwriter::read_run(path(run)), "predictions/misclassified_list")
         .at(0)
         .tensor()
         .string_val(0);
@@ -329,12 +309,11 @@ TEST(RunSweep, ShowsTheSigmoidsOfSeveralOutputsWithBceWithLogits) {
   EXPECT_THAT(mistakes(kSecond), HasSubstr("| a | 57.6 % |"));
 }
 
-TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {
-  World world;
+TEST_F(RunSweep, WritesBatchScalarsEverySoManyBatches) {
   Sweep sweep = small_sweep();
   sweep.runs[0].log.batches = 3;
-  world.run(sweep);
-  EXPECT_THAT(tbwriter::steps_of(tbwriter::read_run(world.path(kFirst)), "Loss/batch"), ElementsAre(0, 3, 6));
+  run(sweep);
+  EXPECT_THAT(tbwriter::steps_of(tbwriter::read_run(path(kFirst)), "Loss/batch"), ElementsAre(0, 3, 6));
 }
 
 TEST(CostText, HasTheSumOfTheTimesWhereRunsWereTrainedAtOnce) {

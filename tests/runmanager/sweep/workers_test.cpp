@@ -316,7 +316,7 @@ TEST(WorkerPool, DoesNotTakeAnErrorOfItsCallerForADamagedMessage) {
   message.set_phase("validation");
   std::string bytes = message.SerializeAsString(), octal = fmt::format("\\{:03o}\\0\\0\\0", bytes.size());
   for (const char byte : bytes) octal += fmt::format("\\{:03o}", static_cast<unsigned char>(byte));
-  const tbwriter::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   const std::vector<SharedDataset> datasets;
   WorkerPool pool(
       {.words = {"/bin/bash", "-c", fmt::format("printf '{}' >&$0; sleep 100", octal)}, .inherited = {}},
@@ -343,7 +343,7 @@ TEST(WorkerPool, DoesNotTakeAnErrorOfItsCallerForADamagedMessage) {
 }
 
 TEST(WorkerPool, AsksNoWorkerToStopThatIsLost) {
-  const tbwriter::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   const std::vector<SharedDataset> datasets;
   WorkerPool pool({.words = {"/bin/true"}, .inherited = {}}, directory.path(), datasets, 1);
   const RunConfig config = small_run(0, 0.5);

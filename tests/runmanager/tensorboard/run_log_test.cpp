@@ -82,8 +82,6 @@ TEST(ScalarsLayout, HasTheMeasuresOfTheTask) {
   EXPECT_THAT(tags_of(scalars_layout(false, false)), Not(Contains(HasSubstr("validation"))));
 }
 
-using Json = nlohmann::ordered_json;
-
 TEST(DataTable, HasARowPerClassWithItsShareOfEachPart) {
   const Json balance = Json::parse(R"([
       {"part": "train", "samples": 8, "classes": {"cat": 6, "a_dog": 2}},

@@ -145,7 +145,7 @@ TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   EXPECT_EQ(record().epochs.size(), 1u);
 }
 
-using tbwriter::slurp, tbwriter::TemporaryDirectory;
+using tbwriter::slurp;
 
 TEST(LogFile, AppendsLinesAtOnce) {
   TemporaryDirectory directory;
