@@ -1,6 +1,10 @@
 #include "runmanager/records/checkpoint.h"
 
+#include <future>
+
 #include "core/data/safetensors.h"
+#include "runmanager/records/checkpoint_writer.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "tbwriter/record.h"
@@ -54,14 +58,20 @@ Checkpoint some_checkpoint(const Network& network) {
   return checkpoint;
 }
 
-TEST(Checkpoint, IsReadBackToTheSameBits) {
-  const TemporaryDirectory directory;
+class CheckpointFile : public ::testing::Test {
+ protected:
+  const TemporaryDirectory directory_;
+  const Network network_{spec(false), {1, 4, 4}};
+};
+using LoadWeights = CheckpointFile;
+
+TEST_F(CheckpointFile, IsReadBackToTheSameBits) {
   for (const bool batch_norm : {false, true}) {
     const Network network(spec(batch_norm), {1, 4, 4});
     EXPECT_EQ(network.buffer_count() > 0, batch_norm);
     const Checkpoint written = some_checkpoint(network);
-    write(directory / "c", network, written);
-    const Checkpoint read = read_checkpoint(directory / "c", network);
+    write(directory_ / "c", network, written);
+    const Checkpoint read = read_checkpoint(directory_ / "c", network);
     EXPECT_EQ(read.state.weights.parameters, written.state.weights.parameters);
     EXPECT_EQ(read.state.weights.buffers, written.state.weights.buffers);
     ASSERT_EQ(read.state.optimizer.size(), 2u);
@@ -73,21 +83,19 @@ TEST(Checkpoint, IsReadBackToTheSameBits) {
     EXPECT_EQ(text_of(read.progress.record), text_of(written.progress.record));
     EXPECT_EQ(read.progress.position, written.progress.position);
     EXPECT_EQ(read.progress.record.epochs[0]["loss"], 1.0 / 3);
-    EXPECT_EQ(load_weights(directory / "c", network).buffers, written.state.weights.buffers);
+    EXPECT_EQ(load_weights(directory_ / "c", network).buffers, written.state.weights.buffers);
   }
 }
 
-TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4});
-  Checkpoint checkpoint = some_checkpoint(network);
+TEST_F(CheckpointFile, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
+  Checkpoint checkpoint = some_checkpoint(network_);
   CheckpointMetadata metadata;
   for (int epoch = 2; epoch < 5; ++epoch) {
     checkpoint.progress.record.epochs.push_back(checkpoint.progress.record.epochs.back());
     checkpoint.progress.record.epochs.back().epoch = epoch;
     update(metadata, checkpoint.progress.record, checkpoint.progress.position);
-    write_checkpoint(directory / "c", network, checkpoint.state, metadata, Survives::kKill);
-    EXPECT_EQ(text_of(read_checkpoint(directory / "c", network).progress.record),
+    write_checkpoint(directory_ / "c", network_, checkpoint.state, metadata, Survives::kKill);
+    EXPECT_EQ(text_of(read_checkpoint(directory_ / "c", network_).progress.record),
               text_of(checkpoint.progress.record));
   }
 }
@@ -103,109 +111,101 @@ void count_from_zero(CheckpointMetadata& metadata) {
   --metadata.last_epoch;
 }
 
-TEST(Checkpoint, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4});
-  Checkpoint checkpoint = some_checkpoint(network);
+TEST_F(CheckpointFile, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
+  Checkpoint checkpoint = some_checkpoint(network_);
   std::vector<EpochRecord>& epochs = checkpoint.progress.record.epochs;
   epochs.push_back(epochs.back());
   for (std::size_t i = 0; i < 2; ++i) epochs[i].epoch = static_cast<int>(i) + 1;
   CheckpointMetadata metadata;
   update(metadata, checkpoint.progress.record, checkpoint.progress.position);
   count_from_zero(metadata);
-  write_checkpoint(directory / "old", network, checkpoint.state, metadata, Survives::kKill);
-  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "old")), 2);
-  Checkpoint read = read_checkpoint(directory / "old", network);
-  write(directory / "new", network, read);
-  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "new")), 2);
-  for (const Checkpoint& now : {read, read_checkpoint(directory / "new", network)}) {
+  write_checkpoint(directory_ / "old", network_, checkpoint.state, metadata, Survives::kKill);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory_ / "old")), 2);
+  Checkpoint read = read_checkpoint(directory_ / "old", network_);
+  write(directory_ / "new", network_, read);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory_ / "new")), 2);
+  for (const Checkpoint& now : {read, read_checkpoint(directory_ / "new", network_)}) {
     EXPECT_EQ(now.progress.record.epochs.at(0).epoch, 1);
     EXPECT_EQ(now.progress.record.epochs.at(1).epoch, 2);
     EXPECT_EQ(now.progress.position.first_step, 0);
   }
-  EXPECT_EQ(some_checkpoint(network).progress.position.first_step, 1);
+  EXPECT_EQ(some_checkpoint(network_).progress.position.first_step, 1);
 }
 
-TEST(Checkpoint, KeepsTheEpochBeforeTrainingApart) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4});
-  Checkpoint checkpoint = some_checkpoint(network);
+TEST_F(CheckpointFile, KeepsTheEpochBeforeTrainingApart) {
+  Checkpoint checkpoint = some_checkpoint(network_);
   checkpoint.progress.record.untrained = EpochRecord{0, {{"validation_loss", 2.5}}};
-  write(directory / "file", network, checkpoint);
-  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "file")), 1);
-  EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), 1);
-  const RunProgress read = read_checkpoint(directory / "file", network).progress;
+  write(directory_ / "file", network_, checkpoint);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory_ / "file")), 1);
+  EXPECT_EQ(whole_checkpoint_epoch(directory_ / "file"), 1);
+  const RunProgress read = read_checkpoint(directory_ / "file", network_).progress;
   EXPECT_EQ(read.record.untrained.value()["validation_loss"], 2.5);
   EXPECT_EQ(read.record.epochs.size(), 1u);
   EXPECT_EQ(read.position.first_step, 1);
-  EXPECT_EQ(whole_checkpoint_epoch(directory / "none"), std::nullopt);
-  std::string damaged = tbwriter::slurp(directory / "file");
+  EXPECT_EQ(whole_checkpoint_epoch(directory_ / "none"), std::nullopt);
+  std::string damaged = tbwriter::slurp(directory_ / "file");
   damaged.back() = static_cast<char>(damaged.back() ^ 1);
-  tbwriter::spill(directory / "file", damaged);
-  EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), std::nullopt);
+  tbwriter::spill(directory_ / "file", damaged);
+  EXPECT_EQ(whole_checkpoint_epoch(directory_ / "file"), std::nullopt);
+  EXPECT_THAT(message_of<DataError>([&] { load_weights(directory_ / "file", network_); }),
+              HasSubstr("file: is damaged: its checksum is not that of its content"));
 }
 
-TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
-  const TemporaryDirectory directory;
+TEST_F(CheckpointFile, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
   const Network network(spec(true), {1, 4, 4});
-  write(directory / "good", network, some_checkpoint(network));
-  const std::string good = tbwriter::slurp(directory / "good");
+  write(directory_ / "good", network, some_checkpoint(network));
+  const std::string good = tbwriter::slurp(directory_ / "good");
   for (std::size_t i = 0; i < good.size(); ++i) {
     if (i % 3 == 0) {
-      tbwriter::spill(directory / "bad", good.substr(0, i));
-      EXPECT_THROW(read_checkpoint(directory / "bad", network), DataError) << "cut at " << i;
+      tbwriter::spill(directory_ / "bad", good.substr(0, i));
+      EXPECT_THROW(read_checkpoint(directory_ / "bad", network), DataError) << "cut at " << i;
     }
     std::string flipped = good;
     flipped[i] = static_cast<char>(flipped[i] ^ (1 << i % 8));
-    tbwriter::spill(directory / "bad", flipped);
-    EXPECT_THROW(read_checkpoint_record(directory / "bad"), DataError)
+    tbwriter::spill(directory_ / "bad", flipped);
+    EXPECT_THROW(read_checkpoint_record(directory_ / "bad"), DataError)
         << flipped.substr(i - std::min<std::size_t>(i, 20), 40);
   }
 }
 
-TEST(Checkpoint, OfAnEarlierVersionHasItsOwnChecksum) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4});
-  write(directory / "c", network, some_checkpoint(network));
-  TensorFile file = read_safetensors(directory / "c");
+TEST_F(CheckpointFile, OfAnEarlierVersionHasItsOwnChecksum) {
+  write(directory_ / "c", network_, some_checkpoint(network_));
+  TensorFile file = read_safetensors(directory_ / "c");
   ASSERT_EQ(file.metadata.erase("header_crc32c"), 1u);
   file.metadata["kernels"] = "own";
   std::string checksums;
   for (const char* key : {"progress", "epochs", "config", "provenance", "kernels"})
     checksums += std::to_string(tbwriter::crc32c(file.metadata.at(key))) + " ";
   file.metadata["progress_crc32c"] = std::to_string(tbwriter::crc32c(checksums));
-  write_safetensors(directory / "earlier", file, Survives::kKill);
-  EXPECT_EQ(read_checkpoint(directory / "earlier", network).state.step_count, 12345678901);
-  EXPECT_EQ(read_checkpoint_record(directory / "earlier").kernels, "builtin");
+  write_safetensors(directory_ / "earlier", file, Survives::kKill);
+  EXPECT_EQ(read_checkpoint(directory_ / "earlier", network_).state.step_count, 12345678901);
+  EXPECT_EQ(read_checkpoint_record(directory_ / "earlier").kernels, "builtin");
   file.metadata["kernels"] = "library";
-  write_safetensors(directory / "damaged", file, Survives::kKill);
-  EXPECT_THROW(read_checkpoint(directory / "damaged", network), DataError);
+  write_safetensors(directory_ / "damaged", file, Survives::kKill);
+  EXPECT_THROW(read_checkpoint(directory_ / "damaged", network_), DataError);
   file.metadata.erase("progress_crc32c");
-  write_safetensors(directory / "without", file, Survives::kKill);
-  EXPECT_THROW(read_checkpoint_record(directory / "without"), DataError);
+  write_safetensors(directory_ / "without", file, Survives::kKill);
+  EXPECT_THROW(read_checkpoint_record(directory_ / "without"), DataError);
 }
 
-TEST(Checkpoint, OfWeightsAloneIsNothingToGoOnFrom) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4}), other(spec(true), {1, 4, 4});
-  write(directory / "c", network, some_checkpoint(network));
-  EXPECT_THAT(test::message_of<DataError>([&] { read_checkpoint(directory / "c", other); }),
+TEST_F(CheckpointFile, OfWeightsAloneIsNothingToGoOnFrom) {
+  const Network other(spec(true), {1, 4, 4});
+  write(directory_ / "c", network_, some_checkpoint(network_));
+  EXPECT_THAT(test::message_of<DataError>([&] { read_checkpoint(directory_ / "c", other); }),
               HasSubstr("missing: norm.weight [2]"));
 }
 
-TEST(Checkpoint, HasExactlyTheTensorsOfItsNetwork) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4});
-  Checkpoint checkpoint = some_checkpoint(network);
-  write(directory / "c", network, checkpoint);
-  // As many values in another shape, and the optimizer's arrays of another network.
+TEST_F(CheckpointFile, HasExactlyTheTensorsOfItsNetwork) {
+  Checkpoint checkpoint = some_checkpoint(network_);
+  write(directory_ / "c", network_, checkpoint);
+  // As many values in another shape, and the optimizer's arrays of another network_.
   const Network other(
       {"net",
        {{"conv", "conv2d", {{"out_channels", std::int64_t{1}}, {"kernel_size", std::int64_t{1}}}},
         {"flatten", "flatten"},
         {"more", "linear", {{"out_features", std::int64_t{3}}}}}},
       {1, 4, 4});
-  const std::string message = test::message_of<DataError>([&] { read_checkpoint(directory / "c", other); });
+  const std::string message = test::message_of<DataError>([&] { read_checkpoint(directory_ / "c", other); });
   for (const char* part :
        {"wrong shape: conv.weight is [2, 1, 1, 1], the network's is [1, 1, 1, 1]",
         "missing: more.weight [3, 16]", "unexpected: out.weight [3, 32]",
@@ -213,19 +213,8 @@ TEST(Checkpoint, HasExactlyTheTensorsOfItsNetwork) {
     EXPECT_THAT(message, HasSubstr(part));
 }
 
-TEST(LoadWeights, RefusesACheckpointWithAFlippedBit) {
-  const TemporaryDirectory directory;
-  const Network network(spec(false), {1, 4, 4});
-  write(directory / "c", network, some_checkpoint(network));
-  std::string damaged = tbwriter::slurp(directory / "c");
-  damaged.back() = static_cast<char>(damaged.back() ^ 1);
-  tbwriter::spill(directory / "c", damaged);
-  EXPECT_THAT(test::message_of<DataError>([&] { load_weights(directory / "c", network); }),
-              HasSubstr("c: is damaged: its checksum is not that of its content"));
-}
-
 // tests/data/make_references.py wrote the file: a state_dict with running statistics and counts of batches.
-TEST(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
+TEST_F(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
   const std::filesystem::path path = SWEEP_TEST_DATA "/pretrained.safetensors";
   const TensorFile file = read_safetensors(path);
   ASSERT_NE(TensorIndex(file).find("bn.num_batches_tracked"), nullptr);
@@ -246,6 +235,166 @@ TEST(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
   engine->predict({pixels, labels, rows}, outputs);
   ASSERT_EQ(expected.size(), outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_NEAR(outputs[i], expected[i], 1e-5) << i;
+}
+
+class CheckpointWriterTest : public ::testing::Test {
+ protected:
+  static TrainingState state(float value) {
+    TrainingState state;
+    state.weights.parameters.assign(kNetwork.parameter_count(), value);
+    state.step_count = 3;
+    return state;
+  }
+
+  // Adds an epoch to the run and starts its checkpoint, whose weights are all the epoch's number.
+  void start(CheckpointWriter& writer, bool is_only = false, bool is_best = false) {
+    EpochRecord epoch;
+    epoch.set("loss", 1);
+    epoch.epoch = static_cast<int>(record_.epochs.size()) + 1;
+    record_.epochs.push_back(epoch);
+    writer.start(state(static_cast<float>(epoch.epoch)), record_, {"events", 100, epoch.epoch}, is_best,
+                 is_only);
+  }
+
+  // The same, until it is written.
+  void write(CheckpointWriter& writer, bool is_only = false, bool is_best = false) {
+    start(writer, is_only, is_best);
+    writer.finish();
+  }
+
+  Checkpoint read() const { return read_checkpoint(path_, kNetwork); }
+
+  inline static const Network kNetwork{small_network(), {1, 4, 4}};
+  TemporaryDirectory directory_;
+  std::filesystem::path path_ = directory_ / "checkpoint";
+  RunRecord record_ = [] {
+    RunRecord record;
+    record.name = "run";
+    record.config = {{"seed", 3}};
+    record.provenance = {{"numerics", 1}};
+    return record;
+  }();
+};
+
+TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
+  int flushed = 0;
+  CheckpointWriter writer(path_, kNetwork, [&](Survives) { ++flushed; });
+  for (int epoch = 1; epoch < 5; ++epoch) {
+    write(writer);
+    EXPECT_EQ(flushed, epoch);
+    const Checkpoint read = this->read();
+    EXPECT_EQ(read.state.weights.parameters, state(static_cast<float>(epoch)).weights.parameters);
+    EXPECT_EQ(read.progress.record.epochs.size(), static_cast<std::size_t>(epoch));
+    EXPECT_EQ(read.progress.position, (RunPosition{"events", 100, epoch}));
+  }
+}
+
+TEST_F(CheckpointWriterTest, KeepsTheBestUnderItsNameAndSyncsIt) {
+  std::vector<Survives> asked;
+  CheckpointWriter writer(
+      path_, kNetwork, [&](Survives survives) { asked.push_back(survives); }, 1e6);
+  const auto best = [this] {
+    return read_checkpoint(directory_ / kBestFile, kNetwork).progress.record.epochs.size();
+  };
+  for (const bool is_best : {true, false, true, false}) {
+    write(writer, false, is_best);
+    EXPECT_EQ(asked.back() == Survives::kPowerCut, is_best);
+    EXPECT_EQ(best(), asked.size() < 3 ? 1u : 3u);
+    EXPECT_EQ(read().progress.record.epochs.size(), asked.size());
+  }
+}
+
+TEST_F(CheckpointWriterTest, LetsItsCallerGoOnAndKeepsWhatWasWhenItStarted) {
+  std::promise<void> may_flush;
+  CheckpointWriter writer(path_, kNetwork, [&](Survives) { may_flush.get_future().wait(); });
+  start(writer);
+  EXPECT_FALSE(writer.is_ready());
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "a checkpoint is of no use before its events are written";
+  record_.epochs.clear();
+  record_.name = "another";
+  may_flush.set_value();
+  writer.finish();
+  EXPECT_TRUE(writer.is_ready());
+  EXPECT_EQ(read().progress.record.name, "run");
+  EXPECT_EQ(read().progress.record.epochs.size(), 1u);
+}
+
+TEST_F(CheckpointWriterTest, WritesAnOnlyOneAtOnce) {
+  const auto caller = std::this_thread::get_id();
+  CheckpointWriter writer(path_, kNetwork, [&](Survives) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  start(writer, /*is_only=*/true);
+  EXPECT_TRUE(writer.is_ready());
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  EXPECT_NO_THROW(writer.finish());
+}
+
+TEST_F(CheckpointWriterTest, TellsOfAFailureOnceAndKeepsTheLastGoodOne) {
+  for (const bool is_only : {false, true}) {
+    record_.epochs.clear();
+    bool fails = false;
+    CheckpointWriter writer(path_, kNetwork, [&](Survives) {
+      if (fails) throw IoError("the disk is full");
+    });
+    write(writer, is_only);
+    fails = true;
+    start(writer, is_only);
+    EXPECT_THAT(test::message_of<IoError>([&] { writer.finish(); }), HasSubstr("the disk is full"));
+    EXPECT_EQ(read().progress.record.epochs.size(), 1u);
+    EXPECT_NO_THROW(writer.finish());
+    fails = false;
+    write(writer, is_only);
+    EXPECT_EQ(read().progress.record.epochs.size(), 3u);
+  }
+}
+
+TEST_F(CheckpointWriterTest, KeepsTheLastSyncedOneUntilTheNextIs) {
+  const std::filesystem::path previous = directory_ / kPreviousCheckpointFile;
+  std::vector<Survives> flushed;
+  const auto flush = [&](Survives survives) { flushed.push_back(survives); };
+  const auto epochs_in = [](const std::filesystem::path& path) {
+    return read_checkpoint(path, kNetwork).progress.record.epochs.size();
+  };
+  {
+    CheckpointWriter rarely(path_, kNetwork, flush, 1000);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      write(rarely);
+      EXPECT_FALSE(std::filesystem::exists(previous)) << "no short run pays for a sync";
+    }
+  }
+  EXPECT_THAT(flushed, Each(Survives::kKill));
+  {
+    CheckpointWriter resumed(path_, kNetwork, flush, 1000);
+    resumed.keep_existing();
+    write(resumed);
+    write(resumed);
+  }
+  EXPECT_EQ(epochs_in(previous), 3u) << "it is all that a resumed run has on the disk";
+  EXPECT_EQ(epochs_in(path_), 5u);
+  EXPECT_THAT(flushed, Each(Survives::kKill));
+  CheckpointWriter often(path_, kNetwork, flush, 0);
+  write(often);
+  EXPECT_EQ(flushed.back(), Survives::kPowerCut) << "the events are synced before their checkpoint";
+  EXPECT_TRUE(std::filesystem::equivalent(path_, previous));
+  EXPECT_EQ(epochs_in(previous), 6u);
+}
+
+TEST_F(CheckpointWriterTest, SyncsBeforeTheNextOneWouldBeTooLate) {
+  std::vector<Survives> flushed;
+  CheckpointWriter writer(
+      path_, kNetwork, [&](Survives survives) { flushed.push_back(survives); }, 0.1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  write(writer);
+  // The second would come at 0.12 s or later.
+  EXPECT_THAT(flushed, ElementsAre(Survives::kPowerCut));
+}
+
+TEST_F(CheckpointWriterTest, IsWaitedForByItsEnd) {
+  {
+    CheckpointWriter writer(path_, kNetwork,
+                            [](Survives) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    start(writer);
+  }
+  EXPECT_EQ(read().progress.record.epochs.size(), 1u);
 }
 
 }  // namespace sweep::checkpoint_test
