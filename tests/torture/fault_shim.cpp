@@ -144,25 +144,43 @@ int close(int fd) {
   return result;
 }
 
-ssize_t read(int fd, void* data, size_t size) {
-  static const auto next = real<ssize_t (*)(int, void*, size_t)>("read");
-  return passed("read", is_watched(fd), size, [&](size_t part) { return next(fd, data, part); });
-}
+#define SWEEP_PASSED(function, called, parameters, arguments)                                 \
+  ssize_t function parameters {                                                               \
+    static const auto next = real<ssize_t(*) parameters>(#function);                          \
+    return passed(called, is_watched(fd), size, [&](size_t part) { return next arguments; }); \
+  }
+SWEEP_PASSED(read, "read", (int fd, void* data, size_t size), (fd, data, part))
+SWEEP_PASSED(pread, "read", (int fd, void* data, size_t size, off_t offset), (fd, data, part, offset))
+SWEEP_PASSED(write, "write", (int fd, const void* data, size_t size), (fd, data, part))
+SWEEP_PASSED(pwrite, "pwrite", (int fd, const void* data, size_t size, off_t offset),
+             (fd, data, part, offset))
+#undef SWEEP_PASSED
 
-ssize_t pread(int fd, void* data, size_t size, off_t offset) {
-  static const auto next = real<ssize_t (*)(int, void*, size_t, off_t)>("pread");
-  return passed("read", is_watched(fd), size, [&](size_t part) { return next(fd, data, part, offset); });
-}
-
-ssize_t write(int fd, const void* data, size_t size) {
-  static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
-  return passed("write", is_watched(fd), size, [&](size_t part) { return next(fd, data, part); });
-}
-
-ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
-  static const auto next = real<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite");
-  return passed("pwrite", is_watched(fd), size, [&](size_t part) { return next(fd, data, part, offset); });
-}
+// Functions that return -1 with errno, and the name by which a plan calls them.
+#define SWEEP_CHECKED(type, function, called, counts, parameters, arguments) \
+  type function parameters {                                                 \
+    static const auto next = real<type(*) parameters>(#function);            \
+    return checked(called, counts, [&] { return next arguments; });          \
+  }
+SWEEP_CHECKED(int, fsync, "fsync", is_watched(fd), (int fd), (fd))
+SWEEP_CHECKED(int, fdatasync, "fsync", is_watched(fd), (int fd), (fd))
+SWEEP_CHECKED(int, syncfs, "fsync", is_watched(fd), (int fd), (fd))
+SWEEP_CHECKED(int, ftruncate, "ftruncate", is_watched(fd), (int fd, off_t size), (fd, size))
+SWEEP_CHECKED(int, truncate, "ftruncate", is_below(path), (const char* path, off_t size), (path, size))
+SWEEP_CHECKED(int, flock, "flock", is_watched(fd), (int fd, int operation), (fd, operation))
+SWEEP_CHECKED(int, rename, "rename", is_below(to), (const char* from, const char* to), (from, to))
+SWEEP_CHECKED(int, link, "link", is_below(to), (const char* from, const char* to), (from, to))
+SWEEP_CHECKED(int, unlink, "unlink", is_below(path), (const char* path), (path))
+SWEEP_CHECKED(int, unlinkat, "unlink", is_below(at, path), (int at, const char* path, int flags),
+              (at, path, flags))
+SWEEP_CHECKED(int, remove, "unlink", is_below(path), (const char* path), (path))
+SWEEP_CHECKED(int, mkdir, "mkdir", is_below(path), (const char* path, mode_t mode), (path, mode))
+SWEEP_CHECKED(int, poll, "poll", true, (pollfd * descriptors, nfds_t count, int timeout),
+              (descriptors, count, timeout))
+SWEEP_CHECKED(int, kill, "kill", true, (pid_t process, int signal), (process, signal))
+SWEEP_CHECKED(pid_t, waitpid, "waitpid", true, (pid_t process, int* status, int options),
+              (process, status, options))
+#undef SWEEP_CHECKED
 
 // For messages with one part, as those between a sweep and its workers are.
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
@@ -183,66 +201,6 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) {
   });
 }
 
-int fsync(int fd) {
-  static const auto next = real<int (*)(int)>("fsync");
-  return checked("fsync", is_watched(fd), [&] { return next(fd); });
-}
-
-int fdatasync(int fd) {
-  static const auto next = real<int (*)(int)>("fdatasync");
-  return checked("fsync", is_watched(fd), [&] { return next(fd); });
-}
-
-int syncfs(int fd) {
-  static const auto next = real<int (*)(int)>("syncfs");
-  return checked("fsync", is_watched(fd), [&] { return next(fd); });
-}
-
-int ftruncate(int fd, off_t size) {
-  static const auto next = real<int (*)(int, off_t)>("ftruncate");
-  return checked("ftruncate", is_watched(fd), [&] { return next(fd, size); });
-}
-
-int truncate(const char* path, off_t size) {
-  static const auto next = real<int (*)(const char*, off_t)>("truncate");
-  return checked("ftruncate", is_below(path), [&] { return next(path, size); });
-}
-
-int flock(int fd, int operation) {
-  static const auto next = real<int (*)(int, int)>("flock");
-  return checked("flock", is_watched(fd), [&] { return next(fd, operation); });
-}
-
-int rename(const char* from, const char* to) {
-  static const auto next = real<int (*)(const char*, const char*)>("rename");
-  return checked("rename", is_below(to), [&] { return next(from, to); });
-}
-
-int link(const char* from, const char* to) {
-  static const auto next = real<int (*)(const char*, const char*)>("link");
-  return checked("link", is_below(to), [&] { return next(from, to); });
-}
-
-int unlink(const char* path) {
-  static const auto next = real<int (*)(const char*)>("unlink");
-  return checked("unlink", is_below(path), [&] { return next(path); });
-}
-
-int unlinkat(int at, const char* path, int flags) {
-  static const auto next = real<int (*)(int, const char*, int)>("unlinkat");
-  return checked("unlink", is_below(at, path), [&] { return next(at, path, flags); });
-}
-
-int remove(const char* path) {
-  static const auto next = real<int (*)(const char*)>("remove");
-  return checked("unlink", is_below(path), [&] { return next(path); });
-}
-
-int mkdir(const char* path, mode_t mode) {
-  static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
-  return checked("mkdir", is_below(path), [&] { return next(path, mode); });
-}
-
 struct dirent* readdir(DIR* directory) {
   static const auto next = real<struct dirent* (*)(DIR*)>("readdir");
   const bool counts = is_watched(::dirfd(directory));
@@ -256,21 +214,6 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
   static const auto next = real<void* (*)(void*, size_t, int, int, int, off_t)>("mmap");
   if (fault::has_begun() && before("mmap") == Fate::kFail) return errno = fault::planned_error(), MAP_FAILED;
   return next(address, size, protection, flags, fd, offset);
-}
-
-int poll(pollfd* descriptors, nfds_t count, int timeout) {
-  static const auto next = real<int (*)(pollfd*, nfds_t, int)>("poll");
-  return checked("poll", true, [&] { return next(descriptors, count, timeout); });
-}
-
-int kill(pid_t process, int signal) {
-  static const auto next = real<int (*)(pid_t, int)>("kill");
-  return checked("kill", true, [&] { return next(process, signal); });
-}
-
-pid_t waitpid(pid_t process, int* status, int options) {
-  static const auto next = real<pid_t (*)(pid_t, int*, int)>("waitpid");
-  return checked("waitpid", true, [&] { return next(process, status, options); });
 }
 
 // These two return the error.

@@ -199,26 +199,18 @@ int syncfs(int fd) {
   return result;
 }
 
-int rename(const char* from, const char* to) {
-  static const auto next = real<int (*)(const char*, const char*)>("rename");
-  const int result = next(from, to);
-  if (result == 0 && is_below(absolute(to))) add("rename", 0, 0, absolute(from), absolute(to));
-  return result;
-}
-
-int link(const char* from, const char* to) {
-  static const auto next = real<int (*)(const char*, const char*)>("link");
-  const int result = next(from, to);
-  if (result == 0 && is_below(absolute(to))) add("link", 0, 0, absolute(from), absolute(to));
-  return result;
-}
-
-int unlink(const char* path) {
-  static const auto next = real<int (*)(const char*)>("unlink");
-  const int result = next(path);
-  if (result == 0 && is_below(absolute(path))) add("unlink", 0, 0, absolute(path));
-  return result;
-}
+#define SWEEP_LOGGED(function, parameters, arguments, changed, ...)                    \
+  int function parameters {                                                            \
+    static const auto next = real<int(*) parameters>(#function);                       \
+    const int result = next arguments;                                                 \
+    if (result == 0 && is_below(absolute(changed))) add(#function, 0, 0, __VA_ARGS__); \
+    return result;                                                                     \
+  }
+SWEEP_LOGGED(rename, (const char* from, const char* to), (from, to), to, absolute(from), absolute(to))
+SWEEP_LOGGED(link, (const char* from, const char* to), (from, to), to, absolute(from), absolute(to))
+SWEEP_LOGGED(unlink, (const char* path), (path), path, absolute(path))
+SWEEP_LOGGED(mkdir, (const char* path, mode_t mode), (path, mode), path, absolute(path))
+#undef SWEEP_LOGGED
 
 int unlinkat(int at, const char* path, int flags) {
   static const auto next = real<int (*)(int, const char*, int)>("unlinkat");
@@ -234,13 +226,6 @@ int remove(const char* path) {
   const bool is_directory = ::lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
   const int result = next(path);
   if (result == 0 && is_below(absolute(path))) add(is_directory ? "rmdir" : "unlink", 0, 0, absolute(path));
-  return result;
-}
-
-int mkdir(const char* path, mode_t mode) {
-  static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
-  const int result = next(path, mode);
-  if (result == 0 && is_below(absolute(path))) add("mkdir", 0, 0, absolute(path));
   return result;
 }
 
