@@ -54,6 +54,11 @@ class SweepFolder {
   test::TemporaryDirectory directory_;
 };
 
+/// A fixture.
+struct InSweepFolder : ::testing::Test {
+  const SweepFolder folder;
+};
+
 inline std::vector<std::string> names_of(const Sweep& sweep) {
   std::vector<std::string> names;
   for (const RunConfig& run : sweep.runs) names.push_back(run.name);

@@ -109,6 +109,11 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
+/// A fixture.
+struct InDirectory : ::testing::Test {
+  const TemporaryDirectory directory;
+};
+
 }  // namespace sweep::test
 
 namespace sweep {

@@ -72,8 +72,9 @@ void wait_for_end(std::shared_ptr<EventLog>& log) {
   EXPECT_TRUE(seen.expired());
 }
 
-TEST(EventLog, AddsDoNotWaitForADiskThatStandsStillUntilTheQueueIsFull) {
-  const TemporaryDirectory directory;
+using EventLog = test::InDirectory;
+
+TEST_F(EventLog, AddsDoNotWaitForADiskThatStandsStillUntilTheQueueIsFull) {
   StuckDisk disk;
   auto log = open_log(directory.path(), small_queue(1h), disk.write());
   append(*log, 40);  // would wait for an hour
@@ -82,8 +83,7 @@ TEST(EventLog, AddsDoNotWaitForADiskThatStandsStillUntilTheQueueIsFull) {
   EXPECT_EQ(check_events_file(log->path()).records, 1u + 40u);
 }
 
-TEST(EventLog, OfADiskThatStandsStillFailsInsteadOfWaitingForEverAndSaysHowMuchIsMissing) {
-  const TemporaryDirectory directory;
+TEST_F(EventLog, OfADiskThatStandsStillFailsInsteadOfWaitingForEverAndSaysHowMuchIsMissing) {
   StuckDisk disk;
   auto log = open_log(directory.path(), small_queue(200ms), disk.write());
   append(*log, 40);
@@ -100,11 +100,11 @@ TEST(EventLog, OfADiskThatStandsStillFailsInsteadOfWaitingForEverAndSaysHowMuchI
   EXPECT_EQ(check_events_file(path).end, ReadEnd::kEnd) << "whole records only";
 }
 
-TEST(EventLog, FlushAndCloseDoNotWaitForEverEither) {
+TEST_F(EventLog, FlushAndCloseDoNotWaitForEverEither) {
   for (const bool flush : {true, false}) {
-    const TemporaryDirectory directory;
+    const TemporaryDirectory own;
     StuckDisk disk;
-    auto log = open_log(directory.path(), small_queue(200ms), disk.write());
+    auto log = open_log(own.path(), small_queue(200ms), disk.write());
     append(*log, 3);
     const std::string message = failure_of([&] { flush ? log->flush(true) : log->close(); });
     EXPECT_THAT(message, HasSubstr("3 events are not in the file"));
@@ -118,8 +118,7 @@ TEST(EventLog, FlushAndCloseDoNotWaitForEverEither) {
   }
 }
 
-TEST(EventLog, WaitsForADiskThatIsSlowAndLosesNothing) {
-  const TemporaryDirectory directory;
+TEST_F(EventLog, WaitsForADiskThatIsSlowAndLosesNothing) {
   // Every write takes 50 bytes in 10 ms: longer than write_timeout for all of them, hardly ever for one.
   const auto write = [](int fd, const void* data, std::size_t size) {
     std::this_thread::sleep_for(10ms);
@@ -135,8 +134,7 @@ TEST(EventLog, WaitsForADiskThatIsSlowAndLosesNothing) {
   EXPECT_EQ(check_events_file(log->path()).records, 1u + 120u);
 }
 
-TEST(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
-  const TemporaryDirectory directory;
+TEST_F(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
   std::size_t room = 25 + 1050;  // the first record, and ten and a half
   const auto write = [&](int fd, const void* data, std::size_t size) -> ssize_t {
     if (room == 0) return errno = ENOSPC, -1;
@@ -154,8 +152,7 @@ TEST(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
   EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
 }
 
-TEST(EventLog, DropsWhatAnEncoderHadAppendedWhenItThrew) {
-  const TemporaryDirectory directory;
+TEST_F(EventLog, DropsWhatAnEncoderHadAppendedWhenItThrew) {
   auto log = open_log(directory.path(), unhurried(2s));
   const auto half = [](std::string& buffer) {
     append_record(buffer, "whole");
@@ -171,10 +168,10 @@ TEST(EventLog, DropsWhatAnEncoderHadAppendedWhenItThrew) {
   EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
 }
 
-TEST(EventLog, SyncsWhileAnotherThreadCloses) {
+TEST_F(EventLog, SyncsWhileAnotherThreadCloses) {
   for (int i = 0; i < 100; ++i) {
-    const TemporaryDirectory directory;
-    auto log = open_log(directory.path(), unhurried(2s));
+    const TemporaryDirectory own;
+    auto log = open_log(own.path(), unhurried(2s));
     append(*log, 3);
     std::atomic<bool> starts = false;
     const auto sync = [&] {
@@ -189,8 +186,7 @@ TEST(EventLog, SyncsWhileAnotherThreadCloses) {
   }
 }
 
-TEST(EventLog, OfAThreadWithoutMemoryThrowsThatToItsCallers) {
-  const TemporaryDirectory directory;
+TEST_F(EventLog, OfAThreadWithoutMemoryThrowsThatToItsCallers) {
   const auto write = [writes = 0](int fd, const void* data, std::size_t size) mutable {
     if (writes++ > 0) throw std::bad_alloc();
     return ::write(fd, data, size);

@@ -34,8 +34,11 @@ class FileSizeLimit {
   ::rlimit before_{};
 };
 
-TEST(WriterFailure, IsKeptAndThrownByFlushAndCloseWithThePathAndLeavesWholeRecordsOnly) {
-  const TemporaryDirectory directory;
+using WriterFailure = test::InDirectory;
+using WriterQueue = test::InDirectory;
+using SummaryWriterLongRun = test::InDirectory;
+
+TEST_F(WriterFailure, IsKeptAndThrownByFlushAndCloseWithThePathAndLeavesWholeRecordsOnly) {
   SummaryWriter writer(directory / "run");
   writer.add_scalar("s", 0, 0);
   writer.flush();
@@ -61,8 +64,7 @@ bool mount_small_disk(const std::filesystem::path& directory) {
 }
 
 // In a child process, since a thread that has left its file systems cannot come back to them.
-TEST(WriterFailure, OfAFullDiskIsReportedAndLeavesWholeRecordsThatRoomIsMadeFor) {
-  const TemporaryDirectory directory;
+TEST_F(WriterFailure, OfAFullDiskIsReportedAndLeavesWholeRecordsThatRoomIsMadeFor) {
   constexpr int kRight = 0, kWrong = 1, kNoMount = 2;
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -108,8 +110,7 @@ TEST(WriterFailure, OfAFullDiskIsReportedAndLeavesWholeRecordsThatRoomIsMadeFor)
   EXPECT_EQ(WEXITSTATUS(status), kRight);
 }
 
-TEST(WriterFailure, OfARemovedDirectoryIsNoticed) {
-  const TemporaryDirectory directory;
+TEST_F(WriterFailure, OfARemovedDirectoryIsNoticed) {
   SummaryWriter writer(directory / "run");
   std::filesystem::remove_all(directory / "run");
   writer.add_scalar("s", 1, 0);
@@ -118,8 +119,7 @@ TEST(WriterFailure, OfARemovedDirectoryIsNoticed) {
   EXPECT_THAT(failure_of([&] { writer.close(); }), HasSubstr(writer.path().string()));
 }
 
-TEST(WriterFailure, OfTheDestructorIsAWarning) {
-  const TemporaryDirectory directory;
+TEST_F(WriterFailure, OfTheDestructorIsAWarning) {
   std::vector<std::string> warnings;
   {
     WriterOptions options;
@@ -132,16 +132,14 @@ TEST(WriterFailure, OfTheDestructorIsAWarning) {
   EXPECT_THAT(warnings[0], HasSubstr("removed"));
 }
 
-TEST(WriterFailure, OfAnUnwritablePlaceComesFromTheConstructor) {
-  const TemporaryDirectory directory;
+TEST_F(WriterFailure, OfAnUnwritablePlaceComesFromTheConstructor) {
   spill(directory / "file", "");
   EXPECT_THAT(failure_of([&] { SummaryWriter writer(directory / "file"); }), HasSubstr("file"));
   EXPECT_THAT(failure_of([&] { SummaryWriter writer(directory / "file/run"); }),
               HasSubstr("Not a directory"));
 }
 
-TEST(WriterFailure, OfASecondWriterInTheDirectoryNamesTheFirst) {
-  const TemporaryDirectory directory;
+TEST_F(WriterFailure, OfASecondWriterInTheDirectoryNamesTheFirst) {
   SummaryWriter writer(directory / "run");
   const std::string message = failure_of([&] { SummaryWriter second(directory / "run"); });
   EXPECT_THAT(message, HasSubstr("another writer has this run's directory"));
@@ -150,8 +148,7 @@ TEST(WriterFailure, OfASecondWriterInTheDirectoryNamesTheFirst) {
   EXPECT_NO_THROW(SummaryWriter(directory / "run"));
 }
 
-TEST(WriterFailure, OfAKilledProcessLosesNoFlushedPointAndLocksNothing) {
-  const TemporaryDirectory directory;
+TEST_F(WriterFailure, OfAKilledProcessLosesNoFlushedPointAndLocksNothing) {
   const pid_t child = ::fork();
   if (child == 0) {
     SummaryWriter writer(directory / "run");
@@ -168,8 +165,7 @@ TEST(WriterFailure, OfAKilledProcessLosesNoFlushedPointAndLocksNothing) {
 }
 
 // Nothing else wakes the thread here, so an add that finds the queue full has to do it.
-TEST(WriterQueue, StaysWithinItsBound) {
-  const TemporaryDirectory directory;
+TEST_F(WriterQueue, StaysWithinItsBound) {
   WriterOptions options;
   options.queue_bytes = 2000;
   options.flush_bytes = 1000000;
@@ -194,8 +190,7 @@ std::int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-TEST(SummaryWriterLongRun, OfMillionsOfScalarsTakesConstantMemoryAndLosesNone) {
-  const TemporaryDirectory directory;
+TEST_F(SummaryWriterLongRun, OfMillionsOfScalarsTakesConstantMemoryAndLosesNone) {
   SummaryWriter writer(directory / "run", {.queue_bytes = std::size_t{4} << 20});
   std::int64_t after_first = 0;
   for (int million = 0; million < kMillions; ++million) {

@@ -61,8 +61,11 @@ RunOptions parse_run(const std::vector<std::string>& words) {
   return options;
 }
 
-TEST(CommandLine, AFileAloneIsRun) {
+struct CommandLine : ::testing::Test {
   Called called;
+};
+
+TEST_F(CommandLine, AFileAloneIsRun) {
   called.code = 75;
   EXPECT_EQ(called({"a/b.json", "lr=0.1,0.01", "epochs=3"}), 75);
   EXPECT_EQ(called.command, "run");
@@ -75,7 +78,7 @@ TEST(CommandLine, AFileAloneIsRun) {
   EXPECT_EQ(options.runner.threads, 0);
 }
 
-TEST(CommandLine, OptionsMayStandAnywhere) {
+TEST_F(CommandLine, OptionsMayStandAnywhere) {
   const RunOptions options =
       parse_run({"--logdir", "/tmp/x", "a.json", "--epochs", "3", "lr=1", "--seed=5", "--threads", "2",
                  "seed=1", "--fresh", "--fail-fast", "--strict", "--quiet", "--json"});
@@ -92,13 +95,13 @@ TEST(CommandLine, OptionsMayStandAnywhere) {
   EXPECT_TRUE(joined.runner.join && joined.runner.leave);
 }
 
-TEST(CommandLine, DeterminismIsTheFilesUnlessAnOptionSaysOtherwise) {
+TEST_F(CommandLine, DeterminismIsTheFilesUnlessAnOptionSaysOtherwise) {
   EXPECT_EQ(parse_run({"a.json"}).sweep.load.deterministic, std::nullopt);
   EXPECT_EQ(parse_run({"a.json", "--deterministic"}).sweep.load.deterministic, true);
   EXPECT_EQ(parse_run({"a.json", "--no-deterministic"}).sweep.load.deterministic, false);
 }
 
-TEST(CommandLine, RunnerOptionsAreParsed) {
+TEST_F(CommandLine, RunnerOptionsAreParsed) {
   const RunOptions options = parse_run(
       {"a.json", "--jobs", "4", "--retry", "2", "--timeout", "60", "--max-time=1.5", "--no-retry-failed"});
   EXPECT_EQ(options.runner.jobs, 4);
@@ -111,8 +114,7 @@ TEST(CommandLine, RunnerOptionsAreParsed) {
   EXPECT_TRUE(others.runner.retry_failed);
 }
 
-TEST(CommandLine, NumbersOfJobsAndSecondsAreChecked) {
-  Called called;
+TEST_F(CommandLine, NumbersOfJobsAndSecondsAreChecked) {
   for (const char* jobs : {"0", "-1", "two", "1.5", "1025"}) {
     EXPECT_THAT(called.error({"a.json", std::string("--jobs=") + jobs}),
                 HasSubstr("want 1 to 1024, or auto"));
@@ -126,8 +128,7 @@ TEST(CommandLine, NumbersOfJobsAndSecondsAreChecked) {
   EXPECT_TRUE(called.command.empty());
 }
 
-TEST(CommandLine, EveryCommandIsFoundWithItsOptions) {
-  Called called;
+TEST_F(CommandLine, EveryCommandIsFoundWithItsOptions) {
   called({"run", "a.json"});
   EXPECT_EQ(called.command, "run");
   called({"plan", "a.json", "lr=1", "--json", "--no-deterministic"});
@@ -160,8 +161,7 @@ TEST(CommandLine, EveryCommandIsFoundWithItsOptions) {
   EXPECT_EQ(called.command, "completion");
 }
 
-TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
-  Called called;
+TEST_F(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   EXPECT_EQ(
       called.error({"plna", "x.json"}),
       "plna: no such file, and no command: run, resume, plan, lr-find, show, status, cancel, compare, "
@@ -172,8 +172,7 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   EXPECT_THAT(called.error({"help", "plna"}), HasSubstr("did you mean \"plan\"?"));
 }
 
-TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
-  Called called;
+TEST_F(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("unknown option --log-dir, allowed: "));
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("did you mean \"--logdir\"?"));
   EXPECT_THAT(called.error({"plan", "a.json", "--retry"}),
@@ -183,15 +182,13 @@ TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   EXPECT_TRUE(called.command.empty());
 }
 
-TEST(CommandLine, WhatFollowsTwoDashesIsAProgramAndNoneOfItsWordsAnOption) {
-  Called called;
+TEST_F(CommandLine, WhatFollowsTwoDashesIsAProgramAndNoneOfItsWordsAnOption) {
   EXPECT_THAT(called.error({"lr=1,2", "--"}), HasSubstr("a program is needed after --"));
   EXPECT_THAT(called.error({"lr=1,2", "--jbos", "2", "--", "true", "--jbos"}),
               HasSubstr("unknown option --jbos"));
 }
 
-TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
-  Called called;
+TEST_F(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   EXPECT_THAT(called.error({}),
               AllOf(HasSubstr("a sweep file is needed, or a command:"),
                     HasSubstr("sweep SWEEP.json [key=v1,v2,... ...]"), HasSubstr("--help")));
@@ -216,8 +213,7 @@ TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   EXPECT_TRUE(called.command.empty());
 }
 
-TEST(CommandLine, AFileMayHaveTheNameOfACommandIfItIsWrittenAsAPath) {
-  Called called;
+TEST_F(CommandLine, AFileMayHaveTheNameOfACommandIfItIsWrittenAsAPath) {
   called({"./plan"});
   EXPECT_EQ(called.command, "run");
   EXPECT_THAT(called.options, ElementsAre(Pair("file", ElementsAre("./plan"))));
@@ -231,7 +227,7 @@ std::string printed(const std::vector<std::string>& words) {
   return text;
 }
 
-TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
+TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"--help"}), HasSubstr("Usage: sweep SWEEP.json [key=v1,v2,... ...] [options]"));
   EXPECT_THAT(printed({"run", "--help"}), HasSubstr("--logdir DIR"));
   EXPECT_THAT(printed({"a.json", "--help"}), HasSubstr("--fail-fast"));
@@ -243,8 +239,7 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"--version"}), StartsWith("sweep "));
 }
 
-TEST(CommandLine, OldWordsStandForStatusAndHelpDoesNotNameThem) {
-  Called called;
+TEST_F(CommandLine, OldWordsStandForStatusAndHelpDoesNotNameThem) {
   called({"ls", "there", "--json"});
   EXPECT_EQ(called.command, "status");
   EXPECT_THAT(called.options,
@@ -257,7 +252,7 @@ TEST(CommandLine, OldWordsStandForStatusAndHelpDoesNotNameThem) {
   EXPECT_THAT(printed({"--help"}), Not(AnyOf(HasSubstr("\n  ls "), HasSubstr("\n  watch "))));
 }
 
-TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {
+TEST_F(CommandLine, CompletionKnowsEveryCommandAndOption) {
   EXPECT_THAT(test::message_of<ConfigError>([] {
                 run_command_line({"completion", "csh"}, all_commands());
               }),

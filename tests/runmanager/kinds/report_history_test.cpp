@@ -29,8 +29,12 @@ struct History {
   }
 };
 
-TEST(ReportHistory, JoinsWhatIsReportedOfOneStepAndClosesItWithTheNext) {
+struct ReportHistoryTest : ::testing::Test {
   History history;
+};
+using ReportHistory = ReportHistoryTest;
+
+TEST_F(ReportHistory, JoinsWhatIsReportedOfOneStepAndClosesItWithTheNext) {
   history.add(1, 0.5);
   history.reports.add({.step = 1, .values = {{&accuracy(), 0.9}, {&loss(), 0.4}}}, {});
   EXPECT_THAT(history.closed, IsEmpty());
@@ -44,8 +48,7 @@ TEST(ReportHistory, JoinsWhatIsReportedOfOneStepAndClosesItWithTheNext) {
   EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 0.4), std::pair(2, 0.3)));
 }
 
-TEST(ReportHistory, WhatComesFirstCountsWhateverItsSource) {
-  History history;
+TEST_F(ReportHistory, WhatComesFirstCountsWhateverItsSource) {
   for (const double first : {100.0, 200.0, 300.0}) {
     const auto step = static_cast<std::int64_t>(first / 100);
     history.add(step, first);
@@ -60,8 +63,7 @@ TEST(ReportHistory, WhatComesFirstCountsWhateverItsSource) {
   EXPECT_EQ(history.reports.take_repeated(), std::nullopt) << "the same number in 32 bits";
 }
 
-TEST(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
-  History history;
+TEST_F(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
   history.add(1, 0.5, 1);
   history.reports.add({.step = 2, .values = {{&metric_named("epoch_seconds"), 0.25}}}, 4);
   history.add(3, 0.5, 6);
@@ -70,16 +72,14 @@ TEST(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
   EXPECT_THAT(seconds, ElementsAre(1, 0.25, 2));
 }
 
-TEST(ReportHistory, CountsReportsWithoutAStepInEachAttempt) {
-  History history;
+TEST_F(ReportHistory, CountsReportsWithoutAStepInEachAttempt) {
   for (const double value : {3, 2}) history.add({}, value);
   history.reports.begin_attempt();
   EXPECT_TRUE(history.add({}, 30)) << "an attempt without steps starts over";
   EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 30.0)));
 }
 
-TEST(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
-  History history;
+TEST_F(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
   for (const int step : {10, 20, 30}) history.add(step, step);
   EXPECT_FALSE(history.add(20, 21)) << "a late value of the same attempt";
   history.reports.begin_attempt();
@@ -95,8 +95,7 @@ TEST(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
   EXPECT_THAT(history.recorded().back(), std::pair(40, 401.0));
 }
 
-TEST(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
-  History history;
+TEST_F(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
   history.add(1, 0, 2);
   history.add(1, 1, 2.5);
   history.add(2, 0, 5);
@@ -113,8 +112,7 @@ TEST(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
   EXPECT_EQ(later.reports.epochs().at(2)["epoch_seconds"], 1);
 }
 
-TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
-  History history;
+TEST_F(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
   constexpr int kSteps = 5000;
   for (int step = 1; step <= kSteps; ++step) history.add(step, step);
   history.reports.close();
@@ -130,8 +128,7 @@ TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
 }
 
 // Events that a program flushes late.
-TEST(ReportHistory, StaysSmallAlsoIfThousandsOfEarlierStepsComeLate) {
-  History history;
+TEST_F(ReportHistory, StaysSmallAlsoIfThousandsOfEarlierStepsComeLate) {
   history.add(100000, 1);
   for (int step = 1; step <= 5000; ++step) history.add(step, step);
   EXPECT_LE(history.recorded().size(), 1001u);
@@ -139,8 +136,7 @@ TEST(ReportHistory, StaysSmallAlsoIfThousandsOfEarlierStepsComeLate) {
   EXPECT_EQ(history.closed.size(), 5000u);
 }
 
-TEST(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
-  History history;
+TEST_F(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
   constexpr int kSteps = 4000, kEvery = 90;
   for (int step = 1; step <= kSteps; ++step) {
     history.add(step, step);
@@ -163,8 +159,7 @@ TEST(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
 }
 
 // Lightning writes them as scalars, next to others or alone.
-TEST(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
-  History history;
+TEST_F(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
   const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
   history.reports.add({.step = 5, .values = {{&epoch, 0.5}}}, {});
   EXPECT_EQ(history.reports.size(), 0u);
@@ -173,8 +168,7 @@ TEST(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
   EXPECT_EQ(history.reports.last().values.size(), 2u) << "the loss, and the number of the step";
 }
 
-TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
-  History history;
+TEST_F(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
   history.reports.add({.step = 1, .values = {{&loss(), 1}}, .in_events = true}, {});
   history.reports.add({.step = 1, .values = {{&accuracy(), 0.5}}}, {});
   const EpochRecord rest = history.reports.not_in_events(1, history.reports.last());
@@ -182,8 +176,7 @@ TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
   EXPECT_EQ(rest[accuracy()], 0.5);
 }
 
-TEST(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
-  History history;
+TEST_F(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
   history.add(1, 9);
   for (const int step : {1, 2, 3})
     history.reports.add({.step = step, .values = {{&accuracy(), step}}, .in_events = true}, {});
@@ -200,61 +193,61 @@ TEST(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
 }
 
 // Training is reported first, and the validation, which takes a while, after it.
-TEST(ReportHistory, PassesOnWhatComesAfterAStepWasClosed) {
+TEST_F(ReportHistory, PassesOnWhatComesAfterAStepWasClosed) {
   std::vector<std::string> passed;
-  ReportHistory history([&](std::int64_t step, const EpochRecord& values) {
+  sweep::ReportHistory reports([&](std::int64_t step, const EpochRecord& values) {
     std::string text = fmt::format("{} ({}):", step, values.epoch);
     for (const auto& [metric, value] : values.values) text += fmt::format(" {}={:g}", metric->key, value);
     passed.push_back(text);
   });
   const auto add = [&](std::int64_t step, const Metric& metric, double value) {
-    history.add({.step = step, .values = {{&metric, value}}}, {});
+    reports.add({.step = step, .values = {{&metric, value}}}, {});
   };
   add(10, loss(), 3);
-  history.close();
-  EXPECT_EQ(history.complete(), 0u) << "more may come";
+  reports.close();
+  EXPECT_EQ(reports.complete(), 0u) << "more may come";
   add(10, accuracy(), 0.5);
   add(20, loss(), 2);
-  EXPECT_EQ(history.complete(), 1u);
-  history.close();
+  EXPECT_EQ(reports.complete(), 1u);
+  reports.close();
   add(20, loss(), 2);
-  history.close();
+  reports.close();
   add(10, metric_named("f1"), 0.25);
   add(5, loss(), 7);
   EXPECT_THAT(passed, ElementsAre("10 (1): train_loss=3", "10 (1): train_accuracy=0.5",
                                   "20 (2): train_loss=2", "10 (1): f1=0.25", "5 (1): train_loss=7"));
-  EXPECT_EQ(history.epochs().at(1)["f1"], 0.25);
+  EXPECT_EQ(reports.epochs().at(1)["f1"], 0.25);
 }
 
-TEST(ReportHistory, KeepsEveryReportThatASearchMayCompare) {
-  const auto keep = [](ReportHistory history) {
+TEST_F(ReportHistory, KeepsEveryReportThatASearchMayCompare) {
+  const auto keep = [](sweep::ReportHistory reports) {
     for (int step = 1; step <= 1500; ++step)
-      history.add({.step = step, .values = {{&loss(), static_cast<double>(step)}}}, {});
-    return history.epochs();
+      reports.add({.step = step, .values = {{&loss(), static_cast<double>(step)}}}, {});
+    return reports.epochs();
   };
   const auto ignore = [](std::int64_t, const EpochRecord&) {};
-  EXPECT_LT(keep(ReportHistory(ignore)).size(), 1000u);
-  const std::vector<EpochRecord> all = keep(ReportHistory(ignore, 2000));
+  EXPECT_LT(keep(sweep::ReportHistory(ignore)).size(), 1000u);
+  const std::vector<EpochRecord> all = keep(sweep::ReportHistory(ignore, 2000));
   ASSERT_EQ(all.size(), 1500u);
   EXPECT_EQ(all[1233][loss()], 1234);
 }
 
-TEST(ReportHistory, NumbersStepsAnewAfterAnAttemptHasStartedOver) {
+TEST_F(ReportHistory, NumbersStepsAnewAfterAnAttemptHasStartedOver) {
   std::vector<int> numbers;
-  ReportHistory history([&](std::int64_t, const EpochRecord& values) { numbers.push_back(values.epoch); });
-  const auto add = [&](std::int64_t step) { history.add({.step = step, .values = {{&loss(), 1}}}, {}); };
+  sweep::ReportHistory reports(
+      [&](std::int64_t, const EpochRecord& values) { numbers.push_back(values.epoch); });
+  const auto add = [&](std::int64_t step) { reports.add({.step = step, .values = {{&loss(), 1}}}, {}); };
   for (int step = 1; step <= 8; ++step) add(step);
-  history.begin_attempt();
+  reports.begin_attempt();
   for (int step = 3; step <= 4; ++step) add(step);
-  history.close();
+  reports.close();
   EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5, 6, 7, 3, 4));
   numbers.clear();
-  history.repeat();
+  reports.repeat();
   EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4));
 }
 
-TEST(ReportHistory, KeepsTheFirstValueOfAnEarlierStepAndTellsThatItCameAgain) {
-  History history;
+TEST_F(ReportHistory, KeepsTheFirstValueOfAnEarlierStepAndTellsThatItCameAgain) {
   double value = 0;
   for (const int step : {2000, 4000, 2000, 4000}) history.add(step, ++value);
   EXPECT_THAT(history.recorded(), ElementsAre(std::pair(2000, 1.0), std::pair(4000, 4.0)))
@@ -263,15 +256,13 @@ TEST(ReportHistory, KeepsTheFirstValueOfAnEarlierStepAndTellsThatItCameAgain) {
   EXPECT_EQ(history.reports.take_repeated(), std::nullopt);
 }
 
-TEST(ReportHistory, PutsATestWithoutALaterStepAtTheLastOne) {
-  History history;
+TEST_F(ReportHistory, PutsATestWithoutALaterStepAtTheLastOne) {
   for (const int step : {1, 2, 3}) history.add(step, step);
   history.reports.add({.step = 1, .values = {{&metric_named("test_accuracy"), 0.9}}}, {});
   EXPECT_EQ(history.reports.epochs().at(2)["test_accuracy"], 0.9);
 }
 
-TEST(ReportHistory, RepeatsTheStepsThatAreComplete) {
-  History history;
+TEST_F(ReportHistory, RepeatsTheStepsThatAreComplete) {
   for (const int step : {1, 2, 3}) history.add(step, step);
   history.closed.clear();
   history.reports.repeat();

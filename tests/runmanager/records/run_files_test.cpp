@@ -9,8 +9,10 @@ namespace sweep::run_files_test {
 
 using tbwriter::slurp, tbwriter::spill;
 
-TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
-  TemporaryDirectory directory;
+using PrepareRunDirectory = test::InDirectory;
+using RemoveTemporaries = test::InDirectory;
+
+TEST_F(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   const std::vector<std::string> ours = {
       "run.json",          "checkpoint.safetensors", "log.txt",
       "run.json.4711.tmp", "run.json.4711-1.tmp",    "events.out.tfevents.1700000000.host.12.000000"};
@@ -23,16 +25,14 @@ TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   for (const std::string& name : others) EXPECT_EQ(slurp(directory / name), "mine") << name;
 }
 
-TEST(PrepareRunDirectory, RemovesNothingWithoutLeave) {
-  TemporaryDirectory directory;
+TEST_F(PrepareRunDirectory, RemovesNothingWithoutLeave) {
   spill(directory / "run.json", "old");
   EXPECT_THROW(prepare_run_directory(directory.path(), [] { throw IoError("another process owns the run"); }),
                IoError);
   EXPECT_EQ(slurp(directory / "run.json"), "old");
 }
 
-TEST(PrepareRunDirectory, RemovesNothingThatAnotherWriterHas) {
-  TemporaryDirectory directory;
+TEST_F(PrepareRunDirectory, RemovesNothingThatAnotherWriterHas) {
   spill(directory / "run.json", "theirs");
   std::optional<FileDescriptor> other = tbwriter::lock_directory(directory.path());
   EXPECT_THROW(prepare_run_directory(directory.path()), IoError);
@@ -42,8 +42,7 @@ TEST(PrepareRunDirectory, RemovesNothingThatAnotherWriterHas) {
   EXPECT_FALSE(fs::exists(directory / "run.json"));
 }
 
-TEST(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
-  TemporaryDirectory directory;
+TEST_F(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
   for (const std::string name : {"run.json", "sweep.json", "results.csv", ".progress.json", ".inputs.json",
                                  "start.safetensors", "report.html"}) {
     spill(directory / name, "whole");
@@ -54,8 +53,7 @@ TEST(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
   }
 }
 
-TEST(PrepareRunDirectory, RemovesALinkAndNotItsTarget) {
-  TemporaryDirectory directory;
+TEST_F(PrepareRunDirectory, RemovesALinkAndNotItsTarget) {
   spill(directory / "precious", "mine");
   fs::create_symlink("precious", directory / "log.txt");
   prepare_run_directory(directory.path());
@@ -63,8 +61,7 @@ TEST(PrepareRunDirectory, RemovesALinkAndNotItsTarget) {
   EXPECT_EQ(slurp(directory / "precious"), "mine");
 }
 
-TEST(PrepareRunDirectory, RefusesALinkedDirectory) {
-  TemporaryDirectory directory;
+TEST_F(PrepareRunDirectory, RefusesALinkedDirectory) {
   fs::create_directory(directory / "target");
   spill(directory / "target/run.json", "mine");
   fs::create_directory_symlink("target", directory / "run");

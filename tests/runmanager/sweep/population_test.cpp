@@ -17,6 +17,8 @@ const Json kWithDropout = Json::parse(R"({"name": "net", "layers": [
 
 class PopulationSearch : public test::Search {
  protected:
+  PopulationSearch() { write_population(); }
+
   // 4 members, of which one is replaced after epochs 2 and 4.
   void write_population(const Json& search = Json::object(), const Json& more = Json::object()) {
     Json all = {{"method", "population"}, {"trials", 4}, {"interval", 2}, {"reduction", 4}, {"seed", 5}};
@@ -49,7 +51,6 @@ class PopulationSearch : public test::Search {
 };
 
 TEST_F(PopulationSearch, CopiesContinueTheBestMembersInThePlaceOfTheWorst) {
-  write_population();
   const SweepOutcome sweep = run("runs");
   ASSERT_EQ(sweep.exit_code, 0);
   ASSERT_EQ(sweep.runs.size(), 6U);
@@ -104,7 +105,6 @@ TEST_F(PopulationSearch, TheSecondsOfTheParentCountOnce) {
 }
 
 TEST_F(PopulationSearch, HistoriesAreInTensorBoardAndResults) {
-  write_population();
   const SweepOutcome sweep = run("runs");
   const RunRecord& copy = sweep.runs[4];
   const Lineage lineage = lineage_of(copy.config);
@@ -145,12 +145,10 @@ TEST_F(PopulationSearch, HistoriesAreInTensorBoardAndResults) {
 }
 
 TEST_F(PopulationSearch, EndsWithTheSameMembersAndBitsHoweverOftenInterrupted) {
-  write_population();
   expect_same_when_interrupted(6);
 }
 
 TEST_F(PopulationSearch, HasTheSameMembersHoweverManyAreTrainedAtOnce) {
-  write_population();
   const Outcome expected = outcome_of(run("here"));
   for (const int workers : {1, 3})
     expect_same(outcome_of(run_in_workers(workers, fmt::format("runs-{}", workers))), expected);
@@ -178,7 +176,6 @@ TEST_F(PopulationSearch, ACopyWithTheSameValuesHasTheBitsOfItsParent) {
 }
 
 TEST_F(PopulationSearch, TrainsAMemberAgainWhoseLastStateAPowerCutHasCost) {
-  write_population();
   const Outcome expected = outcome_of(run("whole"));
   const SweepOutcome first = run_to_first_generation();
   ASSERT_EQ(first.runs.size(), 4U);
@@ -192,7 +189,6 @@ TEST_F(PopulationSearch, TrainsAMemberAgainWhoseLastStateAPowerCutHasCost) {
 }
 
 TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
-  write_population();
   const Outcome expected = outcome_of(run("whole"));
   const SweepOutcome first = run_to_first_generation();
   const RunRecord copy = read_run_record(directory_ / "whole/quarters" / expected.names[4] / "run.json");
@@ -221,7 +217,6 @@ TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
 }
 
 TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
-  write_population();
   const SweepOutcome sweep = run("runs");
   const fs::path start = sweep.directory / sweep.runs[4].name / "start.safetensors";
   EXPECT_EQ(check_directory(sweep.directory).damaged(), 0u);
@@ -243,7 +238,6 @@ TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
 }
 
 TEST_F(PopulationSearch, MakesCopiesAgainThatWereLostBeforeTheirFirstEpoch) {
-  write_population();
   const Outcome expected = outcome_of(run("whole"));
   const SweepOutcome first = run_to_first_generation();
   // Left by another search, say.
@@ -254,7 +248,6 @@ TEST_F(PopulationSearch, MakesCopiesAgainThatWereLostBeforeTheirFirstEpoch) {
 }
 
 TEST_F(PopulationSearch, SaysThatTheStateOfACopyIsGone) {
-  write_population();
   const SweepOutcome sweep = run("runs");
   const std::string parent = lineage_of(sweep.runs[5].config).back().run;
   fs::remove_all(sweep.directory / sweep.runs[5].name);
@@ -267,7 +260,6 @@ TEST_F(PopulationSearch, SaysThatTheStateOfACopyIsGone) {
 }
 
 TEST_F(PopulationSearch, ACopyThatLostItsStartGoesOnFromItsOwnCheckpoint) {
-  write_population();
   const Outcome expected = outcome_of(run("whole"));
   SweepOutcome sweep = run("runs", {"epochs=5"});
   ASSERT_EQ(sweep.exit_code, 0);
@@ -287,7 +279,6 @@ TEST_F(PopulationSearch, OtherCopiesAreRefused) {
 }
 
 TEST_F(PopulationSearch, OtherMembersAreRefusedBeforeAnythingIsTrained) {
-  write_population();
   const SweepOutcome sweep = run("runs");
   const std::string results = read_file(sweep.directory / "results.csv");
   for (const auto& [key, number] : {std::pair("trials", 5), {"interval", 3}, {"reduction", 2}}) {
@@ -300,7 +291,6 @@ TEST_F(PopulationSearch, OtherMembersAreRefusedBeforeAnythingIsTrained) {
 }
 
 TEST_F(PopulationSearch, MoreEpochsContinueIt) {
-  write_population();
   const Outcome expected = outcome_of(run("whole"));
   EXPECT_EQ(run("runs", {"epochs=4"}).exit_code, 0);
   const SweepOutcome sweep = run("runs");
@@ -317,7 +307,6 @@ TEST_F(PopulationSearch, ATargetEndsIt) {
 }
 
 TEST_F(PopulationSearch, CopiesAreVerified) {
-  write_population();
   const SweepOutcome sweep = run("runs");
   VerifyOptions options;
   options.directory = sweep.directory;

@@ -8,8 +8,9 @@ namespace sweep::axes_test {
 
 using testing::names_of, testing::SweepFolder;
 
-TEST(Axes, TheLastKeyVariesFastest) {
-  const SweepFolder folder;
+using Axes = testing::InSweepFolder;
+
+TEST_F(Axes, TheLastKeyVariesFastest) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"lr": [0.01, 0.001], "batch_size": [100, 1000], "shuffle": [true, false]})"));
   EXPECT_THAT(sweep.keys, ElementsAre("lr", "batch_size", "shuffle"));
@@ -27,8 +28,7 @@ TEST(Axes, TheLastKeyVariesFastest) {
 
 // A row of axes.json: settings of a sweep file and overrides, and the "names" of the runs, their number, and
 // the "keys", or a part of the message that it "has".
-TEST(Axes, HaveTheseRuns) {
-  const SweepFolder folder;
+TEST_F(Axes, HaveTheseRuns) {
   for (const auto& row : nlohmann::json::parse(read_file(test::reference_path("axes.json")))) {
     SCOPED_TRACE(row);
     const std::string file = SweepFolder::with(row.at("settings"));
@@ -43,8 +43,7 @@ TEST(Axes, HaveTheseRuns) {
   }
 }
 
-TEST(Axes, AnyKeyOfTheFileCanBeAnAxis) {
-  const SweepFolder folder;
+TEST_F(Axes, AnyKeyOfTheFileCanBeAnAxis) {
   folder.write("other.json",
                R"({"layers": [{"type": "flatten"}, {"name": "fc1", "type": "linear", "out_features": 10}]})");
   const Sweep sweep = folder.load(SweepFolder::with(
@@ -67,8 +66,7 @@ TEST(Axes, AnyKeyOfTheFileCanBeAnAxis) {
   EXPECT_EQ(sweep.runs[0].network->layers.size(), 4u);
 }
 
-TEST(Axes, LossAndClippingCanBeAxes) {
-  const SweepFolder folder;
+TEST_F(Axes, LossAndClippingCanBeAxes) {
   const Sweep losses = folder.load(SweepFolder::with(
       R"("params": {"loss": ["cross_entropy", "mse"], "loss.label_smoothing": [0, 0.1], "clip_norm": [1, 0.5]},
          "when": {"loss.label_smoothing": {"loss": "cross_entropy"}})"));
@@ -90,8 +88,7 @@ TEST(Axes, LossAndClippingCanBeAxes) {
   EXPECT_FALSE(switched.runs[0].resolved.contains("clip_norm")) << "the same training as without it";
 }
 
-TEST(Axes, SchedulesAreNamesOrObjectsAndCanBeAxes) {
-  const SweepFolder folder;
+TEST_F(Axes, SchedulesAreNamesOrObjectsAndCanBeAxes) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"schedule": ["constant", "cosine", {"name": "step", "step_size": 3}, "one_cycle",
            {"name": "warmup", "total_iters": 2, "then": "cosine"}], "schedule.eta_min": [0, 1e-3]},
@@ -113,8 +110,7 @@ TEST(Axes, SchedulesAreNamesOrObjectsAndCanBeAxes) {
   }
 }
 
-TEST(Axes, AKeyHasOneTypeInAllRuns) {
-  const SweepFolder folder;
+TEST_F(Axes, AKeyHasOneTypeInAllRuns) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"dataset.validation": [0.5, 500], "lr": [1, 2], "epochs": [1], "optimizer": ["sgd", {"name": "adam"}]})"));
   for (const RunConfig& run : sweep.runs) {
@@ -128,15 +124,13 @@ TEST(Axes, AKeyHasOneTypeInAllRuns) {
   EXPECT_EQ(std::get<std::string>(sweep.runs.back().params[3].second), R"({"name":"adam"})");
 }
 
-TEST(Axes, AnArgumentStaysIfItsOptimizerIsALaterAxis) {
-  const SweepFolder folder;
+TEST_F(Axes, AnArgumentStaysIfItsOptimizerIsALaterAxis) {
   const Sweep sweep =
       folder.load(SweepFolder::with(R"("params": {"optimizer.weight_decay": [0.5], "optimizer": ["adam"]})"));
   EXPECT_EQ(std::get<AdamOptions>(sweep.runs.at(0).optimizer).weight_decay, 0.5);
 }
 
-TEST(Axes, RangesIncludeBothEnds) {
-  const SweepFolder folder;
+TEST_F(Axes, RangesIncludeBothEnds) {
   const auto values = [&](const std::string& axis) {
     std::vector<double> result;
     for (const RunConfig& run : folder.load(SweepFolder::with("\"params\": {\"lr\": " + axis + "}")).runs)
@@ -157,8 +151,7 @@ TEST(Axes, RangesIncludeBothEnds) {
               ElementsAre(0.001, 0.00464158883361, 0.0215443469003, 0.1));
 }
 
-TEST(Axes, RangesOfIntegersAreIntegers) {
-  const SweepFolder folder;
+TEST_F(Axes, RangesOfIntegersAreIntegers) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"batch_size": {"logspace": [10, 1000, 3]}, "epochs": {"range": [1, 5, 2]}, "seed": {"linspace": [0, 10, 3]}})"));
   EXPECT_EQ(sweep.runs.size(), 27u);
@@ -166,8 +159,7 @@ TEST(Axes, RangesOfIntegersAreIntegers) {
   EXPECT_EQ(sweep.runs[13].name, "batch_size=100,epochs=3,seed=5");
 }
 
-TEST(Axes, ExcludedCombinationsAreLeftOutWithTheReason) {
-  const SweepFolder folder;
+TEST_F(Axes, ExcludedCombinationsAreLeftOutWithTheReason) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"device": ["cuda", "cpu"], "batch_size": [10, 20, 30]}, "exclude": [{"device": "cpu", "batch_size": [20, 30]}])"));
   EXPECT_THAT(names_of(sweep), ElementsAre("device=cuda,batch_size=10", "device=cuda,batch_size=20",
@@ -178,8 +170,7 @@ TEST(Axes, ExcludedCombinationsAreLeftOutWithTheReason) {
               HasSubstr("s.json:2:80: exclude.0: device is \"cpu\" and batch_size is 20 or 30"));
 }
 
-TEST(Axes, ARuleMayAskForAListWhereTheKeyTakesLists) {
-  const SweepFolder folder;
+TEST_F(Axes, ARuleMayAskForAListWhereTheKeyTakesLists) {
   const auto names = [&](const std::string& rules) {
     return names_of(folder.load(
         R"({"network": "net.json", "dataset": {"name": "mine", "path": "data"},
@@ -199,8 +190,7 @@ TEST(Axes, ARuleMayAskForAListWhereTheKeyTakesLists) {
 
 const auto decimal = [](double number) { return ParamValue(number); };
 
-TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
-  const SweepFolder folder;
+TEST_F(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"optimizer": ["adam", "sgd"], "momentum": [0.5, 0.9], "nesterov": [true, false], "eps": [1, 2],
                     "batch_size": [7, 9], "seed": [1]},
@@ -215,8 +205,7 @@ TEST(Axes, ARunWithoutAKeyKnowsTheValueInForce) {
   EXPECT_EQ(sgd.name, "optimizer=sgd,momentum=0.9,nesterov=false");
 }
 
-TEST(Axes, TheCommandLineMayLeaveFewerValuesThanRulesAreFor) {
-  const SweepFolder folder;
+TEST_F(Axes, TheCommandLineMayLeaveFewerValuesThanRulesAreFor) {
   const std::string file = SweepFolder::with(
       R"("params": {"lr": {"logspace": [0.001, 0.1, 4]}, "optimizer": ["adam", {"name": "sgd"}], "momentum": [0.5, 0.9]},
          "when": {"momentum": {"optimizer": "sgd"}}, "exclude": [{"lr": [0.1, 0.2]}])");
@@ -230,8 +219,7 @@ TEST(Axes, TheCommandLineMayLeaveFewerValuesThanRulesAreFor) {
   EXPECT_EQ(folder.load(recorded.dump(), {"name=s-2"}).runs.size(), 2u);
 }
 
-TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
-  const SweepFolder folder;
+TEST_F(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("search": {"method": "random", "trials": 20, "metric": "Loss/train"},
          "params": {"optimizer": ["adam", "sgd"], "momentum": {"uniform": [0.1, 1]}, "batch_size": {"int_uniform": [2, 9]}},
@@ -244,8 +232,7 @@ TEST(Axes, ATrialWithoutAKeyKnowsTheValueInForce) {
   }
 }
 
-TEST(Axes, RepeatsAreTheLastAxisAndKeepTheSeed) {
-  const SweepFolder folder;
+TEST_F(Axes, RepeatsAreTheLastAxisAndKeepTheSeed) {
   const Sweep sweep =
       folder.load(SweepFolder::with(R"("seed": 7, "repeats": 2, "params": {"lr": [0.1, 0.2]})"));
   EXPECT_THAT(names_of(sweep),

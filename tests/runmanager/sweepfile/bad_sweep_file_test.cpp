@@ -22,10 +22,11 @@ std::string sweep_file_of(const json& row, const json& frames) {
   throw std::runtime_error("no frame for " + row.dump());
 }
 
+using BadSweepFile = testing::InSweepFolder;
+
 // A row of bad_sweeps.json: a sweep file, the other files, overrides and --slurm, and the whole "message" or
 // parts that it "has".
-TEST(BadSweepFile, EveryMistakeIsReportedWithItsPlaceAndWhatIsAllowed) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, EveryMistakeIsReportedWithItsPlaceAndWhatIsAllowed) {
   const json table = json::parse(read_file(test::reference_path("bad_sweeps.json")));
   EXPECT_GE(table.at("rows").size(), 299u);
   for (const json& row : table.at("rows")) {
@@ -42,13 +43,12 @@ TEST(BadSweepFile, EveryMistakeIsReportedWithItsPlaceAndWhatIsAllowed) {
   }
 }
 
-TEST(BadSweepFile, AnOverrideThatIsNoTextIsRefused) {
+TEST_F(BadSweepFile, AnOverrideThatIsNoTextIsRefused) {
   EXPECT_EQ(SweepFolder().error(SweepFolder::with("\"lr\": 1"), {"lr=\xFF"}),
             "override \"lr=\xFF\": not UTF-8 text");
 }
 
-TEST(BadSweepFile, HundredsOfMistakesAreCounted) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, HundredsOfMistakesAreCounted) {
   std::string settings;
   for (int i = 0; i < 300; ++i)
     settings += (i ? ", " : "") + std::string("\"key") + std::to_string(i) + "\": 1";
@@ -57,8 +57,7 @@ TEST(BadSweepFile, HundredsOfMistakesAreCounted) {
   EXPECT_THAT(error, HasSubstr("… and 280 more"));
 }
 
-TEST(BadSweepFile, TheFilesOwnNameIsHeldToTheSameRules) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, TheFilesOwnNameIsHeldToTheSameRules) {
   const auto file = folder.write("con.json", SweepFolder::with("\"epochs\": 1"));
   try {
     load_sweep(file);
@@ -69,8 +68,7 @@ TEST(BadSweepFile, TheFilesOwnNameIsHeldToTheSameRules) {
   }
 }
 
-TEST(BadSweepFile, OnlyABatchSizeThatWasGivenIsRefusedForASmallSet) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, OnlyABatchSizeThatWasGivenIsRefusedForASmallSet) {
   const auto file = [](const std::string& more) {
     return R"({"network": "net.json", "dataset": {"name": "mnist", "validation": 59902})" + more + "}";
   };
@@ -79,8 +77,7 @@ TEST(BadSweepFile, OnlyABatchSizeThatWasGivenIsRefusedForASmallSet) {
               HasSubstr("batch_size: got 100, want at most 98"));
 }
 
-TEST(BadSweepFile, LongKeysAreCutAndControlCharactersEscapedInMessages) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, LongKeysAreCutAndControlCharactersEscapedInMessages) {
   const std::string key(900'000, 'k');
   for (const std::string& settings :
        {fmt::format(R"("{}": 1)", key), fmt::format(R"("params": {{"{}": [1]}})", key),
@@ -98,15 +95,13 @@ TEST(BadSweepFile, LongKeysAreCutAndControlCharactersEscapedInMessages) {
               HasSubstr("s.json:2:1: a\\u001b[31m: "));
 }
 
-TEST(BadSweepFile, AFileThatCannotBeReadIsADataError) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, AFileThatCannotBeReadIsADataError) {
   EXPECT_THROW(load_sweep(folder.path() / "missing.json"), DataError);
   EXPECT_THROW(load_sweep(folder.path()), DataError);
   EXPECT_THROW(load_sweep("/dev/zero"), DataError);
 }
 
-TEST(BadSweepFile, CudaDevicesAreCountedFromZero) {
-  const SweepFolder folder;
+TEST_F(BadSweepFile, CudaDevicesAreCountedFromZero) {
   const std::string one = SweepFolder::with("\"device\": \"cuda:1\"");
   LoadOptions machine;
   machine.cuda_device_count = 1;

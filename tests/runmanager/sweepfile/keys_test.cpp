@@ -16,12 +16,17 @@ ParallelOptions parallel_of(const std::string& keys) {
   return folder.load(SweepFolder::with(keys)).runs.at(0).parallel;
 }
 
-TEST(Parallel, IsNoneUnlessGiven) {
+using Parallel = testing::InSweepFolder;
+using RunIdentity = testing::InSweepFolder;
+using SlurmKey = testing::InSweepFolder;
+using Stop = testing::InSweepFolder;
+
+TEST_F(Parallel, IsNoneUnlessGiven) {
   EXPECT_EQ(parallel_of(R"("lr": 0.1)"), ParallelOptions{});
   EXPECT_EQ(parallel_of(R"("parallel": "none")"), ParallelOptions{});
 }
 
-TEST(Parallel, HasWhatTheFileSays) {
+TEST_F(Parallel, HasWhatTheFileSays) {
   const ParallelOptions options = parallel_of(
       R"("parallel": {"data": 2, "model": {"fc*": "cpu:0", "out": "cpu:1"},
           "pipeline": {"micro_batches": 8, "schedule": "1f1b"}})");
@@ -32,8 +37,7 @@ TEST(Parallel, HasWhatTheFileSays) {
   EXPECT_EQ(options.pipeline->schedule, PipelineSchedule::kOneForwardOneBackward);
 }
 
-TEST(Parallel, AsAnAxisIsNamedInShort) {
-  const SweepFolder folder;
+TEST_F(Parallel, AsAnAxisIsNamedInShort) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("params": {"parallel": ["none", {"data": 2}, {"model": {"out": "cpu:1", "*": "cpu:0"}},
           {"pipeline": {"stages": 2}}, {"pipeline": {"stages": ["out"], "micro_batches": 8}}]})"));
@@ -44,37 +48,33 @@ TEST(Parallel, AsAnAxisIsNamedInShort) {
   EXPECT_EQ(sweep.runs.at(3).parallel.pipeline->stages, 2);
 }
 
-TEST(Parallel, MayHaveAxesOfItsParts) {
-  const SweepFolder folder;
+TEST_F(Parallel, MayHaveAxesOfItsParts) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("parallel": {"pipeline": {"stages": 2}}, "params": {"parallel.pipeline.micro_batches": [1, 5]})"));
   EXPECT_EQ(sweep.runs.at(0).parallel.pipeline->micro_batches, 1);
   EXPECT_EQ(sweep.runs.at(1).parallel.pipeline->micro_batches, 5);
 }
 
-TEST(Parallel, LayersThatNameTheirDevicesSayWhereTheRunIs) {
-  const SweepFolder folder;
+TEST_F(Parallel, LayersThatNameTheirDevicesSayWhereTheRunIs) {
   EXPECT_EQ(folder.load(SweepFolder::with(R"("device": "cpu:1")")).runs.at(0).device, "cpu");
   EXPECT_EQ(folder.load(SweepFolder::with(R"("parallel": {"model": {"out": "cpu:1"}})")).runs.at(0).device,
             "cpu");
 }
 
 // A run that four devices began goes on with two.
-TEST(Parallel, DoesNotChangeWhatARunIs) {
-  const SweepFolder folder;
-  const auto identity = [&folder](const std::string& keys) {
+TEST_F(Parallel, DoesNotChangeWhatARunIs) {
+  const auto identity = [this](const std::string& keys) {
     const Sweep sweep = folder.load(SweepFolder::with(keys));
     return identity_of(sweep.runs.at(0).resolved.json(), "cpu", nullptr);
   };
-  const RunIdentity plain = identity(R"("lr": 0.1)");
+  const sweep::RunIdentity plain = identity(R"("lr": 0.1)");
   EXPECT_TRUE(differences(plain, identity(R"("lr": 0.1, "parallel": {"data": 4})")).empty());
   EXPECT_TRUE(differences(plain, identity(R"("lr": 0.1, "parallel": {"pipeline": {"stages": 2}})")).empty());
   EXPECT_FALSE(differences(plain, identity(R"("lr": 0.1, "accumulate": 2)")).empty());
 }
 
 // Records of earlier versions have keys that there are no more.
-TEST(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
-  const SweepFolder folder;
+TEST_F(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
   const auto now = folder.load(SweepFolder::with(R"("precision": "fp32")")).runs.at(0).resolved.json();
   EXPECT_FALSE(now.contains("precision"));
   auto before = now;
@@ -94,8 +94,7 @@ LoadOptions options(const std::vector<std::string>& words) {
   return load;
 }
 
-TEST(SlurmKey, SaysWhatTasksOfEachKindAskFor) {
-  const SweepFolder folder;
+TEST_F(SlurmKey, SaysWhatTasksOfEachKindAskFor) {
   const SlurmSpec spec = slurm_spec(folder.load(on_slurm(
       R"("partition": "all", "time": "4:00:00", "gres": "gpu:2", "setup": "a", "tasks": 3,
          "cuda": {"partition": "gpu", "setup": ["b", "c"]}, "cpu": {"memory": "8G"})")));
@@ -111,16 +110,14 @@ TEST(SlurmKey, SaysWhatTasksOfEachKindAskFor) {
   EXPECT_THAT(spec.cuda.setup, ElementsAre("b", "c"));
 }
 
-TEST(SlurmKey, HasDefaults) {
-  const SweepFolder folder;
+TEST_F(SlurmKey, HasDefaults) {
   const SlurmSpec spec = slurm_spec(folder.load(SweepFolder::with("\"lr\": 0.1")));
   EXPECT_EQ(spec.tasks, 8);
   EXPECT_TRUE(spec.report);
   EXPECT_EQ(spec.cuda.gres, "");
 }
 
-TEST(SlurmKey, IsKeptForThoseWhoResume) {
-  const SweepFolder folder;
+TEST_F(SlurmKey, IsKeptForThoseWhoResume) {
   const Sweep sweep = folder.load(on_slurm(R"("tasks": 3)"), {},
                                   options({"time=30", "cuda.partition=gpu", "setup=a", "setup=b, c"}));
   EXPECT_EQ(sweep.resolved.at("slurm").dump(),
@@ -128,8 +125,7 @@ TEST(SlurmKey, IsKeptForThoseWhoResume) {
   EXPECT_EQ(slurm_spec(sweep).cuda.partition, "gpu");
 }
 
-TEST(SlurmKey, AnOverrideSaysTheSameAsTheOption) {
-  const SweepFolder folder;
+TEST_F(SlurmKey, AnOverrideSaysTheSameAsTheOption) {
   const std::string file = on_slurm(R"("tasks": 3)");
   const Sweep by_override = folder.load(file, {"slurm.cuda.gres=gpu:a100:4,tmp:10G", "slurm.exclude=n1,n2"});
   const Sweep by_option = folder.load(file, {}, options({"cuda.gres=gpu:a100:4,tmp:10G", "exclude=n1,n2"}));
@@ -137,8 +133,7 @@ TEST(SlurmKey, AnOverrideSaysTheSameAsTheOption) {
   EXPECT_EQ(by_override.resolved.at("slurm"), by_option.resolved.at("slurm"));
 }
 
-TEST(SlurmKey, CommandLineWins) {
-  const SweepFolder folder;
+TEST_F(SlurmKey, CommandLineWins) {
   const std::string file = on_slurm(R"("tasks": 3, "setup": ["x"], "partition": "a")");
   const SlurmSpec spec = slurm_spec(folder.load(file, {}, options({"tasks=5", "setup=y", "partition=b"})));
   EXPECT_EQ(spec.tasks, 5);
@@ -146,8 +141,7 @@ TEST(SlurmKey, CommandLineWins) {
   EXPECT_THAT(spec.cpu.setup, ElementsAre("y"));
 }
 
-TEST(SlurmKey, IsNoPartOfWhatARunIs) {
-  const SweepFolder folder;
+TEST_F(SlurmKey, IsNoPartOfWhatARunIs) {
   const Sweep with = folder.load(on_slurm(R"("tasks": 3)")),
               without = folder.load(SweepFolder::with("\"lr\": 0.01"));
   EXPECT_EQ(with.runs[0].name, without.runs[0].name);
@@ -181,9 +175,8 @@ std::string on_own_data(const std::string& keys) {
   return R"({"dataset": {"name": "mine", "path": "d"}, "network": "net.json",)" + ("\n" + keys + "}");
 }
 
-TEST(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
-  const SweepFolder folder;
-  const auto error = [&folder](const std::string& keys, const DataSizes& sizes) -> std::string {
+TEST_F(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
+  const auto error = [this](const std::string& keys, const DataSizes& sizes) -> std::string {
     const Sweep sweep = folder.load(on_own_data(keys));
     try {
       check_against_data(sweep, [&sizes](const DatasetSpec&) { return sizes; });
@@ -212,9 +205,8 @@ TEST(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
             "dataset.validation, or false");
 }
 
-TEST(Stop, ItsModeFollowsFromItsMetric) {
-  const SweepFolder folder;
-  const auto stop = [&folder](const std::string& object) {
+TEST_F(Stop, ItsModeFollowsFromItsMetric) {
+  const auto stop = [this](const std::string& object) {
     return folder.load(on_own_data("\"stop\": " + object)).runs.at(0).stop.value();
   };
   EXPECT_FALSE(stop("{}").goal.largest_is_best);

@@ -6,8 +6,9 @@ namespace sweep::overrides_test {
 
 using testing::names_of, testing::SweepFolder;
 
-TEST(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
-  const SweepFolder folder;
+using Overrides = testing::InSweepFolder;
+
+TEST_F(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
   const std::string file = SweepFolder::with(R"("epochs": 5, "params": {"lr": [0.1, 0.2], "seed": [1, 2]})");
   EXPECT_THAT(names_of(folder.load(file, {"lr=0.5", "seed=3,4"})), ElementsAre("seed=3", "seed=4"));
   EXPECT_EQ(folder.load(file, {"epochs=3"}).runs[0].epochs, 3);
@@ -30,8 +31,7 @@ TEST(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
   EXPECT_EQ(folder.load(file, {"device=cpu,cuda"}).runs[1].device, "cuda");
 }
 
-TEST(Overrides, AListIsOneValueOfAKeyThatTakesLists) {
-  const SweepFolder folder;
+TEST_F(Overrides, AListIsOneValueOfAKeyThatTakesLists) {
   const std::string file = R"({"network": "net.json", "dataset": {"name": "mine", "path": "data"}})";
   const auto one_run = [&](const std::string& text) {
     const Sweep sweep = folder.load(file, {text});
@@ -55,7 +55,7 @@ nlohmann::ordered_json keys_of_program(const std::string& keys, const std::vecto
   return SweepFolder().load("{\"command\": [\"true\"], " + keys + "}", overrides).resolved;
 }
 
-TEST(Overrides, AMetricOfAProgramIsNoParameter) {
+TEST_F(Overrides, AMetricOfAProgramIsNoParameter) {
   const auto metrics =
       keys_of_program(R"_("metrics": {"loss": "loss=(.*)"}, "params": {"x": [1, 2]})_",
                       {"metrics.loss=l=([0-9]+),", "metrics.val.acc=(a|b)", "params.metrics.loss=3", "x=1"});
@@ -64,7 +64,7 @@ TEST(Overrides, AMetricOfAProgramIsNoParameter) {
   EXPECT_EQ(keys_of_program("\"shell\": false", {"metrics.a=5(.)"})["metrics"].dump(), R"_({"a":"5(.)"})_");
 }
 
-TEST(Overrides, PlainValuesOfAProgramAreReplaced) {
+TEST_F(Overrides, PlainValuesOfAProgramAreReplaced) {
   const std::string timeout = "\"timeout\": 5";
   EXPECT_EQ(keys_of_program(timeout, {"timeout=0.5"})["timeout"], 0.5);
   EXPECT_EQ(keys_of_program(timeout, {"timeout.grace=1"})["timeout"].dump(), R"({"run":5,"grace":1})");
@@ -77,7 +77,7 @@ TEST(Overrides, PlainValuesOfAProgramAreReplaced) {
   EXPECT_EQ(keys["inputs"].size(), 2u);
 }
 
-TEST(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
+TEST_F(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
   LoadOptions options;
   options.epochs = "2";
   options.seed = "3";
@@ -87,8 +87,7 @@ TEST(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
             "--no-deterministic: is for networks, want deterministic=false for a parameter of the program");
 }
 
-TEST(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
-  const SweepFolder folder;
+TEST_F(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
   LoadOptions options;
   options.epochs = "9";
   options.seed = "8";
@@ -102,8 +101,7 @@ TEST(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
             "--epochs many: epochs: got \"many\", want an integer >= 1");
 }
 
-TEST(Overrides, TheDeterministicOptionReplacesAnAxis) {
-  const SweepFolder folder;
+TEST_F(Overrides, TheDeterministicOptionReplacesAnAxis) {
   LoadOptions options;
   for (const bool deterministic : {true, false}) {
     options.deterministic = deterministic;

@@ -15,8 +15,9 @@ std::string searching(const std::string& search, const std::string& more) {
 
 constexpr const char* kRates = R"("params": {"lr": {"log_uniform": [0.0001, 0.1]}, "batch_size": [10, 100]})";
 
-TEST(SearchFile, DrawsPointsWithinTheirRanges) {
-  const SweepFolder folder;
+using SearchFile = testing::InSweepFolder;
+
+TEST_F(SearchFile, DrawsPointsWithinTheirRanges) {
   const Sweep sweep = folder.load(
       searching(R"({"method": "random", "trials": 60, "seed": 4})",
                 R"("params": {"lr": {"log_uniform": [0.001, 0.1]}, "batch_size": {"int_uniform": [16, 64]},
@@ -43,8 +44,7 @@ TEST(SearchFile, DrawsPointsWithinTheirRanges) {
   EXPECT_LT(low, 45);
 }
 
-TEST(SearchFile, TheSameSeedDrawsTheSamePointsAndMoreTrialsBeginWithThem) {
-  const SweepFolder folder;
+TEST_F(SearchFile, TheSameSeedDrawsTheSamePointsAndMoreTrialsBeginWithThem) {
   const auto names = [&](const std::string& search) {
     std::vector<std::string> list;
     for (const RunConfig& run : folder.load(searching(search, kRates)).runs) list.push_back(run.name);
@@ -57,8 +57,7 @@ TEST(SearchFile, TheSameSeedDrawsTheSamePointsAndMoreTrialsBeginWithThem) {
   EXPECT_NE(ten, names(R"({"method": "random", "trials": 10, "seed": 8})"));
 }
 
-TEST(SearchFile, RepeatsEachRandomPoint) {
-  const SweepFolder folder;
+TEST_F(SearchFile, RepeatsEachRandomPoint) {
   const Sweep sweep = folder.load(searching(R"({"method": "random", "trials": 2})",
                                             R"("repeats": 2, "params": {"lr": {"uniform": [0.1, 1]}})"));
   ASSERT_THAT(sweep.runs, SizeIs(4));
@@ -72,8 +71,7 @@ TEST(SearchFile, RepeatsEachRandomPoint) {
   EXPECT_NE(sweep.runs[0].lr, sweep.runs[2].lr);
 }
 
-TEST(SearchFile, HalvingWithoutTrialsHasEveryCombination) {
-  const SweepFolder folder;
+TEST_F(SearchFile, HalvingWithoutTrialsHasEveryCombination) {
   const Sweep sweep = folder.load(
       searching(R"({"method": "halving"})", R"("params": {"lr": [0.1, 0.2, 0.3], "batch_size": [10, 100]})"));
   EXPECT_THAT(sweep.runs, SizeIs(6));
@@ -83,8 +81,7 @@ TEST(SearchFile, HalvingWithoutTrialsHasEveryCombination) {
   EXPECT_FALSE(sweep.trials);
 }
 
-TEST(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
-  const SweepFolder folder;
+TEST_F(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
   const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 30, "at_once": 3})", kRates));
   EXPECT_THAT(sweep.runs, SizeIs(3));
   ASSERT_TRUE(sweep.trials);
@@ -96,8 +93,7 @@ TEST(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
   EXPECT_EQ(next.resolved.at("lr"), 0.05);
 }
 
-TEST(SearchFile, BeginsWithThePointsThatItIsGiven) {
-  const SweepFolder folder;
+TEST_F(SearchFile, BeginsWithThePointsThatItIsGiven) {
   const Sweep sweep = folder.load(searching(R"({"method": "random", "trials": 4,
                     "points": [{"lr": 0.0123456, "batch_size": 100}, {"batch_size": 10}]})",
                                             kRates));
@@ -113,8 +109,7 @@ std::string learning(const std::string& source) {
 }
 
 // Which runs of another sweep count, with which values, and that the sweep keeps them.
-TEST(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
-  const SweepFolder folder;
+TEST_F(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
   const auto run = [](const std::string& params, const std::string& status, double loss) {
     return R"({"name": "r", "status": ")" + status + R"(", "params": )" + params +
            R"(, "epochs": [{"epoch": 1, "validation_loss": 9}, {"epoch": 2, "validation_loss": )" +
@@ -143,8 +138,7 @@ TEST(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
 }
 
 // Results name an object by its JSON, and a run that kept its best epoch counts with that one.
-TEST(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
-  const SweepFolder folder;
+TEST_F(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
   std::filesystem::create_directories(folder.path() / "runs/old");
   folder.write("runs/old/results.json", R"({"runs": [
     {"status": "completed", "params": {"optimizer": "{\"name\":\"sgd\",\"momentum\":0.9}", "loss": "{\"name\":\"mse\"}"},
@@ -160,8 +154,7 @@ TEST(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
   EXPECT_EQ(sweep.search->learned[1].value, 2);
 }
 
-TEST(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
-  const SweepFolder folder;
+TEST_F(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
   constexpr const char* kList = R"("params": {"lr": [0.1, 0.2]})";
   EXPECT_EQ(
       folder.error(searching(R"({"method": "random", "trials": 2, "min_epochs": 2})", kRates)),
@@ -196,8 +189,7 @@ TEST(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
                    .runs.empty());
 }
 
-TEST(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
-  const SweepFolder folder;
+TEST_F(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
   const Sweep sweep = folder.load(searching(
       R"({"method": "tpe", "trials": 9, "metric": "Accuracy/validation",
           "learn_from": [{"params": {"lr": 0.01}, "value": 0.9}]})",
@@ -206,8 +198,7 @@ TEST(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
   EXPECT_EQ(sweep.search->learned[0].value, -0.9);
 }
 
-TEST(SearchFile, MayHaveSeveralGoals) {
-  const SweepFolder folder;
+TEST_F(SearchFile, MayHaveSeveralGoals) {
   const auto goals_of = [&](const std::string& goals) {
     const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 9, )" + goals + "}", kRates));
     std::string text;
@@ -222,8 +213,7 @@ TEST(SearchFile, MayHaveSeveralGoals) {
   EXPECT_EQ(goals_of(R"("metric": "Loss/train", "mode": "max")"), "Loss/train max");
 }
 
-TEST(SearchFile, WithTheSamplerTpeResultsChooseTheLaterTrialsOfRungs) {
-  const SweepFolder folder;
+TEST_F(SearchFile, WithTheSamplerTpeResultsChooseTheLaterTrialsOfRungs) {
   for (const char* method : {"halving", "hyperband", "asha"}) {
     const std::string start = R"({"method": ")" + std::string(method) + R"(", "trials": 30)";
     EXPECT_THAT(folder.load(searching(start + "}", kRates)).runs, SizeIs(30)) << method;
@@ -233,15 +223,13 @@ TEST(SearchFile, WithTheSamplerTpeResultsChooseTheLaterTrialsOfRungs) {
   }
 }
 
-TEST(SearchFile, AGridWithNothingElseIsNoSearch) {
-  const SweepFolder folder;
+TEST_F(SearchFile, AGridWithNothingElseIsNoSearch) {
   EXPECT_FALSE(folder.load(searching(R"({"method": "grid"})", R"("params": {"lr": [0.1]})")).search);
   EXPECT_TRUE(
       folder.load(searching(R"({"method": "grid", "target": 0.1})", R"("params": {"lr": [0.1]})")).search);
 }
 
-TEST(SearchFile, IsOverriddenOnTheCommandLine) {
-  const SweepFolder folder;
+TEST_F(SearchFile, IsOverriddenOnTheCommandLine) {
   const std::string file = searching(R"({"method": "random", "trials": 5})", kRates);
   EXPECT_THAT(folder.load(file, {"search.trials=7"}).runs, SizeIs(7));
   EXPECT_THAT(folder.load(file, {R"(lr={"uniform":[0.2,0.3]})"}).runs[0].lr, AllOf(Ge(0.2), Le(0.3)));

@@ -12,8 +12,9 @@ namespace sweep::sweep_file_test {
 
 using testing::names_of, testing::SweepFolder;
 
-TEST(LoadSweep, EverySettingHasADefault) {
-  const SweepFolder folder;
+using LoadSweep = testing::InSweepFolder;
+
+TEST_F(LoadSweep, EverySettingHasADefault) {
   const Sweep sweep = folder.load(R"({"dataset": "mnist", "network": "net.json"})");
   EXPECT_EQ(sweep.name, "s");  // The file's name.
   ASSERT_EQ(sweep.runs.size(), 1u);
@@ -43,8 +44,7 @@ TEST(LoadSweep, EverySettingHasADefault) {
   EXPECT_TRUE(run.log.histograms);
 }
 
-TEST(LoadSweep, EveryKeyReachesTheRun) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, EveryKeyReachesTheRun) {
   const Sweep sweep = folder.load(R"({
     "$schema": "sweep.schema.json", "name": "all", "loss": {"name": "cross_entropy", "label_smoothing": 0.1}, "clip_norm": 2, "epochs": 7, "seed": 9007199254740991,
     "dataset": {"name": "mine", "path": "data", "format": "image_folder", "validation": 0.25, "test": 40, "split": "random", "split_seed": 6,
@@ -101,8 +101,7 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(run.log.batches, 10);
 }
 
-TEST(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
   const auto load = [&](const std::string& keys) {
     const std::string text =
         R"({"network": "net.json", "dataset": {"name": "t", "path": "t.csv")" + keys + "}}";
@@ -134,8 +133,7 @@ TEST(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
   EXPECT_EQ(load("").normalization, Normalization::kAuto);
 }
 
-TEST(LoadSweep, EveryLossReachesTheRun) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, EveryLossReachesTheRun) {
   const auto loss = [&](const std::string& text) {
     return folder.load(SweepFolder::with("\"loss\": " + text)).runs.at(0).loss;
   };
@@ -147,8 +145,7 @@ TEST(LoadSweep, EveryLossReachesTheRun) {
               ElementsAre(0, 2.5f, 3, 4, 5, 6, 7, 8, 9, 10));
 }
 
-TEST(LoadSweep, ImagesAreACountOrSwitchedOnOrOff) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, ImagesAreACountOrSwitchedOnOrOff) {
   const Sweep sweep = folder.load(SweepFolder::with(R"("params": {"log.images": [true, false, 5]})"));
   ASSERT_EQ(sweep.runs.size(), 3u);
   for (const auto& [run, images] : {std::pair(0u, 64), {1u, 0}, {2u, 5}}) {
@@ -157,8 +154,7 @@ TEST(LoadSweep, ImagesAreACountOrSwitchedOnOrOff) {
   }
 }
 
-TEST(LoadSweep, ALimitBelowTheBatchSizeGivesShortBatches) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, ALimitBelowTheBatchSizeGivesShortBatches) {
   const Sweep sweep = folder.load(SweepFolder::with(R"("batch_size": 100)"), {"dataset.limit=20"});
   EXPECT_EQ(sweep.runs[0].batch_size, 100u);
   EXPECT_THAT(folder.error(SweepFolder::with(R"("batch_size": 70000)"), {"dataset.limit=80000"}),
@@ -167,8 +163,7 @@ TEST(LoadSweep, ALimitBelowTheBatchSizeGivesShortBatches) {
 
 // The resolved settings are a run's identity: with a key missing there, a finished run with another value
 // would be kept as if it were the same.
-TEST(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {
   const RunConfig run =
       folder
           .load(SweepFolder::with(
@@ -184,8 +179,7 @@ TEST(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {
   }
 }
 
-TEST(LoadSweep, DataSetsBelowSweepDataAreKnownByName) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, DataSetsBelowSweepDataAreKnownByName) {
   std::filesystem::create_directories(folder.path() / "own-set");
   const std::string file = R"({"dataset": "own-set", "network": "net.json"})";
   EXPECT_THAT(
@@ -196,8 +190,7 @@ TEST(LoadSweep, DataSetsBelowSweepDataAreKnownByName) {
   ::unsetenv("SWEEP_DATA");
 }
 
-TEST(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
   const Sweep sweep = folder.load(
       R"({"dataset": {"name": "mine", "path": "d"}, "network": "net.json", "params": {"batch_size": [5, 50]}})");
   const auto sizes = [](const DatasetSpec&) { return DataSizes{{1, 28, 28}, 10, 20}; };
@@ -211,8 +204,7 @@ TEST(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
   EXPECT_NO_THROW(check_against_data(sweep, [](const DatasetSpec&) { return DataSizes{{3, 9, 9}, 10, 50}; }));
 }
 
-TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   const Sweep sweep = folder.load(SweepFolder::with(
       R"("clip_norm": 2, "loss": {"label_smoothing": 0.5},
         "schedule": {"name": "warmup", "then": {"name": "step", "step_size": 2}}, "params": {"optimizer": ["adam"], "lr": [0.5], "seed": [3]})"));
@@ -225,8 +217,7 @@ TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   EXPECT_EQ(again.runs[0].resolved, sweep.runs[0].resolved);
 }
 
-TEST(LoadSweep, AugmentationIsInTheSettingsOnlyIfItChangesSomething) {
-  const SweepFolder folder;
+TEST_F(LoadSweep, AugmentationIsInTheSettingsOnlyIfItChangesSomething) {
   const auto settings = [&](const std::string& augment) {
     const Sweep sweep =
         folder.load(R"({"network": "net.json", "dataset": {"name": "mnist", "augment": )" + augment + "}}");
@@ -238,9 +229,8 @@ TEST(LoadSweep, AugmentationIsInTheSettingsOnlyIfItChangesSomething) {
   EXPECT_EQ(settings(R"([{"horizontal_flip": {}}])"), settings(R"(["horizontal_flip"])"));
 }
 
-TEST(LoadSweep, TakesLinearTimeForManyRuns) {
-  const SweepFolder folder;
-  const auto expand = [&folder](std::size_t runs) {
+TEST_F(LoadSweep, TakesLinearTimeForManyRuns) {
+  const auto expand = [this](std::size_t runs) {
     const std::string last = std::to_string(runs);
     const Sweep sweep =
         folder.load(SweepFolder::with(R"("params": {"seed": {"range": [1, )" + last + ", 1]}}"));

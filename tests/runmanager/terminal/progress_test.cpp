@@ -20,7 +20,7 @@ class SilentProgress final : public Progress {
   void show_change(double) override {}
 };
 
-struct World {
+struct ProgressState : ::testing::Test {
   double seconds = 10;
   SilentProgress progress{[this] { return seconds; }, "s", 4, 400.0};
   const LiveSweep& state() { return progress.state(); }
@@ -41,20 +41,19 @@ struct World {
   }
 };
 
-TEST(ProgressState, IsThatOfTheEpochInWork) {
-  World world;
+TEST_F(ProgressState, IsThatOfTheEpochInWork) {
   RunRecord record;
   record.name = "a";
   record.params = {{"lr", 0.5}};
-  world.progress.start_run(2, record);
-  EXPECT_FALSE(world.state().active.at(2).has_begun);
-  world.begin(2, 2);
-  world.progress.report(2, TrainedBatches{.epoch = 2});
+  progress.start_run(2, record);
+  EXPECT_FALSE(state().active.at(2).has_begun);
+  begin(2, 2);
+  progress.report(2, TrainedBatches{.epoch = 2});
   for (int i = 0; i < 5; ++i) {
-    world.seconds += 1;
-    world.progress.report(2, TrainedBatches{2, 1, {.loss = 5, .correct = 8, .samples = 10}});
+    seconds += 1;
+    progress.report(2, TrainedBatches{2, 1, {.loss = 5, .correct = 8, .samples = 10}});
   }
-  const LiveRun& run = world.state().active.at(2);
+  const LiveRun& run = state().active.at(2);
   EXPECT_EQ(run.params, record.params);
   EXPECT_EQ(run.loss, 0.5);
   EXPECT_EQ(run.accuracy, 0.8);
@@ -63,87 +62,82 @@ TEST(ProgressState, IsThatOfTheEpochInWork) {
   EXPECT_EQ(run.epoch_fraction(), 0.5);
   EXPECT_EQ(run.fraction(), 0.75);
   EXPECT_NEAR(*run.seconds_left(), 5 / 3.0, 1e-9);
-  EXPECT_EQ(world.state().fraction(), 150.0 / 400);
+  EXPECT_EQ(state().fraction(), 150.0 / 400);
 }
 
-TEST(ProgressState, CountsARunOnceHoweverOftenItEnds) {
-  World world;
-  world.begin(1, 1);
-  world.end(1, RunStatus::kInterrupted);
-  EXPECT_EQ(world.state().finished(), 1u);
-  EXPECT_EQ(world.state().fraction(), 0.25);
-  world.end(1, RunStatus::kInterrupted);
-  EXPECT_EQ(world.state().finished(), 1u);
-  EXPECT_EQ(world.state().fraction(), 0.25);
-  world.begin(1, 2, 1);
-  EXPECT_EQ(world.state().finished(), 0u);
-  EXPECT_EQ(world.state().fraction(), 0.25) << "the epoch that is trained";
-  world.begin(1, 2, 1);
-  EXPECT_EQ(world.state().active.size(), 1u);
-  world.end(1, RunStatus::kCompleted);
-  EXPECT_EQ(world.state().finished(), 1u);
-  EXPECT_EQ(world.state().count(RunStatus::kCompleted), 1u);
-  EXPECT_EQ(world.state().count(RunStatus::kInterrupted), 0u);
-  EXPECT_EQ(world.state().fraction(), 0.5);
+TEST_F(ProgressState, CountsARunOnceHoweverOftenItEnds) {
+  begin(1, 1);
+  end(1, RunStatus::kInterrupted);
+  EXPECT_EQ(state().finished(), 1u);
+  EXPECT_EQ(state().fraction(), 0.25);
+  end(1, RunStatus::kInterrupted);
+  EXPECT_EQ(state().finished(), 1u);
+  EXPECT_EQ(state().fraction(), 0.25);
+  begin(1, 2, 1);
+  EXPECT_EQ(state().finished(), 0u);
+  EXPECT_EQ(state().fraction(), 0.25) << "the epoch that is trained";
+  begin(1, 2, 1);
+  EXPECT_EQ(state().active.size(), 1u);
+  end(1, RunStatus::kCompleted);
+  EXPECT_EQ(state().finished(), 1u);
+  EXPECT_EQ(state().count(RunStatus::kCompleted), 1u);
+  EXPECT_EQ(state().count(RunStatus::kInterrupted), 0u);
+  EXPECT_EQ(state().fraction(), 0.5);
 }
 
-TEST(ProgressState, ARunThatPausesIsNotFinishedButItsWorkIsDone) {
-  World world;
-  world.begin(1, 4);
-  world.progress.report(1, EpochRecord{1, {{"loss", 1}}});
-  world.progress.pause_run(1);
-  EXPECT_EQ(world.state().finished(), 0u);
-  EXPECT_TRUE(world.state().active.empty());
-  EXPECT_EQ(world.state().fraction(), 0.25);
-  world.begin(1, 4, 1);
-  world.progress.report(1, EpochRecord{2, {{"loss", 1}}});
-  world.end(1, RunStatus::kPruned);
-  EXPECT_EQ(world.state().finished(), 1u);
-  EXPECT_EQ(world.state().fraction(), 0.5);
+TEST_F(ProgressState, ARunThatPausesIsNotFinishedButItsWorkIsDone) {
+  begin(1, 4);
+  progress.report(1, EpochRecord{1, {{"loss", 1}}});
+  progress.pause_run(1);
+  EXPECT_EQ(state().finished(), 0u);
+  EXPECT_TRUE(state().active.empty());
+  EXPECT_EQ(state().fraction(), 0.25);
+  begin(1, 4, 1);
+  progress.report(1, EpochRecord{2, {{"loss", 1}}});
+  end(1, RunStatus::kPruned);
+  EXPECT_EQ(state().finished(), 1u);
+  EXPECT_EQ(state().fraction(), 0.5);
 }
 
-TEST(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
-  World world;
+TEST_F(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
   RunRecord earlier;
   earlier.name = "earlier";
   earlier.status = RunStatus::kCompleted;
   earlier.epochs = {{1, {{"loss", 1}, {"accuracy", 0.6}}}};
-  world.progress.consider(earlier);
-  world.end(1, RunStatus::kCompleted, 0.5);
-  EXPECT_EQ(world.state().best->name, "earlier");
-  world.end(2, RunStatus::kFailed, 0.9);
-  world.end(3, RunStatus::kCompleted, 0.7);
-  EXPECT_EQ(world.state().best->name, "run 3");
-  EXPECT_EQ(world.state().latest.size(), 3u);
+  progress.consider(earlier);
+  end(1, RunStatus::kCompleted, 0.5);
+  EXPECT_EQ(state().best->name, "earlier");
+  end(2, RunStatus::kFailed, 0.9);
+  end(3, RunStatus::kCompleted, 0.7);
+  EXPECT_EQ(state().best->name, "run 3");
+  EXPECT_EQ(state().latest.size(), 3u);
 }
 
-TEST(ProgressState, IsTheSameAfterItWasWrittenAndRead) {
-  World world;
+TEST_F(ProgressState, IsTheSameAfterItWasWrittenAndRead) {
   RunRecord record;
   record.name = "a";
   record.params = {
       {"lr", 0.5}, {"shuffle", true}, {"batch_size", std::int64_t{10}}, {"device", std::string("cpu")}};
-  world.progress.start_run(3, record);
-  world.begin(4, 9);
-  world.progress.report(4, TrainedBatches{.epoch = 1});
-  world.seconds += 2;
-  world.progress.report(4, TrainedBatches{1, 1, {.loss = 5, .correct = 8, .samples = 10}});
-  world.progress.report(4, EpochRecord{1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 0.25}}});
-  world.end(1, RunStatus::kCompleted);
-  world.end(2, RunStatus::kFailed);
-  world.progress.keep_runs(1);
-  const nlohmann::ordered_json written = to_json(world.state());
+  progress.start_run(3, record);
+  begin(4, 9);
+  progress.report(4, TrainedBatches{.epoch = 1});
+  seconds += 2;
+  progress.report(4, TrainedBatches{1, 1, {.loss = 5, .correct = 8, .samples = 10}});
+  progress.report(4, EpochRecord{1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 0.25}}});
+  end(1, RunStatus::kCompleted);
+  end(2, RunStatus::kFailed);
+  progress.keep_runs(1);
+  const nlohmann::ordered_json written = to_json(state());
   const LiveSweep read = live_sweep_from_json(written, "file");
   EXPECT_EQ(to_json(read), written);
   EXPECT_EQ(read.active.at(4).loss, 0.5);
   EXPECT_EQ(read.best->name, "run 1");
 }
 
-TEST(ProgressState, RefusesWhatIsNoProgress) {
-  World world;
-  world.begin(4, 9);
-  world.end(1, RunStatus::kCompleted);
-  const nlohmann::ordered_json good = to_json(world.state());
+TEST_F(ProgressState, RefusesWhatIsNoProgress) {
+  begin(4, 9);
+  end(1, RunStatus::kCompleted);
+  const nlohmann::ordered_json good = to_json(state());
   for (const auto& [key, value] : good.items()) {
     if (key == "fraction" || key == "seconds_left" || key == "samples_per_second" || key == "finished")
       continue;

@@ -7,8 +7,9 @@
 
 namespace sweep::own_loop_test {
 
-TEST(OwnTrainingLoop, IsFollowedByRunManager) {
-  TemporaryDirectory directory;
+using OwnTrainingLoop = test::InDirectory;
+
+TEST_F(OwnTrainingLoop, IsFollowedByRunManager) {
   const Dataset data = small_dataset();
 
   RunManager manager({.directory = directory.path() / "mine"});
@@ -99,8 +100,7 @@ class ForeignLoop {
   std::tuple<std::string, double, int> checkpoint_;
 };
 
-TEST(OwnTrainingLoop, NeedsNothingElseOfThisProject) {
-  TemporaryDirectory directory;
+TEST_F(OwnTrainingLoop, NeedsNothingElseOfThisProject) {
   ForeignLoop loop(directory.path() / "mine");
   EXPECT_FALSE(loop.train(3, true));
   const RunRecord record = read_run_record(directory.path() / "mine/lr=0.25/run.json");
@@ -116,8 +116,7 @@ TEST(OwnTrainingLoop, NeedsNothingElseOfThisProject) {
   EXPECT_EQ(tbwriter::values_of(events, "distance").size(), 3u);
 }
 
-TEST(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
-  TemporaryDirectory directory;
+TEST_F(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   ForeignLoop whole(directory.path() / "whole"), stopped(directory.path() / "stopped");
   whole.train(4, true);
   stopped.train(3, false);  // epochs 2 and 3 are after its checkpoint
@@ -132,8 +131,7 @@ TEST(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(parse_csv(tbwriter::slurp(directory.path() / "stopped/results.csv")).size(), 1u + 4);
 }
 
-TEST(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {
-  TemporaryDirectory directory;
+TEST_F(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {
   RunManager manager({.directory = directory.path()});
   sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
   run.params.emplace_back("note", "not UTF-8: \xff");
@@ -147,8 +145,7 @@ TEST(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(directory.path() / run.name), "Loss/train").size(), 1u);
 }
 
-TEST(OwnTrainingLoop, TrainsARunAgainThatFailedOrIsAnother) {
-  TemporaryDirectory directory;
+TEST_F(OwnTrainingLoop, TrainsARunAgainThatFailedOrIsAnother) {
   RunManager manager({.directory = directory.path()});
   const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
   manager.begin_run(run);
@@ -162,8 +159,7 @@ TEST(OwnTrainingLoop, TrainsARunAgainThatFailedOrIsAnother) {
   EXPECT_FALSE(manager.keep_completed(other)) << "of the same name, with another learning rate";
 }
 
-TEST(OwnTrainingLoop, IsToldWhatItsRunLacks) {
-  TemporaryDirectory directory;
+TEST_F(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   RunManager manager({.directory = directory.path() / "mine"});
   const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
   EXPECT_THAT([&] { manager.resume_run(run, "{\"record\": 1}"); },
@@ -212,7 +208,7 @@ std::string complaint(const std::string& run_device, const std::string& engine_d
   return "";
 }
 
-TEST(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
+TEST_F(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
   EXPECT_EQ(complaint("cpu", "cpu"), "");
   EXPECT_EQ(complaint("cuda:0", "cuda"), "");
   EXPECT_EQ(complaint("the one in the cellar", "cuda"), "") << "no name of ours says nothing";
@@ -221,7 +217,7 @@ TEST(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
   EXPECT_THAT(complaint("cpu", "cuda:2"), HasSubstr("expected device cpu but got device cuda:2"));
 }
 
-TEST(OwnTrainingLoop, ThatRecordsWeightsOfAnotherDeviceIsToldBoth) {
+TEST_F(OwnTrainingLoop, ThatRecordsWeightsOfAnotherDeviceIsToldBoth) {
   EXPECT_EQ(complaint("cpu", "cpu", track_weights), "");
   EXPECT_THAT(complaint("cuda:0", "cpu", track_weights),
               HasSubstr("expected device cuda:0 but got device cpu"));

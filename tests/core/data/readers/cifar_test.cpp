@@ -26,8 +26,9 @@ Dataset read(const fs::path& path) {
   return data_from_arrays(read_cifar10(std::span(&path, 1), {}), {}, path.string());
 }
 
-TEST(Cifar, ReadsTheFiveBatchesAndTheTestBatch) {
-  const TemporaryDirectory directory;
+using Cifar = test::InDirectory;
+
+TEST_F(Cifar, ReadsTheFiveBatchesAndTheTestBatch) {
   write_cifar10(directory);
   const Dataset data = read(directory.path());
   EXPECT_EQ(data.shape, (Shape{3, 32, 32}));
@@ -45,22 +46,19 @@ TEST(Cifar, ReadsTheFiveBatchesAndTheTestBatch) {
   EXPECT_FALSE(is_cifar100(directory.path()));
 }
 
-TEST(Cifar, FindsTheFolderOfTheArchive) {
-  const TemporaryDirectory directory;
+TEST_F(Cifar, FindsTheFolderOfTheArchive) {
   write_cifar10(directory, "cifar-10-batches-bin/");
   EXPECT_TRUE(is_cifar10(directory.path()));
   EXPECT_EQ(read(directory.path()).train.count, 10u);
 }
 
-TEST(Cifar, ReadsCompressedBatches) {
-  const TemporaryDirectory directory;
+TEST_F(Cifar, ReadsCompressedBatches) {
   write_cifar10(directory);
   directory.write("data_batch_2.bin", test::gzip(record(2, 'z')));
   EXPECT_THAT(read(directory.path()).train.labels(), ElementsAre(1, 9, 2, 3, 9, 4, 9, 5, 9));
 }
 
-TEST(Cifar, ReadsTheFineLabelsOfCifar100) {
-  const TemporaryDirectory directory;
+TEST_F(Cifar, ReadsTheFineLabelsOfCifar100) {
   directory.write("train.bin", '\x05' + record(99, 'r') + '\x01' + record(0, 'r'));
   directory.write("test.bin", '\x05' + record(7, 'r'));
   const fs::path path = directory.path();
@@ -74,8 +72,7 @@ TEST(Cifar, ReadsTheFineLabelsOfCifar100) {
   EXPECT_FALSE(is_cifar100(directory.path())) << "there are labels from 0 to 99";
 }
 
-TEST(Cifar, NamesTheBatchesThatAreMissing) {
-  const TemporaryDirectory directory;
+TEST_F(Cifar, NamesTheBatchesThatAreMissing) {
   write_cifar10(directory);
   fs::remove(directory / "data_batch_2.bin");
   fs::remove(directory / "data_batch_4.bin");
@@ -83,16 +80,14 @@ TEST(Cifar, NamesTheBatchesThatAreMissing) {
             directory.path().string() + ": misses data_batch_2.bin, data_batch_4.bin");
 }
 
-TEST(Cifar, RefusesALabelOutOfRange) {
-  const TemporaryDirectory directory;
+TEST_F(Cifar, RefusesALabelOutOfRange) {
   write_cifar10(directory);
   directory.write("data_batch_3.bin", record(10, 'r'));
   EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
               EndsWith("data_batch_3.bin: label 10 of sample 0 (from 0) is out of range: 0 to 9"));
 }
 
-TEST(Cifar, RefusesAnotherNumberOfNames) {
-  const TemporaryDirectory directory;
+TEST_F(Cifar, RefusesAnotherNumberOfNames) {
   write_cifar10(directory);
   directory.write("batches.meta.txt", "cat\ndog\n");
   EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),

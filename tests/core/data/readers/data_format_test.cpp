@@ -24,8 +24,9 @@ std::string error_of(const std::string& source, std::string_view format = "") {
   return message_of<DataError>([&] { read(source, format); });
 }
 
-TEST(DataFormat, IsRecognisedByContent) {
-  const TemporaryDirectory directory;
+using DataFormat = test::InDirectory;
+
+TEST_F(DataFormat, IsRecognisedByContent) {
   const std::string png = test::png_file(test::flat_pixels(2, 2, {1, 2, 3}));
   directory.write("images/a/1", png);
   directory.write("images/b/2", png);
@@ -48,8 +49,7 @@ TEST(DataFormat, IsRecognisedByContent) {
   EXPECT_EQ(format_of(directory / "nowhere"), "none");
 }
 
-TEST(DataFormat, ReadsAPathOrAPattern) {
-  const TemporaryDirectory directory;
+TEST_F(DataFormat, ReadsAPathOrAPattern) {
   directory.write("part-1.csv", "x,label\n1,a\n");
   directory.write("part-2.csv", "x,label\n2,b\n");
   const auto count = [&](const std::string& name, std::string_view format) {
@@ -60,8 +60,7 @@ TEST(DataFormat, ReadsAPathOrAPattern) {
   EXPECT_EQ(count("", "csv"), 2);
 }
 
-TEST(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
-  const TemporaryDirectory directory;
+TEST_F(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
   const std::string path = directory.write("data", "hello").string();
   EXPECT_THAT(error_of(path),
               HasSubstr(path + ": its format is not recognised. Known are: idx, a folder with"));
@@ -72,8 +71,7 @@ TEST(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
             (directory / "absent").string() + ": cannot open: No such file or directory");
 }
 
-TEST(DataFormat, RefusesPipesAndLinksToThemselvesAtOnce) {
-  const TemporaryDirectory directory;
+TEST_F(DataFormat, RefusesPipesAndLinksToThemselvesAtOnce) {
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(error_of((directory / "pipe").string()), HasSubstr("pipe: is neither a file nor a folder"));
   for (const char* format : {"csv", "idx", "npy", "npz", "safetensors"}) {
@@ -83,7 +81,7 @@ TEST(DataFormat, RefusesPipesAndLinksToThemselvesAtOnce) {
   EXPECT_THAT(error_of((directory / "loop").string()), HasSubstr("Too many levels of symbolic links"));
 }
 
-TEST(DataFormat, RefusesFormatsThatItDoesNotKnow) {
+TEST_F(DataFormat, RefusesFormatsThatItDoesNotKnow) {
   EXPECT_EQ(message_of<ConfigError>([] { read("/", "image_foldr"); }),
             "unknown data set format \"image_foldr\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", "
             "\"npz\", \"safetensors\", \"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");

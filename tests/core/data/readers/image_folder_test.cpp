@@ -37,8 +37,9 @@ std::vector<std::string> skipped(const Dataset& data, const fs::path& root) {
   return lines;
 }
 
-TEST(ImageFolder, ReadsAFolderPerClassInOrder) {
-  const TemporaryDirectory directory;
+using ImageFolder = test::InDirectory;
+
+TEST_F(ImageFolder, ReadsAFolderPerClassInOrder) {
   directory.write("dog/b.png", gray_png(4));
   directory.write("dog/a.png", gray_png(3));
   directory.write("cat/z.png", gray_png(2));
@@ -59,8 +60,7 @@ TEST(ImageFolder, ReadsAFolderPerClassInOrder) {
   EXPECT_TRUE(is_image_folder(directory.path()));
 }
 
-TEST(ImageFolder, ReadsPartsInFoldersOfTheirOwn) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, ReadsPartsInFoldersOfTheirOwn) {
   directory.write("train/a/1.png", gray_png(1));
   directory.write("train/b/2.png", gray_png(2));
   directory.write("val/b/3.png", gray_png(3));
@@ -72,15 +72,13 @@ TEST(ImageFolder, ReadsPartsInFoldersOfTheirOwn) {
   EXPECT_TRUE(is_image_folder(directory.path()));
 }
 
-TEST(ImageFolder, TakesPartNamesAsClassesWhereOthersAreBesideThem) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, TakesPartNamesAsClassesWhereOthersAreBesideThem) {
   directory.write("train/1.png", gray_png(1));
   directory.write("plane/2.png", gray_png(2));
   EXPECT_THAT(read(directory.path()).class_names, ElementsAre("plane", "train"));
 }
 
-TEST(ImageFolder, RefusesAnotherFolderNextToParts) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, RefusesAnotherFolderNextToParts) {
   for (const char* part : {"train", "validation", "extra"})
     directory.write(std::string(part) + "/a/1.png", gray_png(1));
   EXPECT_THAT(
@@ -88,8 +86,7 @@ TEST(ImageFolder, RefusesAnotherFolderNextToParts) {
       HasSubstr("the folders \"train\" and \"validation\" are parts of a data set, but \"extra\" is none"));
 }
 
-TEST(ImageFolder, RefusesAClassThatTrainingHasNot) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, RefusesAClassThatTrainingHasNot) {
   directory.write("train/a/1.png", gray_png(1));
   directory.write("train/b/2.png", gray_png(2));
   directory.write("test/c/4.png", gray_png(4));
@@ -97,8 +94,7 @@ TEST(ImageFolder, RefusesAClassThatTrainingHasNot) {
               HasSubstr("test/c: there is no such class in the training images"));
 }
 
-TEST(ImageFolder, SkipsAndListsWhatCannotBeRead) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, SkipsAndListsWhatCannotBeRead) {
   directory.write("a/1.png", gray_png(1));
   directory.write("a/2.jpg", "this is text");
   directory.write("a/3.png", gray_png(3).substr(0, 50));
@@ -126,9 +122,8 @@ TEST(ImageFolder, SkipsAndListsWhatCannotBeRead) {
           HasSubstr("a/3.png the PNG data is damaged"), "a/4.png is empty, expected an image"));
 }
 
-TEST(ImageFolder, SkipsFilesThatMayNotBeRead) {
+TEST_F(ImageFolder, SkipsFilesThatMayNotBeRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
-  const TemporaryDirectory directory;
   directory.write("a/1.png", gray_png(1));
   directory.write("b/2.png", gray_png(2));
   fs::permissions(directory.write("b/3.png", gray_png(3)), fs::perms::none);
@@ -136,8 +131,7 @@ TEST(ImageFolder, SkipsFilesThatMayNotBeRead) {
               ElementsAre("b/3.png cannot open: Permission denied"));
 }
 
-TEST(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
   directory.write("a/1.png", gray_png(1));
   directory.write("b/2.png", gray_png(2, 5));
   EXPECT_EQ(message_of<DataError>([&] { read(directory.path()); }),
@@ -148,8 +142,7 @@ TEST(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
   EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2));
 }
 
-TEST(ImageFolder, RefusesFoldersWithoutClassesOrImages) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, RefusesFoldersWithoutClassesOrImages) {
   const auto error = [&] { return message_of<DataError>([&] { read(directory.path()); }); };
   EXPECT_THAT(error(), HasSubstr("has no folders; expected one per class"));
   directory.write("a/1.png", gray_png(1));
@@ -165,16 +158,14 @@ TEST(ImageFolder, RefusesFoldersWithoutClassesOrImages) {
   EXPECT_FALSE(is_image_folder(directory / "nowhere"));
 }
 
-TEST(ImageFolder, RefusesFoldersWhereNothingCanBeDecoded) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, RefusesFoldersWhereNothingCanBeDecoded) {
   directory.write("a/1.png", "text");
   directory.write("b/2.png", "text");
   EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
               HasSubstr("none of its 2 files can be decoded; the first: "));
 }
 
-TEST(ImageFolder, ChangesItsDigestWithAnyImage) {
-  const TemporaryDirectory directory;
+TEST_F(ImageFolder, ChangesItsDigestWithAnyImage) {
   directory.write("a/1.png", gray_png(1));
   directory.write("b/2.png", gray_png(2));
   const std::string before = read(directory.path()).files[0].sha256;

@@ -44,8 +44,11 @@ SampleFormat gray(std::int64_t side) {
   return format;
 }
 
-TEST(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
-  const test::TemporaryDirectory folder;
+struct UnlabelledSamples : ::testing::Test {
+  const TemporaryDirectory folder;
+};
+
+TEST_F(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
   folder.write("b/2.png", test::png_file(test::flat_pixels(9, 7, {40})));
   folder.write("b/1.png", test::png_file(test::flat_pixels(3, 3, {0, 255, 0})));
   folder.write("b/.hidden.png", test::png_file(test::flat_pixels(9, 7, {40})));
@@ -60,8 +63,7 @@ TEST(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
   EXPECT_EQ(outcome.skipped[2], "none.png: no such file");
 }
 
-TEST(UnlabelledSamples, NameLinksToNothingInAFolder) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, NameLinksToNothingInAFolder) {
   folder.write("in/deep/1.png", test::png_file(test::flat_pixels(3, 3, {0})));
   std::filesystem::create_symlink("nowhere.png", folder / "in/2.png");
   std::filesystem::create_directory_symlink(folder.path(), folder / "in/deep/circle");
@@ -70,8 +72,7 @@ TEST(UnlabelledSamples, NameLinksToNothingInAFolder) {
   EXPECT_THAT(outcome.skipped, ElementsAre("in/2.png: no such file"));
 }
 
-TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   folder.write("1.png", test::png_file(test::flat_pixels(2, 2, {1})));
   folder.write("2.npy", test::npy_file("|u1", "(2, 2, 2)", std::string("\2\2\2\2\3\3\3\3", 8)));
   folder.write("3.png", test::png_file(test::flat_pixels(2, 2, {4})));
@@ -89,8 +90,7 @@ TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   }
 }
 
-TEST(UnlabelledSamples, OfAnotherShapeAreSkipped) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, OfAnotherShapeAreSkipped) {
   folder.write("x.npy", test::npy_file("<f4", "(1, 3)", test::bytes_of<float>({1, 2, 3})));
   folder.write("t.csv", "a,b\n1,2\n");
   const Outcome outcome = read({folder / "x.npy", folder / "t.csv"}, gray(2), folder.path());
@@ -100,8 +100,7 @@ TEST(UnlabelledSamples, OfAnotherShapeAreSkipped) {
   EXPECT_THAT(outcome.skipped[1], HasSubstr("the network takes pictures"));
 }
 
-TEST(UnlabelledSamples, OfPicturesNeedOneOrThreeChannelsOfBytes) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, OfPicturesNeedOneOrThreeChannelsOfBytes) {
   folder.write("a.png", test::png_file(test::flat_pixels(40, 40, {40})));
   for (const std::int64_t channels : {2, 4}) {
     SampleFormat format = gray(40);
@@ -117,8 +116,7 @@ TEST(UnlabelledSamples, OfPicturesNeedOneOrThreeChannelsOfBytes) {
               ElementsAre(HasSubstr("of float32, whose scale a picture does not have")));
 }
 
-TEST(UnlabelledSamples, NeverChangeTheirScale) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, NeverChangeTheirScale) {
   folder.write("u.npy", test::npy_file("|u1", "(1, 2, 2)", std::string("\2\2\2\2", 4)));
   folder.write("f.npy", test::npy_file("<f4", "(1, 2, 2)", test::bytes_of<float>({1, 2, 3, 4})));
   SampleFormat format = gray(2);
@@ -131,8 +129,7 @@ TEST(UnlabelledSamples, NeverChangeTheirScale) {
   EXPECT_THAT(floats.skipped, ElementsAre(HasSubstr("u.npy: holds bytes (uint8)")));
 }
 
-TEST(UnlabelledSamples, OfTablesMayBeUtf8OrLatin1) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, OfTablesMayBeUtf8OrLatin1) {
   folder.write("utf8.csv",
                "gr\xc3\xb6\xc3\x9f"
                "e\n1\n");
@@ -147,8 +144,7 @@ TEST(UnlabelledSamples, OfTablesMayBeUtf8OrLatin1) {
   EXPECT_THAT(outcome.values, ElementsAre(1, 2));
 }
 
-TEST(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
   folder.write("test.csv", "colour,size\nred,1\n?,NA\ngreen,5\nblue,2\n");
   folder.write("none.csv", "colour,size\ngreen,5\n");
   SampleFormat format;
@@ -162,8 +158,7 @@ TEST(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
                                            HasSubstr("none.csv:2: column")));
 }
 
-TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {
-  const test::TemporaryDirectory folder;
+TEST_F(UnlabelledSamples, OfManyPicturesComeInPieces) {
   const std::string file = test::png_file(test::flat_pixels(1, 1, {9}));
   std::vector<fs::path> files(1100, folder.write("a.png", file));
   const Outcome outcome = read(files, gray(1), folder.path());
