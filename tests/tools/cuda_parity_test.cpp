@@ -165,23 +165,4 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
   }
 }
 
-#if defined(SWEEP_CUDA_ON_HOST)
-// A GPU's libraries may have nothing that is faster in any order; the stand-in's always do.
-TEST_F(CudaParity, VerifySaysWhichRunsHaveNoBitsToCompare) {
-  const test::Environment libraries("SWEEP_CUDA_KERNELS", "library");
-  folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 40},
-    "network": {"layers": [{"name": "flatten", "type": "flatten"}, {"name": "fc", "type": "linear", "out_features": 10}]},
-    "batch_size": 20, "params": {"deterministic": [true, false], "device": ["cuda", "cpu"]}})");
-  run({"s.json", "--strict", "--quiet"});
-  const Finished verified = run({"verify", "runs/s"});
-  const auto says = [&](const std::string& line) { return verified.out.find(line) != std::string::npos; };
-  EXPECT_TRUE(says("deterministic=true,device=cuda: every bit is the same\n") &&
-              says("deterministic=true,device=cpu: every bit is the same\n") &&
-              says("deterministic=false,device=cuda: not compared: ") &&
-              says("deterministic=false,device=cpu: every bit is the same\n") &&
-              says("3 of 4 finished runs trained again\n"))
-      << verified.out;
-}
-#endif
-
 }  // namespace sweep::testing::cuda_parity_test

@@ -217,14 +217,6 @@ TEST_F(RunSweep, ListsEveryTensorThatDoesNotFitBeforeAnythingTrains) {
   EXPECT_FALSE(fs::exists(options.logdir)) << "nothing half-written";
 }
 
-TEST_F(RunSweep, RefusesABatchLargerThanTheTrainingSetBeforeAnythingIsWritten) {
-  Sweep sweep = small_sweep();
-  sweep.runs[1].batch_size = 41;
-  EXPECT_THROW(run(sweep), ConfigError);
-  EXPECT_EQ(training.engines, 0u);
-  EXPECT_FALSE(fs::exists(options.logdir));
-}
-
 TEST_F(RunSweep, RefusesADirectoryThatAnotherSweepHolds) {
   const SweepDirectory other = SweepDirectory::open(options.logdir, "small", false);
   EXPECT_THROW(run(small_sweep()), IoError);

@@ -145,23 +145,4 @@ TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
   EXPECT_THAT([&] { run(1); }, ThrowsMessage<std::logic_error>(HasSubstr("copies 16 bytes at an address")));
 }
 
-__global__ void sum_kernel(const float* values, float* sum) {
-  const float total = block_sum(values[threadIdx.x]);
-  if (threadIdx.x == 200) *sum = total;
-}
-
-TEST(BlockSum, GivesEveryThreadTheSumInEveryOrder) {
-  test::in_every_order([] {
-    Stream stream;
-    std::vector<float> values(kThreads);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 91);
-    Array<float> device(values.size(), "values"), sum(1, "sum");
-    stream.upload(device.data(), values.data(), values.size() * sizeof(float));
-    launch(stream, sum_kernel, {1}, {kThreads}, device.data(), sum.data());
-    float result = 0;
-    stream.download(&result, sum.data(), sizeof result);
-    EXPECT_EQ(result, std::accumulate(values.begin(), values.end(), 0.0f));
-  });
-}
-
 }  // namespace sweep::cuda::grid_test
