@@ -2,8 +2,12 @@
 // refused as a GPU would.
 
 #include <cuda_runtime.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
+#include "tests/cudart/fiber.h"
 
 namespace sweep::cuda::grid_test {
 
@@ -144,5 +148,24 @@ TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
   EXPECT_THAT(arrived, ElementsAre(5, 6, 7, 8));
   EXPECT_THAT([&] { run(1); }, ThrowsMessage<std::logic_error>(HasSubstr("copies 16 bytes at an address")));
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST(Fiber, LeavesNoMarksOfAddressSanitizerBehind) {
+  char* frame = nullptr;
+  {
+    cudart::Fiber* self = nullptr;
+    cudart::Fiber fiber([&] {
+      char local[100] = "on the fiber's stack";
+      frame = local;
+      self->yield();
+      ADD_FAILURE() << "resumed, with " << local;
+    });
+    self = &fiber;
+    fiber.resume();
+    EXPECT_NE(__asan_region_is_poisoned(frame, 200), nullptr) << "expects marks behind a local array";
+  }
+  EXPECT_EQ(__asan_region_is_poisoned(frame, 200), nullptr);
+}
+#endif
 
 }  // namespace sweep::cuda::grid_test

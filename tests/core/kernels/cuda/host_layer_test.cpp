@@ -7,7 +7,7 @@
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "core/kernels/cuda/runtime/divisor.h"
 #include "core/kernels/cuda/runtime/memory_plan.h"
-#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 #include "tests/cudart/grid.h"
 #include "tests/cudart/machine.h"
 #include "tests/support/test_networks.h"

@@ -6,7 +6,6 @@
 #include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "tests/core/kernels/cuda/kernels/any_device.h"
-#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
 
 namespace sweep::cuda::conv_pool_stack_test {
 

@@ -1,6 +1,6 @@
 // The fused convolutions against a simple implementation in double, for kernels, paddings and sizes of every
 // kind.
-#include "tests/core/kernels/cuda/kernels/conv_pool_shapes.h"
+#include "tests/core/kernels/cuda/kernels/any_device.h"
 
 #include <random>
 
