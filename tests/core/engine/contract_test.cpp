@@ -6,9 +6,10 @@ namespace sweep::contract_test {
 
 using test::engine_for;
 
+const Network kMlp(test::mlp(), {1, 28, 28});
+
 TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
-  const Network network(test::mlp(), {1, 28, 28});
-  const auto engine = engine_for(network, 40);
+  const auto engine = engine_for(kMlp, 40);
   const test::OwnedBatch batch = test::random_batch(40, 784, 10, 5);
   engine->evaluate(batch.view());
   const Totals once = engine->take_totals();
@@ -23,8 +24,7 @@ TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
 }
 
 TEST(Engine, DivergenceShowsInTheLoss) {
-  const Network network(test::mlp(), {1, 28, 28});
-  const auto engine = engine_for(network, 20, 1, SgdOptions{});
+  const auto engine = engine_for(kMlp, 20, 1, SgdOptions{});
   std::vector<float> values = engine->parameters();
   values[100] = std::nanf("");
   engine->set_parameters(values);
@@ -33,8 +33,7 @@ TEST(Engine, DivergenceShowsInTheLoss) {
 }
 
 TEST(Engine, WrongSizesAreErrors) {
-  const Network network(test::mlp(), {1, 28, 28});
-  const auto engine = engine_for(network, 10);
+  const auto engine = engine_for(kMlp, 10);
   EXPECT_THAT([&] { engine->train(test::random_batch(11, 784, 10, 1).view(), 0.1); },
               ThrowsMessage<ShapeError>(HasSubstr("11")));
   EXPECT_THROW(engine->train(test::random_batch(5, 783, 10, 1).view(), 0.1), ShapeError);
@@ -45,12 +44,11 @@ TEST(Engine, WrongSizesAreErrors) {
   EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
   EngineOptions options{.device = test::device()};
   options.parallel.model = {{"conv*", test::device().name()}};
-  EXPECT_THROW(make_engine(network, options), ConfigError) << "it has no such layer";
+  EXPECT_THROW(make_engine(kMlp, options), ConfigError) << "it has no such layer";
 }
 
 TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
-  const Network network(test::mlp(), {1, 28, 28});
-  const auto engine = engine_for(network, 5);
+  const auto engine = engine_for(kMlp, 5);
   const auto refused = [&](test::OwnedBatch batch) {
     return test::message_of<ShapeError>([&] { engine->train(batch.view(), 0.1); });
   };
@@ -58,19 +56,18 @@ TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
     test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
     batch.labels[3] = label;
     EXPECT_EQ(refused(batch), "a sample of class " + std::to_string(label) +
-                                  ", but the network has outputs for 10 classes, from 0");
+                                  ", but the kMlp has outputs for 10 classes, from 0");
   }
   test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
   batch.indices[4] = 5;
   EXPECT_EQ(refused(batch), "a batch with an index beyond its 5 samples");
   EngineOptions options{.device = test::device()};
   options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
-  EXPECT_EQ(test::message_of<ConfigError>([&] { make_engine(network, options); }),
+  EXPECT_EQ(test::message_of<ConfigError>([&] { make_engine(kMlp, options); }),
             "transform: 2 means and 2 deviations for samples of [1, 28, 28]");
 }
 
 TEST(Engine, OptionsOutOfRangeAreErrors) {
-  const Network network(test::mlp(), {1, 28, 28});
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const std::pair<const char*, std::function<void(EngineOptions&)>> wrong[] = {
       {"batch_size: got 0, want 1", [](auto& o) { o.batch_size = 0; }},
@@ -102,7 +99,7 @@ TEST(Engine, OptionsOutOfRangeAreErrors) {
   for (const auto& [message, change] : wrong) {
     EngineOptions options{.device = test::device()};
     change(options);
-    EXPECT_THAT(test::message_of<ConfigError>([&] { make_engine(network, options); }), HasSubstr(message));
+    EXPECT_THAT(test::message_of<ConfigError>([&] { make_engine(kMlp, options); }), HasSubstr(message));
   }
 }
 
@@ -176,10 +173,9 @@ TEST(Engine, MomentumCanChangeBetweenSteps) {
 }
 
 TEST(Engine, WithoutMomentumRefusesToChangeIt) {
-  const Network network(test::mlp(), {1, 28, 28});
   const std::vector<OptimizerOptions> optimizers = {SgdOptions{}, RmspropOptions{}};
   for (const OptimizerOptions& optimizer : optimizers) {
-    const auto engine = engine_for(network, 20, 1, optimizer);
+    const auto engine = engine_for(kMlp, 20, 1, optimizer);
     EXPECT_THAT(
         [&] {
           engine->train(test::random_batch(20, 784, 10, 5).view(), {0.01, 0.5});

@@ -29,6 +29,7 @@ class Messages : public testing::Test {
   }
 
   MessageSocket ours_, theirs_;
+  proto::FromWorker message, got;
 
  private:
   struct Ends {
@@ -45,7 +46,6 @@ class Messages : public testing::Test {
 TEST_F(Messages, ThatCannotBeSentEndTheConnectionForBothEnds) {
   // More than the socket takes without waiting, so that half of the message is on its way.
   ASSERT_EQ(::fcntl(ours_.fd(), F_SETFL, O_NONBLOCK), 0);
-  proto::FromWorker message;
   message.set_failed(std::string(1'000'000, 'x'));
   EXPECT_FALSE(ours_.send(message));
   proto::FromWorker received;
@@ -54,7 +54,6 @@ TEST_F(Messages, ThatCannotBeSentEndTheConnectionForBothEnds) {
 }
 
 TEST_F(Messages, ArriveInTheirOrderAsTheyWereSent) {
-  proto::FromWorker message;
   proto::Batches& batches = *message.mutable_batches();
   batches.set_epoch(3);
   batches.set_count(std::numeric_limits<std::uint64_t>::max());
@@ -64,7 +63,6 @@ TEST_F(Messages, ArriveInTheirOrderAsTheyWereSent) {
   message.set_io_error("a path that is not UTF-8: \xff");
   ASSERT_TRUE(ours_.send(message));
 
-  proto::FromWorker got;
   ASSERT_EQ(theirs_.poll(got), Arrived::kMessage);
   EXPECT_EQ(got.batches().epoch(), 3);
   EXPECT_EQ(got.batches().count(), std::numeric_limits<std::uint64_t>::max());
@@ -77,11 +75,9 @@ TEST_F(Messages, ArriveInTheirOrderAsTheyWereSent) {
 }
 
 TEST_F(Messages, AreTakenOnlyWhenWhole) {
-  proto::FromWorker message;
   message.set_phase("test");
   std::string bytes = message.SerializeAsString();
   bytes = framed(static_cast<std::uint32_t>(bytes.size()), bytes);
-  proto::FromWorker got;
   for (const char byte : bytes) {
     EXPECT_EQ(theirs_.poll(got), Arrived::kNothing);
     send_raw(std::string(1, byte));
@@ -93,12 +89,10 @@ TEST_F(Messages, AreTakenOnlyWhenWhole) {
 TEST_F(Messages, CarryADescriptorThatStaysOpenWithTheReceiver) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-  proto::FromWorker message;
   message.set_phase("test");
   ASSERT_TRUE(ours_.send(message, pipe[1]));
   ::close(pipe[1]);
   ASSERT_TRUE(ours_.send(message));
-  proto::FromWorker got;
   ASSERT_TRUE(theirs_.receive(got));
   ASSERT_TRUE(theirs_.receive(got));
   const int received = theirs_.take_descriptor();
@@ -113,7 +107,6 @@ TEST_F(Messages, CarryADescriptorThatStaysOpenWithTheReceiver) {
 }
 
 TEST_F(Messages, MayBeLargerThanWhatASocketHolds) {
-  proto::FromWorker message, got;
   message.set_epoch(std::string(kLargest - 100, 'x'));
   std::thread sender([&] { EXPECT_TRUE(ours_.send(message)); });
   EXPECT_TRUE(theirs_.receive(got));
@@ -122,7 +115,6 @@ TEST_F(Messages, MayBeLargerThanWhatASocketHolds) {
 }
 
 TEST_F(Messages, WithoutContentSurvive) {
-  proto::FromWorker got;
   got.set_phase("left from before");
   ASSERT_TRUE(ours_.send(proto::FromWorker()));
   ASSERT_TRUE(theirs_.receive(got));
@@ -130,7 +122,6 @@ TEST_F(Messages, WithoutContentSurvive) {
 }
 
 TEST_F(Messages, EndWithTheOtherEndButNotBeforeWhatItSent) {
-  proto::FromWorker message, got;
   message.set_phase("last");
   ASSERT_TRUE(ours_.send(message));
   ::shutdown(ours_.fd(), SHUT_RDWR);
@@ -144,12 +135,10 @@ TEST_F(Messages, EndWithTheOtherEndButNotBeforeWhatItSent) {
 TEST_F(Messages, CutOffAtTheEndAreNone) {
   send_raw(framed(10, "cut"));
   ::shutdown(ours_.fd(), SHUT_RDWR);
-  proto::FromWorker got;
   EXPECT_EQ(theirs_.poll(got), Arrived::kEnd);
 }
 
 TEST_F(Messages, DamagedOnesAreErrors) {
-  proto::FromWorker got;
   send_raw(framed(3, "\xff\xff\xff"));
   EXPECT_THROW(theirs_.poll(got), DataError);
   send_raw(framed(kLargest + 1, ""));  // Nobody waits for so much.

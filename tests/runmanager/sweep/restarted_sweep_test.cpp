@@ -14,6 +14,11 @@ namespace sweep::restarted_sweep_test {
 
 class RestartedSweep : public ::testing::Test, protected World {};
 
+class FinishedSweep : public RestartedSweep {
+ protected:
+  FinishedSweep() { run(small_sweep()); }
+};
+
 TEST_F(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   EXPECT_THAT(statuses(run_batches(8 + 6, small_sweep())), ElementsAre("completed", "interrupted"));
   const std::string kept = tbwriter::slurp(path(kFirst) / "run.json");
@@ -92,15 +97,13 @@ TEST_F(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAr
   }
 }
 
-TEST_F(RestartedSweep, ComparesTheDataOnceAlsoWhenEverythingIsFinished) {
-  run(small_sweep());
+TEST_F(FinishedSweep, ComparesTheDataOnceAlsoWhenEverythingIsFinished) {
   data_loads = 0;
   EXPECT_EQ(run(small_sweep()).exit_code, 0);
   EXPECT_EQ(data_loads, 1u);
 }
 
-TEST_F(RestartedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
-  run(small_sweep());
+TEST_F(FinishedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
   tbwriter::spill(path(kSecond) / "run.json", "{\"name\": ");
   training = {};
   EXPECT_EQ(run(small_sweep()).exit_code, 0);
@@ -138,8 +141,7 @@ TEST_F(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
                         "checkpoint.previous.safetensors"));
 }
 
-TEST_F(RestartedSweep, TrainsNothingNextToARunThatCannotBeReadAndMayBeTheSame) {
-  run(small_sweep());
+TEST_F(FinishedSweep, TrainsNothingNextToARunThatCannotBeReadAndMayBeTheSame) {
   training = {};
   // As of a start without the axis "device".
   fs::rename(path(kFirst), path("lr=0.5"));
@@ -176,15 +178,13 @@ TEST_F(RestartedSweep, EndsThePrunedSessionOnceThoughItWasKilledMeanwhile) {
   EXPECT_FALSE(fs::exists(half));
 }
 
-TEST_F(RestartedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
-  run(small_sweep());
+TEST_F(FinishedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
   const auto losses = tbwriter::values_of(tbwriter::read_run(path(kFirst)), "Loss/train").size();
   end_twice(*this, RunStatus::kFailed, "its worker was lost");
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kFirst)), "Loss/train").size(), losses);
 }
 
-TEST_F(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
-  run(small_sweep());
+TEST_F(FinishedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
   const auto wanted = tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size();
   for (const int cut : {0, 1}) {
     const std::string name = tbwriter::list_event_files(path(kSecond)).back();
@@ -209,8 +209,7 @@ TEST_F(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
   EXPECT_THAT(terminal_output, HasSubstr("sweep small.json name=small-2\n"));
 }
 
-TEST_F(RestartedSweep, StartsFromTheWeightsOfAFile) {
-  run(small_sweep());
+TEST_F(FinishedSweep, StartsFromTheWeightsOfAFile) {
   const fs::path weights = directory / "weights.safetensors";
   fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);  // optimizer state is not in the way
   Sweep sweep = small_sweep();
@@ -225,8 +224,7 @@ TEST_F(RestartedSweep, StartsFromTheWeightsOfAFile) {
   EXPECT_EQ(training.first_parameters.at(48), TensorIndex(file).find("out.bias")->values.at(0));
 }
 
-TEST_F(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
-  run(small_sweep());
+TEST_F(FinishedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
   const fs::path weights = directory / "weights.safetensors";
   fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);
   Sweep sweep = small_sweep();
@@ -251,8 +249,7 @@ TEST_F(RestartedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
               HasSubstr("weights.safetensors: was replaced after the sweep had begun"));
 }
 
-TEST_F(RestartedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
-  run(small_sweep());
+TEST_F(FinishedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
   options.replace = true;
   const fs::path weights = directory / "weights.safetensors";
   fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);

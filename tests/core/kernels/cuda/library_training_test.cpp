@@ -27,6 +27,8 @@ NetworkSpec some_network(std::int64_t hidden = 12) {
            test::linear("out", 10)}};
 }
 
+const Network kNetwork(some_network(), {1, 7, 7});
+
 struct Trained {
   std::vector<float> parameters;
   std::string kernels;
@@ -55,9 +57,8 @@ void expect_close(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
-  const Network network(some_network(), {1, 7, 7});
-  const Trained cpu = trained(network, "", {.device = "cpu"}), builtin = trained(network, "builtin"),
-                library = trained(network, "library");
+  const Trained cpu = trained(kNetwork, "", {.device = "cpu"}), builtin = trained(kNetwork, "builtin"),
+                library = trained(kNetwork, "library");
   EXPECT_EQ(cpu.kernels, "");
   EXPECT_EQ(builtin.kernels, "builtin");
   EXPECT_THAT(library.kernels, StartsWith("cuBLASLt stand-in for every layer, cuDNN stand-in for every "
@@ -68,32 +69,29 @@ TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
 }
 
 TEST_F(LibraryTraining, FallsBackIfALibraryHasNoAlgorithm) {
-  const Network network(some_network(), {1, 7, 7});
-  const Trained builtin = trained(network, "builtin");
+  const Trained builtin = trained(kNetwork, "builtin");
   for (const cudart::LibraryLimits& limits :
        {cudart::LibraryLimits{.has_input_gradients = false}, cudart::LibraryLimits{.fewest_images = 4}}) {
     cudart::set_library_limits(limits);
-    const Trained some = trained(network, "library");
+    const Trained some = trained(kNetwork, "library");
     EXPECT_NE(some.kernels, "builtin");
     expect_close(some.parameters, builtin.parameters);
   }
 }
 
 TEST_F(LibraryTraining, EndsIfALibraryRefusesWhatItHasPlanned) {
-  const Network network(some_network(), {1, 7, 7});
   cudart::set_library_limits({.refuses = true});
-  EXPECT_THROW(trained(network, "library"), DeviceError);
-  EXPECT_EQ(trained(network, "builtin").kernels, "builtin");
+  EXPECT_THROW(trained(kNetwork, "library"), DeviceError);
+  EXPECT_EQ(trained(kNetwork, "builtin").kernels, "builtin");
 }
 
 TEST_F(LibraryTraining, OpensEachLibraryOncePerProcessAndDevice) {
   cudart::set_library_limits({});
   const int before = cudart::libraries_opened();
-  const Network network(some_network(), {1, 7, 7});
-  for (int engine = 0; engine < 3; ++engine) trained(network, "library");
+  for (int engine = 0; engine < 3; ++engine) trained(kNetwork, "library");
   EXPECT_EQ(cudart::libraries_opened(), before + 2);
   cudart::set_library_limits({.installed = false});
-  EXPECT_EQ(trained(network, "library").kernels, "builtin");
+  EXPECT_EQ(trained(kNetwork, "library").kernels, "builtin");
 }
 
 TEST_F(LibraryTraining, OpensNoLibraryOfConvolutionsForALinearLayer) {
