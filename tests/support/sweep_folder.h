@@ -66,3 +66,7 @@ inline std::vector<std::string> names_of(const Sweep& sweep) {
 }
 
 }  // namespace sweep::testing
+
+namespace sweep {
+using testing::names_of, testing::SweepFolder;
+}  // namespace sweep

@@ -125,8 +125,9 @@ using test::Environment, test::message_of, test::TemporaryDirectory;
 using ::testing::AllOf, ::testing::AnyOf, ::testing::Contains, ::testing::Each, ::testing::ElementsAre,
     ::testing::ElementsAreArray, ::testing::EndsWith, ::testing::Eq, ::testing::FloatEq, ::testing::FloatNear,
     ::testing::Ge, ::testing::Gt, ::testing::HasSubstr, ::testing::IsEmpty, ::testing::Le, ::testing::Lt,
-    ::testing::MatchesRegex, ::testing::Ne, ::testing::Not, ::testing::Pair, ::testing::Pointwise,
-    ::testing::SizeIs, ::testing::StartsWith, ::testing::ThrowsMessage, ::testing::UnorderedElementsAre;
+    ::testing::MatchesRegex, ::testing::Ne, ::testing::Not, ::testing::Optional, ::testing::Pair,
+    ::testing::Pointwise, ::testing::SizeIs, ::testing::StartsWith, ::testing::ThrowsMessage,
+    ::testing::UnorderedElementsAre;
 // NOLINTEND(misc-unused-alias-decls,misc-unused-using-decls)
 
 }  // namespace sweep

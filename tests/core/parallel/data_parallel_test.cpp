@@ -12,8 +12,6 @@
 
 namespace sweep::data_parallel_test {
 
-using testing::Optional;
-
 TEST(DataParallel, CountsHowLongTotalsAreWaitedFor) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto ends = make_thread_group(1);

@@ -5,8 +5,6 @@
 
 namespace sweep::comparison_test {
 
-using testing::made_run;
-
 // Two learning rates on two devices, which are four and nine times as fast as the CPU.
 std::vector<SourceRun> grid() {
   return {made_run({{"lr", 0.1}}, "cpu", 4, {2, 1}), made_run({{"lr", 0.1}}, "cuda:0", 1, {2, 1.25}),

@@ -29,3 +29,7 @@ inline SourceRun made_run(Params params, std::string device, double seconds,
 }
 
 }  // namespace sweep::testing
+
+namespace sweep {
+using testing::made_run;
+}  // namespace sweep

@@ -7,8 +7,6 @@
 
 namespace sweep::run_pairs_test {
 
-using testing::made_run;
-
 std::vector<SourceRun> devices_and_rates() {
   return {made_run({{"lr", 0.1}, {"device", std::string("cpu")}}, "cpu", 2),
           made_run({{"lr", 0.1}, {"device", std::string("cuda")}}, "cuda:0", 1),

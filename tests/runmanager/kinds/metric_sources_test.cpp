@@ -172,8 +172,6 @@ TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
 
 // Which GPUs programs see, and which of them each run has.
 
-using ::testing::Optional;
-
 TEST(VisibleGpus, AreThoseOfTheVariableUpToTheFirstThatIsNone) {
   EXPECT_THAT(visible_gpus("3,1"), ElementsAre("3", "1"));
   EXPECT_THAT(visible_gpus("GPU-8f, MIG-1/2"), ElementsAre("GPU-8f", "MIG-1/2"));

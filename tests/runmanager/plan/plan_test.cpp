@@ -12,8 +12,6 @@
 
 namespace sweep::plan_test {
 
-using testing::SweepFolder;
-
 // 28·28·32 + 32 + 32·10 + 10 weights and biases.
 constexpr std::size_t kParameters = 25450;
 

@@ -20,7 +20,6 @@ std::vector<nlohmann::ordered_json> column(const ChartTable& table, const std::s
 }
 
 using Json = nlohmann::ordered_json;
-using testing::made_run;
 
 SourceRun graded(double lr, std::int64_t size, const std::string& device, double accuracy, double seconds) {
   SourceRun run = made_run({{"lr", lr}, {"batch_size", size}}, device, seconds, {1.0, 0.5});

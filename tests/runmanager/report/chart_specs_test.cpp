@@ -6,8 +6,6 @@
 
 namespace sweep::chart_specs_test {
 
-using testing::made_run;
-
 std::vector<std::string> ids(const ReportData& data) {
   std::vector<std::string> names;
   for (const Chart& chart : charts_of(data).charts) names.push_back(chart.id);

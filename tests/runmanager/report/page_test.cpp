@@ -87,8 +87,6 @@ TEST(HtmlPage, KeepsTheLicencesOfVega) {
   EXPECT_THAT(html_page("s", Json::object()), HasSubstr("Redistributions in binary form must reproduce"));
 }
 
-using testing::made_run;
-
 SourceRun graded(Params params, double accuracy, const std::string& device = "cpu", double seconds = 1) {
   SourceRun run = made_run(std::move(params), device, seconds, {1.0, 0.5});
   for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);

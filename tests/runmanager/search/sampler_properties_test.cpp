@@ -225,8 +225,6 @@ TEST(RandomSampler, ValuesOfEarlierTrialsChangeNothing) {
 
 // Points that are given, and results from elsewhere.
 
-using ::testing::Optional;
-
 SearchDomain plane() { return test::unit_cube(2); }
 
 std::vector<Observation> first_trials(const Sampler& sampler, std::size_t trials) {

@@ -9,8 +9,6 @@
 
 namespace sweep::trial_schedule_test {
 
-using ::testing::Optional;
-
 SearchSpec search_of(SearchMethod method, std::size_t trials = 0, std::size_t at_once = 1) {
   SearchSpec search;
   search.method = method;

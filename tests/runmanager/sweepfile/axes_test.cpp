@@ -6,8 +6,6 @@
 
 namespace sweep::axes_test {
 
-using testing::names_of, testing::SweepFolder;
-
 using Axes = testing::InSweepFolder;
 
 TEST_F(Axes, TheLastKeyVariesFastest) {

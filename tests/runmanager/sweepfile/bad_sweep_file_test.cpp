@@ -10,7 +10,6 @@
 namespace sweep::bad_sweep_file_test {
 
 using nlohmann::json;
-using testing::SweepFolder;
 
 // The frame whose name is a key of the row, with the row's text in it.
 std::string sweep_file_of(const json& row, const json& frames) {

@@ -9,8 +9,6 @@
 
 namespace sweep::keys_test {
 
-using testing::SweepFolder;
-
 ParallelOptions parallel_of(const std::string& keys) {
   const SweepFolder folder;
   return folder.load(SweepFolder::with(keys)).runs.at(0).parallel;
@@ -223,8 +221,6 @@ TEST_F(Stop, ItsModeFollowsFromItsMetric) {
 }
 
 // Networks whose layers hold layers: what is read, which keys reach inside.
-
-using testing::names_of, testing::SweepFolder;
 
 constexpr const char* kDeepNetwork = R"({"layers": [
   {"name": "stem", "type": "sequential", "layers": [

@@ -4,8 +4,6 @@
 
 namespace sweep::overrides_test {
 
-using testing::names_of, testing::SweepFolder;
-
 using Overrides = testing::InSweepFolder;
 
 TEST_F(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {

@@ -4,8 +4,6 @@
 
 namespace sweep::search_file_test {
 
-using testing::SweepFolder;
-
 // With a validation set, which the default metric needs.
 std::string searching(const std::string& search, const std::string& more) {
   return R"({"dataset": {"name": "fashion-mnist", "validation": 1000}, "network": "net.json", "epochs": 9,)"

@@ -9,7 +9,6 @@
 namespace sweep::self_contained_test {
 
 using Json = nlohmann::ordered_json;
-using testing::names_of, testing::SweepFolder;
 
 // sweep.json as SweepRunner writes it.
 std::string left_by(const Sweep& sweep) {

@@ -9,8 +9,6 @@
 
 namespace sweep::sweepfile_shipped_sweeps_test {
 
-using testing::SweepFolder;
-
 std::filesystem::path shipped(const std::string& name) {
   return std::filesystem::path(SWEEP_SOURCE_DIR) / "sweeps" / name;
 }

@@ -10,8 +10,6 @@
 
 namespace sweep::sweep_file_test {
 
-using testing::names_of, testing::SweepFolder;
-
 using LoadSweep = testing::InSweepFolder;
 
 TEST_F(LoadSweep, EverySettingHasADefault) {
