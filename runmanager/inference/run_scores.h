@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runmanager/inference/predictor.h"
-#include "runmanager/records/measured_metrics.h"
+#include "runmanager/records/run_metric.h"
 
 namespace sweep {
 

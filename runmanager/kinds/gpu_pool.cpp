@@ -48,7 +48,7 @@ std::vector<std::string> visible_gpus(const char* variable, const fs::path& root
 }
 
 std::optional<std::string> GpuPool::problem() const {
-  const auto wanted = static_cast<std::size_t>(need_.per_run);
+  const auto wanted = static_cast<std::size_t>(per_run_);
   if (wanted <= gpus_.size()) return std::nullopt;
   return fmt::format(
       "gpus: a run is to have {}, but programs see {} here{}; CUDA_VISIBLE_DEVICES, if set, "
@@ -58,23 +58,22 @@ std::optional<std::string> GpuPool::problem() const {
 }
 
 std::optional<std::size_t> GpuPool::max_runs() const {
-  if (need_.per_run == 0) return std::nullopt;
-  return gpus_.size() * static_cast<std::size_t>(need_.runs_per_gpu) /
-         static_cast<std::size_t>(need_.per_run);
+  if (per_run_ == 0) return std::nullopt;
+  return gpus_.size() * static_cast<std::size_t>(runs_per_gpu_) / static_cast<std::size_t>(per_run_);
 }
 
 bool GpuPool::has_free() const {
   const auto has_room = [this](const std::string& gpu) {
     const auto found = runs_.find(gpu);
-    return found == runs_.end() || found->second < need_.runs_per_gpu;
+    return found == runs_.end() || found->second < runs_per_gpu_;
   };
-  return std::ranges::count_if(gpus_, has_room) >= need_.per_run;
+  return std::ranges::count_if(gpus_, has_room) >= per_run_;
 }
 
 std::vector<std::string> GpuPool::take() {
   std::vector<std::string> order = gpus_;
   std::ranges::stable_sort(order, {}, [this](const std::string& gpu) { return runs_[gpu]; });
-  order.resize(static_cast<std::size_t>(need_.per_run));
+  order.resize(static_cast<std::size_t>(per_run_));
   for (const std::string& gpu : order) ++runs_[gpu];
   return order;
 }

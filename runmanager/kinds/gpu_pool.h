@@ -16,17 +16,13 @@ namespace sweep {
 /// throws.
 std::vector<std::string> visible_gpus(const char* variable, const std::filesystem::path& root = "/");
 
-/// What the runs of a sweep need.
-struct GpuNeed {
-  int per_run = 0;       // 0: runs get none of their own
-  int runs_per_gpu = 1;  // runs that may share one
-};
-
 /// Hands out GPUs. Not thread-safe.
 class GpuPool {
  public:
   GpuPool() = default;  ///< Of a sweep whose runs get none.
-  GpuPool(std::vector<std::string> gpus, GpuNeed need) : gpus_(std::move(gpus)), need_(need) {}
+  /// `per_run`: GPUs of each run; 0: runs get none of their own. `runs_per_gpu`: runs that may share one.
+  GpuPool(std::vector<std::string> gpus, int per_run, int runs_per_gpu = 1)
+      : gpus_(std::move(gpus)), per_run_(per_run), runs_per_gpu_(runs_per_gpu) {}
 
   const std::vector<std::string>& gpus() const { return gpus_; }
   /// Why no run can have the GPUs that it needs; nothing if one can.
@@ -43,7 +39,7 @@ class GpuPool {
 
  private:
   std::vector<std::string> gpus_;
-  GpuNeed need_;
+  int per_run_ = 0, runs_per_gpu_ = 1;
   std::map<std::string, int> runs_;  // of each GPU, now
 };
 

@@ -12,6 +12,8 @@
 namespace sweep {
 namespace {
 
+constexpr std::chrono::seconds kBetweenRounds{10};
+
 // What is synced before the rest: events.
 struct Files {
   std::vector<std::filesystem::path> events, others;
@@ -32,8 +34,7 @@ std::filesystem::path parent_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-DiskSync::DiskSync(std::filesystem::path directory, double seconds_between)
-    : directory_(std::move(directory)), seconds_between_(seconds_between) {
+DiskSync::DiskSync(std::filesystem::path directory) : directory_(std::move(directory)) {
   const BlockSignals block;
   thread_ = start_thread("syncs files to the disk", [this] { loop(); });
 }
@@ -99,7 +100,7 @@ void DiskSync::sync_round(Runs which) {
 void DiskSync::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait_for(lock, std::chrono::duration<double>(seconds_between_), [this] { return closing_; });
+    wake_.wait_for(lock, kBetweenRounds, [this] { return closing_; });
     if (closing_) return;
     lock.unlock();
     std::string error;

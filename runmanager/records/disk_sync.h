@@ -23,7 +23,7 @@ namespace sweep {
 class DiskSync {
  public:
   /// `directory`: of the sweep; its own files are synced, too. Starts the thread.
-  explicit DiskSync(std::filesystem::path directory, double seconds_between = 10);
+  explicit DiskSync(std::filesystem::path directory);
   /// Stops the thread without syncing what is left. Errors are lost: finish() reports them.
   ~DiskSync();
   DiskSync(const DiskSync&) = delete;
@@ -46,7 +46,6 @@ class DiskSync {
   void sync_round(Runs which);
 
   const std::filesystem::path directory_;
-  const double seconds_between_;
   std::mutex round_;  // held during a round, so that finish() waits for it; locked before mutex_
   std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;

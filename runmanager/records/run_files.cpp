@@ -21,10 +21,10 @@ bool is_events_file(const std::filesystem::path& path) {
 bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };
-  return begins(kRunRecordFile) || begins(kCheckpointFile) || begins(kPreviousCheckpointFile) ||
-         begins(kBestFile) || begins(kStartFile) || begins(kProgressFile) || begins(kInputsFile) ||
-         begins(kSweepFile) || begins("results.csv") || begins("results.json") || begins(kReportFile) ||
-         name.starts_with(kEventsCopy);
+  constexpr const char* kFiles[] = {
+      kRunRecordFile, kCheckpointFile, kPreviousCheckpointFile, kBestFile,      kStartFile, kProgressFile,
+      kInputsFile,    kSweepFile,      "results.csv",           "results.json", kReportFile};
+  return std::ranges::any_of(kFiles, begins) || name.starts_with(kEventsCopy);
 }
 
 [[noreturn]] void throw_unprepared(const std::filesystem::path& directory,

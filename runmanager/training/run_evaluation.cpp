@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/network/loss.h"
-#include "runmanager/records/measured_metrics.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/training/evaluation.h"
 
 namespace sweep {

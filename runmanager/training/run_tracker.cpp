@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/records/measured_metrics.h"
+#include "runmanager/records/run_metric.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {

@@ -163,7 +163,7 @@ RunNeeds CommandKind::needs(const RunConfig& config) {
 
 GpuPool CommandKind::gpus(const Sweep& sweep) const {
   const CommandSpec& spec = *sweep.runs.front().command;
-  return {gpus_, {.per_run = spec.gpus, .runs_per_gpu = spec.runs_per_gpu}};
+  return {gpus_, spec.gpus, spec.runs_per_gpu};
 }
 
 std::optional<RunRecord> CommandKind::state_of(const fs::path& run) const {

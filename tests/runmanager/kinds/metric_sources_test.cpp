@@ -193,7 +193,7 @@ TEST(VisibleGpus, AreCountedByTheDriversFilesWithoutTheVariable) {
 }
 
 TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
-  GpuPool pool({"a", "b", "c"}, {.per_run = 2});
+  GpuPool pool({"a", "b", "c"}, 2);
   EXPECT_THAT(pool.max_runs(), Optional(1U));
   ASSERT_TRUE(pool.has_free());
   const auto first = pool.take();
@@ -205,7 +205,7 @@ TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
 }
 
 TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
-  GpuPool pool({"a", "b"}, {.per_run = 1, .runs_per_gpu = 2});
+  GpuPool pool({"a", "b"}, 1, 2);
   EXPECT_THAT(pool.max_runs(), Optional(4U));
   for (const char* gpu : {"a", "b", "a", "b"}) {
     ASSERT_TRUE(pool.has_free());
@@ -215,11 +215,10 @@ TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
 }
 
 TEST(GpuPool, SaysWhatIsMissing) {
-  EXPECT_EQ(GpuPool({"a", "b"}, {.per_run = 2}).problem(), std::nullopt);
+  EXPECT_EQ(GpuPool({"a", "b"}, 2).problem(), std::nullopt);
   EXPECT_EQ(GpuPool().problem(), std::nullopt);
-  EXPECT_THAT(GpuPool({"a"}, {.per_run = 2}).problem(),
-              Optional(HasSubstr("2, but programs see only 1 here (a)")));
-  EXPECT_THAT(GpuPool({}, {.per_run = 1}).problem(), Optional(HasSubstr("programs see none here")));
+  EXPECT_THAT(GpuPool({"a"}, 2).problem(), Optional(HasSubstr("2, but programs see only 1 here (a)")));
+  EXPECT_THAT(GpuPool({}, 1).problem(), Optional(HasSubstr("programs see none here")));
 }
 
 }  // namespace sweep::metric_sources_test

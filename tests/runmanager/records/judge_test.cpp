@@ -1,7 +1,6 @@
 // The number by which a run is judged, and which run is the best.
 #include "runmanager/records/judge.h"
 
-#include "runmanager/records/measured_metrics.h"
 #include "runmanager/records/run_metric.h"
 #include "tests/support/test.h"
 
