@@ -3,8 +3,8 @@
 #include <unistd.h>
 #include <random>
 
-#include "tbwriter/record.h"
 #include "tbwriter/event_reader.h"
+#include "tbwriter/record.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
 

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/parallel/replicated_engine.h"
 #include "core/parallel/mpi_session.h"
+#include "core/parallel/replicated_engine.h"
 #include "runmanager/answers/comparison.h"
 #include "runmanager/plan/plan.h"
 #include "runmanager/records/provenance.h"

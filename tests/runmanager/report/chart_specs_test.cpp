@@ -1,7 +1,7 @@
 #include "runmanager/report/chart_specs.h"
 
-#include "runmanager/report/setting_tables.h"
 #include "runmanager/report/curves_table.h"
+#include "runmanager/report/setting_tables.h"
 #include "tests/runmanager/answers/made_runs.h"
 
 namespace sweep::chart_specs_test {
