@@ -46,6 +46,7 @@ void fill(const EpochRecord& epoch, proto::FromWorker& message) {
 void fill(const TrainedRun& trained, proto::FromWorker& message) {
   message.mutable_end()->set_record(run_record_text(trained.record));
   message.mutable_end()->set_failure(static_cast<int>(trained.failure));
+  message.mutable_end()->set_lacks_epochs(trained.lacks_epochs);
 }
 
 void fill(const LostRun& lost, proto::FromWorker& message) { message.set_failed(lost.reason); }
@@ -91,7 +92,8 @@ RunEvent event_of(const proto::FromWorker& message) {
       return epoch_of(message.epoch());
     case proto::FromWorker::kEnd:
       return TrainedRun{.record = parse_run_record(message.end().record(), kFromWorker),
-                        .failure = static_cast<RunFailure>(message.end().failure())};
+                        .failure = static_cast<RunFailure>(message.end().failure()),
+                        .lacks_epochs = message.end().lacks_epochs()};
     case proto::FromWorker::kFailed:
       return LostRun{message.failed()};
     case proto::FromWorker::kIoError:

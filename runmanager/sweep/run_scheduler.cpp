@@ -215,10 +215,7 @@ class RunScheduler {
   }
 
   void take(Slot& slot, const RunEvent& event) {
-    if (const auto* trained = std::get_if<TrainedRun>(&event)) {
-      recorder_.update(slot.run().run, trained->record);
-      return end_attempt(slot, trained->failure);
-    }
+    if (const auto* trained = std::get_if<TrainedRun>(&event)) return end_run(slot, *trained);
     if (const auto* lost = std::get_if<LostRun>(&event)) return lose_run(slot, lost->reason);
     if (const auto* run = std::get_if<UnwritableRun>(&event)) return fail_writing(slot, *run);
     const double now = options_.clock();
@@ -230,6 +227,16 @@ class RunScheduler {
     const auto* const phase = std::get_if<RunPhase>(&event);
     slot.writes_files = phase != nullptr && phase->name == kWritesFiles;
     recorder_.take(slot.run().run, event);
+  }
+
+  void end_run(Slot& slot, TrainedRun trained) {
+    if (trained.lacks_epochs) {
+      const RunRecord& told = recorder_.record(slot.run().run);
+      trained.record.epochs = told.epochs;
+      trained.record.untrained = told.untrained;
+    }
+    recorder_.update(slot.run().run, std::move(trained.record));
+    end_attempt(slot, trained.failure);
   }
 
   // Records the end of a run that could not do so itself.

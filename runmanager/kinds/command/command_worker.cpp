@@ -341,7 +341,8 @@ class CommandRun {
     status == RunStatus::kFailed ? log_->error("failed: {}", text.substr(0, text.find('\n')))
                                  : log_->info("{}{}", to_string(status), text.empty() ? "" : ": " + text);
     return {.record = files_.end(history_.epochs(), status, text, stop, options_.clock() - begin_),
-            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone};
+            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone,
+            .changes_epochs = true};
   }
 
   const WorkerTask& task_;
