@@ -12,9 +12,11 @@ namespace {
 // A phase that is over sooner is not worth a glance.
 constexpr double kShortestPhase = 0.3;
 
+}  // namespace
+
 // The speed of training for people to read: batches and samples per second, each over a second or more of the
 // time that counts. Times in seconds of one clock.
-class LiveRate {
+class Progress::LiveRate {
  public:
   struct Rates {
     double batches = 0, samples = 0;  // per second
@@ -48,8 +50,6 @@ class LiveRate {
   double seconds_ = 0;  // since the latest rates, and before since_
   Rates counted_;       // since the latest rates; not yet divided
 };
-
-}  // namespace
 
 // Keeps the LiveRun of one run. The events of the run come here, and each may redraw everything.
 class Progress::ActiveRun {

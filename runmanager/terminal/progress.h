@@ -64,6 +64,7 @@ class Progress {
 
  private:
   class ActiveRun;
+  class LiveRate;
   struct End {
     std::optional<RunStatus> status;  // none: it has paused
     double work = 0;                  // counted in LiveSweep::ended_work
