@@ -17,8 +17,9 @@ std::vector<LayerSpec> layers_from(const nlohmann::json& layers) {
 std::vector<float> values_from(const TensorFile& file, std::span<const Parameter> arrays,
                                const std::string& prefix) {
   std::vector<float> values;
+  const TensorIndex index(file);
   for (const Parameter& array : arrays) {
-    const NamedTensor* tensor = file.find(prefix + array.name);
+    const NamedTensor* tensor = index.find(prefix + array.name);
     if (tensor == nullptr || tensor->shape != array.shape)
       throw std::runtime_error("no reference for " + prefix + array.name);
     values.insert(values.end(), tensor->values.begin(), tensor->values.end());

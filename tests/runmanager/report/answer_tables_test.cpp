@@ -6,6 +6,7 @@
 #include "runmanager/report/chart_specs.h"
 #include "runmanager/report/page_parts.h"
 #include "runmanager/report/run_pictures.h"
+#include "runmanager/report/setting_tables.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/runmanager/answers/made_runs.h"
 
