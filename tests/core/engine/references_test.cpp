@@ -29,7 +29,8 @@ struct Case {
       : description(nlohmann::json::parse(references().metadata.at(name))),
         network(test::network_from_json(name, description.at("layers")),
                 description.at("input").get<Shape>()) {
-    const auto tensor = [&](const std::string& suffix) { return references().find(name + "/" + suffix); };
+    const TensorIndex index(references());
+    const auto tensor = [&](const std::string& suffix) { return index.find(name + "/" + suffix); };
     for (const float x : tensor("input")->values) batch.pixels.push_back(static_cast<std::uint8_t>(x));
     for (const float x : tensor("labels")->values) batch.labels.push_back(static_cast<std::int32_t>(x));
     for (std::uint32_t i = 0; i < batch.labels.size(); ++i) batch.indices.push_back(i);
