@@ -124,9 +124,9 @@ bool download(const std::string& url, const fs::path& path, const FetchOptions& 
     return !ended && !too_large;
   };
   const CommandResult outcome = run_curl(url, path, options.most_bytes, goes_on);
+  goes_on();  // A small file may be there before it was asked for the first time.
   if (ended) return false;
-  std::error_code error;
-  if (too_large || outcome.code == kTooLarge || (fs::file_size(path, error) > options.most_bytes && !error)) {
+  if (too_large || outcome.code == kTooLarge) {
     throw DataError(url + ": has more than " + std::to_string(options.most_bytes) +
                     " bytes, which is the most that is allowed");
   }
