@@ -179,6 +179,16 @@ TEST_F(Search, MoreTrialsLaterContinueIt) {
   }
 }
 
+TEST_F(Search, GoesByTheResultsOfItsOwnTrials) {
+  const auto names = [this](const char* optimizer) {
+    write({{"method", "tpe"}, {"trials", 14}}, kRates, {{"epochs", 1}, {"optimizer", optimizer}});
+    return outcome_of(run(optimizer)).names;
+  };
+  const std::vector<std::string> some = names("sgd"), others = names("adam");
+  EXPECT_TRUE(std::equal(some.begin(), some.begin() + kTpeStartTrials, others.begin())) << "drawn";
+  EXPECT_NE(some, others) << "after these, chosen";
+}
+
 TEST_F(Search, TellsOfTrialsThatFewerTrialsLeaveOut) {
   for (const char* method : {"tpe", "random"}) {
     write({{"method", method}, {"trials", 7}}, kRates, {{"epochs", 1}});
