@@ -56,7 +56,7 @@ TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
     test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
     batch.labels[3] = label;
     EXPECT_EQ(refused(batch), "a sample of class " + std::to_string(label) +
-                                  ", but the kMlp has outputs for 10 classes, from 0");
+                                  ", but the network has outputs for 10 classes, from 0");
   }
   test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
   batch.indices[4] = 5;
