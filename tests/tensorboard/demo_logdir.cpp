@@ -119,7 +119,9 @@ void write_pictures(const Path& directory) {
   std::vector<std::uint8_t> frames, color_frames;
   for (int k = 0; k < 8; ++k) {
     std::ranges::copy(picture(k, 64, 1), std::back_inserter(frames));
-    for (int c = 0; c < 3; ++c) std::ranges::copy(picture(k + c, 64, 1), std::back_inserter(color_frames));
+    const std::vector<std::uint8_t> colors = picture(k, 64, 3);
+    for (std::size_t c = 0; c < 3; ++c)
+      for (std::size_t i = c; i < colors.size(); i += 3) color_frames.push_back(colors[i]);
   }
   writer.add_video("video", frames, {.frames = 8, .height = 64, .width = 64}, 4);
   writer.add_video("color_video", color_frames, {.frames = 8, .channels = 3, .height = 64, .width = 64}, 4);

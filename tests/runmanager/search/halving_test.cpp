@@ -240,7 +240,7 @@ TEST(Asha, WithATargetOnlyWhatReachesItGoesOnAndNoTrialBegins) {
 }
 
 TEST(Asha, AsksForTheNextTrialWhenItWouldBegin) {
-  const Asha asha({1, 2}, 2, 2);
+  const Asha asha{{1, 2}, 2, 2};
   MadeResults results;
   EXPECT_TRUE(asha.play(1, true, results, no_target).wants_trial);
   EXPECT_FALSE(asha.play(2, true, results, no_target).wants_trial) << "both workers are busy";
@@ -255,7 +255,7 @@ TEST(Asha, DecisionsStayWhenMoreIsKnownInAnyOrder) {
   constexpr std::size_t kTrials = 60;
   const std::vector<int> epochs = {1, 3, 9, 27};
   for (const std::size_t at_once : {1, 4, 7}) {
-    const Asha asha(epochs, 3, at_once);
+    const Asha asha{epochs, 3, at_once};
     const SearchState expected = asha.play(kTrials, false, all_results(kTrials, epochs), no_target);
     ASSERT_TRUE(is_over(expected));
     for (std::uint32_t seed = 0; seed < 30; ++seed) {
