@@ -262,6 +262,7 @@ std::vector<std::string> run_notes(const ReportData& data) {
   // Failures come first: a search prunes for many reasons.
   std::ranges::stable_sort(notes, {}, &Note::status);
   std::vector<std::string> lines;
+  lines.reserve(notes.size());
   for (const Note& note : notes)
     lines.push_back(fmt::format("{} {}{}", counted(note.runs, "run"), to_string(note.status),
                                 note.reason.empty() ? "" : ": " + note.reason));

@@ -251,7 +251,7 @@ std::vector<Kind> kinds_of_damage() {
        file("bomb.npz",
             [] {
               return test::zip_file(
-                  {{"x.npy", test::npy_file("|u1", "(60000, 1000)", std::string(60'000'000, '\0'))},
+                  {{"x.npy", test::npy_file("|u1", "(60000, 1000)", std::string().append(60'000'000, '\0'))},
                    {"y.npy", test::npy_file("|u1", "(60000,)", std::string(60'000, '\1'))}});
             }),
        "bomb.npz: x.npy: expands to more than 100 times its size: such data is refused as a decompression "

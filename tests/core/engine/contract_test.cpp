@@ -322,7 +322,7 @@ TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
   parameters[6] = 1e-40f;
   engine->set_parameters(parameters);
   std::vector<double> limits;
-  for (double limit = -0.2; limit < 0.2; limit += 0.001) limits.push_back(limit);
+  for (int i = -200; i < 200; ++i) limits.push_back(i * 0.001);
   if (test::device().type == DeviceType::kCpu) {
     EXPECT_FALSE(engine->parameter_histograms(limits));
     return;

@@ -1,5 +1,7 @@
 #include "runmanager/report/chart_specs.h"
 
+#include <numeric>
+
 #include "runmanager/report/curves_table.h"
 #include "runmanager/report/setting_tables.h"
 #include "tests/runmanager/answers/made_runs.h"
@@ -206,8 +208,8 @@ TEST(Curves, LeaveOutWhatIsNoNumber) {
 }
 
 TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
-  std::vector<double> losses;
-  for (int i = 0; i < 1000; ++i) losses.push_back(i);
+  std::vector<double> losses(1000);
+  std::iota(losses.begin(), losses.end(), 0.0);
   const ReportData data = report_data_of({curve_of(0.1, losses)});
   const Curves curves = curves_table(data, curve_series(data), 400);
   const auto rows = losses_of(curves);
