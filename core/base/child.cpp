@@ -172,15 +172,15 @@ Pipe make_pipe() {
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
-// Returns one more than the highest descriptor that is open, or more.
+// Returns one more than the highest descriptor that is open; without /proc the usual limit of descriptors.
 int descriptors_end() {
-  constexpr int kOften = 1024;
+  constexpr int kDefaultLimit = 1024;
   int end = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc/self/fd", error);
        !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
     end = std::max(end, std::atoi(entry->path().filename().c_str()) + 1);
-  return error ? kOften : end;
+  return error ? kDefaultLimit : end;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
