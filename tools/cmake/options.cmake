@@ -45,8 +45,8 @@ endif()
 # Most of what the compiler does for a source is reading headers that its neighbours read as well. (Precompiled headers save a tenth at most,
 # and GCC 12 then warns of overflows that there are not.)
 option(SWEEP_JOIN_SOURCES "Compile the sources of a folder together where that saves time" OFF)
-# sweep_join_by_folder(TARGET [EXCEPT folder]): compiles the target's sources of each folder together, except those below `folder` of the
-# project. To be called after all of its sources are known.
+# sweep_join_by_folder(TARGET [EXCEPT folder]): compiles the target's sources of each folder and the folders in it together, down from the
+# second level of the project, except those below `folder`. To be called after all of its sources are known.
 function(sweep_join_by_folder target)
   cmake_parse_arguments(PARSE_ARGV 1 join "" "EXCEPT" "")
   if(NOT SWEEP_JOIN_SOURCES)
@@ -58,6 +58,7 @@ function(sweep_join_by_folder target)
     cmake_path(GET source PARENT_PATH folder)
     string(REPLACE "${PROJECT_SOURCE_DIR}/" "" folder "${folder}/")
     if(NOT join_EXCEPT OR NOT folder MATCHES "^${join_EXCEPT}/")
+      string(REGEX MATCH "^[^/]*/([^/]*/)?" folder "${folder}")
       string(MAKE_C_IDENTIFIER "${folder}" group)
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${group})
     endif()
