@@ -143,7 +143,7 @@ std::vector<Row> rows_of_threads() {
 }
 
 std::vector<Row> rows_of_shared_batches() {
-  std::vector<Way> devices = {{.data = 2}, {.data = 3}, {.data = 4}};
+  std::vector<Way> devices = {{.data = 3}, {.data = 4}};
   if (on_cpu()) {
     for (const int data : {1, 2, 3, 4}) {
       for (const int threads : {data, 3 * data}) devices.push_back({.threads = threads, .data = data});
