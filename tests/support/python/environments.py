@@ -20,7 +20,8 @@ def make_venv(venv, *packages):
     """The interpreter of a virtual environment. If it is missing it is made, with packages from PyPI as far as they can be had."""
     python = Path(venv) / "bin/python"
     if not python.exists() and subprocess.run([sys.executable, "-m", "venv", venv], check=False, capture_output=True).returncode == 0:
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", *packages],
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", "--retries", "2",
+                        *packages],
                        check=False, capture_output=True, timeout=300)
     return python
 
