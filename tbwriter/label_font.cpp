@@ -31,11 +31,11 @@ std::vector<Line> lines_of(std::string_view text) {
 
 constexpr char32_t kUnknown = 0xFFFD;
 
-Letter letter_of(char32_t code, bool is_first) {
+Letter decoded_letter(char32_t code, bool is_first) {
   static const std::vector<Line> lines = lines_of({kUnifont, sizeof kUnifont - 1});
   const auto line = std::ranges::lower_bound(lines, static_cast<std::uint32_t>(code), {}, &Line::code);
   if (line == lines.end() || line->code != code)
-    return code == kUnknown ? Letter{} : letter_of(kUnknown, is_first);
+    return code == kUnknown ? Letter{} : decoded_letter(kUnknown, is_first);
   const std::string_view digits = line->digits;
   const std::size_t per_row = digits.size() / kLetterHeight;
   const bool is_mark = !is_first && code >= 0x300 && code < 0x370;
@@ -45,6 +45,16 @@ Letter letter_of(char32_t code, bool is_first) {
         static_cast<std::uint16_t>(number_of(digits.substr(y * per_row, per_row)) << (16 - 4 * per_row));
   }
   return letter;
+}
+
+// Those of ASCII, of which most texts consist, are decoded once.
+Letter letter_of(char32_t code, bool is_first) {
+  static const std::array<Letter, 128> ascii = [] {
+    std::array<Letter, 128> letters;
+    for (char32_t c = 0; c < letters.size(); ++c) letters[c] = decoded_letter(c, true);
+    return letters;
+  }();
+  return code < ascii.size() ? ascii[code] : decoded_letter(code, is_first);
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
           cut_text(lines[i][line], std::max(widest, static_cast<std::int64_t>(width * scale)));
       tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
         const std::size_t pixel = at(static_cast<std::size_t>(x), below + static_cast<std::size_t>(y));
-        std::fill_n(canvas.begin() + static_cast<std::ptrdiff_t>(pixel), channels, std::uint8_t{255});
+        for (std::size_t c = 0; c < channels; ++c) canvas[pixel + c] = 255;
       });
     }
   }
