@@ -63,24 +63,21 @@ std::vector<std::string> split_values(const std::string& text) {
   return parts;
 }
 
-// Whether the value is the regular expression of a program's metric.
-bool is_pattern(const KeyPath& path) { return path.size() == 2 && path[0] == "metrics"; }
-
-bool wants_text(const KeyPath& path) {
-  const std::optional<Setting> setting = setting_at(path);
-  return is_pattern(path) || (setting && setting->kind == ArgumentKind::kPath);
+bool is_text(const std::optional<Setting>& setting) {
+  return setting && setting->kind == ArgumentKind::kPath;
 }
 
-// The values of "v1,v2,…". A sweep's name, a regular expression and what sbatch takes are one value, commas
-// or not: exclude=node1,node2.
-std::vector<std::string> value_texts(const std::string& text, const KeyPath& path) {
-  const bool is_one =
-      is_pattern(path) || (wants_text(path) && (path[0] == "slurm" || path == KeyPath{"name"}));
-  return is_one ? std::vector<std::string>{text} : split_values(text);
+// Whether the value is one text, commas or not: a sweep's name, a program's directory and objective, a
+// regular expression, and what sbatch takes, such as exclude=node1,node2.
+bool is_one_text(const JsonView& root, const KeyPath& path) {
+  if (path.size() == 2 && path[0] == "metrics") return true;
+  if (path[0] == "slurm") return is_text(setting_at(path));
+  const Setting* const setting = path.size() == 1 ? find_setting(settings_of(root), path[0]) : nullptr;
+  return setting != nullptr && !setting->sweepable && is_text(*setting);
 }
 
-JsonDocument read_override_value(const std::string& text, const Override& override) {
-  if (!wants_text(override.path)) {
+JsonDocument read_override_value(const JsonView& root, const std::string& text, const Override& override) {
+  if (!is_one_text(root, override.path) && !is_text(setting_at(override.path))) {
     try {
       return parse_json(text, override.place.source->name, false, override.place.path);
     } catch (const ConfigError&) {
@@ -126,13 +123,15 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
                     .path = *path,
                     .place = place,
                     .value = {Json::array(), place.whole()}};
-  const std::vector<std::string> parts = value_texts(text.substr(key.size() + 1), *path);
+  const std::string value_text = text.substr(key.size() + 1);
+  const std::vector<std::string> parts =
+      is_one_text(root, *path) ? std::vector<std::string>{value_text} : split_values(value_text);
   for (const std::string& part : parts) {
     if (part.empty()) {
       problems.add(place, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
       return std::nullopt;
     }
-    JsonDocument value = read_override_value(part, override);
+    JsonDocument value = read_override_value(root, part, override);
     if (parts.size() > 1)
       override.value.json.push_back(std::move(value.json));
     else

@@ -73,6 +73,10 @@ TEST_F(Overrides, PlainValuesOfAProgramAreReplaced) {
   EXPECT_EQ(keys["mode"], "max");
   EXPECT_EQ(keys["shell"], true);
   EXPECT_EQ(keys["inputs"].size(), 2u);
+  const auto texts = keys_of_program(R"("shell": false)", {"cwd=/a,b", "objective=1,x", "name=c,d"});
+  EXPECT_EQ(texts["cwd"], "/a,b");
+  EXPECT_EQ(texts["objective"], "1,x");
+  EXPECT_EQ(texts["name"], "c,d");
 }
 
 TEST_F(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
