@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -267,7 +268,13 @@ class JsonParser {
     std::int64_t integer = 0;
     const char* const end = word.data() + word.size();
     const auto [stopped, error] = std::from_chars(word.data(), end, integer);
-    if (error == std::errc() && stopped == end) return integer;
+    if (stopped == end) {
+      if (error == std::errc()) return integer;
+      // As a number it would lose its last digits.
+      fail(start, fmt::format("{} does not fit 64 bits, want an integer from {} to {}, or a number like 1e20",
+                              word.substr(0, kMaxShownWord), std::numeric_limits<std::int64_t>::min(),
+                              std::numeric_limits<std::int64_t>::max()));
+    }
     const double number = std::strtod(word.c_str(), nullptr);
     if (std::isinf(number))
       fail(start, fmt::format("{} is too large for a number", word.substr(0, kMaxShownWord)));

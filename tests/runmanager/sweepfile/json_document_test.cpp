@@ -62,9 +62,10 @@ TEST(JsonDocument, SkipsTheByteOrderMarkThatSomeEditorsWrite) {
   EXPECT_EQ(parse_json("\xEF\xBB\xBF{\"a\": 1}", "f.json").place({"a"}).line_and_column(), "1:7");
 }
 
-TEST(JsonDocument, IntegersBeyond64BitsAreNumbers) {
+TEST(JsonDocument, IntegersHave64Bits) {
   const nlohmann::ordered_json root =
-      parse_json("[9223372036854775807, -9223372036854775808, 9223372036854775808, 1e2, 1.0]", "f.json").json;
+      parse_json("[9223372036854775807, -9223372036854775808, 9223372036854775808.0, 1e2, 1.0]", "f.json")
+          .json;
   EXPECT_EQ(root.at(0).get<std::int64_t>(), std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(root.at(1).get<std::int64_t>(), std::numeric_limits<std::int64_t>::min());
   EXPECT_TRUE(root.at(2).is_number_float());
@@ -102,7 +103,7 @@ std::string bytes_of(const nlohmann::json& row) {
 
 TEST(JsonDocument, EveryBadTextIsExplainedWithItsPlace) {
   const auto rows = nlohmann::json::parse(read_file(test::reference_path("bad_json.json")));
-  EXPECT_GE(rows.size(), 47u);
+  EXPECT_GE(rows.size(), 49u);
   for (const nlohmann::json& row : rows)
     EXPECT_THAT(error_of(bytes_of(row)), HasSubstr(row.at("message").get<std::string>())) << row;
 }
