@@ -59,10 +59,12 @@ void replace_old_word(std::vector<std::string>& words, const std::vector<Command
   }
 }
 
-// `sweep help plan` becomes `sweep plan --help`.
+// `sweep help plan …` becomes `sweep plan --help`. A program is not run: it has the help of running one.
 void replace_help(std::vector<std::string>& words) {
-  if (words.front() != "help" || words.size() > 2) return;
-  words.erase(words.begin());
+  if (words.front() != "help") return;
+  std::erase(words, "help");
+  words.resize(std::min<std::size_t>(words.size(), 1));
+  if (!words.empty() && words[0] == "--") words[0] = kDefaultCommand;
   words.emplace_back("--help");
 }
 

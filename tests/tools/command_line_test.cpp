@@ -235,7 +235,11 @@ TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"resume", "--help"}),
               AllOf(HasSubstr("the directory of a sweep, runs/NAME"), Not(HasSubstr("the sweep file, or"))));
   EXPECT_EQ(printed({"help"}), printed({"--help"}));
+  EXPECT_EQ(printed({"help", "help"}), printed({"--help"}));
   EXPECT_EQ(printed({"help", "plan"}), printed({"plan", "--help"}));
+  EXPECT_EQ(printed({"help", "plan", "a.json", "lr=1"}), printed({"plan", "--help"}));
+  EXPECT_EQ(printed({"help", "--"}), printed({"run", "--help"}));
+  EXPECT_EQ(printed({"help", "--", "python3", "help"}), printed({"run", "--help"}));
   EXPECT_THAT(printed({"--version"}), StartsWith("sweep "));
 }
 
