@@ -95,24 +95,15 @@ JsonView plain_network(const JsonView& root, const std::vector<Assignment>& over
   return network->is_string() ? network : JsonView();
 }
 
-// The name of the network in the file `wanted`, if `file` holds the same one; "" if not.
-std::string name_of_same_network(const JsonView& wanted, const JsonView& file, NetworkFiles& files) {
-  if (!file || !wanted->is_string()) return "";
-  Problems unreadable;
-  const JsonDocument *network = files.read(file, unreadable), *asked_for = files.read(wanted, unreadable);
-  if (network == nullptr || asked_for == nullptr || !same_value(network->json, asked_for->json)) return "";
-  return JsonView(*network).find("name").text();
-}
-
 void inline_networks(JsonDocument& root, const std::vector<Assignment>& overrides, NetworkFiles& files) {
   NetworkNames names;
-  std::map<std::string, std::string> name_of_file;
+  std::vector<std::pair<const Json*, std::string>> of_files;  // and what runs call them
+  Problems unreadable;
   visit_axes(root, [&](const KeyPath& key, Json& value, const KeyPath& at) {
     if (key != kNetworkKey) return;
-    const JsonDocument file(value, root.place(at));
+    const JsonDocument* network = nullptr;
     if (value.is_string()) {
-      Problems unreadable;
-      const JsonDocument* const network = files.read(file, unreadable);
+      network = files.read(JsonDocument(value, root.place(at)), unreadable);
       if (network == nullptr) return;
       // Member by member, so that a file that is named twice is reported where it is named.
       value = Json::object();
@@ -120,18 +111,20 @@ void inline_networks(JsonDocument& root, const std::vector<Assignment>& override
         root.set(value[member.key()], below(at, member.key()), member);
     }
     names.make_unique(value);
-    if (file.json.is_string() && value["name"].is_string())
-      name_of_file[file.json.get<std::string>()] = value["name"];
+    if (network != nullptr && value["name"].is_string()) of_files.emplace_back(&network->json, value["name"]);
   });
   const JsonDocument file = root;
-  const JsonView plain = plain_network(file, overrides);
+  if (const JsonView plain = plain_network(file, overrides)) {
+    if (const JsonDocument* const network = files.read(plain, unreadable))
+      of_files.emplace_back(&network->json, JsonView(*network).find("name").text());
+  }
   visit_conditions(root, [&](const KeyPath& key, Json& value, const KeyPath& at) {
     if (key != kNetworkKey || !value.is_string()) return;
-    if (const auto name = name_of_file.find(value.get<std::string>()); name != name_of_file.end())
-      value = name->second;
-    else if (const auto same = name_of_same_network(JsonDocument(value, root.place(at)), plain, files);
-             !same.empty())
-      value = same;
+    const JsonDocument* const wanted = files.read(JsonDocument(value, root.place(at)), unreadable);
+    const auto same = std::ranges::find_if(of_files, [&](const auto& known) {
+      return wanted != nullptr && same_value(*known.first, wanted->json);
+    });
+    if (same != of_files.end() && !same->second.empty()) value = same->second;
   });
 }
 

@@ -129,7 +129,9 @@ TEST_F(SelfContained, RunsAreNamedAfterTheirNetworks) {
 }
 
 TEST_F(SelfContained, ConditionsKnowANetworkByItsFileAndByItsName) {
-  for (const char* network : {"networks/other.json", "named"}) {
+  const std::vector<std::string> texts = {"networks/other.json", "./networks/../networks/other.json", "named",
+                                          (folder_.path() / "networks/other.json").string()};
+  for (const std::string& network : texts) {
     const Sweep sweep = folder_.load(fmt::format(
         R"({{"dataset": "mnist", "params": {{"network": ["networks/small.json", "networks/other.json"]}},
              "exclude": [{{"network": "{}"}}]}})",
