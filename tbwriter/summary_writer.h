@@ -41,8 +41,9 @@ struct PrCurve {
 /// has been used for another kind of data, a wall time that is not finite, a record of 64 MiB or more, and
 /// after close().
 ///
-/// `step` is any counter of the caller, >= 0, and must increase from point to point of a tag. Invalid UTF-8
-/// in texts and tags is replaced. Values are stored with the precision of TensorBoard: scalars as float.
+/// `step` is any counter of the caller, also below 0, and must increase from point to point of a tag. Invalid
+/// UTF-8 in texts and tags is replaced. Values are stored with the precision of TensorBoard: scalars as
+/// float, which is infinite beyond 3.4e38, as with PyTorch.
 class SummaryWriter {
  public:
   /// Creates `log_dir` and its parents, locks it against other writers, and creates the file

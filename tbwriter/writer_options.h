@@ -23,7 +23,7 @@ struct WriterOptions {
   std::size_t queue_bytes = std::size_t{64} << 20;
   std::chrono::milliseconds write_timeout{30000};
   /// The first step that this session writes. TensorBoard discards the points of older files in the directory
-  /// from this step on: all of them by default. Give the next step to resume a run.
+  /// from this step on: by default from 0 on. Give the next step to resume a run.
   std::int64_t purge_step = 0;
   /// Whether close() ends an open hparams session: as a success, or as a failure if the writer is destroyed
   /// by an exception. Set to false for a run that may be resumed, because the first end is final.

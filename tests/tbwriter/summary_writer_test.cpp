@@ -56,9 +56,9 @@ TEST_F(SummaryWriterTest, WritesScalarsByteForByteAsProtobufDoes) {
 
 TEST_F(SummaryWriterTest, KeepsEveryStepAndValue) {
   const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<double> values{0.0, -0.0, 1.5, 1e-40, 3e38, inf, -inf, std::nan("")};
+  const std::vector<double> values{0.0, -0.0, 1.5, 1e-40, 3e38, inf, -inf, std::nan(""), 1e300};
   const std::vector<std::int64_t> steps{
-      -5, 0, 1, 127, 128, 1 << 20, std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::max()};
+      -5, 0, 1, 127, 128, 1 << 20, 1 << 21, std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::max()};
   const auto found = written([&](SummaryWriter& writer) {
     for (std::size_t i = 0; i < values.size(); ++i) writer.add_scalar("x", values[i], steps[i]);
   });

@@ -82,8 +82,8 @@ void write_values(const Path& directory) {
     writer.add_histogram("normal", values, step, {.description = "moving"});
   }
   const double infinity = std::numeric_limits<double>::infinity();
-  const double special[] = {1, std::nan(""), infinity, -infinity, 2};
-  for (int step = 0; step < 5; ++step) writer.add_scalar("special", special[step], step);
+  const double special[] = {1, std::nan(""), infinity, -infinity, 1e300, -1e300, 2};
+  for (int i = 0; i < 7; ++i) writer.add_scalar("special", special[i], i - 2);
   for (int step = 0; step < 3000; ++step) writer.add_scalar("long", step, step);
   writer.add_scalar(
       "gr\xC3\xB6\xC3\x9F"

@@ -84,9 +84,10 @@ class Shown(Server):
         self.assertIn("moving", self.get("histograms/tags")["values"]["normal"]["description"])
         self.assertIn("<em>image</em>", self.get("images/tags")["pictures"]["single"]["description"])
 
-    def test_10_not_finite_scalars(self):
-        self.assertEqual([value for _, value in self.board.points("values", "special")],
-                         [1.0, "NaN", "Infinity", "-Infinity", 2.0])
+    def test_10_scalars_that_are_no_floats_and_negative_steps(self):
+        self.assertEqual(self.board.points("values", "special"),
+                         [(-2, 1.0), (-1, "NaN"), (0, "Infinity"), (1, "-Infinity"), (2, "Infinity"), (3, "-Infinity"),
+                          (4, 2.0)])
 
     def test_11_one_chart_of_several_runs(self):
         answer = self.board.plugin("scalars/scalars_multirun", form={"tag": "Loss/train", "runs": SWEEP_RUNS})
