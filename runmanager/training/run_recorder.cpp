@@ -239,15 +239,16 @@ const EpochRecord& RunRecorder::end_epoch() {
   const int number = static_cast<int>(record_.epochs.size()) + 1;
   EpochRecord measured = epoch_->record(number, *training_variation_);
   log_->epoch(measured, learning_rate_, step);
-  if (epoch_->counts) {
-    log_->histograms(*trained_.network, *epoch_->counts, step);
-  } else if (trained_.network != nullptr) {
-    log_->histograms(*trained_.network, epoch_->values, epoch_->gradients, step);
-  }
-  // Only now: what the log refuses is no epoch.
+  // Only now: an epoch whose scalars the log refuses is none. One that has them is never written again, even
+  // if its histograms are refused.
   EpochRecord& epoch = record_.epochs.emplace_back(std::move(measured));
-  epoch_.reset();
+  const OpenEpoch ended = *std::exchange(epoch_, std::nullopt);
   epoch.set("run_seconds", now() - run_begin_);
+  if (ended.counts) {
+    log_->histograms(*trained_.network, *ended.counts, step);
+  } else if (trained_.network != nullptr) {
+    log_->histograms(*trained_.network, ended.values, ended.gradients, step);
+  }
   if (now() - last_save_ >= kSecondsBetweenSaves) save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
   return epoch;

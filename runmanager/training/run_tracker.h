@@ -84,7 +84,8 @@ class RunTracker {
   void track_validation(const Totals& totals, double variation = 0);
 
   /// Writes the epoch's scalars and histograms. Returns its record, valid until the next call. Without
-  /// samples, the training loss and accuracy are NaN. If it throws, the epoch is not recorded and stays open.
+  /// samples, the training loss and accuracy are NaN. If a metric's name is refused, the epoch is not
+  /// recorded and stays open; if a histogram's is, the epoch is recorded and has ended.
   const EpochRecord& end_epoch();
 
   /// Outputs of the trained network, for PR curves, confusion matrix and misclassified samples:

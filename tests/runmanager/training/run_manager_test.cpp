@@ -240,6 +240,19 @@ TEST_F(RunManagerTest, RefusesATagForTwoKindsOfDataAndThenRecordsNoEpoch) {
   manager.end_run(RunStatus::kFailed, "of tags");
 }
 
+TEST_F(RunManagerTest, RecordsAnEpochOnceIfItsHistogramsAreRefused) {
+  RunManager& manager = begin_epoch();
+  const std::string taken = "weights/" + network_.parameters()[1].name;
+  manager.track_image(taken, std::vector<std::uint8_t>(1), {1, 1, 1});
+  manager.track_parameters(std::vector<float>(network_.parameter_count()), {});
+  EXPECT_THAT([&] { manager.end_epoch(); },
+              ThrowsMessage<ConfigError>(HasSubstr(taken + "\" is an image and cannot become a histogram")));
+  EXPECT_THROW(manager.end_epoch(), std::logic_error);
+  manager.end_run();
+  EXPECT_THAT(manager.records()[0].epochs, SizeIs(1));
+  EXPECT_THAT(values_of("Loss/train"), SizeIs(1));
+}
+
 TEST_F(RunManagerTest, WritesTheSameChartLayoutInEveryRun) {
   RunManager& manager = this->manager();
   std::vector<std::string> layouts;
