@@ -86,7 +86,8 @@ class DataLoader {
   /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished.
   void begin_epoch(std::uint32_t epoch);
 
-  /// Returns the next batch, or nullptr after the last one and before the first begin_epoch().
+  /// Returns the next batch, or nullptr after the last one and before the first begin_epoch(). If it throws,
+  /// for want of memory, the epoch can only be begun anew: with workers it throws again.
   const Batch* next();
 
   /// Seconds that next() has taken since begin_epoch(), making batches or waiting for workers.

@@ -31,8 +31,9 @@ std::span<const std::uint32_t> EpochOrders::of_epoch(std::uint32_t epoch) {
     prefetcher_->start(std::size_t{kLast} - epoch + 1);
   }
   next_.reset();
+  const std::size_t slot = *prefetcher_->next();
   if (epoch < kLast) next_ = epoch + 1;
-  return orders_[*prefetcher_->next()];
+  return orders_[slot];
 }
 
 void EpochOrders::draw(std::uint32_t epoch, std::vector<std::uint32_t>& order) const {

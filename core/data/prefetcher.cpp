@@ -42,12 +42,14 @@ void Prefetcher::start(std::size_t count) {
     for (Slot& slot : slots_) slot = Slot{};
     started_ = handed_out_ = released_ = 0;
     count_ = count;
+    failure_ = nullptr;
   }
   may_make_.notify_all();
 }
 
 std::optional<std::size_t> Prefetcher::next() {
   std::unique_lock lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
   if (handed_out_ >= count_) return std::nullopt;
   if (released_ < handed_out_) {
     slots_[slot_of(released_)].state = State::kEmpty;
@@ -57,10 +59,10 @@ std::optional<std::size_t> Prefetcher::next() {
   Slot& slot = slots_[slot_of(handed_out_)];
   wait_until(made_, lock, [&] { return slot.state != State::kEmpty; });
   if (slot.state == State::kFailed) {
-    const std::exception_ptr error = std::exchange(slot.error, nullptr);
+    failure_ = slot.error;
     lock.unlock();  // stop() locks, and waits for the workers
     stop();
-    std::rethrow_exception(error);
+    std::rethrow_exception(failure_);
   }
   return slot_of(handed_out_++);
 }

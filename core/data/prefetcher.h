@@ -40,7 +40,8 @@ class Prefetcher {
   void start(std::size_t count);
 
   /// Waits for the next item and returns its slot, or nothing after the last item. Releases the slot returned
-  /// by the previous call. If `make` threw for this item, rethrows the exception; later calls return nothing.
+  /// by the previous call. If `make` threw for this item, rethrows the exception, as do later calls until
+  /// start().
   std::optional<std::size_t> next();
 
  private:
@@ -64,6 +65,7 @@ class Prefetcher {
   std::size_t handed_out_ = 0;  // items that next() has returned
   std::size_t released_ = 0;    // items whose slots are free again: handed_out_, or one less
   std::size_t busy_ = 0;        // items being made now
+  std::exception_ptr failure_;  // that next() has thrown
   bool ending_ = false;
   std::vector<std::thread> threads_;  // last: the threads use the members above
 };
