@@ -358,11 +358,12 @@
     history.scrollRestoration = "auto";
     if (!model.reload_seconds) return;
     byId("live").textContent = ` – live, ${model.ended} of ${model.labels.length} runs have ended`;
-    let choosing = false;
-    select.addEventListener("pointerdown", () => { choosing = true; });
-    for (const end of ["change", "blur"]) select.addEventListener(end, () => { choosing = false; });
+    // There is no event when a menu closes without a change, so it counts as open for half a minute.
+    let openUntil = 0;
+    for (const begin of ["pointerdown", "keydown"]) select.addEventListener(begin, () => { openUntil = performance.now() + 30000; });
+    for (const end of ["change", "blur"]) select.addEventListener(end, () => { openUntil = 0; });
     setInterval(() => {
-      if (choosing || document.hidden || Selection.focus() !== null || document.querySelector("main details[open]")) return;
+      if (performance.now() < openUntil || document.hidden || Selection.focus() !== null || document.querySelector("main details[open]")) return;
       const heights = Object.fromEntries([...document.querySelectorAll(".canvas")].map((box) => [box.id, box.offsetHeight]));
       history.replaceState({top: scrollY, heights, theme: askedTheme, asked, order: runsTable.order()}, "");
       history.scrollRestoration = "manual";

@@ -140,6 +140,18 @@ class Followed(Page):
         self.assertTrue(self.browser.wait(f"return document.getElementById('live')?.textContent === '' && (() => {{ {ended} }})() === 20", 20))
         self.assertEqual(list((self.folder / "s").glob("*.tmp*")), [])
 
+    def test_an_open_menu_delays_the_next_load_by_half_a_minute(self):
+        report(made.write(self.folder, "s", made.trials(8), search=Searched.SEARCH))
+        page = self.folder / "s/report.html"
+        page.write_text(page.read_text().replace('id="model">{', 'id="model">{"reload_seconds":2,', 1))
+        self.show(page)
+        for begin in ("pointerdown", "keydown"):
+            self.browser.evaluate(f"window.old = 1; document.querySelector('#colour-by select').dispatchEvent(new Event('{begin}'));")
+            time.sleep(2.5)
+            self.assertEqual(self.browser.evaluate("return window.old"), 1, begin)
+            self.browser.evaluate("const now = performance.now.bind(performance); performance.now = () => now() + 30000;")
+            self.assertTrue(self.browser.wait("return window.old !== 1 && document.documentElement?.dataset.ready === 'true'", 20), begin)
+
     def test_of_a_sweep_that_has_ended_it_is_the_report(self):
         made.write(self.folder, "s", made.trials(8), search=Searched.SEARCH)
         report(self.folder / "s", "--follow")
