@@ -27,12 +27,17 @@ script=$(sweep completion bash)
 bash -n <<<"$script"
 eval "$script"
 complete_bash() {
+  local quoted= candidate words=()
+  compopt() { [ "$2" != filenames ] || quoted=1; }
   COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
   _sweep
   local word=${1##* }
   local before=
   [[ $word == *[=:]* ]] && before=${word%"${word##*[=:]}"}
-  local words=("${COMPREPLY[@]/#/$before}")
+  for candidate in "${COMPREPLY[@]}"; do
+    [ -z "$quoted" ] || candidate=${candidate// /\\ }
+    words+=("$before$candidate")
+  done
   echo "${words[*]}"
 }
 shells=bash
@@ -96,4 +101,13 @@ expect_everywhere markdown 'sweep export --format m'
 expect_everywhere --format=markdown 'sweep export --format=m'
 expect_everywhere '' 'sweep export --no-such-option m'
 expect_in bash runs 'sweep show ru'
+# Words with blanks, which bash quotes.
+mkdir 'my runs' && touch 'my runs/y z.json'
+expect_in bash 'my\ runs' 'sweep show my'
+for word in 'my\ runs/y\ ' '"my runs/y ' "'my runs/y "; do
+  expect_in bash 'my\ runs/y\ z.json' "sweep show $word"
+  expect_in bash 'my\ runs/y\ z.json' "sweep x.json init=$word"
+done
+expect_in bash --format "sweep show 'my runs' --form"
+expect_in bash 'stop.metric=Number\ Correct/train stop.metric=Number\ Correct/validation' 'sweep x.json stop.metric=Num'
 exit $failed

@@ -20,24 +20,37 @@ using Words = std::vector<std::string>;
 // Commands, options, keys and choices have one place, so the scripts know none of them. A word that ends with
 // "=", "." or "/" goes on, so no blank follows it.
 
-// bash parts words at = and : as well, and replaces only what comes after the last of them.
+// bash parts words at = and : as well, and replaces only what comes after the last of them. It gives the line
+// as typed, so quotes are taken off here; with the option filenames it quotes what it inserts.
 constexpr const char* kBash = R"script(_sweep() {
-  local line=${COMP_LINE:0:COMP_POINT} words word prefix= candidate files= IFS=$' \t\n'
-  read -ra words <<<"$line"
-  [[ $line == *[[:space:]] ]] && words+=('')
-  word=${words[-1]}
-  [[ $word == *[=:]* ]] && prefix=${word%"${word##*[=:]}"}
+  local line=${COMP_LINE:0:COMP_POINT} words=() word= prefix= quote= quotes= c i candidate
+  for ((i = 0; i < ${#line}; ++i)); do
+    c=${line:i:1}
+    if [[ $quote && $c == "$quote" ]]; then quote=
+    elif [[ $c == \\ && $quote != \' ]]; then word+=${line:i+1:1} i=$((i + 1))
+    elif [[ $quote ]]; then word+=$c
+    elif [[ $c == [\'\"] ]]; then quote=$c
+    elif [[ $c == [[:space:]] ]]; then
+      [[ $word ]] && words+=("$word")
+      word= prefix=
+    else
+      word+=$c
+      [[ $c == [=:] ]] && prefix=$word
+    fi
+  done
+  words+=("$word")
   COMPREPLY=()
   while IFS=$'\t' read -r candidate _; do
-    if [[ $candidate == :files ]]; then files=1
-    elif [[ $candidate == *[[:space:]\'\"\\\$\&\;\(\)\<\>\|\*\?\`]* ]]; then
-      COMPREPLY+=("$(printf %q "${candidate#"$prefix"}")")
-    else COMPREPLY+=("${candidate#"$prefix"}"); fi
+    if [[ $candidate == :files ]]; then
+      quotes=1
+      word=${word#"$prefix"} word=${word//\\/\\\\} word=${word//\'/\\\'} word=${word//\"/\\\"}
+      while IFS= read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -f -- "$word")
+    else
+      [[ $candidate == *[[:space:]\'\"\\\$\&\;\(\)\<\>\|\*\?\`]* ]] && quotes=1
+      COMPREPLY+=("${candidate#"$prefix"}")
+    fi
   done < <("${words[0]/#\~/$HOME}" complete -- "${words[@]:1}" 2>/dev/null)
-  if [[ $files ]]; then
-    while read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -f -- "${word#"$prefix"}")
-    compopt -o filenames 2>/dev/null
-  fi
+  [[ $quotes ]] && compopt -o filenames 2>/dev/null
   [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./] ]] && compopt -o nospace 2>/dev/null
   return 0
 }
