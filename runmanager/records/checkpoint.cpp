@@ -308,7 +308,12 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
   file.escaped_metadata = {{"config", metadata.config.escaped},
                            {"provenance", metadata.provenance.escaped},
                            {"epochs", metadata.epochs.escaped}};
-  write_safetensors(path, file, survives);
+  try {
+    write_safetensors(path, file, survives);
+  } catch (const DataError& error) {  // of a header that is too long: some 300,000 epochs
+    throw DataError(fmt::format("{}; it has all epochs of the run, of which at most {} have room",
+                                error.what(), metadata.epoch_count - 1));
+  }
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network) {

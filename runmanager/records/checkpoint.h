@@ -64,7 +64,8 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
 
 /// Replaces `path` atomically. Weights have their names in PyTorch's state_dict, so that torch can load them.
 /// The optimizer's arrays are called "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 1), step_count, config, provenance, epochs, progress, and checksums of all of them. Throws IoError.
+/// from 1), step_count, config, provenance, epochs, progress, and checksums of all of them. Throws IoError,
+/// and DataError for more epochs than the header has room for.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
                       const CheckpointMetadata& metadata, Survives survives);
 

@@ -98,6 +98,11 @@ TEST_F(CheckpointFile, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
     EXPECT_EQ(text_of(read_checkpoint(directory_ / "c", network_).progress.record),
               text_of(checkpoint.progress.record));
   }
+  metadata.epochs.escaped.resize(100'000'000, 'x');
+  EXPECT_THAT(test::message_of<DataError>([&] {
+                write_checkpoint(directory_ / "c", network_, checkpoint.state, metadata, Survives::kKill);
+              }),
+              HasSubstr("are allowed; it has all epochs of the run, of which at most 3 have room"));
 }
 
 // Makes the lines of epochs count from 0, as earlier versions wrote them.
@@ -267,13 +272,7 @@ class CheckpointWriterTest : public ::testing::Test {
   inline static const Network kNetwork{small_network(), {1, 4, 4}};
   TemporaryDirectory directory_;
   std::filesystem::path path_ = directory_ / "checkpoint";
-  RunRecord record_ = [] {
-    RunRecord record;
-    record.name = "run";
-    record.config = {{"seed", 3}};
-    record.provenance = {{"numerics", 1}};
-    return record;
-  }();
+  RunRecord record_ = {.name = "run", .config = {{"seed", 3}}, .provenance = {{"numerics", 1}}};
 };
 
 TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
