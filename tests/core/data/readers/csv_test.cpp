@@ -10,149 +10,84 @@
 
 namespace sweep::csv_test {
 
-Dataset parse(const std::string& content, const DatasetSpec& options = {}, DatasetSpec spec = {}) {
+Dataset parse(const std::string& content, const DatasetSpec& options = {}) {
   InputFile file = test::input_file(content);
-  spec.missing = options.missing;
-  return data_from_arrays(read_csv_file(file, {options}), spec, "FILE");
+  return data_from_arrays(read_csv_file(file, {options}),
+                          {.validation = options.validation, .missing = options.missing}, "FILE");
+}
+
+std::string error_of(const std::string& content, const DatasetSpec& options = {}) {
+  return message_of<DataError>([&] { parse(content, options); });
 }
 
 std::vector<float> samples(const Subset& part) {
+  if (part.count == 0) return {};
   return {part.set->floats().begin(), part.set->floats().end()};
 }
 
-TEST(Csv, ReadsNumbersAndClasses) {
-  const Dataset data = parse("width,height,label\n1.5,2,dog\n-3e2,+4,cat\n5,6,dog\n");
-  EXPECT_EQ(data.shape, (Shape{2}));
-  EXPECT_THAT(data.feature_names, ElementsAre("width", "height"));
-  EXPECT_THAT(data.class_names, ElementsAre("cat", "dog"));
-  EXPECT_THAT(data.train.labels(), ElementsAre(1, 0, 1));
-  EXPECT_THAT(samples(data.train), ElementsAre(1.5f, 2, -300, 4, 5, 6));
-  EXPECT_EQ(data.test.count, 0u);
+DatasetSpec options_of(const nlohmann::json& row) {
+  const auto names = [&](const char* key) { return row.value(key, std::vector<std::string>()); };
+  DatasetSpec options{.validation = row.value("validation", std::size_t{0}), .label = row.value("label", "")};
+  options.targets = names("targets");
+  options.ignore = names("ignore");
+  options.categorical = names("categorical");
+  if (row.value("missing", "") == "mean") options.missing = MissingValues::kMean;
+  if (row.value("categories", "") == "ordinal") options.categories = Categories::kOrdinal;
+  if (row.contains("decimal"))
+    options.decimal = row.at("decimal") == "," ? DecimalMark::kComma : DecimalMark::kPoint;
+  return options;
 }
 
-TEST(Csv, SortsWholeNumbersAsLabelsByValue) {
-  EXPECT_THAT(parse("x,label\n1,10\n1,9\n2,-1\n").class_names, ElementsAre("-1", "9", "10"));
-  EXPECT_THAT(parse("x,label\n1,10\n1,9\n2,a\n").class_names, ElementsAre("10", "9", "a"));
+// All that a row may say of its data set.
+nlohmann::json outcome(const Dataset& data) {
+  nlohmann::json found = {{"shape", data.shape},          {"features", data.feature_names},
+                          {"classes", data.class_names},  {"targets", data.target_names},
+                          {"train", samples(data.train)}, {"test", samples(data.test)},
+                          {"notes", data.notes}};
+  if (is_regression(data.train.set->targets)) {
+    found["numbers"] = data.train.numbers();
+  } else {
+    found["labels"] = data.train.labels();
+    found["validation_labels"] = data.validation.labels();
+  }
+  for (const FeatureColumn& column : data.columns) found["decimal_commas"].push_back(column.decimal_comma);
+  return found;
 }
 
-TEST(Csv, TakesNoneForAClassIfTheLabelIsCategorical) {
-  const std::string table = "x,label\n1,None\n2,a\n3,null\n";
-  EXPECT_THAT(message_of<DataError>([&] { parse(table); }),
-              HasSubstr("the value is missing, as \"None\"; if that is the name of a class, list the column "
-                        "under \"categorical\""));
-  EXPECT_THAT(parse(table, {.categorical = {"label"}}).class_names, ElementsAre("None", "a", "null"));
-  EXPECT_THROW(parse("x,label\n1,\n", {.categorical = {"label"}}), DataError);
+void expect_given(const nlohmann::json& gives, const nlohmann::json& found) {
+  for (const auto& [key, value] : gives.items()) {
+    const bool is_numbers = !value.empty() && value[0].is_number();
+    EXPECT_EQ(found.at(key), is_numbers ? nlohmann::json(value.get<std::vector<float>>()) : value) << key;
+  }
 }
 
-TEST(Csv, ReadsValuesToPredict) {
-  const Dataset data = parse("x,target\n1,0.5\n2,-7\n");
-  EXPECT_THAT(data.target_names, ElementsAre("target"));
-  EXPECT_THAT(data.train.numbers(), ElementsAre(0.5f, -7));
-  const Dataset two = parse("b,x,a\n1,2,3\n4,5,6\n", {.targets = {"a", "b"}});
-  EXPECT_THAT(two.train.numbers(), ElementsAre(3, 1, 6, 4));
-  EXPECT_THAT(samples(two.train), ElementsAre(2, 5));
-}
-
-TEST(Csv, ReadsQuotesAsInRfc4180) {
-  const Dataset data = parse("\"a \"\"big\"\" one\",label\r\n\"1\",\"two\r\nlines\"\r\n2,\"x,y\"\r\n");
-  EXPECT_THAT(data.feature_names, ElementsAre("a \"big\" one"));
-  EXPECT_THAT(data.class_names, ElementsAre("two\r\nlines", "x,y"));
-}
-
-TEST(Csv, PassesOverByteOrderMarkAndEmptyLines) {
-  EXPECT_THAT(samples(parse("\xef\xbb\xbfx,label\n\n1,a\r\n\r\n2,b").train), ElementsAre(1, 2));
-  EXPECT_THAT(samples(parse("x,label\r1,a\r2,b\r").train), ElementsAre(1, 2));
-  EXPECT_THAT(samples(parse("\n\r\nx;label\n1;a\n2;b\n").train), ElementsAre(1, 2));
-}
-
-TEST(Csv, FindsTheSeparator) {
-  EXPECT_THAT(samples(parse("x\ty\tlabel\n1\t2\ta, b\n").train), ElementsAre(1, 2));
-  EXPECT_THAT(samples(parse("x;y;label\n1;2;a\n").train), ElementsAre(1, 2));
-}
-
-TEST(Csv, MakesAFeatureOfEachCategory) {
-  const Dataset data = parse("colour,x,label\nred,1,a\ngreen,2,b\nred,3,a\n");
-  EXPECT_THAT(data.feature_names, ElementsAre("colour=green", "colour=red", "x"));
-  EXPECT_THAT(samples(data.train), ElementsAre(0, 1, 1, 1, 0, 2, 0, 1, 3));
-}
-
-TEST(Csv, TakesAFewNumbersAmongTextForCategories) {
-  std::string table = "x,label\n";
-  for (int row = 0; row < 18; ++row) table += row % 2 == 0 ? "red,a\n" : "blue,b\n";
-  table += "7,a\n";
-  EXPECT_THAT(parse(table).feature_names, ElementsAre("x=7", "x=blue", "x=red"));
-}
-
-TEST(Csv, TakesTwoSignsForText) {
-  EXPECT_THAT(parse("x,label\n+-4,a\n+-5,b\n").feature_names, ElementsAre("x=+-4", "x=+-5"));
-}
-
-TEST(Csv, MakesOneFeatureOfCategoriesInOrder) {
-  const Dataset data = parse("colour,x,label\nred,1,a\ngreen,2,b\n", {.categories = Categories::kOrdinal});
-  EXPECT_THAT(data.feature_names, ElementsAre("colour", "x"));
-  EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2));
-}
-
-TEST(Csv, TakesNumbersAsCategoriesIfTold) {
-  const Dataset data = parse("zip,label\n200,a\n30,b\n", {.categorical = {"zip"}});
-  EXPECT_THAT(data.feature_names, ElementsAre("zip=30", "zip=200"));
-}
-
-TEST(Csv, LeavesOutColumns) {
-  EXPECT_THAT(parse("id,x,label\n1,2,a\n", {.ignore = {"id"}}).feature_names, ElementsAre("x"));
-  EXPECT_THAT(parse("class,x,label\nu,1,a\nv,2,b\n", {.ignore = {"label"}}).class_names,
-              ElementsAre("u", "v"));
-  const Dataset pandas = parse(",x,label\n0,2,a\n1,3,a\n");
-  EXPECT_THAT(pandas.feature_names, ElementsAre("x"));
-  EXPECT_THAT(pandas.notes,
-              ElementsAre("FILE: column 1 has no name and is ignored, as row numbers that pandas writes"));
-}
-
-TEST(Csv, NotesConstantColumns) {
-  EXPECT_THAT(parse("x,y,label\n1,2,a\n1,3,a\n").notes,
-              ElementsAre("FILE: column \"x\" has the same value in all rows"));
-}
-
-TEST(Csv, KeepsMissingValuesForTheTrainingMean) {
-  const Dataset data = parse("x,c,label\n1,u,a\nNA,,b\n 4 ,v,a\n100,u,b\n", {.missing = MissingValues::kMean},
-                             {.validation = std::size_t{1}});
-  EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2.5f, 0.5f, 0.5f, 4, 0, 1, 100, 1, 0));
-}
-
-TEST(Csv, TakesADecimalCommaBetweenSemicolons) {
-  const Dataset data = parse("x;n;price;label\n7,4;1;2.5;a\n-0,25;2;3;b\n8;3;4;a\n");
-  EXPECT_THAT(data.feature_names, ElementsAre("x", "n", "price"));
-  EXPECT_THAT(samples(data.train), ElementsAre(7.4f, 1, 2.5f, -0.25f, 2, 3, 8, 3, 4));
-  EXPECT_THAT(
-      data.notes,
-      ElementsAre("FILE: numbers with a decimal comma are in \"x\"; \"decimal\": \".\" makes them text"));
-  EXPECT_TRUE(data.columns[0].decimal_comma);
-  EXPECT_FALSE(data.columns[1].decimal_comma);
-  EXPECT_THAT(
-      message_of<DataError>([] { parse("x;label\n7,4;a\n7.4;b\n"); }),
-      HasSubstr(
-          "line 3, column \"x\": \"7.4\": some numbers of the column have a decimal point, others a comma"));
-}
-
-TEST(Csv, RefusesPointsThatMaySeparateThousandsNextToDecimalCommas) {
-  EXPECT_THAT(message_of<DataError>([] { parse("n;x;label\n700;0,5;a\n1.690;99,5;b\n"); }),
-              HasSubstr("FILE: column \"n\" has numbers such as \"1.690\", and others have decimal commas"));
-  parse("n;x;label\n0.690;0,5;a\n1.690;99,5;b\n");
-  parse("n;x;label\n700;0.5;a\n1.690;99.5;b\n");
-}
-
-TEST(Csv, TakesACommaBetweenCommasForTextUnlessItIsSaid) {
-  const std::string table = "x,label\n\"1,234\",a\n\"5,6\",b\n";
-  EXPECT_THAT(parse(table).feature_names, ElementsAre("x=1,234", "x=5,6"));
-  EXPECT_THAT(samples(parse(table, {.decimal = DecimalMark::kComma}).train), ElementsAre(1.234f, 5.6f));
-  EXPECT_THAT(
-      message_of<DataError>([] { parse("x;label\n700;a\n1.690;b\n", {.decimal = DecimalMark::kComma}); }),
-      HasSubstr("line 3, column \"x\": \"1.690\": has a point, but \"decimal\" says that"));
-  EXPECT_TRUE(parse("x;label\n700;a\n1;b\n", {.decimal = DecimalMark::kComma}).columns[0].decimal_comma);
-  EXPECT_THAT(parse("x;label\n1,5;a\n2;b\n", {.categorical = {"x"}}).feature_names,
-              ElementsAre("x=1,5", "x=2"));
-  EXPECT_THAT(parse("x;label\n1,5;a\n2,5;b\n", {.decimal = DecimalMark::kPoint}).feature_names,
-              ElementsAre("x=1,5", "x=2,5"));
+// A row of read_tables.json: a table, keys of the data set, and what it "gives", if it is read to the end; or
+// the whole "message" or a part that it "has", unless the table is good. Keys that do not fit it are a
+// ConfigError. Messages name the line and the column.
+TEST(Csv, GivesWhatItsRowSays) {
+  const auto rows = nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/read_tables.json"));
+  ASSERT_GE(rows.size(), 80u);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.dump());
+    const DatasetSpec options = options_of(row);
+    const std::string text = row.at("text");
+    std::string message;
+    try {
+      if (row.contains("gives")) {
+        expect_given(row.at("gives"), outcome(parse(text, options)));
+      } else {
+        InputFile file = test::input_file(text);
+        read_csv_file(file, {options});
+      }
+    } catch (const Error& error) {
+      message = error.what();
+      const bool is_about_names = row.contains("label") || row.contains("targets");
+      EXPECT_EQ(dynamic_cast<const ConfigError*>(&error) != nullptr, is_about_names);
+    }
+    EXPECT_EQ(message.empty(), !row.contains("message") && !row.contains("has"));
+    EXPECT_EQ(message, row.value("message", message));
+    EXPECT_THAT(message, HasSubstr(row.value("has", "")));
+  }
 }
 
 TEST(Csv, RefusesIdsDatesAndFreeTextByName) {
@@ -163,7 +98,7 @@ TEST(Csv, RefusesIdsDatesAndFreeTextByName) {
              (i % 3 == 0 ? "a" : "b") + "\n";
   }
   EXPECT_EQ(
-      message_of<DataError>([&] { parse(table); }),
+      error_of(table),
       "FILE: these columns tell rows apart instead of describing them: \"id\" (100 values, as \"id-0\"), "
       "\"day\" (dates, 62 values, as \"2024-03-10T10:10\"). List them under \"ignore\", or under "
       "\"categorical\" if their values are categories");
@@ -189,20 +124,11 @@ TEST(Csv, ReadsLatin1AndUtf16) {
   for (const std::string& file : {little, big}) {
     EXPECT_THAT(parse(file).feature_names, ElementsAre("größe"));
     EXPECT_THAT(parse(file).class_names, ElementsAre("b", "😀"));
-    EXPECT_THAT(message_of<DataError>([&] { parse(file.substr(0, file.size() - 1)); }),
-                HasSubstr("is cut short"));
+    EXPECT_THAT(error_of(file.substr(0, file.size() - 1)), HasSubstr("is cut short"));
   }
   const TemporaryDirectory directory;
   EXPECT_TRUE(is_tsv(directory.write("t.tsv", little)));
-  EXPECT_THAT(message_of<DataError>([] { parse(std::string("\xff\xfe,\0\0\xd8,\0", 8)); }),
-              HasSubstr("is not UTF-16"));
-}
-
-TEST(Csv, DividesRowsByAColumn) {
-  const Dataset data = parse("x,split,label\n1,train,a\n2,test,b\n3,train,b\n4,val,a\n");
-  EXPECT_THAT(samples(data.train), ElementsAre(1, 3));
-  EXPECT_THAT(samples(data.test), ElementsAre(2));
-  EXPECT_THAT(data.validation.labels(), ElementsAre(0));
+  EXPECT_THAT(error_of(std::string("\xff\xfe,\0\0\xd8,\0", 8)), HasSubstr("is not UTF-16"));
 }
 
 TEST(Csv, ReadsAFolderWithFilesForEachPart) {
@@ -243,42 +169,6 @@ TEST(Csv, ReadsRowsThatCrossTheBuffer) {
   for (int i = 0; i < 60'000; ++i) {
     ASSERT_EQ(samples(data.train)[static_cast<std::size_t>(i)], static_cast<float>(i));
     if (i > 100 && i < 59'000) i += 997;
-  }
-}
-
-// Tables with mistakes: the message names file, line and column.
-
-void check(const std::string& content, const DatasetSpec& options = {}) {
-  InputFile file = test::input_file(content);
-  read_csv_file(file, {options});
-}
-
-std::string error_of(const std::string& content, const DatasetSpec& options = {}) {
-  return message_of<DataError>([&] { check(content, options); });
-}
-
-// A row of bad_tables.json: a table, keys of the data set, and the whole "message" or a part that it "has",
-// unless the table is good. Keys that do not fit it are a ConfigError.
-TEST(MalformedCsv, IsRefusedWithTheLineAndTheColumn) {
-  const auto rows = nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/bad_tables.json"));
-  ASSERT_GE(rows.size(), 50u);
-  for (const auto& row : rows) {
-    const auto names = [&](const char* key) { return row.value(key, std::vector<std::string>()); };
-    DatasetSpec options{.label = row.value("label", ""), .targets = names("targets")};
-    options.ignore = names("ignore");
-    options.categorical = names("categorical");
-    if (row.value("missing", "") == "mean") options.missing = MissingValues::kMean;
-    const bool is_about_names = row.contains("label") || row.contains("targets");
-    std::string message;
-    try {
-      check(row.at("text"), options);
-    } catch (const Error& error) {
-      message = error.what();
-      EXPECT_EQ(dynamic_cast<const ConfigError*>(&error) != nullptr, is_about_names) << row;
-    }
-    EXPECT_EQ(message.empty(), !row.contains("message") && !row.contains("has")) << row;
-    EXPECT_EQ(message, row.value("message", message)) << row;
-    EXPECT_THAT(message, HasSubstr(row.value("has", ""))) << row;
   }
 }
 
