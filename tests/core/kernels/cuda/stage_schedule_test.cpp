@@ -27,46 +27,51 @@ TEST(StageSchedule, CutsStagesAtOpsThatNeedTheWholeBatch) {
                                                        {1, 2, 3, false}}));
 }
 
-TEST(StageSchedule, OfAnEvaluationOnlyGoesForward) {
-  const std::vector<std::vector<bool>> ops = {{false}, {false}};
-  for (const SegmentTask& task : StageSchedule(ops, {0, 1}).tasks(5, kOneForwardOneBackward, false))
-    EXPECT_FALSE(task.backward);
+void expect_every_task_once(const StageSchedule& schedule, std::size_t micro_batches, PipelineSchedule order,
+                            bool training) {
+  std::set<std::tuple<std::size_t, std::size_t, bool>> done;
+  const auto all_done = [&](std::size_t segment, std::size_t micro_batch, bool whole, bool backward) {
+    const bool is_whole = schedule.segments()[segment].whole_batch;
+    if (is_whole) return done.contains({segment, 0, backward});
+    if (!whole) return done.contains({segment, micro_batch, backward});
+    return done.contains({segment, micro_batches - 1, backward}) && done.contains({segment, 0, backward});
+  };
+  for (const auto& [segment, micro_batch, backward] : schedule.tasks(micro_batches, order, training)) {
+    const bool whole = schedule.segments()[segment].whole_batch;
+    EXPECT_TRUE(backward || segment == 0 || all_done(segment - 1, micro_batch, whole, false));
+    EXPECT_TRUE(!backward || all_done(segment, micro_batch, whole, false));
+    EXPECT_TRUE(!backward || segment + 1 == schedule.segments().size() ||
+                all_done(segment + 1, micro_batch, whole, true));
+    EXPECT_TRUE(training || !backward);
+    EXPECT_TRUE(done.insert({segment, micro_batch, backward}).second);
+  }
+  std::size_t wanted = 0;
+  for (const Segment& segment : schedule.segments())
+    wanted += (training ? 2 : 1) * (segment.whole_batch ? 1 : micro_batches);
+  EXPECT_EQ(done.size(), wanted) << "devices do not wait for ever";
 }
 
 // Whatever the stages, devices and micro-batches: each task comes once, after what it needs.
 TEST(StageSchedule, HasEveryTaskOnceAndAfterThoseItNeeds) {
   const std::vector<std::vector<std::vector<bool>>> networks = {
       {{false}},
-      {{false, false}, {false}, {false}, {false}},
+      {{false, false}, {false}, {false}, {false}, {false}},
       {{true, false}, {false, true, false}, {true, true}, {false, false}},
       {{false, true}, {true, false}, {false}}};
+  const std::vector<std::vector<std::size_t>> layouts = {{0}, {0, 1}, {0, 1, 2, 3}, {0, 1, 2, 1, 0}};
   for (const auto& ops : networks) {
-    for (const std::size_t devices : {1, 2, 4}) {
+    for (const auto& layout : layouts) {
       std::vector<std::size_t> of_stage;
-      for (std::size_t stage = 0; stage < ops.size(); ++stage) of_stage.push_back(stage % devices);
+      for (std::size_t stage = 0; stage < ops.size(); ++stage)
+        of_stage.push_back(layout[stage % layout.size()]);
       const StageSchedule schedule(ops, of_stage);
-      for (const std::size_t micro_batches : {1, 2, 5}) {
+      for (const std::size_t micro_batches : {1, 2, 3, 4, 7, 16}) {
         for (const auto order : {kGpipe, kOneForwardOneBackward}) {
-          std::set<std::tuple<std::size_t, std::size_t, bool>> done;
-          const auto all_done = [&](std::size_t segment, std::size_t micro_batch, bool whole, bool backward) {
-            const bool is_whole = schedule.segments()[segment].whole_batch;
-            if (is_whole) return done.contains({segment, 0, backward});
-            if (!whole) return done.contains({segment, micro_batch, backward});
-            return done.contains({segment, micro_batches - 1, backward}) &&
-                   done.contains({segment, 0, backward});
-          };
-          std::size_t wanted = 0;
-          for (const Segment& segment : schedule.segments())
-            wanted += segment.whole_batch ? 2 : 2 * micro_batches;
-          for (const auto& [segment, micro_batch, backward] : schedule.tasks(micro_batches, order, true)) {
-            const bool whole = schedule.segments()[segment].whole_batch;
-            EXPECT_TRUE(backward || segment == 0 || all_done(segment - 1, micro_batch, whole, false));
-            EXPECT_TRUE(!backward || all_done(segment, micro_batch, whole, false));
-            EXPECT_TRUE(!backward || segment + 1 == schedule.segments().size() ||
-                        all_done(segment + 1, micro_batch, whole, true));
-            EXPECT_TRUE(done.insert({segment, micro_batch, backward}).second);
+          for (const bool training : {false, true}) {
+            SCOPED_TRACE(testing::Message()
+                         << testing::PrintToString(of_stage) << ", " << micro_batches << " micro-batches");
+            expect_every_task_once(schedule, micro_batches, order, training);
           }
-          EXPECT_EQ(done.size(), wanted);
         }
       }
     }
