@@ -75,6 +75,7 @@ TEST(Parity, OfTheDeeplizardNetwork) {
   options.optimizer = AdamOptions{};
   options.transform = {{0.2861f}, {0.3530f}};
   expect_parity(deeplizard(), {1, 28, 28}, options, 1e-3);
+  expect_parity(deeplizard(), {3, 25, 22}, of_three_channels(), 1e-3);
 }
 
 // The other engine has direct kernels only.
@@ -119,37 +120,6 @@ TEST(Parity, OfANetworkWithEveryKindOfLayer) {
   SKIP_UNLESS_CUDA();
   expect_parity(everything(), {3, 13, 12}, of_three_channels());
 }
-
-// Convolutions with relu and pooling, as the second layer and as the first, which reads bytes. Kernels of 3
-// × 3 and 5 × 5 become one op with them.
-struct Fused {
-  std::int64_t before, channels;  // output channels of the two convolutions
-  std::array<std::int64_t, 2> kernel, padding;
-  bool bias;
-};
-
-class FusedParity : public testing::TestWithParam<Fused> {};
-
-TEST_P(FusedParity, OfAConvolutionWithReluAndPooling) {
-  SKIP_UNLESS_CUDA();
-  const auto [before, channels, kernel, padding, bias] = GetParam();
-  const LayerSpec first =
-      layer("conv1", "conv2d", {{"out_channels", before}, {"kernel_size", kernel}, {"padding", padding}});
-  LayerSpec second =
-      layer("conv2", "conv2d", {{"out_channels", channels}, {"kernel_size", kernel}, {"padding", padding}});
-  second.arguments["bias"] = bias;
-  expect_parity({"fused",
-                 {first, relu("relu1"), pool("pool1", 2), second, relu("relu2"), pool("pool2", 2),
-                  flatten("flatten"), linear("out", 7)}},
-                {3, 25, 22}, of_three_channels());
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, FusedParity,
-    testing::Values(Fused{4, 5, {3, 3}, {0, 0}, true}, Fused{1, 1, {1, 1}, {0, 0}, true},
-                    Fused{8, 16, {3, 3}, {1, 1}, false},  // two rows of kernels per thread
-                    Fused{2, 3, {5, 5}, {2, 1}, true}, Fused{2, 9, {2, 7}, {1, 4}, false},
-                    Fused{3, 2, {4, 5}, {0, 3}, true}));
 
 TEST(Parity, OfDevicesThatShareBatches) {
   SKIP_UNLESS_CUDA();
