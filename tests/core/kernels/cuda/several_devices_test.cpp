@@ -1,4 +1,4 @@
-// Networks on several stand-in devices: streams that work late, libraries, memory, and what goes wrong.
+// Networks on several stand-in devices: streams that work late, memory, and what goes wrong.
 
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/device_runner.h"
@@ -47,18 +47,6 @@ TEST(SeveralDevices, KeepABatchUntilTheNextStageHasIt) {
       EXPECT_EQ(trained(), late) << seed;
     }
     cuda::cudart::set_stream_seed(0);
-  }
-}
-
-TEST(SeveralDevices, WorkWithLibraries) {
-  const test::Environment variable("SWEEP_CUDA_KERNELS", "library");
-  for (const auto& [one, several] : {std::pair{Way{}, Way{.stages = 2, .micro_batches = 2}},
-                                     {Way{.data = 2}, Way{.data = 2, .stages = 2}},
-                                     {Way{.accumulate = 2}, Way{.accumulate = 2, .stages = 2}}}) {
-    const std::string kernels = engine_of(kResidual, one)->kernels();
-    EXPECT_NE(kernels, "builtin");
-    EXPECT_EQ(engine_of(kResidual, several)->kernels(), kernels);
-    EXPECT_TRUE(test::same_bits(train(kResidual, one), train(kResidual, several))) << several;
   }
 }
 
