@@ -29,40 +29,6 @@ std::string file_of(const std::vector<Tensor>& tensors) {
   return safetensors_file(header + "}", data);
 }
 
-std::vector<NamedArray> parse(const std::string& content) {
-  InputFile file = test::input_file(content);
-  return read_safetensors_arrays(file);
-}
-
-std::string error_of(const std::string& content) {
-  return message_of<DataError>([&] { parse(content); });
-}
-
-// Two values of `type`, 1 and 2.
-ArrayValues two(const std::string& type, const std::string& data) {
-  return parse(file_of({{"x", type, "[2]", data}})).at(0).values;
-}
-
-TEST(SafetensorsData, ReadsEveryType) {
-  const ArrayValues integers = std::vector<std::int64_t>{1, 2}, floats = std::vector<float>{1, 2},
-                    bytes = std::vector<std::uint8_t>{1, 2};
-  EXPECT_EQ(two("U8", "\1\2"), bytes);
-  EXPECT_EQ(two("BOOL", "\1\2"), integers);
-  EXPECT_EQ(two("I8", "\1\2"), integers);
-  EXPECT_EQ(two("U16", bytes_of<std::uint16_t>({1, 2})), integers);
-  EXPECT_EQ(two("I16", bytes_of<std::int16_t>({1, 2})), integers);
-  EXPECT_EQ(two("U32", bytes_of<std::uint32_t>({1, 2})), integers);
-  EXPECT_EQ(two("I32", bytes_of<std::int32_t>({1, 2})), integers);
-  EXPECT_EQ(two("U64", bytes_of<std::uint64_t>({1, 2})), integers);
-  EXPECT_EQ(two("I64", bytes_of<std::int64_t>({1, 2})), integers);
-  EXPECT_EQ(two("F32", bytes_of<float>({1, 2})), floats);
-  EXPECT_EQ(two("F64", bytes_of<double>({1, 2})), floats);
-  EXPECT_EQ(two("F16", bytes_of<std::uint16_t>({0x3c00, 0x4000})), floats);
-  EXPECT_EQ(two("BF16", bytes_of<std::uint16_t>({0x3f80, 0x4000})), floats);
-  EXPECT_EQ(std::get<std::vector<float>>(parse(file_of({{"x", "I8", "[1,2]", "\377\2"}})).at(0).values),
-            (std::vector<float>{-1, 2}));
-}
-
 TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
   const test::TemporaryDirectory directory;
   const std::string content = file_of({{"labels", "I64", "[3]", bytes_of<std::int64_t>({1, 0, 2})},
@@ -87,37 +53,11 @@ TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
               HasSubstr("\"features\" holds 3 samples, but \"more\" holds 1 targets"));
 }
 
-TEST(SafetensorsData, TakesTensorsInTheOrderOfTheirData) {
-  const std::vector<NamedArray> arrays = parse(safetensors_file(
-      R"({"y":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
-      "abc"));
-  ASSERT_EQ(arrays.size(), 2u);
-  EXPECT_EQ(arrays[0].name, "x");
-  EXPECT_EQ(arrays[0].values, ArrayValues(std::vector<std::uint8_t>{'a', 'b'}));
-  EXPECT_EQ(arrays[1].values, ArrayValues(std::vector<std::uint8_t>{'c'}));
-}
-
-TEST(SafetensorsData, SaysWhatIsWrong) {
-  const std::string two = file_of({{"x", "F32", "[2]", "12345678"}, {"y", "U8", "[2]", "ab"}});
-  EXPECT_EQ(error_of(two.substr(0, two.size() - 1)),
-            "FILE: tensor \"y\": is cut short: its header promises [2] = 2 values of 1 bytes");
-  EXPECT_EQ(error_of(two + "x"), "FILE: is too long: more follows the last tensor's data");
-  EXPECT_THAT(
-      error_of(file_of({{"x", "F8_E4M3", "[1]", "a"}})),
-      HasSubstr(R"(FILE: tensor "x": its dtype is "F8_E4M3"; F32, F64, F16, BF16, BOOL, U8, U16, U32, )"
-                R"(U64, I8, I16, I32 and I64 can be read)"));
-  EXPECT_THAT(error_of(file_of({{"x", "U8", "[0]", ""}})),
-              HasSubstr("tensor \"x\": holds nothing: its shape is [0]"));
-  EXPECT_THAT(error_of(file_of({{"x", "U8", "[]", "a"}})), HasSubstr("holds a single number"));
-  EXPECT_THAT(error_of(file_of({{"x", "U64", "[1]", std::string(8, '\377')}})),
-              HasSubstr("holds an integer of more than 63 bits"));
-  EXPECT_THAT(error_of(file_of({{"x", "F64", "[1]", bytes_of<double>({1e300})}})),
-              HasSubstr("too large for float32"));
-  // A file cannot hold what this header asks for, and no memory is taken for it.
-  EXPECT_THAT(error_of(safetensors_file(
-                  R"({"x":{"dtype":"U8","shape":[1000000000000],"data_offsets":[0,1000000000000]}})", "a")),
-              HasSubstr("which a file of this size cannot hold"));
-  EXPECT_THAT(error_of(safetensors_file(std::string((1 << 20) + 1, '{'), "")),
+TEST(SafetensorsData, HasNoLargeHeader) {
+  EXPECT_THAT(message_of<DataError>([] {
+                InputFile file = test::input_file(safetensors_file(std::string((1 << 20) + 1, '{'), ""));
+                read_safetensors_arrays(file);
+              }),
               HasSubstr("its header has 1048577 bytes; that of a data set has at most 1048576"));
 }
 
