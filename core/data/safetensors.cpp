@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -13,58 +12,12 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/readers/array_values.h"
 #include "core/data/readers/safetensors/safetensors_header.h"
 
 namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr TensorType kAllTypes[] = {TensorType::kBool, TensorType::kU8,  TensorType::kI8,   TensorType::kU16,
-                                    TensorType::kI16,  TensorType::kF16, TensorType::kBf16, TensorType::kU32,
-                                    TensorType::kI32,  TensorType::kF32, TensorType::kU64,  TensorType::kI64,
-                                    TensorType::kF64};
-
-float from_double(double value) {
-  // The conversion of a double outside the range of float is undefined; it becomes infinity here.
-  if (value > std::numeric_limits<float>::max()) return std::numeric_limits<float>::infinity();
-  if (value < -std::numeric_limits<float>::max()) return -std::numeric_limits<float>::infinity();
-  return static_cast<float>(value);
-}
-
-template <typename T>
-float cast(T value) {
-  return static_cast<float>(value);
-}
-
-// The values of type T in `data`, each as what `to_float` makes of it.
-template <typename T, float (*to_float)(T) = cast<T>>
-std::vector<float> converted(std::string_view data) {
-  std::vector<float> values(data.size() / sizeof(T));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    T value;
-    std::memcpy(&value, data.data() + i * sizeof value, sizeof value);  // The data may be unaligned.
-    values[i] = to_float(value);
-  }
-  return values;
-}
-
-// Makes floats of the values of a tensor. In the order of the types.
-using Convert = std::vector<float> (*)(std::string_view data);
-constexpr Convert kConversions[] = {converted<std::uint8_t>,
-                                    converted<std::uint8_t>,
-                                    converted<std::int8_t>,
-                                    converted<std::uint16_t>,
-                                    converted<std::int16_t>,
-                                    converted<std::uint16_t, half_to_float>,
-                                    converted<std::uint16_t, bfloat_to_float>,
-                                    converted<std::uint32_t>,
-                                    converted<std::int32_t>,
-                                    converted<float>,
-                                    converted<std::uint64_t>,
-                                    converted<std::int64_t>,
-                                    converted<double, from_double>};
 
 // The header, checked. Messages begin with `path`.
 TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& file) {
@@ -136,14 +89,16 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name) 
   const std::uint64_t header_bytes = tensor_header_bytes(content, content.size(), name);
   content.remove_prefix(kTensorLengthBytes);
   const std::string_view data = content.substr(header_bytes);
-  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), kAllTypes, name);
+  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), name);
   TensorFile file;
   file.metadata = std::move(header.metadata);
   file.tensors.reserve(header.tensors.size());
   for (TensorEntry& entry : header.tensors) {
-    const Convert convert = kConversions[static_cast<std::size_t>(entry.type)];
-    file.tensors.push_back({std::move(entry.name), std::move(entry.shape),
-                            convert(data.substr(entry.begin, entry.end - entry.begin))});
+    const TypeRow& type = row_of(entry.type);
+    std::vector<float> values((entry.end - entry.begin) / type.bytes);
+    type.to_floats(reinterpret_cast<const std::uint8_t*>(data.data() + entry.begin), values.size(),
+                   values.data());
+    file.tensors.push_back({std::move(entry.name), std::move(entry.shape), std::move(values)});
   }
   return file;
 }

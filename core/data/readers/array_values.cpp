@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "core/base/error.h"
 
@@ -13,44 +14,66 @@ namespace {
 
 constexpr std::size_t kValuesAtOnce = 32 << 10;
 
+static_assert(std::endian::native == std::endian::little, "values are stored as little-endian ones");
+
 template <typename T>
-T load(const std::uint8_t* bytes, bool big_endian) {
-  std::array<std::uint8_t, sizeof(T)> ordered;
-  std::memcpy(ordered.data(), bytes, sizeof(T));
-  if (big_endian) std::reverse(ordered.begin(), ordered.end());
-  return std::bit_cast<T>(ordered);
+T load(const std::uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
 }
 
-std::int64_t integer_at(const std::uint8_t* bytes, const ArrayLayout& layout, const ByteSource& source) {
-  const bool is_signed = layout.kind == ValueKind::kSigned;
-  switch (layout.bytes) {
-    case 1:
-      return is_signed ? static_cast<std::int8_t>(*bytes) : *bytes;
-    case 2:
-      return is_signed ? load<std::int16_t>(bytes, layout.big_endian)
-                       : load<std::uint16_t>(bytes, layout.big_endian);
-    case 4:
-      return is_signed ? load<std::int32_t>(bytes, layout.big_endian)
-                       : std::int64_t{load<std::uint32_t>(bytes, layout.big_endian)};
-    default:
-      const auto value = load<std::int64_t>(bytes, layout.big_endian);
-      if (!is_signed && value < 0) source.fail("holds an integer of more than 63 bits");
-      return value;
+struct Half {
+  std::uint16_t bits;
+  // IEEE 754 binary16. 112 is the difference of the exponents' biases, 127 − 15; subnormal halves are
+  // multiples of 2^-24.
+  explicit operator float() const {
+    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+    const std::uint32_t exponent = (bits >> 10) & 0x1fu;
+    const std::uint32_t mantissa = bits & 0x3ffu;
+    if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+    if (exponent == 0) {
+      const float magnitude = static_cast<float>(mantissa) * 0x1.0p-24f;
+      return sign != 0 ? -magnitude : magnitude;
+    }
+    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
   }
+};
+
+struct Bfloat {
+  std::uint16_t bits;
+  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+};
+
+template <typename From, typename To>
+void convert(const std::uint8_t* from, std::size_t count, To* to) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<To>(load<From>(from + i * sizeof(From)));
 }
 
-float float_at(const std::uint8_t* bytes, const ArrayLayout& layout, const ByteSource& source) {
-  if (layout.kind == ValueKind::kBfloat)
-    return bfloat_to_float(load<std::uint16_t>(bytes, layout.big_endian));
-  if (layout.kind != ValueKind::kFloat) return static_cast<float>(integer_at(bytes, layout, source));
-  if (layout.bytes == 2) return half_to_float(load<std::uint16_t>(bytes, layout.big_endian));
-  if (layout.bytes == 4) return load<float>(bytes, layout.big_endian);
-  const auto value = load<double>(bytes, layout.big_endian);
-  const auto narrow = static_cast<float>(value);
-  if (std::isinf(narrow) && !std::isinf(value)) {
-    source.fail("holds " + std::to_string(value) + ", which is too large for float32");
+template <typename T>
+constexpr TypeRow row(const char* name) {
+  TypeRow row{name, sizeof(T), convert<T, float>, nullptr};
+  if constexpr (std::is_integral_v<T>) row.to_integers = convert<T, std::int64_t>;
+  return row;
+}
+
+constexpr TypeRow kTypes[] = {row<std::uint8_t>("BOOL"), row<std::uint8_t>("U8"),   row<std::int8_t>("I8"),
+                              row<std::uint16_t>("U16"), row<std::int16_t>("I16"),  row<Half>("F16"),
+                              row<Bfloat>("BF16"),       row<std::uint32_t>("U32"), row<std::int32_t>("I32"),
+                              row<float>("F32"),         row<std::uint64_t>("U64"), row<std::int64_t>("I64"),
+                              row<double>("F64")};
+
+// Throws for a value that would become another number.
+void check_values(const std::uint8_t* values, std::size_t count, TensorType type, const ByteSource& source) {
+  for (std::size_t i = 0; type == TensorType::kU64 && i < count; ++i) {
+    if (load<std::int64_t>(values + i * sizeof(std::int64_t)) < 0)
+      source.fail("holds an integer of more than 63 bits");
   }
-  return narrow;
+  for (std::size_t i = 0; type == TensorType::kF64 && i < count; ++i) {
+    const auto value = load<double>(values + i * sizeof(double));
+    if (std::isfinite(value) && std::isinf(static_cast<float>(value)))
+      source.fail("holds " + std::to_string(value) + ", which is too large for float32");
+  }
 }
 
 // Positions in C order of the values of a file in Fortran order, whose first index runs fastest.
@@ -81,30 +104,43 @@ class FortranOrder {
 void read_whole(const ByteSource& source, const ArrayLayout& layout, std::span<std::uint8_t> out) {
   if (source.read(out) == out.size()) return;
   source.fail("is cut short: its header promises " + to_string(layout.shape) + " = " +
-              std::to_string(element_count(layout.shape)) + " values of " + std::to_string(layout.bytes) +
-              " bytes");
+              std::to_string(element_count(layout.shape)) + " values of " +
+              std::to_string(row_of(layout.type).bytes) + " bytes");
 }
 
-bool is_reordered(const ArrayLayout& layout) { return layout.fortran_order && layout.shape.size() > 1; }
-
-template <typename T, typename Convert>
-std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, std::size_t count,
-                           Convert convert) {
-  std::vector<T> values(count);
-  std::vector<std::uint8_t> bytes(std::min(count, kValuesAtOnce) * layout.bytes);
+// The values as T: std::uint8_t for bytes, else float or std::int64_t.
+template <typename T>
+std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, std::size_t count) {
+  const TypeRow& type = row_of(layout.type);
+  const bool reorder = layout.fortran_order && layout.shape.size() > 1;
+  const std::size_t at_once = std::min(count, kValuesAtOnce);
+  std::vector<T> values(count), piece(reorder ? at_once : 0);
+  std::vector<std::uint8_t> bytes(sizeof(T) == 1 ? 0 : at_once * type.bytes);
   FortranOrder order(layout.shape);
-  const bool reorder = is_reordered(layout);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(count - done, kValuesAtOnce);
-    read_whole(source, layout, std::span(bytes).first(now * layout.bytes));
-    for (std::size_t i = 0; i < now; ++i, ++done) {
-      values[reorder ? order.next() : done] = convert(bytes.data() + i * layout.bytes);
+    T* to = reorder ? piece.data() : values.data() + done;
+    if constexpr (sizeof(T) == 1) {
+      read_whole(source, layout, {to, now});
+    } else {
+      read_whole(source, layout, std::span(bytes).first(now * type.bytes));
+      for (auto at = bytes.begin(); layout.big_endian && at != bytes.end(); at += type.bytes)
+        std::reverse(at, at + type.bytes);
+      check_values(bytes.data(), now, layout.type, source);
+      if constexpr (std::is_same_v<T, float>)
+        type.to_floats(bytes.data(), now, to);
+      else
+        type.to_integers(bytes.data(), now, to);
     }
+    for (std::size_t i = 0; reorder && i < now; ++i) values[order.next()] = piece[i];
+    done += now;
   }
   return values;
 }
 
 }  // namespace
+
+std::span<const TypeRow> type_rows() { return kTypes; }
 
 void ByteSource::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
 
@@ -119,25 +155,8 @@ void require_end(const ByteSource& source, const Shape& shape) {
               " values of its header");
 }
 
-// IEEE 754 binary16. 112 is the difference of the exponents' biases, 127 − 15; subnormal
-// halves are multiples of 2^-24.
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1fu;
-  const std::uint32_t mantissa = half & 0x3ffu;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(mantissa) * 0x1.0p-24f;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-}
-
-float bfloat_to_float(std::uint16_t bfloat) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat) << 16);
-}
-
 ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout) {
+  const TypeRow& type = row_of(layout.type);
   std::uint64_t count = 1;
   bool too_many = false;
   for (const std::int64_t extent : layout.shape) {
@@ -145,30 +164,19 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   }
   if (!too_many && count == 0) source.fail("holds nothing: its shape is " + to_string(layout.shape));
   if (layout.shape.empty()) source.fail("holds a single number, expected an array");
-  if (too_many || count > source.max_bytes / layout.bytes) {
+  if (too_many || count > source.max_bytes / type.bytes) {
     source.fail("is cut short: its header promises " + to_string(layout.shape) + " values of " +
-                std::to_string(layout.bytes) +
+                std::to_string(type.bytes) +
                 " bytes, which a file of this size cannot hold; compressed data may expand to 100 times "
                 "its size");
   }
   const auto per_sample = count / static_cast<std::uint64_t>(layout.shape.front());
-  const bool bytes = layout.kind == ValueKind::kUnsigned && layout.bytes == 1;
-  const bool is_integer = layout.kind == ValueKind::kUnsigned || layout.kind == ValueKind::kSigned;
-  const bool integers = is_integer && !bytes && per_sample == 1;
+  const bool bytes = layout.type == TensorType::kU8;
+  const bool integers = type.to_integers != nullptr && !bytes && per_sample == 1;
   check_memory(1, layout.shape, bytes ? 1 : integers ? 8 : 4, source.name);
-  if (bytes && !is_reordered(layout)) {
-    std::vector<std::uint8_t> values(count);
-    read_whole(source, layout, values);
-    return values;
-  }
-  if (bytes)
-    return read_values<std::uint8_t>(source, layout, count, [](const std::uint8_t* at) { return *at; });
-  if (integers) {
-    return read_values<std::int64_t>(source, layout, count,
-                                     [&](const std::uint8_t* at) { return integer_at(at, layout, source); });
-  }
-  return read_values<float>(source, layout, count,
-                            [&](const std::uint8_t* at) { return float_at(at, layout, source); });
+  if (bytes) return read_values<std::uint8_t>(source, layout, count);
+  if (integers) return read_values<std::int64_t>(source, layout, count);
+  return read_values<float>(source, layout, count);
 }
 
 }  // namespace sweep

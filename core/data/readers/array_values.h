@@ -27,12 +27,23 @@ struct ByteSource {
 /// The content of `file`, which must outlive it.
 ByteSource source_of(InputFile& file);
 
-/// kUnsigned of one byte is uint8, which stays bytes; bool is kSigned. kBfloat has two bytes.
-enum class ValueKind { kUnsigned, kSigned, kFloat, kBfloat };
+/// Types of values, by the names that safetensors gives them.
+enum class TensorType { kBool, kU8, kI8, kU16, kI16, kF16, kBf16, kU32, kI32, kF32, kU64, kI64, kF64 };
+
+struct TypeRow {
+  const char* name;
+  std::size_t bytes;  // of a value
+  /// Converts `count` little-endian values, which may be unaligned, as PyTorch does.
+  void (*to_floats)(const std::uint8_t* from, std::size_t count, float* to);
+  void (*to_integers)(const std::uint8_t* from, std::size_t count, std::int64_t* to);  // null for floats
+};
+
+/// All types, in the enum's order.
+std::span<const TypeRow> type_rows();
+inline const TypeRow& row_of(TensorType type) { return type_rows()[static_cast<std::size_t>(type)]; }
 
 struct ArrayLayout {
-  ValueKind kind = ValueKind::kUnsigned;
-  std::size_t bytes = 0;  // of a value: 1, 2, 4 or 8; of a float 2, 4 or 8
+  TensorType type = TensorType::kU8;
   bool big_endian = false;
   bool fortran_order = false;
   Shape shape;
@@ -46,9 +57,5 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
 /// Throws DataError if more follows the values of `shape`. The attempt to read on also has a compressed
 /// source compare its checksum.
 void require_end(const ByteSource& source, const Shape& shape);
-
-/// The value of an IEEE 754 binary16, and of a bfloat16.
-float half_to_float(std::uint16_t half);
-float bfloat_to_float(std::uint16_t bfloat);
 
 }  // namespace sweep

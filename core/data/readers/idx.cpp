@@ -132,7 +132,7 @@ NamedArray read_idx(InputFile& file, std::size_t dimensions) {
     throw DataError(file.name() + ": is cut short: its content ends after " + std::to_string(header_read) +
                     " bytes, the header alone has " + std::to_string(header.size()));
   }
-  ArrayLayout layout{.kind = ValueKind::kUnsigned, .bytes = 1, .shape = {}};
+  ArrayLayout layout;
   for (std::size_t at = 4; at < header.size(); at += 4) {
     const auto extent = std::uint32_t{header[at]} << 24 | std::uint32_t{header[at + 1]} << 16 |
                         std::uint32_t{header[at + 2]} << 8 | header[at + 3];

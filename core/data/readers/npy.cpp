@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -15,6 +17,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMaxHeaderBytes = 64 << 10;
 constexpr std::size_t kMaxDimensions = 8;
+constexpr std::pair<std::string_view, TensorType> kTypes[] = {
+    {"b1", TensorType::kBool}, {"u1", TensorType::kU8},  {"u2", TensorType::kU16}, {"u4", TensorType::kU32},
+    {"u8", TensorType::kU64},  {"i1", TensorType::kI8},  {"i2", TensorType::kI16}, {"i4", TensorType::kI32},
+    {"i8", TensorType::kI64},  {"f2", TensorType::kF16}, {"f4", TensorType::kF32}, {"f8", TensorType::kF64}};
 constexpr const char* kAllowed = "allowed: bool, integers, float16, float32, float64";
 
 // The header: a dictionary in Python's notation with the keys descr, fortran_order and shape.
@@ -111,23 +117,17 @@ class HeaderParser {
       source_.fail(std::string("holds structures with fields; ") + kAllowed);
     }
     const std::string type = string();
-    const std::size_t kind_at = !type.empty() && std::strchr("<>|=", type[0]) != nullptr ? 1 : 0;
-    header.big_endian = type.starts_with('>');
-    const char kind = kind_at < type.size() ? type[kind_at] : '\0';
-    if (kind == 'O') {
+    std::string_view code = type;
+    header.big_endian = code.starts_with('>');
+    if (code.find_first_of("<>|=") == 0) code.remove_prefix(1);
+    if (code.starts_with('O')) {
       source_.fail(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
                    kAllowed);
     }
-    const std::string_view size = std::string_view(type).substr(std::min(kind_at + 1, type.size()));
-    header.bytes = size == "1" ? 1 : size == "2" ? 2 : size == "4" ? 4 : size == "8" ? 8 : 0;
-    const bool integer = (kind == 'i' || kind == 'u') && header.bytes > 0;
-    const bool floating = kind == 'f' && header.bytes > 1;
-    const bool boolean = kind == 'b' && header.bytes == 1;
-    header.kind = floating                 ? ValueKind::kFloat
-                  : kind == 'i' || boolean ? ValueKind::kSigned
-                                           : ValueKind::kUnsigned;
-    if (!integer && !floating && !boolean)
+    const auto found = std::ranges::find(kTypes, code, &std::pair<std::string_view, TensorType>::first);
+    if (found == std::end(kTypes))
       source_.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
+    header.type = found->second;
   }
 
   std::string_view text_;

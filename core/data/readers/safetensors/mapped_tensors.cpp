@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest SIMD vector
 
-constexpr TensorType kMappedTypes[] = {TensorType::kU8, TensorType::kI32, TensorType::kU32, TensorType::kF32};
-
 std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -74,7 +72,7 @@ MappedTensors::MappedTensors(FileDescriptor file, MapUse use, std::string name)
   const std::uint64_t header_bytes = tensor_header_bytes(all, all.size(), name_);
   data_ = file_->bytes().subspan(kTensorLengthBytes + static_cast<std::size_t>(header_bytes));
   header_ = parse_tensor_header(all.substr(kTensorLengthBytes, static_cast<std::size_t>(header_bytes)),
-                                data_.size(), kMappedTypes, name_);
+                                data_.size(), name_);
 }
 
 const TensorEntry* MappedTensors::find(const std::string& name) const {
@@ -82,15 +80,13 @@ const TensorEntry* MappedTensors::find(const std::string& name) const {
   return found == header_.tensors.end() ? nullptr : &*found;
 }
 
-std::span<const std::uint8_t> MappedTensors::bytes_of_tensor(const std::string& name,
-                                                             std::size_t value_bytes) const {
+std::span<const std::uint8_t> MappedTensors::bytes_of_tensor(const std::string& name, TensorType type) const {
   const TensorEntry* entry = find(name);
   if (entry == nullptr) throw DataError(name_ + ": has no array " + name);
   const auto bytes = data_.subspan(static_cast<std::size_t>(entry->begin),
                                    static_cast<std::size_t>(entry->end - entry->begin));
-  if (bytes_of(entry->type) != value_bytes ||
-      reinterpret_cast<std::uintptr_t>(bytes.data()) % value_bytes != 0)
-    throw DataError(name_ + ": array " + name + " has values of another size");
+  if (entry->type != type || reinterpret_cast<std::uintptr_t>(bytes.data()) % row_of(type).bytes != 0)
+    throw DataError(name_ + ": array " + name + " has values of another type");
   return bytes;
 }
 

@@ -69,15 +69,15 @@ class MappedTensors {
   /// The tensor called `name`, or nullptr.
   const TensorEntry* find(const std::string& name) const;
   /// The values of tensor `name`, which keep the mapping alive. Throws DataError if there is none, or if it
-  /// is of another size or not aligned.
+  /// is of another type or not aligned.
   template <typename T>
   MaybeOwnedArray<T> array(const std::string& name) const {
-    const std::span<const std::uint8_t> bytes = bytes_of_tensor(name, sizeof(T));
+    const std::span<const std::uint8_t> bytes = bytes_of_tensor(name, kTensorTypeOf<T>);
     return {std::span(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)), file_};
   }
 
  private:
-  std::span<const std::uint8_t> bytes_of_tensor(const std::string& name, std::size_t value_bytes) const;
+  std::span<const std::uint8_t> bytes_of_tensor(const std::string& name, TensorType type) const;
 
   std::string name_;
   std::shared_ptr<const MappedFile> file_;

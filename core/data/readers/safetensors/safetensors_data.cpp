@@ -1,7 +1,6 @@
 #include "core/data/readers/readers.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -12,31 +11,6 @@ namespace {
 
 // Far more than the few arrays of a data set need. A checkpoint may have more.
 constexpr std::uint64_t kMaxHeaderBytes = 1 << 20;
-
-struct KindRow {
-  TensorType type;
-  ValueKind kind;
-};
-constexpr KindRow kKinds[] = {
-    {TensorType::kF32, ValueKind::kFloat},    {TensorType::kF64, ValueKind::kFloat},
-    {TensorType::kF16, ValueKind::kFloat},    {TensorType::kBf16, ValueKind::kBfloat},
-    {TensorType::kBool, ValueKind::kSigned},  {TensorType::kU8, ValueKind::kUnsigned},
-    {TensorType::kU16, ValueKind::kUnsigned}, {TensorType::kU32, ValueKind::kUnsigned},
-    {TensorType::kU64, ValueKind::kUnsigned}, {TensorType::kI8, ValueKind::kSigned},
-    {TensorType::kI16, ValueKind::kSigned},   {TensorType::kI32, ValueKind::kSigned},
-    {TensorType::kI64, ValueKind::kSigned}};
-
-constexpr auto kAllowed = [] {
-  std::array<TensorType, std::size(kKinds)> types{};
-  std::transform(std::begin(kKinds), std::end(kKinds), types.begin(),
-                 [](const KindRow& row) { return row.type; });
-  return types;
-}();
-
-ArrayLayout layout_of(const TensorEntry& entry) {
-  const auto row = std::ranges::find(kKinds, entry.type, &KindRow::type);
-  return {.kind = row->kind, .bytes = bytes_of(entry.type), .shape = entry.shape};
-}
 
 // The first `count` bytes of what is left, or less at the end of the file.
 std::string read_text(InputFile& file, std::size_t count) {
@@ -71,14 +45,15 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file) {
                     " bytes, but only " + std::to_string(text.size()) + " follow");
   }
   // How much follows is known only at the end, as the file may be compressed.
-  TensorHeader header = parse_tensor_header(text, {}, kAllowed, name);
+  TensorHeader header = parse_tensor_header(text, {}, name);
   std::ranges::sort(header.tensors, {},
                     [](const TensorEntry& entry) { return std::pair(entry.begin, entry.end); });
   std::vector<NamedArray> arrays;
   for (const TensorEntry& entry : header.tensors) {
     const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, max_bytes,
                                name + ": tensor " + quoted_name(entry.name)};
-    arrays.push_back({entry.name, entry.shape, read_array_values(source, layout_of(entry))});
+    arrays.push_back(
+        {entry.name, entry.shape, read_array_values(source, {.type = entry.type, .shape = entry.shape})});
   }
   if (!read_text(file, 1).empty())
     throw DataError(name + ": is too long: more follows the last tensor's data");

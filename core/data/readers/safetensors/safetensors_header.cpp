@@ -1,7 +1,6 @@
 #include "core/data/readers/safetensors/safetensors_header.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,20 +13,6 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-static_assert(std::endian::native == std::endian::little, "tensors are stored as little-endian values");
-
-struct TypeRow {
-  const char* name;  // the format calls it dtype
-  std::size_t bytes;
-};
-
-// In the enum's order.
-constexpr TypeRow kTypes[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"U16", 2}, {"I16", 2},
-                              {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
-                              {"U64", 8},  {"I64", 8},  {"F64", 8}};
-
-const TypeRow& row_of(TensorType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
 std::string shown(const Json& json) {
   constexpr std::size_t kLongest = 80;
@@ -46,9 +31,9 @@ class EntryReader {
   EntryReader(const std::string& file, const std::string& name, const Json& json)
       : file_(file), name_(name), json_(json) {}
 
-  TensorEntry read(std::span<const TensorType> allowed) {
+  TensorEntry read() {
     if (!json_.is_object()) fail("its description is not an object");
-    TensorEntry entry{.name = name_, .type = type(member("dtype"), allowed), .shape = {}};
+    TensorEntry entry{.name = name_, .type = type(member("dtype")), .shape = {}};
     const std::uint64_t bytes = read_shape(member("shape"), entry);
     read_offsets(member("data_offsets"), bytes, entry);
     return entry;
@@ -63,19 +48,19 @@ class EntryReader {
     return *found;
   }
 
-  TensorType type(const Json& json, std::span<const TensorType> allowed) const {
+  TensorType type(const Json& json) const {
+    const std::span<const TypeRow> types = type_rows();
     std::string names;
-    for (std::size_t i = 0; i < allowed.size(); ++i) {
-      const char* name = row_of(allowed[i]).name;
-      if (json == name) return allowed[i];
-      names += (i == 0 ? "" : i + 1 < allowed.size() ? ", " : " and ") + std::string(name);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      if (json == types[i].name) return static_cast<TensorType>(i);
+      names += (i == 0 ? "" : i + 1 < types.size() ? ", " : " and ") + std::string(types[i].name);
     }
     fail("its dtype is " + shown(json) + "; " + names + " can be read");
   }
 
   // Returns how many bytes it needs.
   std::uint64_t read_shape(const Json& json, TensorEntry& entry) const {
-    std::uint64_t bytes = bytes_of(entry.type);
+    std::uint64_t bytes = row_of(entry.type).bytes;
     if (!json.is_array()) fail("its shape is " + shown(json) + ", not a list");
     for (const Json& extent : json) {
       constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -146,8 +131,6 @@ void check_layout(const std::vector<TensorEntry>& entries, std::optional<std::ui
 
 }  // namespace
 
-std::size_t bytes_of(TensorType type) { return row_of(type).bytes; }
-
 std::uint64_t tensor_header_bytes(std::string_view start, std::uint64_t file_bytes, const std::string& name) {
   if (start.size() < kTensorLengthBytes) {
     throw DataError(name + ": not a safetensors file: it has only " + std::to_string(start.size()) +
@@ -168,7 +151,7 @@ std::uint64_t tensor_header_bytes(std::string_view start, std::uint64_t file_byt
 }
 
 TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uint64_t> data_bytes,
-                                 std::span<const TensorType> allowed, const std::string& name) {
+                                 const std::string& name) {
   if (!header.starts_with('{'))
     throw DataError(name + ": not a safetensors file: its header is not a JSON object");
   constexpr std::size_t kMaxDepth = 8;  // The format needs 3.
@@ -178,7 +161,7 @@ TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uin
     if (key == kTensorMetadata)
       parsed.metadata = read_metadata(value, name);
     else
-      parsed.tensors.push_back(EntryReader(name, key, value).read(allowed));
+      parsed.tensors.push_back(EntryReader(name, key, value).read());
   }
   check_layout(parsed.tensors, data_bytes, name);
   return parsed;

@@ -13,19 +13,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/data/readers/array_values.h"
 
 namespace sweep {
-
-enum class TensorType { kBool, kU8, kI8, kU16, kI16, kF16, kBf16, kU32, kI32, kF32, kU64, kI64, kF64 };
-
-/// Bytes of one value.
-std::size_t bytes_of(TensorType type);
 
 struct TensorEntry {
   std::string name;
@@ -49,10 +44,10 @@ inline constexpr std::uint64_t kMaxTensorHeaderBytes = 100'000'000;
 std::uint64_t tensor_header_bytes(std::string_view start, std::uint64_t file_bytes, const std::string& name);
 
 /// Parses the header. `data_bytes`: how many bytes follow it, if that is known; the tensors must then cover
-/// them all. Throws DataError, naming the tensor, if it is malformed or a tensor has another type than the
-/// `allowed` ones, which the message lists. Thread-safe.
+/// them all. Throws DataError, naming the tensor, if it is malformed or a tensor has an unknown type.
+/// Thread-safe.
 TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uint64_t> data_bytes,
-                                 std::span<const TensorType> allowed, const std::string& name);
+                                 const std::string& name);
 
 /// The inverse of parse_tensor_header(). Throws nlohmann::json::type_error for a name or metadata that is not
 /// UTF-8.
