@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -39,49 +37,20 @@ TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& 
   return header;
 }
 
-// The buffers that a file is written from. Long texts and values are referenced, not copied.
-struct FileParts {
-  std::deque<std::string> texts;  // that are made here
-  std::vector<std::string_view> all;
-
-  void add(std::string text) { all.push_back(texts.emplace_back(std::move(text))); }
-
-  // `tensors` is the header without the metadata.
-  void add_header(const TensorFileView& file, const TensorHeader& tensors) {
-    const std::string rest = tensor_header_text(tensors);
-    if (file.metadata.empty() && file.escaped_metadata.empty()) return add(rest);
-    std::string text = "{\"" + std::string(kTensorMetadata) + "\":{";
-    const auto begin_member = [&](const std::string& name) {
-      text += (text.ends_with('{') ? "" : ",") + Json(name).dump() + ":\"";
-    };
-    for (const auto& [name, value] : file.metadata) {
-      begin_member(name);
-      text += escaped_text(value) + "\"";
-    }
-    for (const auto& [name, value] : file.escaped_metadata) {
-      begin_member(name);
-      add(std::move(text));
-      all.push_back(value);
-      text = "\"";
-    }
-    add(text + (tensors.tensors.empty() ? "}" : "},") + rest.substr(1));
-  }
-
-  void add_values(std::span<const float> values) {
-    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-    if (bytes.empty()) return;
-    const std::string_view last = all.back();
-    if (last.data() + last.size() == bytes.data())
-      all.back() = {last.data(), last.size() + bytes.size()};
-    else
-      all.push_back(bytes);
-  }
-
-  std::size_t bytes() const {
-    return std::accumulate(all.begin(), all.end(), std::size_t{0},
-                           [](std::size_t sum, std::string_view part) { return sum + part.size(); });
-  }
-};
+// The header of `file` as it is written; `tensors` is the same without the metadata.
+std::string header_text(const TensorFileView& file, const TensorHeader& tensors) {
+  const std::string rest = tensor_header_text(tensors);
+  std::string members;
+  const auto add = [&](const std::string& name, std::string_view escaped) {
+    members += (members.empty() ? "" : ",") + Json(name).dump() + ":\"";
+    members.append(escaped).append("\"");
+  };
+  for (const auto& [name, value] : file.metadata) add(name, escaped_text(value));
+  for (const auto& [name, value] : file.escaped_metadata) add(name, value);
+  if (members.empty()) return rest;
+  return "{\"" + std::string(kTensorMetadata) + "\":{" + members + (tensors.tensors.empty() ? "}" : "},") +
+         rest.substr(1);
+}
 
 }  // namespace
 
@@ -114,24 +83,31 @@ std::string escaped_text(const std::string& text) {
 
 void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
   const TensorHeader header = header_of(path, file);
-  std::string length(kTensorLengthBytes, '\0');
-  FileParts parts;
-  parts.all.push_back(length);
+  std::string start(kTensorLengthBytes, '\0');
   try {
-    parts.add_header(file, header);
+    start += header_text(file, header);
   } catch (const Json::exception& error) {
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }
   // Spaces align the data.
-  parts.add(std::string((kTensorLengthBytes - parts.bytes() % kTensorLengthBytes) % kTensorLengthBytes, ' '));
-  const std::uint64_t header_bytes = parts.bytes() - kTensorLengthBytes;
+  start.resize((start.size() + kTensorLengthBytes - 1) / kTensorLengthBytes * kTensorLengthBytes, ' ');
+  const std::uint64_t header_bytes = start.size() - kTensorLengthBytes;
   if (header_bytes > kMaxTensorHeaderBytes) {
     throw DataError(path.string() + ": its header would have " + std::to_string(header_bytes) +
                     " bytes, at most " + std::to_string(kMaxTensorHeaderBytes) + " are allowed");
   }
-  std::memcpy(length.data(), &header_bytes, kTensorLengthBytes);
-  for (const TensorView& tensor : file.tensors) parts.add_values(tensor.values);
-  write_file_atomically(path, parts.all, survives);
+  std::memcpy(start.data(), &header_bytes, kTensorLengthBytes);
+  std::vector<std::string_view> parts = {start};
+  for (const TensorView& tensor : file.tensors) {
+    const std::string_view bytes(reinterpret_cast<const char*>(tensor.values.data()),
+                                 tensor.values.size_bytes());
+    if (bytes.empty()) continue;
+    if (parts.back().data() + parts.back().size() == bytes.data())
+      parts.back() = {parts.back().data(), parts.back().size() + bytes.size()};
+    else
+      parts.push_back(bytes);
+  }
+  write_file_atomically(path, parts, survives);
 }
 
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {
