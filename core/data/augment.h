@@ -19,7 +19,7 @@ struct AugmentType {
 };
 std::span<const AugmentType> augment_types();
 
-/// The changes that a device has to make itself; see DataLoader::set_augmented_by_engine().
+/// The changes that a device has to make itself; see DataLoader::set_on_device().
 struct AugmentOptions {
   std::vector<AugmentStep> steps{};  // at most kMaxAugmentSteps
   std::uint64_t seed = 0;

@@ -106,18 +106,12 @@ class DataLoader::Implementation {
   const LoaderOptions& options() const { return options_; }
   std::size_t batch_count() const { return batch_count_; }
 
-  void set_num_workers(int num_workers) {
-    if (num_workers == options_.num_workers) return;
-    check_workers(num_workers);
-    stop_workers();
-    options_.num_workers = num_workers;
-    start_workers();
-  }
-
-  void set_augmented_by_engine(bool by_engine) {
-    if (by_engine == augmented_by_engine_) return;
-    stop_workers();
-    augmented_by_engine_ = by_engine;
+  void set_on_device(bool on_device) {
+    if (on_device == on_device_) return;
+    prefetcher_.reset();
+    buffers_.clear();
+    next_batch_ = batch_count_;
+    on_device_ = on_device;
     start_workers();
   }
 
@@ -145,13 +139,10 @@ class DataLoader::Implementation {
   double wait_seconds() const { return std::chrono::duration<double>(waited_).count(); }
 
  private:
-  static void check_workers(int count) {
-    if (count < 0) throw ConfigError("num_workers must be at least 0, found " + std::to_string(count));
-  }
-
   void check() const {
     if (options_.batch_size == 0) throw ConfigError("batch_size must be at least 1, found 0");
-    check_workers(options_.num_workers);
+    if (options_.num_workers < 0)
+      throw ConfigError("num_workers must be at least 0, found " + std::to_string(options_.num_workers));
     if (samples_.order && !samples_.set) throw ConfigError("an order of samples without their set");
     const std::size_t size = samples_.order ? samples_.order->size()
                              : samples_.set ? samples_.set->size()
@@ -170,17 +161,8 @@ class DataLoader::Implementation {
     if (samples_.set && !options_.augment.empty()) check_augment(options_.augment, samples_.set->shape);
   }
 
-  // The epoch that has begun is abandoned.
-  void stop_workers() {
-    prefetcher_.reset();
-    buffers_.clear();
-    next_batch_ = batch_count_;
-  }
-
-  bool augments() const { return !options_.augment.empty() && !augmented_by_engine_; }
-
   void start_workers() {
-    if (batch_count_ == 0 || (options_.num_workers == 0 && !augments())) return;
+    if (batch_count_ == 0 || on_device_ || (options_.num_workers == 0 && options_.augment.empty())) return;
     // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     buffers_.resize(buffer_count(threads, batch_count_));
@@ -206,7 +188,7 @@ class DataLoader::Implementation {
     const TensorDataset& set = *samples_.set;
     gather(buffer.samples, set.samples, set.size(), stored_rows_of(batch));
     gather(buffer.targets, set.targets, set.size(), stored_rows_of(batch));
-    if (!augments()) return;
+    if (options_.augment.empty()) return;
     AugmentKey key{.seed = options_.seed, .repeat = options_.repeat, .epoch = epoch_};
     const auto augment = [&](auto& typed) {
       std::span rest(typed.edit());
@@ -262,8 +244,6 @@ class DataLoader::Implementation {
       batch_ = {view(buffer.samples, 0, count * buffer.sample_values()),
                 view(buffer.targets, 0, value_count(buffer.targets) / batch_size_ * count),
                 std::span<const std::uint32_t>(local_rows_).first(count), nullptr};
-      // Workers that gather leave the changes to the engine as well.
-      if (augmented_by_engine_) batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     } else {
       const TensorDataset& set = *samples_.set;
       batch_ = {view(set.samples), view(set.targets), stored_rows_of(next_batch_), samples_.set};
@@ -274,8 +254,8 @@ class DataLoader::Implementation {
   }
 
   const Subset samples_;
-  LoaderOptions options_;  // only num_workers ever changes
-  bool augmented_by_engine_ = false;
+  const LoaderOptions options_;
+  bool on_device_ = false;
   std::uint32_t epoch_ = 0;
   // At most samples_.count, so that no buffer is larger than the set.
   std::size_t batch_size_ = 0;
@@ -300,10 +280,7 @@ DataLoader::~DataLoader() = default;
 const Subset& DataLoader::samples() const { return implementation_->samples(); }
 const LoaderOptions& DataLoader::options() const { return implementation_->options(); }
 std::size_t DataLoader::batch_count() const { return implementation_->batch_count(); }
-void DataLoader::set_num_workers(int num_workers) { implementation_->set_num_workers(num_workers); }
-void DataLoader::set_augmented_by_engine(bool by_engine) {
-  implementation_->set_augmented_by_engine(by_engine);
-}
+void DataLoader::set_on_device(bool on_device) { implementation_->set_on_device(on_device); }
 void DataLoader::begin_epoch(std::uint32_t epoch) { implementation_->begin_epoch(epoch); }
 const Batch* DataLoader::next() { return implementation_->next(); }
 double DataLoader::wait_seconds() const { return implementation_->wait_seconds(); }

@@ -20,10 +20,9 @@ struct BatchAugment {
 };
 
 /// One batch. Its sample i is number indices[i] in `samples` and in `targets`.
-/// Without workers and augmentation, or with augmentation by the engine, the spans are the whole set's and
-/// `indices` select from them; else they are a contiguous copy and indices are 0, 1, 2, … Valid until the
-/// next call of next(), begin_epoch(), set_num_workers() or set_augmented_by_engine() of the loader that made
-/// it.
+/// Without workers and augmentation, or with the set on a device, the spans are the whole set's and `indices`
+/// select from them; else they are a contiguous copy and indices are 0, 1, 2, … Valid until the
+/// next call of next(), begin_epoch() or set_on_device() of the loader that made it.
 struct Batch {
   SampleSpan samples;
   TargetSpan targets;
@@ -73,15 +72,10 @@ class DataLoader {
   /// Batches of an epoch, the shorter last one included.
   std::size_t batch_count() const;
 
-  /// Changes the number of workers between epochs; an epoch that has begun is abandoned. Throws as the
-  /// constructor does.
-  void set_num_workers(int num_workers);
-
-  /// Leaves augmentation to the engine; an epoch that has begun is abandoned. Batches of a loader without
-  /// workers are then the whole set's again, and Batch::augment says how to change them. For an engine that
-  /// was made with these options and holds the samples on its device, see Engine::prepare(). Changes no
-  /// result.
-  void set_augmented_by_engine(bool by_engine);
+  /// Whether an engine that was made with these options holds the samples on its device, see
+  /// Engine::prepare(). Then there are no workers, batches are the whole set's, and Batch::augment says how
+  /// to change them. An epoch that has begun is abandoned. Changes no result.
+  void set_on_device(bool on_device);
 
   /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished.
   void begin_epoch(std::uint32_t epoch);

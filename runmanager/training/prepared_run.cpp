@@ -48,8 +48,7 @@ std::optional<Placement> prepare_engine(Engine& engine, const PreparedRun& run, 
   const std::optional<Placement> placement = engine.prepare(run.data->train, evaluation);
   // With the samples on its device, the engine gathers and augments batches itself: there is nothing to
   // prepare ahead.
-  loader.set_num_workers(placement == Placement::kDevice ? 0 : run.config->num_workers);
-  loader.set_augmented_by_engine(placement == Placement::kDevice);
+  loader.set_on_device(placement == Placement::kDevice);
   return placement;
 }
 

@@ -204,11 +204,11 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
       if (floats) options.loss.kind = LossOptions::Kind::kMse;
       const auto engine = make_engine(cnn, options);
       engine->set_parameters(initial_parameters(cnn, 1));
+      loading.num_workers = num_workers;
       DataLoader loader({set, 5, 61}, loading);
       const std::optional<Placement> where = engine->prepare(loader.samples(), {});
       EXPECT_EQ(where, device().type == DeviceType::kCpu ? std::nullopt : std::optional(placement));
-      loader.set_num_workers(num_workers);
-      loader.set_augmented_by_engine(where == Placement::kDevice);
+      loader.set_on_device(where == Placement::kDevice);
       for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
         loader.begin_epoch(epoch);
         while (const Batch* batch = loader.next()) {
@@ -221,7 +221,7 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
     const std::vector<float> expected = trained(Placement::kHost, 0);
     EXPECT_EQ(trained(Placement::kHost, 2), expected);
     EXPECT_EQ(trained(Placement::kDevice, 0), expected);
-    EXPECT_EQ(trained(Placement::kDevice, 2), expected) << "workers gather, the device augments";
+    EXPECT_EQ(trained(Placement::kDevice, 2), expected) << "without the workers";
     EXPECT_EQ(trained(Placement::kDevice, 0, 3), trained(Placement::kHost, 0, 3)) << "turn by turn";
     loading.augment.clear();
     EXPECT_NE(trained(Placement::kHost, 0), expected);
