@@ -211,23 +211,6 @@ std::uint64_t file_bytes(int fd) {
   return ::fstat(fd, &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
-// Pairs of a path below `root`, relative to it, and a text.
-template <typename Entries>
-Json paths_json(const std::filesystem::path& root, const Entries& entries,
-                std::string Entries::value_type::*text) {
-  Json json = Json::array();
-  for (const auto& entry : entries) json.push_back({relative_name(root, entry.path), entry.*text});
-  return json;
-}
-
-template <typename Entries>
-void read_paths(const std::filesystem::path& root, const Json& json, Entries& entries) {
-  for (const Json& pair : json) {
-    const auto relative = pair.at(0).get<std::string>();
-    entries.push_back({relative.empty() ? root : root / relative, pair.at(1).get<std::string>()});
-  }
-}
-
 // Maps `file`, called `name`, for the samples and labels of `data`. The samples are then the file's memory,
 // which stays until the last of them is gone.
 MappedTensors map_arrays(FileDescriptor file, const std::string& name, DataArrays& data) {
@@ -249,12 +232,13 @@ MappedTensors map_arrays(FileDescriptor file, const std::string& name, DataArray
 // Writes the end of a file that is kept for `key`: what else there is to know of it, in JSON. Paths in `data`
 // that are below `root` are those of whoever reads the file.
 void finish_kept(TensorWriter& file, const std::string& key, const fs::path& root, const DataArrays& data) {
+  Json json = {{"class_names", data.class_names}, {"files", Json::array()}, {"skipped", Json::array()}};
+  json["files"].push_back({"", data.files.front().sha256});
+  for (const SkippedFile& skipped : data.skipped)
+    json["skipped"].push_back({relative_name(root, skipped.path), skipped.reason});
   std::string description;
   try {
-    description = Json{{"class_names", data.class_names},
-                       {"files", paths_json(root, data.files, &DataFile::sha256)},
-                       {"skipped", paths_json(root, data.skipped, &SkippedFile::reason)}}
-                      .dump();
+    description = json.dump();
   } catch (const nlohmann::json::exception&) {
     throw IoError(file.path().string() + ": a file's name is not UTF-8");
   }
@@ -276,8 +260,9 @@ std::optional<DataArrays> read_kept(const fs::path& path, const std::string& key
     const Json description =
         parse_json_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
     data.class_names = description.at("class_names").get<std::vector<std::string>>();
-    read_paths(root, description.at("files"), data.files);
-    read_paths(root, description.at("skipped"), data.skipped);
+    data.files = {{root, description.at("files").at(0).at(1).get<std::string>()}};
+    for (const Json& skipped : description.at("skipped"))
+      data.skipped.push_back({root / skipped.at(0).get<std::string>(), skipped.at(1).get<std::string>()});
     return data;
   } catch (const Error&) {
   } catch (const nlohmann::json::exception&) {
