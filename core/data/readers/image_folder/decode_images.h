@@ -28,7 +28,7 @@ struct DecodedFile {
 
 /// Decodes `entries` to `out`, one after the other, [channels, height, width] each, on `threads` threads (0:
 /// all cores). A file of another size than `size` (only without options.resize) or that is damaged has a
-/// problem, and takes no place. Memory other than `out`: a file and a few rows for each thread. `meanwhile`,
+/// problem, and takes no place. Memory other than `out`: a file and an image for each thread. `meanwhile`,
 /// unless empty, is called once by one of the threads.
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ImageOptions& options,
                                        ImageSize size, unsigned threads, std::span<std::uint8_t> out,

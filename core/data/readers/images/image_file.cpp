@@ -2,8 +2,11 @@
 
 #include <cstring>
 #include <string_view>
+#include <utility>
 
-#include "core/data/readers/images/pixel_sink.h"
+#include "core/base/error.h"
+#include "core/data/readers/images/image_decoders.h"
+#include "core/data/readers/images/image_resize.h"
 
 namespace sweep {
 namespace {
@@ -21,7 +24,7 @@ bool is_webp(std::span<const std::uint8_t> file) {
 }
 struct ImageFormat {
   bool (*recognise)(std::span<const std::uint8_t> file);
-  void (*decode)(std::span<const std::uint8_t> file, PixelSink& sink);
+  StoredImage (*decode)(const EncodedImage& file);
 };
 
 constexpr ImageFormat kFormats[] = {{is_jpeg, decode_jpeg}, {is_png, decode_png}, {is_webp, decode_webp}};
@@ -34,7 +37,118 @@ constexpr struct {
                     {"%PDF"sv, "a PDF file"}, {"BM"sv, "a BMP file"},     {"P5"sv, "a PGM file"},
                     {"P6"sv, "a PPM file"}};
 
+// Orientations 5 to 8 swap rows and columns.
+bool is_transposed(int orientation) { return orientation >= 5; }
+
+std::uint8_t luma(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+}
+
+// Position in the stored image of the pixel that is seen at (y, x): table of orientations in
+// EXIF 2.32, 4.6.4.
+std::pair<std::size_t, std::size_t> stored_position(int orientation, std::size_t y, std::size_t x,
+                                                    ImageSize stored) {
+  const std::size_t bottom = stored.height - 1, right = stored.width - 1;
+  switch (orientation) {
+    case 2:
+      return {y, right - x};
+    case 3:
+      return {bottom - y, right - x};
+    case 4:
+      return {bottom - y, x};
+    case 5:
+      return {x, y};
+    case 6:
+      return {bottom - x, y};
+    case 7:
+      return {bottom - x, right - y};
+    case 8:
+      return {x, right - y};
+    default:
+      return {y, x};
+  }
+}
+
+// Numbers of `bytes` bytes at `at`, in the order that the file says; 0 beyond the end.
+std::uint32_t tiff_number(std::span<const std::uint8_t> data, std::size_t at, std::size_t bytes,
+                          bool big_endian) {
+  if (at > data.size() || data.size() - at < bytes) return 0;
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const std::size_t shift = 8 * (big_endian ? bytes - 1 - i : i);
+    value |= std::uint32_t{data[at + i]} << shift;
+  }
+  return value;
+}
+
+// `stored` as the options ask for it: [channels, height, width], upright.
+Image finished(StoredImage stored, const ImageOptions& options) {
+  if (options.grayscale && stored.channels == 3) {
+    const std::size_t count = stored.pixels.size() / 3;
+    for (std::size_t i = 0; i < count; ++i) stored.pixels[i] = luma(&stored.pixels[3 * i]);
+    stored.pixels.resize(count);
+    stored.channels = 1;
+  }
+  const ImageSize size = stored_target(options.resize, stored.orientation).value_or(stored.size);
+  if (size != stored.size) stored.pixels = resized(stored.pixels, stored.size, size, stored.channels);
+  Image image;
+  image.size = is_transposed(stored.orientation) ? ImageSize{size.width, size.height} : size;
+  image.channels = options.grayscale ? 1 : 3;
+  if (image.channels == 1 && stored.orientation == 1) {
+    image.pixels = std::move(stored.pixels);
+    return image;
+  }
+  const std::size_t plane = std::size_t{size.height} * size.width;
+  image.pixels.resize(image.channels * plane);
+  std::size_t i = 0;
+  for (std::size_t y = 0; y < image.size.height; ++y) {
+    for (std::size_t x = 0; x < image.size.width; ++x, ++i) {
+      const auto [stored_y, stored_x] = stored_position(stored.orientation, y, x, size);
+      const std::uint8_t* pixel = &stored.pixels[(stored_y * size.width + stored_x) * stored.channels];
+      for (std::size_t c = 0; c < image.channels; ++c)
+        image.pixels[c * plane + i] = pixel[stored.channels == 1 ? 0 : c];
+    }
+  }
+  return image;
+}
+
 }  // namespace
+
+// TIFF 6.0, section 2: byte order, 42, offset of the first directory, which is a count and 12 bytes per
+// entry: tag, type, count, value.
+int exif_orientation(std::span<const std::uint8_t> tiff) {
+  constexpr std::uint32_t kOrientationTag = 0x0112, kShortType = 3;
+  constexpr std::size_t kHeaderBytes = 8, kEntryBytes = 12;
+  if (tiff.size() < kHeaderBytes || tiff[0] != tiff[1] || (tiff[0] != 'I' && tiff[0] != 'M')) return 1;
+  const bool big_endian = tiff[0] == 'M';
+  if (tiff_number(tiff, 2, 2, big_endian) != 42) return 1;
+  const std::size_t directory = tiff_number(tiff, 4, 4, big_endian);
+  const std::size_t entries = tiff_number(tiff, directory, 2, big_endian);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::size_t entry = directory + 2 + i * kEntryBytes;
+    if (entry + kEntryBytes > tiff.size()) return 1;
+    if (tiff_number(tiff, entry, 2, big_endian) != kOrientationTag) continue;
+    if (tiff_number(tiff, entry + 2, 2, big_endian) != kShortType) return 1;
+    const std::uint32_t orientation = tiff_number(tiff, entry + 8, 2, big_endian);
+    return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
+  }
+  return 1;
+}
+
+std::optional<ImageSize> stored_target(const std::optional<ImageSize>& resize, int orientation) {
+  if (!resize || !is_transposed(orientation)) return resize;
+  return ImageSize{resize->width, resize->height};
+}
+
+void EncodedImage::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
+
+void EncodedImage::check_size(std::uint64_t height, std::uint64_t width) const {
+  const std::string size = std::to_string(width) + " x " + std::to_string(height) + " pixels";
+  if (height == 0 || width == 0) fail("the image has " + size);
+  if (height > kMaxPixels || width > kMaxPixels || height * width > kMaxPixels) {
+    fail("the image has " + size + "; at most " + std::to_string(kMaxPixels) + " pixels are allowed");
+  }
+}
 
 bool starts_image(std::span<const std::uint8_t> start) {
   for (const ImageFormat& format : kFormats) {
@@ -46,17 +160,14 @@ bool starts_image(std::span<const std::uint8_t> start) {
 std::string image_formats() { return can_decode_webp() ? "JPEG, PNG, WebP" : "JPEG, PNG"; }
 
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name) {
-  PixelSink sink(options, name);
-  if (file.empty()) sink.fail("is empty, expected an image");
-  for (const ImageFormat& format : kFormats) {
-    if (!format.recognise(file)) continue;
-    format.decode(file, sink);
-    return sink.take_image();
-  }
+  const EncodedImage encoded{file, options, name};
+  if (file.empty()) encoded.fail("is empty, expected an image");
+  for (const ImageFormat& format : kFormats)
+    if (format.recognise(file)) return finished(format.decode(encoded), options);
   for (const auto& [magic, kind] : kUnsupported) {
-    if (starts_with(file, magic)) sink.fail(std::string("is ") + kind + "; allowed: " + image_formats());
+    if (starts_with(file, magic)) encoded.fail(std::string("is ") + kind + "; allowed: " + image_formats());
   }
-  sink.fail("is not an image; allowed: " + image_formats());
+  encoded.fail("is not an image; allowed: " + image_formats());
 }
 
 }  // namespace sweep

@@ -44,8 +44,7 @@ inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;
 /// - With `resize`, JPEG is decoded at 1/2, 1/4 or 1/8 of its size if that leaves at least twice the
 ///   height and width of the result. This is several times as fast.
 /// Throws DataError, starting with `name`, if the file is damaged, cut short, animated, of another format or
-/// too large. Memory is taken only for what the file can hold: a few rows with `resize`; the whole image
-/// without it, or if the image is interlaced, progressive or WebP. Thread-safe.
+/// too large. Memory is taken only for what the file can hold: at most the whole image. Thread-safe.
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name);
 
 /// Whether `start`, at least the first 12 bytes of a file, looks like an image that decode_image() knows.

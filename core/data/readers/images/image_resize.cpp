@@ -5,7 +5,23 @@
 
 namespace sweep {
 
-RowResizer::Filter::Filter(std::uint32_t from, std::uint32_t to) : taps(to) {
+namespace {
+
+/// For each output pixel of one direction: which input pixels it is made of. All weights are in one array;
+/// those of a pixel add up to 1.
+struct Taps {
+  std::size_t first = 0;    // input pixel
+  std::size_t count = 0;    // of input pixels
+  std::size_t weights = 0;  // index of the first weight
+};
+
+struct Filter {
+  Filter(std::uint32_t from, std::uint32_t to);
+  std::vector<Taps> taps;
+  std::vector<float> weights;
+};
+
+Filter::Filter(std::uint32_t from, std::uint32_t to) : taps(to) {
   const double scale = static_cast<double>(from) / to;
   const double radius = std::max(scale, 1.0);
   weights.reserve(static_cast<std::size_t>(2 * radius + 2) * to);
@@ -33,73 +49,54 @@ RowResizer::Filter::Filter(std::uint32_t from, std::uint32_t to) : taps(to) {
   }
 }
 
-RowResizer::RowResizer(ImageSize from, ImageSize to, std::size_t channels)
-    : to_(to),
-      channels_(channels),
-      vertical_(from.height, to.height),
-      horizontal_(from.width, to.width),
-      result_(std::size_t{to.height} * to.width * channels) {}
-
-// Adds a sum of rows, in memory of one that is finished if there is any.
-void RowResizer::open_row(std::size_t values) {
-  if (spare_.empty()) spare_.emplace_back();
-  open_.push_back(std::move(spare_.back()));
-  spare_.pop_back();
-  open_.back().assign(values, 0.0f);
-}
-
-void RowResizer::add_row(std::span<const std::uint8_t> row) {
-  const std::size_t y = rows_++;
-  const std::vector<Taps>& taps = vertical_.taps;
-  // Ranges of rows move down with the output row, so those that `row` belongs to follow each other.
-  std::size_t end = first_open_;
-  for (; end < taps.size() && taps[end].first <= y; ++end) {
-    if (end - first_open_ == open_.size()) open_row(row.size());
-  }
-  const auto weight = [&](std::size_t out) {
-    return vertical_.weights[taps[out].weights + y - taps[out].first];
-  };
-  // In pairs, as a smaller image has most rows in two sums: so each value is converted once.
-  std::size_t out = first_open_;
-  for (; out + 2 <= end; out += 2) {
-    float* sum0 = open_[out - first_open_].data();
-    float* sum1 = open_[out - first_open_ + 1].data();
-    const float weight0 = weight(out), weight1 = weight(out + 1);
-    for (std::size_t x = 0; x < row.size(); ++x) {
-      const auto value = static_cast<float>(row[x]);
-      sum0[x] += weight0 * value;
-      sum1[x] += weight1 * value;
+// Sets `sum` to the weighted sum of the rows that follow each other in `rows`. In blocks, which stay in
+// registers over all rows.
+void add_rows(const std::uint8_t* rows, std::span<const float> weights, std::vector<float>& sum) {
+  constexpr std::size_t kBlock = 32;
+  const std::size_t row_values = sum.size();
+  std::size_t x = 0;
+  for (; x + kBlock <= row_values; x += kBlock) {
+    float block[kBlock] = {};
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      const std::uint8_t* row = rows + k * row_values + x;
+      for (std::size_t i = 0; i < kBlock; ++i) block[i] += weights[k] * static_cast<float>(row[i]);
     }
+    std::copy_n(block, kBlock, &sum[x]);
   }
-  if (out < end) {
-    float* sum = open_[out - first_open_].data();
-    const float weight0 = weight(out);
-    for (std::size_t x = 0; x < row.size(); ++x) sum[x] += weight0 * static_cast<float>(row[x]);
+  for (; x < row_values; ++x) {
+    sum[x] = 0;
+    for (std::size_t k = 0; k < weights.size(); ++k)
+      sum[x] += weights[k] * static_cast<float>(rows[k * row_values + x]);
   }
-  std::size_t finished = 0;
-  while (first_open_ < taps.size() && taps[first_open_].first + taps[first_open_].count == y + 1) {
-    finish_row(first_open_, open_[finished]);
-    spare_.push_back(std::move(open_[finished]));
-    ++finished;
-    ++first_open_;
-  }
-  open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(finished));
 }
 
-void RowResizer::finish_row(std::size_t out_row, const std::vector<float>& sum) {
-  std::uint8_t* out = result_.data() + out_row * to_.width * channels_;
-  for (const Taps& tap : horizontal_.taps) {
-    const std::span<const float> weights = std::span(horizontal_.weights).subspan(tap.weights, tap.count);
-    for (std::size_t c = 0; c < channels_; ++c) {
-      const float* in = sum.data() + tap.first * channels_ + c;
-      float value = 0.5f;
-      for (const float weight : weights) {
-        value += weight * *in;
-        in += channels_;
+}  // namespace
+
+// The vertical direction comes first, because it runs along whole rows, which compilers vectorise, and leaves
+// few rows for the horizontal one.
+std::vector<std::uint8_t> resized(std::span<const std::uint8_t> pixels, ImageSize from, ImageSize to,
+                                  std::size_t channels) {
+  const Filter vertical(from.height, to.height), horizontal(from.width, to.width);
+  std::vector<float> sum(from.width * channels);
+  std::vector<std::uint8_t> result(std::size_t{to.height} * to.width * channels);
+  std::uint8_t* out = result.data();
+  for (const Taps& rows : vertical.taps) {
+    add_rows(&pixels[rows.first * sum.size()], std::span(vertical.weights).subspan(rows.weights, rows.count),
+             sum);
+    for (const Taps& tap : horizontal.taps) {
+      const std::span<const float> weights = std::span(horizontal.weights).subspan(tap.weights, tap.count);
+      for (std::size_t c = 0; c < channels; ++c) {
+        const float* in = sum.data() + tap.first * channels + c;
+        float value = 0.5f;
+        for (const float weight : weights) {
+          value += weight * *in;
+          in += channels;
+        }
+        *out++ = static_cast<std::uint8_t>(std::min(value, 255.0f));
       }
-      *out++ = static_cast<std::uint8_t>(std::min(value, 255.0f));
     }
   }
+  return result;
 }
 
 }  // namespace sweep

@@ -15,8 +15,9 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <utility>
 
-#include "core/data/readers/images/pixel_sink.h"
+#include "core/data/readers/images/image_decoders.h"
 
 namespace sweep {
 namespace {
@@ -56,13 +57,14 @@ class JpegFile {
     jpeg_start_decompress(&info_);
     return true;
   }
-  bool read_row(std::uint8_t* row) {
+  // Reads all rows, and up to the end marker: without it the file is cut short.
+  bool read_rows(std::uint8_t* rows) {
     if (setjmp(errors_.target) != 0) return false;
-    jpeg_read_scanlines(&info_, &row, 1);
-    return true;
-  }
-  bool finish() {
-    if (setjmp(errors_.target) != 0) return false;
+    while (info_.output_scanline < info_.output_height) {
+      std::uint8_t* row = rows + std::size_t{info_.output_scanline} * info_.output_width *
+                                     static_cast<std::size_t>(info_.output_components);
+      jpeg_read_scanlines(&info_, &row, 1);
+    }
     jpeg_finish_decompress(&info_);
     return true;
   }
@@ -122,9 +124,9 @@ class JpegFile {
   Errors errors_{};
 };
 
-[[noreturn]] void fail(const JpegFile& jpeg, const PixelSink& sink) {
+[[noreturn]] void fail(const JpegFile& jpeg, const EncodedImage& file) {
   if (jpeg.out_of_memory()) throw std::bad_alloc();
-  sink.fail(std::string("the JPEG data is damaged: ") + jpeg.message());
+  file.fail(std::string("the JPEG data is damaged: ") + jpeg.message());
 }
 
 // The denominator of the scale to decode at: the largest that leaves twice the wanted size, so that the
@@ -140,29 +142,29 @@ unsigned scale_denominator(ImageSize size, const std::optional<ImageSize>& wante
   return 1;
 }
 
-// In place: four inks per pixel become three colours, whose values need fewer bytes.
-void inks_to_colours(std::span<std::uint8_t> row, bool inverted) {
-  for (std::size_t i = 0, o = 0; i < row.size(); i += 4, o += 3) {
-    const unsigned flip = inverted ? 0 : 255;
-    const unsigned black = row[i + 3] ^ flip;
-    for (std::size_t c = 0; c < 3; ++c) {
-      row[o + c] = static_cast<std::uint8_t>(((row[i + c] ^ flip) * black + 127) / 255);
-    }
+// In place: four inks per pixel become three colours.
+void inks_to_colours(std::vector<std::uint8_t>& pixels, bool inverted) {
+  const unsigned flip = inverted ? 0 : 255;
+  for (std::size_t i = 0, o = 0; i < pixels.size(); i += 4, o += 3) {
+    const unsigned black = pixels[i + 3] ^ flip;
+    for (std::size_t c = 0; c < 3; ++c)
+      pixels[o + c] = static_cast<std::uint8_t>(((pixels[i + c] ^ flip) * black + 127) / 255);
   }
+  pixels.resize(pixels.size() / 4 * 3);
 }
 
 }  // namespace
 
-void decode_jpeg(std::span<const std::uint8_t> file, PixelSink& sink) {
-  JpegFile jpeg(file);
-  if (!jpeg.read_header()) fail(jpeg, sink);
+StoredImage decode_jpeg(const EncodedImage& file) {
+  JpegFile jpeg(file.bytes);
+  if (!jpeg.read_header()) fail(jpeg, file);
   jpeg_decompress_struct& info = jpeg.info();
-  sink.check_size(info.image_height, info.image_width);
+  file.check_size(info.image_height, info.image_width);
   // Huffman codes need a bit for each block at least.
   const std::uint64_t blocks =
       std::uint64_t{(info.image_height + kBlock - 1) / kBlock} * ((info.image_width + kBlock - 1) / kBlock);
-  if (!info.arith_code && blocks > 8 * std::uint64_t{file.size()}) {
-    sink.fail("is too short for an image of " + std::to_string(info.image_width) + " x " +
+  if (!info.arith_code && blocks > 8 * std::uint64_t{file.bytes.size()}) {
+    file.fail("is too short for an image of " + std::to_string(info.image_width) + " x " +
               std::to_string(info.image_height) + " pixels");
   }
 
@@ -171,27 +173,21 @@ void decode_jpeg(std::span<const std::uint8_t> file, PixelSink& sink) {
   if (inks) {
     info.out_color_space = JCS_CMYK;
   } else if (info.jpeg_color_space == JCS_GRAYSCALE ||
-             (sink.options().grayscale && info.jpeg_color_space == JCS_YCbCr)) {
+             (file.options.grayscale && info.jpeg_color_space == JCS_YCbCr)) {
     info.out_color_space = JCS_GRAYSCALE;
   } else {
     info.out_color_space = JCS_RGB;
   }
   info.scale_num = 1;
   info.scale_denom = scale_denominator({info.image_height, info.image_width},
-                                       PixelSink::stored_target(sink.options().resize, orientation));
-  if (!jpeg.start()) fail(jpeg, sink);
+                                       stored_target(file.options.resize, orientation));
+  if (!jpeg.start()) fail(jpeg, file);
 
-  const std::size_t channels = inks ? 3 : static_cast<std::size_t>(info.output_components);
-  std::vector<std::uint8_t> row(std::size_t{info.output_width} *
-                                static_cast<std::size_t>(info.output_components));
-  sink.begin({info.output_height, info.output_width}, channels, orientation);
-  while (info.output_scanline < info.output_height) {
-    if (!jpeg.read_row(row.data())) fail(jpeg, sink);
-    if (inks) inks_to_colours(row, info.saw_Adobe_marker);
-    sink.add_row(std::span(row).first(channels * info.output_width));
-  }
-  // Reads up to the end marker; without it the file is cut short.
-  if (!jpeg.finish()) fail(jpeg, sink);
+  const auto components = static_cast<std::size_t>(info.output_components);
+  std::vector<std::uint8_t> pixels(std::size_t{info.output_height} * info.output_width * components);
+  if (!jpeg.read_rows(pixels.data())) fail(jpeg, file);
+  if (inks) inks_to_colours(pixels, info.saw_Adobe_marker);
+  return {{info.output_height, info.output_width}, inks ? 3 : components, std::move(pixels), orientation};
 }
 
 }  // namespace sweep

@@ -1,32 +1,31 @@
 // WebP through libwebp, if it was found when this was built.
-#include "core/data/readers/images/pixel_sink.h"
+#include "core/data/readers/images/image_decoders.h"
 
 #ifdef SWEEP_WEBP
 
 #include <webp/decode.h>
 
+#include <utility>
+
 namespace sweep {
 
 bool can_decode_webp() { return true; }
 
-void decode_webp(std::span<const std::uint8_t> file, PixelSink& sink) {
+StoredImage decode_webp(const EncodedImage& file) {
   WebPBitstreamFeatures features{};
-  if (WebPGetFeatures(file.data(), file.size(), &features) != VP8_STATUS_OK) {
-    sink.fail("the WebP data is damaged");
+  if (WebPGetFeatures(file.bytes.data(), file.bytes.size(), &features) != VP8_STATUS_OK) {
+    file.fail("the WebP data is damaged");
   }
-  if (features.has_animation != 0) sink.fail("is an animation; only still images are read");
+  if (features.has_animation != 0) file.fail("is an animation; only still images are read");
   const auto height = static_cast<std::uint32_t>(features.height);
   const auto width = static_cast<std::uint32_t>(features.width);
-  sink.check_size(height, width);
+  file.check_size(height, width);
   std::vector<std::uint8_t> pixels(std::size_t{height} * width * 3);
-  if (WebPDecodeRGBInto(file.data(), file.size(), pixels.data(), pixels.size(), features.width * 3) ==
-      nullptr) {
-    sink.fail("the WebP data is damaged");
+  if (WebPDecodeRGBInto(file.bytes.data(), file.bytes.size(), pixels.data(), pixels.size(),
+                        features.width * 3) == nullptr) {
+    file.fail("the WebP data is damaged");
   }
-  sink.begin({height, width}, 3, 1);
-  for (std::size_t y = 0; y < height; ++y) {
-    sink.add_row(std::span(pixels).subspan(y * width * 3, std::size_t{width} * 3));
-  }
+  return {{height, width}, 3, std::move(pixels)};
 }
 
 }  // namespace sweep
@@ -37,8 +36,8 @@ namespace sweep {
 
 bool can_decode_webp() { return false; }
 
-void decode_webp(std::span<const std::uint8_t>, PixelSink& sink) {
-  sink.fail("is a WebP image, which this build cannot read: it was built without libwebp");
+StoredImage decode_webp(const EncodedImage& file) {
+  file.fail("is a WebP image, which this build cannot read: it was built without libwebp");
 }
 
 }  // namespace sweep

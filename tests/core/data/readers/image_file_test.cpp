@@ -242,15 +242,7 @@ TEST(MalformedImage, RefusesJpegBombs) {
   EXPECT_THAT(error_of(bomb), HasSubstr("the JPEG data is damaged"));
 }
 
-// Resizing: row by row gives what the formula in image_resize.h says.
-
-std::vector<std::uint8_t> resize(const Pixels& pixels, ImageSize to) {
-  RowResizer resizer({pixels.height, pixels.width}, to, pixels.channels);
-  const std::size_t row = std::size_t{pixels.width} * pixels.channels;
-  for (std::size_t y = 0; y < pixels.height; ++y)
-    resizer.add_row(std::span(pixels.values).subspan(y * row, row));
-  return resizer.take_result();
-}
+// Resizing gives what the formula in image_resize.h says.
 
 std::vector<double> weights(std::uint32_t from, std::uint32_t to, std::uint32_t i) {
   const double scale = static_cast<double>(from) / to, radius = std::max(scale, 1.0);
@@ -287,7 +279,7 @@ TEST_P(ResizeTo, FollowsTheFormula) {
     const Pixels pixels = make_pixels(
         from.height, from.width, channels,
         [](unsigned y, unsigned x, unsigned c) { return (y * 7919 + x * 104729 + c * 31) % 256; });
-    const std::vector<std::uint8_t> result = resize(pixels, to);
+    const std::vector<std::uint8_t> result = resized(pixels.values, from, to, channels);
     ASSERT_EQ(result.size(), std::size_t{to.height} * to.width * channels);
     for (std::uint32_t y = 0, i = 0; y < to.height; ++y) {
       for (std::uint32_t x = 0; x < to.width; ++x) {

@@ -1,0 +1,52 @@
+// The decoders of image files. Private to core/data/readers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/data/readers/images/image_file.h"
+
+namespace sweep {
+
+/// An image file that is to be decoded.
+struct EncodedImage {
+  std::span<const std::uint8_t> bytes;
+  const ImageOptions& options;
+  const std::string& name;  // starts every message about the image
+
+  /// Throws DataError, with `problem` after the name.
+  [[noreturn]] void fail(const std::string& problem) const;
+
+  /// Throws DataError for an image without pixels, or with more than kMaxPixels. To be called before memory
+  /// is taken for anything that depends on the size.
+  void check_size(std::uint64_t height, std::uint64_t width) const;
+};
+
+/// The pixels of an image as the file has them.
+struct StoredImage {
+  ImageSize size;
+  std::size_t channels = 0;            // 1 or 3
+  std::vector<std::uint8_t> pixels{};  // [height, width, channels]
+  int orientation = 1;                 // EXIF's, 1 to 8
+};
+
+/// The size that a stored image is resized to before it is turned: `resize`, or its transpose.
+std::optional<ImageSize> stored_target(const std::optional<ImageSize>& resize, int orientation);
+
+/// The orientation, 1 to 8, in `tiff`, the TIFF structure of EXIF data without the leading "Exif\0\0": 1 is
+/// upright, 6 and 8 are turned by 90 degrees. 1 also if there is none, or if the data is damaged, which
+/// leaves the image itself whole.
+int exif_orientation(std::span<const std::uint8_t> tiff);
+
+// The decoders, each for the files whose first bytes it has been chosen by. They throw DataError.
+StoredImage decode_jpeg(const EncodedImage& file);
+StoredImage decode_png(const EncodedImage& file);
+StoredImage decode_webp(const EncodedImage& file);
+/// False if this build has no library for WebP; then decode_webp() always throws.
+bool can_decode_webp();
+
+}  // namespace sweep
