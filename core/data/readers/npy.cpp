@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -23,117 +23,74 @@ constexpr std::pair<std::string_view, TensorType> kTypes[] = {
     {"i8", TensorType::kI64},  {"f2", TensorType::kF16}, {"f4", TensorType::kF32}, {"f8", TensorType::kF64}};
 constexpr const char* kAllowed = "allowed: bool, integers, float16, float32, float64";
 
-// The header: a dictionary in Python's notation with the keys descr, fortran_order and shape.
-class HeaderParser {
- public:
-  HeaderParser(std::string_view text, const ByteSource& source) : text_(text), source_(source) {}
+// A dictionary in Python's notation as JSON, which has neither tuples nor a comma before the end.
+std::string as_json(std::string_view python) {
+  std::string json;
+  bool in_string = false;
+  for (char c : python) {
+    if (c == '\'' || c == '"') in_string = !in_string;
+    if (c == '\'') c = '"';
+    if (!in_string && (c == ')' || c == '}')) {
+      json.resize(json.find_last_not_of(" \n,") + 1);
+    } else if (!in_string && c == 'L') {
+      continue;  // "3L", written by Python 2
+    }
+    json += in_string ? c : c == '(' ? '[' : c == ')' ? ']' : c == 'T' ? 't' : c == 'F' ? 'f' : c;
+  }
+  return json;
+}
 
-  ArrayLayout parse() {
-    ArrayLayout header;
-    bool has_type = false, has_order = false, has_shape = false;
-    expect('{');
-    while (!accept('}')) {
-      const std::string key = string();
-      expect(':');
-      if (key == "descr") {
-        has_type = true;
-        set_type(header);
-      } else if (key == "fortran_order") {
-        has_order = true;
-        header.fortran_order = boolean();
-      } else if (key == "shape") {
-        has_shape = true;
-        header.shape = shape();
-      } else {
-        source_.fail("the header has an unknown key " + quoted_name(key));
-      }
-      if (!accept(',')) {
-        expect('}');
-        break;
-      }
-    }
-    if (!has_type || !has_order || !has_shape) source_.fail("the header is incomplete");
-    return header;
+// "<f4": byte order, kind, bytes.
+void set_type(const std::string& type, ArrayLayout& layout, const ByteSource& source) {
+  std::string_view code = type;
+  layout.big_endian = code.starts_with('>');
+  if (code.find_first_of("<>|=") == 0) code.remove_prefix(1);
+  if (code.starts_with('O')) {
+    source.fail(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
+                kAllowed);
   }
+  const auto found = std::ranges::find(kTypes, code, &std::pair<std::string_view, TensorType>::first);
+  if (found == std::end(kTypes)) source.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
+  layout.type = found->second;
+}
 
- private:
-  void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+Shape parse_shape(const nlohmann::json& json, const ByteSource& source) {
+  if (!json.is_array()) source.fail("the header is damaged: expected '('");
+  if (json.size() > kMaxDimensions)
+    source.fail("has more than " + std::to_string(kMaxDimensions) + " dimensions");
+  Shape shape;
+  for (const nlohmann::json& extent : json) {
+    const bool is_extent = extent.is_number_unsigned() && extent.get<std::int64_t>() >= 0;
+    if (!is_extent) source.fail("the header is damaged: expected an extent");
+    shape.push_back(extent.get<std::int64_t>());
   }
-  bool accept(char c) {
-    skip_space();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) source_.fail(std::string("the header is damaged: expected '") + c + "'");
-  }
-  std::string string() {
-    skip_space();
-    const char quote = at_ < text_.size() ? text_[at_] : '\0';
-    if (quote != '\'' && quote != '"') source_.fail("the header is damaged: expected a string");
-    const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) source_.fail("the header is damaged: a string does not end");
-    std::string value(text_.substr(at_ + 1, end - at_ - 1));
-    at_ = end + 1;
-    return value;
-  }
-  bool boolean() {
-    skip_space();
-    for (const std::string_view word : {"True", "False"}) {
-      if (text_.substr(at_).starts_with(word)) {
-        at_ += word.size();
-        return word == "True";
-      }
-    }
-    source_.fail("the header is damaged: expected True or False");
-  }
-  Shape shape() {
-    Shape extents;
-    expect('(');
-    while (!accept(')')) {
-      std::int64_t extent = 0;
-      skip_space();
-      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
-      if (error != std::errc() || extent < 0) source_.fail("the header is damaged: expected an extent");
-      at_ = static_cast<std::size_t>(end - text_.data());
-      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
-      extents.push_back(extent);
-      if (extents.size() > kMaxDimensions) {
-        source_.fail("has more than " + std::to_string(kMaxDimensions) + " dimensions");
-      }
-      if (!accept(',')) {
-        expect(')');
-        break;
-      }
-    }
-    return extents;
-  }
-  // "<f4": byte order, kind, bytes.
-  void set_type(ArrayLayout& header) {
-    skip_space();
-    if (at_ < text_.size() && text_[at_] == '[') {
-      source_.fail(std::string("holds structures with fields; ") + kAllowed);
-    }
-    const std::string type = string();
-    std::string_view code = type;
-    header.big_endian = code.starts_with('>');
-    if (code.find_first_of("<>|=") == 0) code.remove_prefix(1);
-    if (code.starts_with('O')) {
-      source_.fail(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
-                   kAllowed);
-    }
-    const auto found = std::ranges::find(kTypes, code, &std::pair<std::string_view, TensorType>::first);
-    if (found == std::end(kTypes))
-      source_.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
-    header.type = found->second;
-  }
+  return shape;
+}
 
-  std::string_view text_;
-  const ByteSource& source_;
-  std::size_t at_ = 0;
-};
+// The header: a dictionary with the keys descr, fortran_order and shape.
+ArrayLayout parse_header(std::string_view text, const ByteSource& source) {
+  if (!text.starts_with('{')) source.fail("the header is damaged: expected '{'");
+  if (text.find("'descr': [") != std::string_view::npos)
+    source.fail(std::string("holds structures with fields; ") + kAllowed);
+  const nlohmann::json header = nlohmann::json::parse(as_json(text), nullptr, false);
+  if (!header.is_object()) source.fail("the header is damaged: it is no dictionary");
+  ArrayLayout layout;
+  for (const auto& [key, value] : header.items()) {
+    if (key == "descr") {
+      if (!value.is_string()) source.fail("the header is damaged: expected a string");
+      set_type(value.get<std::string>(), layout, source);
+    } else if (key == "fortran_order") {
+      if (!value.is_boolean()) source.fail("the header is damaged: expected True or False");
+      layout.fortran_order = value.get<bool>();
+    } else if (key == "shape") {
+      layout.shape = parse_shape(value, source);
+    } else {
+      source.fail("the header has an unknown key " + quoted_name(key));
+    }
+  }
+  if (header.size() < 3) source.fail("the header is incomplete");
+  return layout;
+}
 
 ArrayLayout read_header(const ByteSource& source) {
   std::array<std::uint8_t, 12> start{};
@@ -154,7 +111,7 @@ ArrayLayout read_header(const ByteSource& source) {
   if (length > kMaxHeaderBytes) source.fail("has a header of " + std::to_string(length) + " bytes");
   std::string text(length, '\0');
   read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), text.size()));
-  return HeaderParser(text, source).parse();
+  return parse_header(text, source);
 }
 
 }  // namespace
