@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/data/sample_format.h"
-#include "core/data/unlabelled/unlabelled_samples.h"
+#include "core/data/unlabelled_samples.h"
 #include "core/json/json_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

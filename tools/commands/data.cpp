@@ -15,7 +15,7 @@
 #include "core/base/text.h"
 #include "core/data/cache_folder.h"
 #include "core/data/dataset_summary.h"
-#include "core/data/fetch/fetch_dataset.h"
+#include "core/data/fetch_dataset.h"
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_settings.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "core/data/unlabelled/unlabelled_samples.h"
+#include "core/data/unlabelled_samples.h"
 #include "runmanager/inference/prediction_text.h"
 #include "runmanager/inference/predictor.h"
 #include "runmanager/inference/run_scores.h"

@@ -1,4 +1,4 @@
-#include "core/data/unlabelled/unlabelled_samples.h"
+#include "core/data/unlabelled_samples.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "core/data/fetch/fetch_dataset.h"
+#include "core/data/fetch_dataset.h"
 
 #include "core/base/file.h"
 #include "core/data/readers/sha256.h"

@@ -1,5 +1,5 @@
 // Files that people give to a trained network.
-#include "core/data/unlabelled/unlabelled_samples.h"
+#include "core/data/unlabelled_samples.h"
 
 #include <nlohmann/json.hpp>
 

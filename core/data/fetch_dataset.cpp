@@ -1,4 +1,4 @@
-#include "core/data/fetch/fetch_dataset.h"
+#include "core/data/fetch_dataset.h"
 
 #include <algorithm>
 #include <chrono>
