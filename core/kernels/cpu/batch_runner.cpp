@@ -325,9 +325,10 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
   std::vector<LayerProfile> layers;
   for (const Layer& layer : network_.layers()) layers.push_back({.layer = layer.name});
   for (std::size_t op = 0; op < program_.op_count(); ++op) {
-    LayerProfile& layer = layers[program_.first_layer(op)];
+    const OpSizes& sizes = program_.op(op).op->sizes();
+    LayerProfile& layer = layers[program_.op(op).first_layer];
     layer.seconds = seconds[op];
-    layer.bytes = blocks * program_.block_bytes(op) + program_.parameter_bytes(op);
+    layer.bytes = (blocks * (sizes.out_floats + sizes.saved_floats) + sizes.parameter_floats) * sizeof(float);
   }
   return layers;
 }

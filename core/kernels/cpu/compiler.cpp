@@ -98,25 +98,26 @@ class Compiler {
     return op;
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Linear&, CompiledOp&) {
-    return make_linear_op(network_, layer, fuse_relu());
+    return std::make_unique<LinearOp>(network_, layer, fuse_relu());
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Sum&, CompiledOp&) {
-    return make_sum_op(layer, fuse_relu());
+    return std::make_unique<SumOp>(layer, fuse_relu());
   }
-  std::unique_ptr<Op> make_op(const Layer& layer, const layers::MaxPool2d&, CompiledOp&) {
-    return make_max_pool_op(layer);
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::MaxPool2d& pool, CompiledOp&) {
+    return std::make_unique<MaxPoolOp>(layer, pool);
   }
-  std::unique_ptr<Op> make_op(const Layer& layer, const layers::AvgPool2d&, CompiledOp&) {
-    return make_avg_pool_op(layer);
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::AvgPool2d& pool, CompiledOp&) {
+    return std::make_unique<AvgPoolOp>(layer, &pool,
+                                       pool.count_include_pad ? Average::kWithPadding : Average::kInside);
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::AdaptiveAvgPool2d&, CompiledOp&) {
-    return make_avg_pool_op(layer);
+    return std::make_unique<AvgPoolOp>(layer, nullptr, Average::kAdaptive);
   }
-  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Dropout&, CompiledOp&) {
-    return make_dropout_op(layer, dropouts_++);
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Dropout& dropout, CompiledOp&) {
+    return std::make_unique<DropoutOp>(layer, dropout.p, dropouts_++);
   }
-  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Activated&, CompiledOp&) {
-    return make_activation_op(layer);
+  std::unique_ptr<Op> make_op(const Layer& layer, const layers::Activated& activated, CompiledOp&) {
+    return std::make_unique<ActivationOp>(layer, activated);
   }
   // [channels][y][x] and [features] are the same array, so flatten needs no op.
   std::unique_ptr<Op> make_op(const Layer&, const layers::Flatten&, CompiledOp&) { return nullptr; }

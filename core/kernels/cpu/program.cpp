@@ -24,14 +24,14 @@ Program::Program(const Network& network, std::size_t max_blocks)
     : ops_(compile(network, max_blocks)), input_elements_(element_count(network.input())) {
   std::vector<PlannedOp> planned;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
-    const Op& op = *ops_[i].op;
+    const OpSizes& sizes = ops_[i].op->sizes();
     offsets_.push_back(parameter_floats_);
-    parameter_floats_ += op.parameter_floats();
+    parameter_floats_ += sizes.parameter_floats;
     if (ops_[i].batch_norm != nullptr) batch_norms_.push_back(i);
     planned.push_back({.in = ops_[i].in,
                        .shortcut = ops_[i].shortcut,
-                       .has_parameters = op.parameter_floats() > 0,
-                       .out_floats = op.grad_out_floats()});
+                       .has_parameters = sizes.parameter_floats > 0,
+                       .out_floats = sizes.grad_out_floats});
   }
   plan_ = plan_gradients(planned);
 }
@@ -45,8 +45,8 @@ Workspace Program::make_workspace() const {
   };
   std::vector<std::size_t> activations, saved, gradients;
   for (const CompiledOp& compiled : ops_) {
-    activations.push_back(reserve(compiled.op->out_floats()));
-    saved.push_back(reserve(compiled.op->saved_floats()));
+    activations.push_back(reserve(compiled.op->sizes().out_floats));
+    saved.push_back(reserve(compiled.op->sizes().saved_floats));
   }
   for (const std::size_t size : plan_.slot_floats) gradients.push_back(reserve(size));
 
@@ -61,7 +61,7 @@ Workspace Program::make_workspace() const {
 
 std::size_t Program::scratch_floats() const {
   std::size_t floats = 0;
-  for (const CompiledOp& compiled : ops_) floats = std::max(floats, compiled.op->scratch_floats());
+  for (const CompiledOp& compiled : ops_) floats = std::max(floats, compiled.op->sizes().scratch_floats);
   return floats;
 }
 
@@ -92,24 +92,19 @@ void Program::export_buffers(std::span<float> network_buffers) const {
   for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).export_buffers(network_buffers);
 }
 
-std::size_t Program::block_bytes(std::size_t op) const {
-  return (ops_[op].op->out_floats() + ops_[op].op->saved_floats()) * sizeof(float);
-}
-
-std::size_t Program::parameter_bytes(std::size_t op) const {
-  return ops_[op].op->parameter_floats() * sizeof(float);
-}
-
 const float* Program::value(std::size_t op, const Workspace& workspace) const {
   if (op == kNoShortcut) return nullptr;
   return op == kNetworkInput ? workspace.input : workspace.activations[op];
 }
 
+Buffers Program::buffers_of(std::size_t op, Workspace& workspace) const {
+  return {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace), workspace.saved[op],
+          workspace.activations[op], workspace.scratch};
+}
+
 void Program::forward_op(std::size_t op, const Pass& pass, const float* parameters,
                          Workspace& workspace) const {
-  ops_[op].op->forward(pass, parameters + offsets_[op],
-                       {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace),
-                        workspace.saved[op], workspace.activations[op], workspace.scratch});
+  ops_[op].op->forward(pass, parameters + offsets_[op], buffers_of(op, workspace));
 }
 
 void Program::evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const {
@@ -135,31 +130,30 @@ void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_ru
 BlockSums Program::forward_sums(std::size_t phase) const { return batch_norm(phase).moments(); }
 BlockSums Program::backward_sums(std::size_t phase) const { return batch_norm(phase - 1).sums(); }
 
-BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                                          float* grad_parameters) const {
+Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
+                                  float* grad_parameters) const {
   const PlannedGradients& gradients = plan_.ops[op];
   const auto slot = [&](std::size_t s) { return s == kNoSlot ? nullptr : workspace.gradients[s]; };
-  return {value(ops_[op].in, workspace),
-          workspace.activations[op],
-          workspace.saved[op],
-          slot(gradients.grad_out),
-          slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot),
-          grad_parameters + offsets_[op],
-          block.images,
-          workspace.scratch};
+  Buffers buffers = buffers_of(op, workspace);
+  buffers.grad_out = slot(gradients.grad_out);
+  buffers.grad_in = slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot);
+  buffers.grad_parameters = grad_parameters + offsets_[op];
+  buffers.images = block.images;
+  return buffers;
 }
 
 void Program::backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
                           float* grad_parameters) const {
   using Action = GradientEdge::Action;
   const PlannedGradients& gradients = plan_.ops[op];
-  const BackwardBuffers buffers = backward_buffers(op, block, workspace, grad_parameters);
+  const Buffers buffers = backward_buffers(op, block, workspace, grad_parameters);
   ops_[op].op->backward(parameters + offsets_[op], buffers);
   const bool is_sum = ops_[op].shortcut != kNoShortcut;
   // The op has written the gradient of its input where backward_buffers() said. What is left is to add it to
   // a slot that another reader wrote before, or, for a sum, to copy grad_out to the second input.
   const auto pass_on = [&](const GradientEdge& edge, const float* gradient) {
-    const std::size_t floats = (is_sum ? ops_[op].op->out_elements() : ops_[op].op->in_elements()) * kLanes;
+    const OpSizes& sizes = ops_[op].op->sizes();
+    const std::size_t floats = (is_sum ? sizes.out_elements : sizes.in_elements) * kLanes;
     float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot];
     if (edge.action == Action::kAdd) sum_values(gradient, slot, floats, false, slot);
     if (edge.action == Action::kWrite && is_sum) std::copy_n(gradient, floats, slot);

@@ -28,8 +28,8 @@ struct BlockSums;
 /// point into `memory`, which is zero at first: ops rely on the borders in their buffers staying zero.
 struct Workspace {
   float* input;                     // [input elements][16]
-  std::vector<float*> activations;  // per op: its output, Op::out_floats()
-  std::vector<float*> saved;        // per op: what forward() leaves for backward(), Op::saved_floats()
+  std::vector<float*> activations;  // per op: its output, OpSizes::out_floats
+  std::vector<float*> saved;        // per op: what forward() leaves for backward(), OpSizes::saved_floats
   std::vector<float*> gradients;    // the slots of the gradient plan, shared by values
   AlignedBuffer memory;             // one allocation, so that it can have large pages
   float* scratch = nullptr;         // scratch_floats() of the running thread, valid during one op only
@@ -137,20 +137,17 @@ class Program {
   /// the gradient of these parameters.
   void finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters);
 
-  /// Number of ops; and for each, the index in Network::layers() of the first of its fused layers, the bytes
-  /// that its forward pass writes per block, and the bytes of its parameters.
   std::size_t op_count() const { return ops_.size(); }
-  std::size_t first_layer(std::size_t op) const { return ops_[op].first_layer; }
-  std::size_t block_bytes(std::size_t op) const;
-  std::size_t parameter_bytes(std::size_t op) const;
+  const CompiledOp& op(std::size_t index) const { return ops_[index]; }
 
  private:
   template <class Use>
   void for_each_parameter(const Use& use) const;
   const float* value(std::size_t op, const Workspace& workspace) const;
   void forward_op(std::size_t op, const Pass& pass, const float* parameters, Workspace& workspace) const;
-  BackwardBuffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                                   float* grad_parameters) const;
+  Buffers buffers_of(std::size_t op, Workspace& workspace) const;
+  Buffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
+                           float* grad_parameters) const;
   void backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
                    float* grad_parameters) const;
   /// Phase p runs the ops from batch normalization p − 1, which can now normalize, up to batch normalization

@@ -48,6 +48,7 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, 
   AllocationCount::add(channels_ * (2 * sizeof(float) + sizeof(Statistics)) +
                        max_blocks * channels_ * (sizeof(Moments) + sizeof(GradientSums)));
   if (!affine_) return;
+  sizes_.parameter_floats = 2 * round_up_to_cache_line(channels_);
   weight_ = network.parameters()[layer.parameters[0]];
   bias_ = network.parameters()[layer.parameters[1]];
 }
@@ -90,7 +91,7 @@ void BatchNormOp::finish_moments(std::size_t blocks, bool keep_running) {
   }
 }
 
-void BatchNormOp::forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const {
+void BatchNormOp::forward(const Pass& pass, const float* parameters, const Buffers& buffers) const {
   for (std::size_t c = 0; c < channels_; ++c) {
     const double mean = pass.training ? batch_[c].mean : static_cast<double>(running_mean_[c]);
     const double inverse = pass.training ? batch_[c].inverse_deviation
@@ -102,7 +103,7 @@ void BatchNormOp::forward(const Pass& pass, const float* parameters, const Forwa
   }
 }
 
-void BatchNormOp::collect_sums(std::size_t block, const BackwardBuffers& buffers) {
+void BatchNormOp::collect_sums(std::size_t block, const Buffers& buffers) {
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::size_t at = c * pixels_ * kLanes;
     block_sums_[block * channels_ + c] =
@@ -125,7 +126,7 @@ void BatchNormOp::finish_sums(std::size_t blocks, float* grad_parameters) {
   }
 }
 
-void BatchNormOp::backward(const float* parameters, const BackwardBuffers& buffers) const {
+void BatchNormOp::backward(const float* parameters, const Buffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
   for (std::size_t c = 0; c < channels_; ++c) {
     // With i = 1/√(variance + eps) and x̂ = (x − mean) · i: ∂x = w · i · (∂y − mean(∂y) − x̂ · mean(∂y ·

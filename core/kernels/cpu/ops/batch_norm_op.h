@@ -35,14 +35,13 @@ class BatchNormOp : public Op {
   BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks);
 
   /// Makes forward() write its output in `layout`. Its padding is zero from the start and not written.
-  void set_output_layout(const ImageLayout& layout) { out_layout_ = layout; }
+  void set_output_layout(const ImageLayout& layout) {
+    out_layout_ = layout;
+    sizes_.out_floats = layout.floats();
+  }
   /// Makes backward() write grad_in in `layout`, borders included, because gradients share memory.
   void set_gradient_layout(const ImageLayout& layout) { gradient_layout_ = layout; }
 
-  std::size_t out_floats() const override { return out_layout_.floats(); }
-  std::size_t parameter_floats() const override {
-    return affine_ ? 2 * round_up_to_cache_line(channels_) : 0;
-  }
   std::vector<ParameterRun> parameter_runs() const override;
 
   /// Copies the running statistics from and to all buffers of the network (Network::buffers()).
@@ -55,15 +54,15 @@ class BatchNormOp : public Op {
   /// Computes mean and variance of the batch of `blocks` blocks, and updates the running
   /// statistics unless `keep_running`.
   void finish_moments(std::size_t blocks, bool keep_running);
-  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void forward(const Pass& pass, const float* parameters, const Buffers& buffers) const override;
 
   /// Sums over block number `block` that the gradient needs. Also zeroes grad_out where the ReLU's output is
   /// zero. Thread-safe for different blocks.
-  void collect_sums(std::size_t block, const BackwardBuffers& buffers);
+  void collect_sums(std::size_t block, const Buffers& buffers);
   /// Adds the gradients of weight and bias to grad_parameters, the op's part of one of the partial sums;
   /// nullptr: does not.
   void finish_sums(std::size_t blocks, float* grad_parameters);
-  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
+  void backward(const float* parameters, const Buffers& buffers) const override;
 
   /// What the collect functions have written: [max_blocks][channels].
   BlockSums moments() { return {bytes_of(block_moments_), channels_ * sizeof(Moments)}; }

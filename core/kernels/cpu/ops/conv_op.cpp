@@ -20,7 +20,7 @@ bool ConvOp::can_pool(const Layer& layer) {
 }
 
 ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
-    : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
+    : Op(OpSizes(element_count(layer.input), fused_elements(layer, fusion))), fusion_(fusion) {
   const auto& conv = std::get<layers::Conv2d>(layer.kind);
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
   groups_ = size(conv.groups);
@@ -44,19 +44,17 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   geometry_.in_plane = (padded() ? conflict_free_stride(pixels) : pixels) * kLanes;
   weight_ = network.parameters()[layer.parameters[0]];
   bias_offset_ = round_up_to_cache_line(weight_.count);
-  if (layer.parameters.size() > 1) {
-    bias_ = network.parameters()[layer.parameters[1]];
-    bias_floats_ = round_up_to_cache_line(bias_.count);
-  }
+  if (layer.parameters.size() > 1) bias_ = network.parameters()[layer.parameters[1]];
+  sizes_.parameter_floats = bias_offset_ + round_up_to_cache_line(bias_.count);
   winograd_ = !fusion_.pool && use_winograd(geometry_);
   winograd_rows_ = fusion_.pool && use_winograd_rows(geometry_);
   packed_floats_ = weight_floats();
   if (winograd_) {
     packed_floats_ = winograd_weight_floats(geometry_);
-    scratch_floats_ = winograd_scratch_floats(geometry_);
+    sizes_.scratch_floats = winograd_scratch_floats(geometry_);
   } else if (winograd_rows_) {
     packed_floats_ = winograd_rows_weight_floats(geometry_);
-    scratch_floats_ = winograd_rows_scratch_floats(geometry_);
+    sizes_.scratch_floats = winograd_rows_scratch_floats(geometry_);
   }
   packed_ = AlignedBuffer(groups_ * packed_floats_);
   // conv_pool_backward() reads the weights themselves.
@@ -78,11 +76,11 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
 void ConvOp::assign_offsets() {
   std::size_t end = padded() && !input_is_padded_ ? groups_ * geometry_.in_channels * geometry_.in_plane : 0;
   argmax_offset_ = end;
-  if (fusion_.pool) end += Op::out_elements() * kLanes;
+  if (fusion_.pool) end += sizes_.out_floats;
   gradient_offset_ = round_up_to_cache_line(end);
   const std::size_t padded_gradient =
       gradient_is_padded_ ? 0 : geometry_.out_channels * gradient_layout_.channel_floats();
-  saved_floats_ = gradient_offset_ + (fusion_.pool ? pool_plan_->scratch_floats : padded_gradient);
+  sizes_.saved_floats = gradient_offset_ + (fusion_.pool ? pool_plan_->scratch_floats : padded_gradient);
 }
 
 std::optional<ImageLayout> ConvOp::accept_padded_input() {
@@ -100,6 +98,7 @@ std::optional<ImageLayout> ConvOp::accept_padded_gradient() {
   gradient_is_padded_ = true;
   assign_offsets();
   const ConvGradient& l = gradient_layout_;
+  sizes_.grad_out_floats = groups_ * geometry_.out_channels * l.channel_floats();
   return ImageLayout{groups_ * geometry_.out_channels,
                      geometry_.out_height,
                      geometry_.out_width,
@@ -107,11 +106,6 @@ std::optional<ImageLayout> ConvOp::accept_padded_gradient() {
                      l.pitch,
                      l.border,
                      l.border};
-}
-
-std::size_t ConvOp::grad_out_floats() const {
-  return gradient_is_padded_ ? groups_ * geometry_.out_channels * gradient_layout_.channel_floats()
-                             : Op::grad_out_floats();
 }
 
 std::vector<ParameterRun> ConvOp::parameter_runs() const {
@@ -140,59 +134,9 @@ void ConvOp::prepare(const float* parameters) {
   }
 }
 
-void ConvOp::forward_group(std::size_t group, const float* parameters, const float* input,
-                           const ForwardBuffers& buffers) const {
+void ConvOp::forward(const Pass& /*pass*/, const float* parameters, const Buffers& buffers) const {
   const ConvGeometry& g = geometry_;
-  const float* packed = packed_.data() + group * packed_floats_;
-  const float* bias = bias_of(parameters);
-  if (bias != nullptr) bias += group * g.out_channels;
-  input += group * g.in_channels * g.in_plane;
-  if (winograd_rows_) {
-    winograd_rows_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out,
-                               buffers.saved + argmax_offset_, buffers.scratch);
-    return;
-  }
-  if (fusion_.pool) {  // There is only one group; see can_pool().
-    conv_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + argmax_offset_);
-    return;
-  }
-  float* out = buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes;
-  if (winograd_) {
-    winograd_forward(g, input, packed, bias, fusion_.relu, out, buffers.scratch);
-    return;
-  }
-  conv_forward(g, input, packed, bias, fusion_.relu, out);
-}
-
-void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
-                            const BackwardBuffers& buffers) const {
-  const ConvGeometry& g = geometry_;
-  float* grad_in = buffers.grad_in + group * g.in_channels * g.height() * g.width() * kLanes;
-  const float* packed = packed_transposed_.data() + group * packed_floats_;
-  if (winograd_) {
-    winograd_backward_input(g, gradient, packed, grad_in, buffers.scratch);
-    return;
-  }
-  conv_backward_input(g, gradient, packed, grad_in);
-}
-
-void ConvOp::backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
-                                 const BackwardBuffers& buffers) const {
-  const ConvGeometry& g = geometry_;
-  float* grad_weights = buffers.grad_parameters + group * weight_floats();
-  input += group * g.in_channels * g.in_plane;
-  if (winograd_) {
-    winograd_backward_weights(g, input, gradient, grad_weights, buffers.scratch);
-  } else {
-    conv_backward_weights(g, input, gradient, grad_weights);
-  }
-  if (bias_floats_ > 0)
-    conv_backward_bias(g, gradient, buffers.grad_parameters + bias_offset_ + group * g.out_channels);
-}
-
-void ConvOp::forward(const Pass& /*pass*/, const float* parameters, const ForwardBuffers& buffers) const {
   if (padded() && !input_is_padded_) {  // `saved` was zero at first, and only the interior is ever written.
-    const ConvGeometry& g = geometry_;
     const std::size_t height = g.height(), row = g.width() * kLanes;
     for (std::size_t c = 0; c < groups_ * g.in_channels; ++c) {
       for (std::size_t y = 0; y < height; ++y)
@@ -200,22 +144,36 @@ void ConvOp::forward(const Pass& /*pass*/, const float* parameters, const Forwar
                     buffers.saved + c * g.in_plane + ((y + g.pad_y) * g.in_width + g.pad_x) * kLanes);
     }
   }
-  const float* input = padded_input(buffers.in, buffers.saved);
-  for (std::size_t group = 0; group < groups_; ++group) forward_group(group, parameters, input, buffers);
+  float* argmax = buffers.saved + argmax_offset_;
+  for (std::size_t group = 0; group < groups_; ++group) {
+    const float* in = padded_input(buffers) + group * g.in_channels * g.in_plane;
+    const float* packed = packed_.data() + group * packed_floats_;
+    const float* bias = bias_.count > 0 ? parameters + bias_offset_ + group * g.out_channels : nullptr;
+    float* out = buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes;
+    if (winograd_) {
+      winograd_forward(g, in, packed, bias, fusion_.relu, out, buffers.scratch);
+    } else if (!fusion_.pool) {
+      conv_forward(g, in, packed, bias, fusion_.relu, out);
+    } else if (winograd_rows_) {  // With pooling there is only one group; see can_pool().
+      winograd_rows_pool_forward(g, in, packed, bias, fusion_.relu, out, argmax, buffers.scratch);
+    } else {
+      conv_pool_forward(g, in, packed, bias, fusion_.relu, out, argmax);
+    }
+  }
 }
 
-void ConvOp::backward(const float* parameters, const BackwardBuffers& buffers) const {
-  const float* input = padded_input(buffers.in, buffers.saved);
+void ConvOp::backward(const float* parameters, const Buffers& buffers) const {
+  const ConvGeometry& g = geometry_;
+  const float* input = padded_input(buffers);
   float* workspace = buffers.saved + gradient_offset_;
+  float* grad_bias = bias_.count > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
   if (fusion_.pool) {
-    float* grad_bias = bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
     conv_pool_backward(*pool_plan_,
                        {input, parameters, buffers.grad_out, buffers.saved + argmax_offset_,
                         buffers.grad_parameters, grad_bias, buffers.grad_in},
                        workspace);
     return;
   }
-  const ConvGeometry& g = geometry_;
   ConvGradient gradient = gradient_layout_;
   gradient.data = workspace;
   // Groups share the working memory, so a group is finished before the next one starts.
@@ -227,8 +185,22 @@ void ConvOp::backward(const float* parameters, const BackwardBuffers& buffers) c
       pad_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient,
                    workspace);
     }
-    backward_parameters(group, input, gradient, buffers);
-    if (buffers.grad_in != nullptr) backward_input(group, gradient, buffers);
+    const float* in = input + group * g.in_channels * g.in_plane;
+    float* grad_weights = buffers.grad_parameters + group * weight_floats();
+    if (winograd_) {
+      winograd_backward_weights(g, in, gradient, grad_weights, buffers.scratch);
+    } else {
+      conv_backward_weights(g, in, gradient, grad_weights);
+    }
+    if (grad_bias != nullptr) conv_backward_bias(g, gradient, grad_bias + group * g.out_channels);
+    if (buffers.grad_in == nullptr) continue;
+    float* grad_in = buffers.grad_in + group * g.in_channels * g.height() * g.width() * kLanes;
+    const float* packed = packed_transposed_.data() + group * packed_floats_;
+    if (winograd_) {
+      winograd_backward_input(g, gradient, packed, grad_in, buffers.scratch);
+    } else {
+      conv_backward_input(g, gradient, packed, grad_in);
+    }
   }
 }
 

@@ -40,35 +40,22 @@ class ConvOp : public Op {
   std::optional<ImageLayout> accept_padded_input();
   std::optional<ImageLayout> accept_padded_gradient();
 
-  std::size_t grad_out_floats() const override;
-  std::size_t saved_floats() const override { return saved_floats_; }
-  std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
   std::vector<ParameterRun> parameter_runs() const override;
-  std::size_t scratch_floats() const override { return scratch_floats_; }
   void prepare(const float* parameters) override;
-  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
-  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
+  void forward(const Pass& pass, const float* parameters, const Buffers& buffers) const override;
+  void backward(const float* parameters, const Buffers& buffers) const override;
 
  private:
   /// Floats of one group's weights.
   std::size_t weight_floats() const { return weight_.count / groups_; }
   bool padded() const { return geometry_.pad_y + geometry_.pad_x > 0; }
-  /// Computes one group's output. `input` is the padded input of all groups.
-  void forward_group(std::size_t group, const float* parameters, const float* input,
-                     const ForwardBuffers& buffers) const;
-  void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
-  void backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
-                           const BackwardBuffers& buffers) const;
   /// Assigns offsets in `saved`: the padded input, the argmax of pooling, and the
   /// working memory of backward().
   void assign_offsets();
-  const float* bias_of(const float* parameters) const {
-    return bias_floats_ > 0 ? parameters + bias_offset_ : nullptr;
-  }
   /// The input with its zero padding: a copy in `saved`, or `in` itself if there is no
   /// padding or it has it already.
-  const float* padded_input(const float* in, const float* saved) const {
-    return padded() && !input_is_padded_ ? saved : in;
+  const float* padded_input(const Buffers& buffers) const {
+    return padded() && !input_is_padded_ ? buffers.saved : buffers.in;
   }
 
   ConvGeometry geometry_{};  // of one group, padding included
@@ -76,11 +63,11 @@ class ConvOp : public Op {
   Fusion fusion_;
   bool winograd_ = false, winograd_rows_ = false;  // winograd_rows_: with pooling, forward only
   bool input_is_padded_ = false, gradient_is_padded_ = false;
-  Parameter weight_, bias_;                        // bias_.count is 0 if there is none
-  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // parameters: weights [out][ky][kx][in], then bias
+  Parameter weight_, bias_;      // bias_.count is 0 if there is none
+  std::size_t bias_offset_ = 0;  // parameters: weights [out][ky][kx][in], then bias
   ConvGradient gradient_layout_{};
-  std::size_t argmax_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0, scratch_floats_ = 0;
-  std::size_t packed_floats_ = 0;  // of one group's packed_ and packed_transposed_
+  std::size_t argmax_offset_ = 0, gradient_offset_ = 0;  // in `saved`
+  std::size_t packed_floats_ = 0;                        // of one group's packed_ and packed_transposed_
   AlignedBuffer packed_, packed_transposed_;
   std::optional<ConvPoolPlan> pool_plan_;  // with pooling
 };

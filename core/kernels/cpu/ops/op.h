@@ -18,31 +18,44 @@ struct Pass {
   std::size_t first_image = 0;  // position of the block's first image in the batch, for dropout
 };
 
-/// The arrays of a block that forward() reads and writes, all aligned to cache lines. Op has their sizes.
-struct ForwardBuffers {
+/// The arrays of a block that an op reads and writes, all aligned to cache lines. OpSizes has their sizes.
+struct Buffers {
   const float* in;        // [in_elements][16], or the padded layout that a ConvOp asked for
   const float* shortcut;  // the second input of a sum; nullptr for all other ops
-  float* saved;           // [saved_floats]: kept until the block's backward()
-  float* out;             // [out_floats]
-  float* scratch;         // [scratch_floats]: undefined at first, and other ops overwrite it
-};
-
-/// The arrays of backward(). in, out and saved are as forward() left them.
-struct BackwardBuffers {
-  const float* in;
-  const float* out;
-  float* saved;
-  float* grad_out;         // [grad_out_floats]; may be overwritten
-  float* grad_in;          // written; nullptr if it is not needed
-  float* grad_parameters;  // [parameter_floats] of a partial sum; added to
-  std::size_t images;      // 1 … kLanes: lanes beyond are not in the batch, and their grad_out is zero
-  float* scratch;          // as in ForwardBuffers
+  float* saved;           // from forward() to the block's backward()
+  float* out;
+  float* scratch;  // undefined at first, and other ops overwrite it
+  // Of backward(), where in, out and saved are as forward() left them.
+  float* grad_out = nullptr;         // may be overwritten
+  float* grad_in = nullptr;          // written; nullptr if it is not needed
+  float* grad_parameters = nullptr;  // of a partial sum; added to
+  std::size_t images = 0;  // 1 … kLanes: lanes beyond are not in the batch, and their grad_out is zero
 };
 
 /// Where `count` parameters of the network, from `network` on, are in an op's own layout: from `own` on.
 struct ParameterRun {
   std::size_t network, own, count;
   std::size_t network_step = 1, own_step = 1;  // from one to the next
+};
+
+/// The sizes of an op's arrays.
+struct OpSizes {
+  OpSizes(std::size_t in, std::size_t out)
+      : in_elements(in), out_elements(out), out_floats(out * kLanes), grad_out_floats(out * kLanes) {}
+
+  /// Values of one image in the input and in the output; a block has kLanes times as many floats.
+  std::size_t in_elements, out_elements;
+  /// Floats of a block's output and of its gradient. More than out_elements · kLanes if the layout has
+  /// padding, which is zero from the start. The gradient's memory is shared with other ops, so its padding
+  /// has to be written every time.
+  std::size_t out_floats, grad_out_floats;
+  /// Floats per block that forward() saves for backward(), besides in and out. Zero at first,
+  /// and never used by other ops.
+  std::size_t saved_floats = 0;
+  /// Floats of scratch memory that forward() and backward() each need.
+  std::size_t scratch_floats = 0;
+  /// Floats of the op's parameters in its own layout; a multiple of a cache line.
+  std::size_t parameter_floats = 0;
 };
 
 /// One layer, or several fused. Each op has its own layout of parameters: any order,
@@ -53,32 +66,13 @@ struct ParameterRun {
 /// several threads at once with different buffers; all other functions must run alone.
 class Op {
  public:
-  Op(std::size_t in_elements, std::size_t out_elements)
-      : in_elements_(in_elements), out_elements_(out_elements) {}
-  explicit Op(const Layer& layer) : Op(element_count(layer.input), element_count(layer.output)) {}
+  explicit Op(const OpSizes& sizes) : sizes_(sizes) {}
+  explicit Op(const Layer& layer) : sizes_(element_count(layer.input), element_count(layer.output)) {}
   virtual ~Op() = default;
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  /// Values of one image in the input and in the output; a block has kLanes times as many floats.
-  std::size_t in_elements() const { return in_elements_; }
-  std::size_t out_elements() const { return out_elements_; }
-
-  /// Floats of a block's output and of its gradient. More than out_elements() · kLanes if the layout has
-  /// padding, which is zero from the start. The gradient's memory is shared with other ops, so its padding
-  /// has to be written every time.
-  virtual std::size_t out_floats() const { return out_elements_ * kLanes; }
-  virtual std::size_t grad_out_floats() const { return out_elements_ * kLanes; }
-
-  /// Floats per block that forward() saves for backward(), besides in and out. Zero at first,
-  /// and never used by other ops.
-  virtual std::size_t saved_floats() const { return 0; }
-
-  /// Floats of scratch memory that forward() and backward() each need.
-  virtual std::size_t scratch_floats() const { return 0; }
-
-  /// Floats of the op's parameters in its own layout; a multiple of a cache line.
-  virtual std::size_t parameter_floats() const { return 0; }
+  const OpSizes& sizes() const { return sizes_; }
 
   /// The places of all its parameters in those of the network, in PyTorch's layout (Network::parameters()),
   /// and in the op's own. Gradients and optimizer state have the same layouts.
@@ -88,12 +82,12 @@ class Op {
   /// called after every change of them.
   virtual void prepare(const float* /*parameters*/) {}
 
-  /// `parameters` are the op's own, [parameter_floats].
-  virtual void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const = 0;
-  virtual void backward(const float* parameters, const BackwardBuffers& buffers) const = 0;
+  /// `parameters` are the op's own.
+  virtual void forward(const Pass& pass, const float* parameters, const Buffers& buffers) const = 0;
+  virtual void backward(const float* parameters, const Buffers& buffers) const = 0;
 
- private:
-  std::size_t in_elements_, out_elements_;
+ protected:
+  OpSizes sizes_;
 };
 
 }  // namespace sweep::cpu
