@@ -334,13 +334,8 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
 }
 
 void BatchRunner::add_totals(std::size_t partials, const Batch& batch) {
-  for (std::size_t part = 0; part < std::min(partials, block_count(batch.size())); ++part) {
-    sums_.loss += totals_[part].loss;
-    sums_.correct += totals_[part].correct;
-    sums_.in_top += totals_[part].in_top;
-    sums_.absolute_error += totals_[part].absolute_error;
-    sums_.squared_error += totals_[part].squared_error;
-  }
+  for (std::size_t part = 0; part < std::min(partials, block_count(batch.size())); ++part)
+    sums_ += totals_[part];
   const auto samples = static_cast<std::int64_t>(batch.size());
   sums_.samples += samples;
   if (is_regression(batch.targets)) {

@@ -86,12 +86,9 @@ class BatchRunner {
   double take_communication_seconds() { return std::exchange(communication_seconds_, 0.0); }
 
  private:
-  // Totals of one partial sum. A cache line each, so that threads do not write to the same one.
-  struct alignas(64) PartialTotals {
-    double loss = 0;
-    std::int64_t correct = 0, in_top = 0;
-    double absolute_error = 0, squared_error = 0;
-  };
+  // Totals of one partial sum, except how many samples there are. A cache line each, so that threads do not
+  // write to the same one.
+  struct alignas(64) PartialTotals : Totals {};
   // A training pass over some of a batch's partial sums.
   struct TrainingPass {
     const Batch& batch;
