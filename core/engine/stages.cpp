@@ -155,62 +155,6 @@ std::optional<std::string> cuda_stages_unavailable_reason(const Network& network
   return std::nullopt;
 }
 
-// Plays the pipeline with tasks that all take one tick.
-class Play {
- public:
-  Play(std::span<const std::size_t> devices, std::size_t parts, PipelineSchedule schedule,
-       PipelinePasses passes)
-      : devices_(devices),
-        parts_(parts),
-        eager_(schedule == PipelineSchedule::kOneForwardOneBackward && passes == PipelinePasses::kBoth),
-        forward_(devices.size(), passes == PipelinePasses::kBackward ? parts : 0),
-        backward_(devices.size(), passes == PipelinePasses::kForward ? parts : 0) {
-    order_.resize(devices.empty() ? 0 : *std::max_element(devices.begin(), devices.end()) + 1);
-  }
-
-  std::vector<std::vector<StageTask>> run() {
-    for (bool is_done = false; !is_done;) {
-      const std::vector<std::size_t> forward = forward_, backward = backward_;
-      is_done = true;
-      for (std::size_t device = 0; device < order_.size(); ++device) {
-        if (const auto task = next_task(device, forward, backward)) {
-          ++(task->backward ? backward_ : forward_)[task->stage];
-          order_[device].push_back(*task);
-          is_done = false;
-        }
-      }
-    }
-    return std::move(order_);
-  }
-
- private:
-  // What the device can do after the tasks of earlier ticks; the stage that is furthest comes first.
-  std::optional<StageTask> next_task(std::size_t device, const std::vector<std::size_t>& forward,
-                                     const std::vector<std::size_t>& backward) const {
-    const std::size_t last = devices_.size() - 1;
-    for (std::size_t stage = 0; stage <= last; ++stage) {
-      const std::size_t part = backward[stage];
-      if (devices_[stage] != device || part == parts_) continue;
-      const bool is_ready = stage == last ? forward[stage] > part : backward[stage + 1] > part;
-      if (is_ready && (eager_ || forward[stage] == parts_)) return StageTask{stage, part, true};
-    }
-    for (std::size_t stage = devices_.size(); stage-- > 0;) {
-      const std::size_t part = forward[stage];
-      if (devices_[stage] != device || part == parts_) continue;
-      const bool is_ready = stage == 0 || forward[stage - 1] > part;
-      const bool has_room = !eager_ || part - backward[stage] < devices_.size() - stage;
-      if (is_ready && has_room) return StageTask{stage, part, false};
-    }
-    return std::nullopt;
-  }
-
-  std::span<const std::size_t> devices_;
-  std::size_t parts_;
-  bool eager_;                                   // backward as soon as possible
-  std::vector<std::size_t> forward_, backward_;  // parts that each stage has done
-  std::vector<std::vector<StageTask>> order_;
-};
-
 }  // namespace
 
 std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
@@ -284,9 +228,46 @@ std::size_t place_of(const Device& device, std::vector<Device>& known) {
   return place;
 }
 
+// Plays the pipeline with tasks that all take one tick.
 std::vector<std::vector<StageTask>> pipeline_order(std::span<const std::size_t> devices, std::size_t parts,
                                                    PipelineSchedule schedule, PipelinePasses passes) {
-  return Play(devices, parts, schedule, passes).run();
+  const bool is_eager =  // backward as soon as possible
+      schedule == PipelineSchedule::kOneForwardOneBackward && passes == PipelinePasses::kBoth;
+  const std::size_t stages = devices.size();
+  // The parts that each stage has done, and those that it had before this tick.
+  std::vector<std::size_t> forward(stages, passes == PipelinePasses::kBackward ? parts : 0), went(stages);
+  std::vector<std::size_t> backward(stages, passes == PipelinePasses::kForward ? parts : 0),
+      came_back(stages);
+  // What the device can do after the tasks of earlier ticks; the stage that is furthest comes first.
+  const auto next_task = [&](std::size_t device) -> std::optional<StageTask> {
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      const std::size_t part = came_back[stage];
+      if (devices[stage] != device || part == parts) continue;
+      const bool is_ready = stage + 1 == stages ? went[stage] > part : came_back[stage + 1] > part;
+      if (is_ready && (is_eager || went[stage] == parts)) return StageTask{stage, part, true};
+    }
+    for (std::size_t stage = stages; stage-- > 0;) {
+      const std::size_t part = went[stage];
+      if (devices[stage] != device || part == parts) continue;
+      const bool is_ready = stage == 0 || went[stage - 1] > part;
+      const bool has_room = !is_eager || part - came_back[stage] < stages - stage;
+      if (is_ready && has_room) return StageTask{stage, part, false};
+    }
+    return std::nullopt;
+  };
+  std::vector<std::vector<StageTask>> order(devices.empty() ? 0 : std::ranges::max(devices) + 1);
+  for (bool is_done = false; !is_done;) {
+    went = forward, came_back = backward;
+    is_done = true;
+    for (std::size_t device = 0; device < order.size(); ++device) {
+      const auto task = next_task(device);
+      if (!task) continue;
+      ++(task->backward ? backward : forward)[task->stage];
+      order[device].push_back(*task);
+      is_done = false;
+    }
+  }
+  return order;
 }
 
 }  // namespace sweep
