@@ -30,12 +30,13 @@ struct ReplicaCommand {
     kEndEngine,
     kEndProcess
   } kind = Kind::kEndProcess;
-  int result = 0;               // of kEndProcess
-  StepValues values = 0;        // of kTrain
-  std::int64_t steps = 0;       // with kSetOptimizerState
-  std::uint64_t count = 0;      // bytes of kMakeEngine; samples of a batch; arrays of a state
+  int result = 0;           // of kEndProcess
+  StepValues values = 0;    // of kTrain
+  std::int64_t steps = 0;   // with kSetOptimizerState
+  std::uint64_t bytes = 0;  // of kMakeEngine
+  BatchKind kind_of_batch = {};
   const void* batch = nullptr;  // if ranks share memory
-  void* outputs = nullptr;      // [count][outputs], likewise; nullptr: none are wanted
+  void* outputs = nullptr;      // [samples][outputs], likewise; nullptr: none are wanted
 };
 using Kind = ReplicaCommand::Kind;
 
@@ -84,8 +85,10 @@ void work_on(const Batch& batch, std::span<float> outputs, const ReplicaCommand&
 // Another rank than 0: does what rank 0 says.
 class Replica {
  public:
-  Replica(Communicator& group, const Network& network, ReplicaEngine& engine)
-      : group_(group), network_(network), engine_(engine), sent_(network) {}
+  Replica(Communicator& group, const Network& network, const EngineOptions& options, const MakeReplica& make)
+      : group_(group), network_(network), engine_(make(network, options, group)), sent_(network) {
+    group.barrier();
+  }
 
   /// Until rank 0 ends the engine.
   void serve() {
@@ -94,7 +97,7 @@ class Replica {
            command = receive(group_))
         execute(command);
     } catch (...) {
-      engine_.abandon_group();
+      engine_->abandon_group();
       throw;
     }
   }
@@ -105,14 +108,14 @@ class Replica {
       case Kind::kTrain:
       case Kind::kEvaluate:
       case Kind::kPredict:
-        return work_on(batch_of(command), outputs_of(command), command, engine_);
+        return work_on(batch_of(command), outputs_of(command), command, *engine_);
       case Kind::kTakeTotals:
-        engine_.take_totals();
+        engine_->take_totals();
         return;
       case Kind::kSetParameters:
-        return engine_.set_parameters(receive_floats(group_, network_.parameter_count()));
+        return engine_->set_parameters(receive_floats(group_, network_.parameter_count()));
       case Kind::kSetBuffers:
-        return engine_.set_buffers(receive_floats(group_, network_.buffer_count()));
+        return engine_->set_buffers(receive_floats(group_, network_.buffer_count()));
       case Kind::kSetOptimizerState:
         return set_optimizer_state(command);
       default:
@@ -122,36 +125,85 @@ class Replica {
 
   Batch batch_of(const ReplicaCommand& command) {
     if (group_.shares_memory()) return *static_cast<const Batch*>(command.batch);
-    return sent_.receive(group_, command.count,
-                         engine_.sample_shares(command.count, command.kind == Kind::kTrain));
+    const BatchKind& kind = command.kind_of_batch;
+    return sent_.exchange(group_, kind, engine_->sample_shares(kind.samples, command.kind == Kind::kTrain),
+                          nullptr);
   }
 
   std::span<float> outputs_of(const ReplicaCommand& command) {
     if (command.outputs == nullptr) return {};
-    const std::size_t count = command.count * element_count(network_.output());
+    const std::size_t count = command.kind_of_batch.samples * element_count(network_.output());
     if (group_.shares_memory()) return {static_cast<float*>(command.outputs), count};
     outputs_.resize(count);
     return outputs_;
   }
 
   void set_optimizer_state(const ReplicaCommand& command) {
-    std::vector<OptimizerState> state = engine_.optimizer_state();  // for the names
+    std::vector<OptimizerState> state = engine_->optimizer_state();  // for the names
     for (OptimizerState& array : state) array.values = receive_floats(group_, network_.parameter_count());
-    engine_.set_optimizer_state(state, command.steps);
+    engine_->set_optimizer_state(state, command.steps);
   }
 
   Communicator& group_;
   const Network& network_;
-  ReplicaEngine& engine_;
+  const std::unique_ptr<ReplicaEngine> engine_;
   SentBatch sent_;
   std::vector<float> outputs_;
 };
 
+EngineOptions options_of_one(const EngineOptions& options) {
+  EngineOptions one = options;
+  const int threads = options.threads > 0 ? options.threads : available_cores();
+  one.threads = std::max(1, threads / options.parallel.data);
+  return one;
+}
+
+// What the ranks are called, before their number.
+std::string name_of(const EngineOptions& options) {
+  if (options.device.index > 0 || options.parallel.has_stages()) return "rank ";
+  return options.device.type == DeviceType::kCpu ? "cpu:" : "cuda:";
+}
+
+// A thread of the CPU that does not come computes a larger part, or has failed, and the others were told.
+double deadline_of(const EngineOptions& options) {
+  return options.device.type == DeviceType::kCpu ? std::numeric_limits<double>::infinity()
+                                                 : kCommunicatorDeadline;
+}
+
 // Rank 0. What is wrong with a call is found here, before the others hear of it.
-class ReplicatedEngine : public Engine {
+class ReplicatedEngine final : public Engine {
  public:
-  ReplicatedEngine(const Network& network, const EngineOptions& options, Communicator& group)
-      : network_(network), options_(options), group_(group), sent_(network) {}
+  // Of threads, whose ends of a group these are.
+  ReplicatedEngine(const Network& network, const EngineOptions& options, const MakeReplica& make,
+                   std::vector<std::unique_ptr<Communicator>> ends)
+      : network_(network),
+        options_(options_of_one(options)),
+        ends_(std::move(ends)),
+        group_(*ends_.front()),
+        sent_(network) {
+    try {
+      for (std::size_t rank = 1; rank < ends_.size(); ++rank) {
+        threads_.push_back(
+            start_thread("trains as " + name_of(options) + std::to_string(rank),
+                         [this, make, &group = *ends_[rank]] { serve_on_thread(group, make); }));
+      }
+      make_own(make);
+    } catch (const std::exception& error) {
+      group_.abort(error.what());
+      end();
+      throw;
+    }
+  }
+  // Of processes, whose others are in serve_replicas().
+  ReplicatedEngine(const Network& network, const EngineOptions& options, Communicator& group,
+                   const MakeReplica& make)
+      : network_(network), options_(options), group_(group), sent_(network) {
+    std::vector<std::byte> message = encode_engine(network, options);
+    send(group, {.kind = Kind::kMakeEngine, .bytes = message.size()});
+    group.broadcast(message);
+    make_own(make);
+  }
+  ~ReplicatedEngine() override { end(); }
   ReplicatedEngine(const ReplicatedEngine&) = delete;
   ReplicatedEngine& operator=(const ReplicatedEngine&) = delete;
 
@@ -209,13 +261,23 @@ class ReplicatedEngine : public Engine {
     for (const OptimizerState& array : state) send_floats(group_, array.values);
   }
 
- protected:
+ private:
+  // Returns when all engines are there, or one has failed.
   void make_own(const MakeReplica& make) {
     own_ = or_abort(group_, [&] { return make(network_, options_, group_); });
+    group_.barrier();
   }
 
-  /// To be called before the others' engines are gone. Also ends this rank's own: engines may leave their
-  /// devices' group together, each waiting for all, so this rank must not wait for the others first.
+  void serve_on_thread(Communicator& group, const MakeReplica& make) noexcept {
+    try {
+      or_abort(group, [&] { Replica(group, network_, options_, make).serve(); });
+    } catch (const std::exception&) {
+      // Told to the others.
+    }
+  }
+
+  // To be called before the others' engines are gone. Also ends this rank's own: engines may leave their
+  // devices' group together, each waiting for all, so this rank must not wait for the others first.
   void end() noexcept {
     try {
       if (own_) send(group_, {.kind = Kind::kEndEngine});
@@ -224,12 +286,9 @@ class ReplicatedEngine : public Engine {
       own_->abandon_group();
     }
     own_.reset();
+    for (std::thread& thread : threads_) thread.join();
   }
 
-  const Network network_;
-  const EngineOptions options_;
-
- private:
   // Lets the other ranks do their part of the batch, and this one its own.
   void share(const Batch& batch, std::span<float> outputs, ReplicaCommand command) {
     const bool trains = command.kind == Kind::kTrain;
@@ -237,12 +296,13 @@ class ReplicatedEngine : public Engine {
     if (command.kind == Kind::kPredict || !outputs.empty()) check_outputs(outputs, batch, network_);
     if (batch.size() == 0) return;
     const auto begin = std::chrono::steady_clock::now();
-    command.count = batch.size();
+    command.kind_of_batch = kind_of(batch);
     command.batch = &batch;
     command.outputs = outputs.data();
     send(group_, command);
     or_abort(group_, [&] {
-      if (!group_.shares_memory()) sent_.send(group_, batch, own_->sample_shares(batch.size(), trains));
+      if (!group_.shares_memory())
+        sent_.exchange(group_, command.kind_of_batch, own_->sample_shares(batch.size(), trains), &batch);
       if (trains) count_sending(begin);
       work_on(batch, outputs, command, *own_);
     });
@@ -252,122 +312,28 @@ class ReplicatedEngine : public Engine {
     sending_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
+  const Network network_;
+  const EngineOptions options_;
+  const std::vector<std::unique_ptr<Communicator>> ends_;  // of threads, this one's first
   Communicator& group_;
   std::unique_ptr<ReplicaEngine> own_;
   SentBatch sent_;
+  std::vector<std::thread> threads_;
   double sending_seconds_ = 0;
 };
-
-EngineOptions options_of_one(const EngineOptions& options) {
-  EngineOptions one = options;
-  const int threads = options.threads > 0 ? options.threads : available_cores();
-  one.threads = std::max(1, threads / options.parallel.data);
-  return one;
-}
-
-// What the ranks are called, before their number.
-std::string name_of(const EngineOptions& options) {
-  if (options.device.index > 0 || options.parallel.has_stages()) return "rank ";
-  return options.device.type == DeviceType::kCpu ? "cpu:" : "cuda:";
-}
-
-// A thread of the CPU that does not come computes a larger part, or has failed, and the others were told.
-double deadline_of(const EngineOptions& options) {
-  return options.device.type == DeviceType::kCpu ? std::numeric_limits<double>::infinity()
-                                                 : kCommunicatorDeadline;
-}
-
-class ThreadedEngine final : public ReplicatedEngine {
- public:
-  // `ends`: of a thread group.
-  ThreadedEngine(const Network& network, const EngineOptions& options, const MakeReplica& make,
-                 std::vector<std::unique_ptr<Communicator>> ends)
-      : ReplicatedEngine(network, options_of_one(options), *ends.front()),
-        make_(make),
-        ends_(std::move(ends)) {
-    try {
-      for (std::size_t rank = 1; rank < ends_.size(); ++rank) {
-        Communicator& group = *ends_[rank];
-        threads_.push_back(start_thread("trains as " + name_of(options) + std::to_string(rank),
-                                        [this, &group] { work(group); }));
-      }
-      make_own(make);
-      ends_.front()->barrier();  // All engines are there, or one has failed.
-    } catch (const std::exception& error) {
-      ends_.front()->abort(error.what());
-      end();
-      join();
-      throw;
-    }
-  }
-  ~ThreadedEngine() override {
-    end();
-    join();
-  }
-  ThreadedEngine(const ThreadedEngine&) = delete;
-  ThreadedEngine& operator=(const ThreadedEngine&) = delete;
-
- private:
-  void work(Communicator& group) noexcept {
-    try {
-      or_abort(group, [&] {
-        const std::unique_ptr<ReplicaEngine> engine = make_(network_, options_, group);
-        group.barrier();
-        Replica(group, network_, *engine).serve();
-      });
-    } catch (const std::exception&) {
-      // Told to the others.
-    }
-  }
-
-  void join() {
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  const MakeReplica make_;
-  const std::vector<std::unique_ptr<Communicator>> ends_;
-  std::vector<std::thread> threads_;
-};
-
-class GroupEngine final : public ReplicatedEngine {
- public:
-  GroupEngine(const Network& network, const EngineOptions& options, Communicator& group,
-              const MakeReplica& make)
-      : ReplicatedEngine(network, options, group) {
-    std::vector<std::byte> message = encode_engine(network, options);
-    send(group, {.kind = Kind::kMakeEngine, .count = message.size()});
-    group.broadcast(message);
-    make_own(make);
-    group.barrier();
-  }
-  ~GroupEngine() override { end(); }
-  GroupEngine(const GroupEngine&) = delete;
-  GroupEngine& operator=(const GroupEngine&) = delete;
-};
-
-// Another rank than 0 of a group of processes: from kMakeEngine to kEndEngine.
-void serve_engine(Communicator& group, const SentEngine& sent, const MakeReplica& make) {
-  try {
-    const std::unique_ptr<ReplicaEngine> engine = make(sent.network, sent.options, group);
-    group.barrier();
-    Replica(group, sent.network, *engine).serve();
-  } catch (const ReplicaError&) {
-    // Rank 0 has it, too, and goes on without this engine.
-  }
-}
 
 }  // namespace
 
 std::unique_ptr<Engine> make_threaded_engine(const Network& network, const EngineOptions& options,
                                              const MakeReplica& make) {
-  return std::make_unique<ThreadedEngine>(
+  return std::make_unique<ReplicatedEngine>(
       network, options, make,
       make_thread_group(options.parallel.data, name_of(options), deadline_of(options)));
 }
 
 std::unique_ptr<Engine> make_group_engine(const Network& network, const EngineOptions& options,
                                           Communicator& group, const MakeReplica& make) {
-  return std::make_unique<GroupEngine>(network, options, group, make);
+  return std::make_unique<ReplicatedEngine>(network, options, group, make);
 }
 
 int serve_replicas(Communicator& group, const MakeReplica& make) {
@@ -376,9 +342,14 @@ int serve_replicas(Communicator& group, const MakeReplica& make) {
       const ReplicaCommand command = receive(group);
       if (command.kind == Kind::kEndProcess) return command.result;
       if (command.kind != Kind::kMakeEngine) continue;
-      std::vector<std::byte> message(command.count);
+      std::vector<std::byte> message(command.bytes);
       group.broadcast(message);
-      serve_engine(group, decode_engine(message), make);
+      const SentEngine sent = decode_engine(message);
+      try {
+        Replica(group, sent.network, sent.options, make).serve();
+      } catch (const ReplicaError&) {
+        // Rank 0 has it, too, and goes on without this engine.
+      }
     }
   });
 }

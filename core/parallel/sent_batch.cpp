@@ -7,19 +7,14 @@
 namespace sweep {
 namespace {
 
-// Copies rows [begin, end) of the batch, `bytes` each, to their places in `to`.
-void pack(const Batch& batch, const std::byte* from, std::size_t bytes, std::size_t begin, std::size_t end,
+// Copies samples [begin, end) of the batch from an array of its set to their places in `to`, which has room
+// for the whole batch.
+void pack(const Batch& batch, const auto& array, std::size_t begin, std::size_t end,
           std::vector<std::byte>& to) {
-  to.resize(batch.size() * bytes);
+  const std::byte* from = std::visit([](const auto& values) { return std::as_bytes(values).data(); }, array);
+  const std::size_t bytes = to.size() / batch.size();
   for (std::size_t i = begin; i < end; ++i)
     std::memcpy(to.data() + i * bytes, from + batch.indices[i] * bytes, bytes);
-}
-
-// Those that are not rank 0's own.
-void pack(const Batch& batch, const std::byte* from, std::size_t bytes, const SampleShares& shares,
-          std::vector<std::byte>& to) {
-  for (std::size_t turn = 0; turn < shares.turns(); ++turn)
-    pack(batch, from, bytes, shares.of(turn)[1], shares.of(turn).back(), to);
 }
 
 template <class T>
@@ -28,6 +23,10 @@ std::span<const T> values_of(const std::vector<std::byte>& array) {
 }
 
 }  // namespace
+
+BatchKind kind_of(const Batch& batch) {
+  return {batch.size(), batch.samples.index() == 1, batch.targets.index() == 1};
+}
 
 SentBatch::SentBatch(const Network& network)
     : values_(element_count(network.input())), outputs_(element_count(network.output())) {}
@@ -41,49 +40,38 @@ void SentBatch::scatter(Communicator& group, std::vector<std::byte>& array, std:
   }
 }
 
-void SentBatch::send(Communicator& group, const Batch& batch, const SampleShares& shares) {
-  Kinds kinds{batch.samples.index() == 1, batch.targets.index() == 1};
-  group.broadcast(bytes_of_value(kinds));
-  const auto data_of = [](const auto& array) {
-    return std::visit([](const auto& values) { return std::as_bytes(values).data(); }, array);
-  };
-  const std::size_t sample_bytes = values_ * (kinds.float_samples ? sizeof(float) : 1);
-  pack(batch, data_of(batch.samples), sample_bytes, shares, samples_);
+Batch SentBatch::exchange(Communicator& group, const BatchKind& kind, const SampleShares& shares,
+                          const Batch* batch) {
+  const std::size_t sample_bytes = values_ * (kind.has_float_samples ? sizeof(float) : 1);
+  const std::size_t target_bytes = kind.has_number_targets ? outputs_ * sizeof(float) : sizeof(std::int32_t);
+  samples_.resize(kind.samples * sample_bytes);
+  targets_.resize(kind.samples * target_bytes);
+  for (std::size_t turn = 0; batch != nullptr && turn < shares.turns(); ++turn) {
+    // Those that are not rank 0's own.
+    const std::size_t begin = shares.of(turn)[1], end = shares.of(turn).back();
+    pack(*batch, batch->samples, begin, end, samples_);
+    if (kind.has_number_targets) pack(*batch, batch->targets, begin, end, targets_);
+  }
   scatter(group, samples_, sample_bytes, shares);
-  if (kinds.number_targets) {
-    pack(batch, data_of(batch.targets), outputs_ * sizeof(float), shares, targets_);
-    scatter(group, targets_, outputs_ * sizeof(float), shares);
+  if (kind.has_number_targets) {
+    scatter(group, targets_, target_bytes, shares);
   } else {
-    pack(batch, data_of(batch.targets), sizeof(std::int32_t), 0, batch.size(), targets_);
+    if (batch != nullptr) pack(*batch, batch->targets, 0, batch->size(), targets_);
     group.broadcast(targets_);
   }
-}
-
-Batch SentBatch::receive(Communicator& group, std::size_t size, const SampleShares& shares) {
-  Kinds kinds;
-  group.broadcast(bytes_of_value(kinds));
-  const std::size_t sample_bytes = values_ * (kinds.float_samples ? sizeof(float) : 1);
-  samples_.resize(size * sample_bytes);
-  scatter(group, samples_, sample_bytes, shares);
-  if (kinds.number_targets) {
-    targets_.resize(size * outputs_ * sizeof(float));
-    scatter(group, targets_, outputs_ * sizeof(float), shares);
-  } else {
-    targets_.resize(size * sizeof(std::int32_t));
-    group.broadcast(targets_);
-  }
-  rows_.resize(size);
+  if (batch != nullptr) return *batch;
+  rows_.resize(kind.samples);
   std::iota(rows_.begin(), rows_.end(), 0U);
-  Batch batch{.samples = {}, .targets = {}, .indices = rows_};
-  if (kinds.float_samples)
-    batch.samples = values_of<float>(samples_);
+  Batch received{.samples = {}, .targets = {}, .indices = rows_};
+  if (kind.has_float_samples)
+    received.samples = values_of<float>(samples_);
   else
-    batch.samples = values_of<std::uint8_t>(samples_);
-  if (kinds.number_targets)
-    batch.targets = values_of<float>(targets_);
+    received.samples = values_of<std::uint8_t>(samples_);
+  if (kind.has_number_targets)
+    received.targets = values_of<float>(targets_);
   else
-    batch.targets = values_of<std::int32_t>(targets_);
-  return batch;
+    received.targets = values_of<std::int32_t>(targets_);
+  return received;
 }
 
 }  // namespace sweep

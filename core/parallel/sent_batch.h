@@ -12,6 +12,12 @@
 
 namespace sweep {
 
+/// What the ranks have to know of a batch before they get their samples.
+struct BatchKind {
+  std::uint64_t samples = 0;
+  bool has_float_samples = false, has_number_targets = false;
+};
+
 /// The samples of the batches of one engine. A rank gets those that it computes, at their places in a batch
 /// that is otherwise undefined. It gets all labels, because class weights are summed over them. Allocates
 /// only for a larger batch than before. Not thread-safe.
@@ -19,16 +25,11 @@ class SentBatch {
  public:
   explicit SentBatch(const Network& network);
 
-  /// Rank 0's side.
-  void send(Communicator& group, const Batch& batch, const SampleShares& shares);
-  /// The other ranks' side: a batch of `size` samples, valid until the next call.
-  Batch receive(Communicator& group, std::size_t size, const SampleShares& shares);
+  /// Passes on rank 0's `batch`, which is not empty; the other ranks have none, nullptr. Returns it, or what
+  /// was received, which is valid until the next call.
+  Batch exchange(Communicator& group, const BatchKind& kind, const SampleShares& shares, const Batch* batch);
 
  private:
-  struct Kinds {
-    bool float_samples = false, number_targets = false;
-  };
-
   void scatter(Communicator& group, std::vector<std::byte>& array, std::size_t bytes,
                const SampleShares& shares);
 
@@ -37,5 +38,7 @@ class SentBatch {
   std::vector<std::uint32_t> rows_;
   std::vector<std::size_t> begins_;  // of what is scattered, in bytes
 };
+
+BatchKind kind_of(const Batch& batch);
 
 }  // namespace sweep
