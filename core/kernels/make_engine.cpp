@@ -63,11 +63,10 @@ std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& netwo
 
 int serve_replicas(Communicator& group) { return serve_replicas(group, make_replica); }
 
-std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options,
-                                         std::size_t profiled) {
+std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options) {
   check_options(options, network);
   if (options.device.type != DeviceType::kCpu) return std::nullopt;
-  return cpu_engine_memory(network, options, profiled);
+  return cpu_engine_memory(network, options);
 }
 
 }  // namespace sweep

@@ -5,7 +5,6 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
-#include "runmanager/training/evaluation.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -61,8 +60,7 @@ std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Networ
                                               const Device& device, const DataCost& data, int threads) {
   EngineOptions options = engine_options(run, device);
   options.threads = threads;
-  const std::optional<std::size_t> engine =
-      engine_memory(network, options, run.log.graph ? profiled_samples(device, run.batch_size) : 0);
+  const std::optional<std::size_t> engine = engine_memory(network, options);
   if (!engine) return std::nullopt;
   const std::size_t outputs = element_count(network.output());
   const std::size_t sample_bytes =

@@ -84,16 +84,13 @@ std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns
   return both;
 }
 
-std::size_t profiled_samples(const Device& device, std::size_t batch_size) {
+StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples,
+                         std::size_t batch_size) {
   // The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
   // GPU a small batch would measure kernel launches instead of the layers.
   constexpr std::size_t kOnCpu = 32, kOnCuda = 1000;
-  return std::min(batch_size, device.type == DeviceType::kCpu ? kOnCpu : kOnCuda);
-}
-
-StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples,
-                         std::size_t batch_size) {
-  DataLoader loader(samples, {.batch_size = profiled_samples(device, batch_size)});
+  const std::size_t max_samples = device.type == DeviceType::kCpu ? kOnCpu : kOnCuda;
+  DataLoader loader(samples, {.batch_size = std::min(batch_size, max_samples)});
   loader.begin_epoch(0);
   const Batch* batch = loader.next();
   if (batch == nullptr) return {};

@@ -44,9 +44,6 @@ struct StepProfile {
   std::int64_t samples = 0;  // of the measured step; 0: there was no batch
 };
 
-/// Samples of the batch that profile_step() measures.
-std::size_t profiled_samples(const Device& device, std::size_t batch_size);
-
 /// Measures each layer in one training step over the first samples: a batch, but not more than is needed on
 /// this kind of device.
 StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples, std::size_t batch_size);

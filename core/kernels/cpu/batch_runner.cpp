@@ -50,12 +50,6 @@ RunnerMemory::RunnerMemory(const Network& network, const EngineOptions& options,
   }
 }
 
-ProfileMemory::ProfileMemory(const Program& program, std::size_t blocks)
-    : gradient(program.parameter_floats()) {
-  for (std::size_t i = 0; i < (program.phases() > 1 ? blocks : 1); ++i)
-    workspaces.push_back(program.make_workspace());
-}
-
 BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, Program& program,
                          ThreadPool& pool, Communicator* group)
     : network_(network),
@@ -291,11 +285,13 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
   if (measures) add_totals(partials, batch);
 }
 
-// Works in separate memory and keeps the running statistics, so that profiling does not change the training.
+// Keeps the running statistics, and overwrites partial sums that the last step has used, so that profiling
+// does not change the training.
 std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
                                                std::int64_t step) {
   const std::size_t blocks = block_count(batch.size());
-  ProfileMemory memory(program_, blocks);
+  while (multi_phase() && memory_.workspaces.size() < blocks)
+    memory_.workspaces.push_back(program_.make_workspace());
   PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
@@ -306,8 +302,8 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
                             1,
                             {0, 1},
                             {0, 1},
-                            memory.workspaces,
-                            memory.gradient.data(),
+                            memory_.workspaces,
+                            memory_.gradient.partials(),
                             {&totals, 1},
                             true,
                             op_seconds};

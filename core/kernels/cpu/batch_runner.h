@@ -47,17 +47,10 @@ struct RunnerMemory {
   std::vector<AlignedBuffer> numbers;  // one per thread: the targets of a block, [outputs][16]
 };
 
-/// What BatchRunner::profile() works in, for a batch of `blocks` blocks.
-struct ProfileMemory {
-  ProfileMemory(const Program& program, std::size_t blocks);
-
-  AlignedBuffer gradient;
-  std::vector<Workspace> workspaces;
-};
-
 /// Not thread-safe: one thread owns it. `network`, `options`, `program`, `pool` and `group` must outlive
 /// it. With a group, its ranks make the same calls with the same batches. All memory is allocated in the
-/// constructor, for batches of up to options.batch_size images; only profile() allocates more.
+/// constructor, for batches of up to options.batch_size images; only profile() may allocate more
+/// workspaces, with batch normalization, if it gets more blocks than are trained at once.
 ///
 /// `parameters` are everywhere the network's parameters in the program's layout, program.parameter_floats()
 /// long, after Program::prepare().

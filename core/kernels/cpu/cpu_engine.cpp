@@ -220,7 +220,7 @@ std::unique_ptr<ReplicaEngine> make_cpu_replica(const Network& network, const En
   return replica;
 }
 
-std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled) {
+std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options) {
   const auto devices = static_cast<std::size_t>(std::max(options.parallel.data, 1));
   const auto threads = std::max<std::size_t>(static_cast<std::size_t>(threads_of(options)) / devices, 1);
   std::size_t bytes = 0;
@@ -229,8 +229,6 @@ std::size_t cpu_engine_memory(const Network& network, const EngineOptions& optio
     const cpu::Program program(network, cpu::block_count(options.batch_size));
     const cpu::RunnerMemory runner(network, options, program, threads, {rank, devices});
     const ParameterArrays arrays(program, options.optimizer);
-    std::optional<cpu::ProfileMemory> profile;
-    if (profiled > 0 && rank == 0) profile.emplace(program, cpu::block_count(profiled));
     bytes += count.bytes();
   }
   return bytes;

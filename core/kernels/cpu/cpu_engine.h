@@ -17,6 +17,6 @@ std::unique_ptr<ReplicaEngine> make_cpu_replica(const Network& network, const En
                                                 Communicator& group);
 
 /// Bytes of the buffers of that engine, or of all of options.parallel.data; see engine_memory().
-std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled);
+std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep
