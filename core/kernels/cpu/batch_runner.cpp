@@ -24,6 +24,16 @@ DevicePlace place_in(const Communicator* group) {
   return {static_cast<std::size_t>(group->rank()), static_cast<std::size_t>(group->size())};
 }
 
+// Has `load` write the samples of a block to `out`, of a set that has `values` values of each sample.
+template <class T, class LoadBlock>
+void load_block(const Batch& batch, const Block& block, std::span<const T> set, std::size_t values,
+                const LoadBlock& load, float* out) noexcept {
+  const T* pointers[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    pointers[lane] = set.data() + row_of(batch, block, lane) * values;
+  load(pointers, values, out);
+}
+
 // Calls work(block) for the blocks of one of `parts` nearly equal runs.
 template <class Work>
 void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work work) noexcept {
@@ -68,16 +78,11 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
 void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
   const std::size_t values = program_.input_elements();
-  const auto load_from = [&]<typename T>(const T* samples, auto load_block) {
-    const T* pointers[kLanes];
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      pointers[lane] = samples + row_of(batch, block, lane) * values;
-    load_block(pointers, values, workspace.input);
-  };
   if (const auto* floats = std::get_if<std::span<const float>>(&batch.samples)) {
-    load_from(floats->data(), load_floats);
+    load_block(batch, block, *floats, values, load_floats, workspace.input);
   } else {
-    load_from(std::get_if<std::span<const std::uint8_t>>(&batch.samples)->data(), load_pixels);
+    load_block(batch, block, *std::get_if<std::span<const std::uint8_t>>(&batch.samples), values, load_pixels,
+               workspace.input);
   }
   if (!options_.transform.mean.empty()) {
     normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input);
@@ -97,7 +102,9 @@ void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace
       block_labels[lane] = (*labels)[row_of(batch, block, lane)];
     compare_with_classes(outputs, block_labels, block.images, scale, loss, gradient, totals);
   } else {
-    const float* numbers = load_numbers(batch, block, thread);
+    float* numbers = memory_.numbers[thread].data();  // [outputs][16]
+    load_block(batch, block, *std::get_if<std::span<const float>>(&batch.targets), outputs_, load_floats,
+               numbers);
     pointwise_loss(options_.loss, outputs, {.labels = nullptr, .numbers = numbers}, outputs_, scale, loss,
                    gradient);
     alignas(64) float absolute[kLanes], squared[kLanes];
@@ -129,17 +136,6 @@ void BatchRunner::compare_with_classes(const float* outputs, const std::int32_t*
   alignas(64) std::int32_t ranks[kLanes];
   rank_labels(outputs, labels, outputs_, ranks);
   for (std::size_t i = 0; i < images; ++i) totals.in_top += ranks[i] < kTopClasses ? 1 : 0;
-}
-
-// The targets of a block as [outputs][16].
-const float* BatchRunner::load_numbers(const Batch& batch, const Block& block,
-                                       std::size_t thread) const noexcept {
-  const float* pointers[kLanes];
-  const float* all = std::get_if<std::span<const float>>(&batch.targets)->data();
-  for (std::size_t lane = 0; lane < kLanes; ++lane)
-    pointers[lane] = all + row_of(batch, block, lane) * outputs_;
-  load_floats(pointers, outputs_, memory_.numbers[thread].data());
-  return memory_.numbers[thread].data();
 }
 
 // Calls run_phase(phase, passes), which takes all blocks of this device through a phase.
@@ -254,16 +250,6 @@ void BatchRunner::train_in_stages(const TrainingPass& pass, std::size_t first_ow
   });
 }
 
-// From the block's layout, in which a lane is an image, to a row of `outputs` per image.
-void BatchRunner::store_outputs(const Block& block, const Workspace& workspace,
-                                std::span<float> outputs) const noexcept {
-  const float* logits = program_.outputs(workspace);
-  for (std::size_t i = 0; i < block.images; ++i) {
-    for (std::size_t c = 0; c < outputs_; ++c)
-      outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
-  }
-}
-
 void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::span<float> outputs,
                            bool measures) {
   const MeanScale mean = measures ? mean_scale(batch, options_.loss) : MeanScale{};
@@ -278,7 +264,12 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
       load(batch, block, workspace);
       program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
       if (measures) measure_loss(batch, block, workspace, mean, false, thread, totals_[part]);
-      if (!outputs.empty()) store_outputs(block, workspace, outputs);
+      // From the block's layout, in which a lane is an image, to a row of `outputs` per image.
+      const float* logits = program_.outputs(workspace);
+      for (std::size_t i = 0; !outputs.empty() && i < block.images; ++i) {
+        for (std::size_t c = 0; c < outputs_; ++c)
+          outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
+      }
     });
   });
   gather_evaluation(batch, outputs);

@@ -116,7 +116,6 @@ class BatchRunner {
   void compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,
                             const float* scale, float* loss, float* gradient,
                             PartialTotals& totals) const noexcept;
-  const float* load_numbers(const Batch& batch, const Block& block, std::size_t thread) const noexcept;
   template <class RunPhase>
   void run_phases(const TrainingPass& pass, RunPhase run_phase);
   float* gradient_of(const TrainingPass& pass, std::size_t part) const {
@@ -130,7 +129,6 @@ class BatchRunner {
   void train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes, std::size_t part,
                   std::size_t thread) noexcept;
   void train_in_stages(const TrainingPass& pass, std::size_t first_own);
-  void store_outputs(const Block& block, const Workspace& workspace, std::span<float> outputs) const noexcept;
   void train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
                   std::size_t first_own);
   void gather(std::span<const SharedArray> arrays);
