@@ -147,14 +147,16 @@ void BatchRunner::run_phases(const TrainingPass& pass, RunPhase run_phase) {
   const std::size_t blocks = pass.blocks_of(pass.all).size(), last = program_.phases() - 1;
   for (std::size_t phase = 0; phase < last; ++phase) {
     run_phase(phase, PipelinePasses::kForward);
-    gather_sums(program_.forward_sums(phase), pass);
-    program_.finish_forward(phase, blocks, pass.keep_running);
+    BatchNormOp& norm = *program_.batch_norm(phase).batch_norm;
+    gather_sums(norm.moments(), pass);
+    norm.finish_moments(blocks, pass.keep_running);
   }
   run_phase(last, PipelinePasses::kBoth);
   const bool has_first = pass.own.size() > 0 && pass.own.begin == pass.all.begin;
   for (std::size_t phase = last; phase > 0; --phase) {
-    gather_sums(program_.backward_sums(phase), pass);
-    program_.finish_backward(phase, blocks, has_first ? pass.gradients : nullptr);
+    const CompiledOp& norm = program_.batch_norm(phase - 1);
+    gather_sums(norm.batch_norm->sums(), pass);
+    norm.batch_norm->finish_sums(blocks, has_first ? pass.gradients + norm.parameters : nullptr);
     run_phase(phase - 1, PipelinePasses::kBackward);
   }
 }

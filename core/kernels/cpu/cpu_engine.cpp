@@ -103,13 +103,15 @@ class CpuEngine final : public ReplicaEngine {
 
   std::vector<float> buffers() const override {
     std::vector<float> values(network_.buffer_count());
-    program_.export_buffers(values);
+    for (std::size_t i = 0; i + 1 < program_.phases(); ++i)
+      program_.batch_norm(i).batch_norm->export_buffers(values);
     return values;
   }
 
   void set_buffers(std::span<const float> values) override {
     check_count(values.size(), network_.buffer_count(), "set_buffers", "of running statistics");
-    program_.import_buffers(values);
+    for (std::size_t i = 0; i + 1 < program_.phases(); ++i)
+      program_.batch_norm(i).batch_norm->import_buffers(values);
   }
 
   std::vector<float> gradients() const override { return exported(arrays_.gradient); }

@@ -25,7 +25,7 @@ Program::Program(const Network& network, std::size_t max_blocks)
   std::vector<PlannedOp> planned;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const OpSizes& sizes = ops_[i].op->sizes();
-    offsets_.push_back(parameter_floats_);
+    ops_[i].parameters = parameter_floats_;
     parameter_floats_ += sizes.parameter_floats;
     if (ops_[i].batch_norm != nullptr) batch_norms_.push_back(i);
     planned.push_back({.in = ops_[i].in,
@@ -68,10 +68,10 @@ std::size_t Program::scratch_floats() const {
 // Calls use(place in the network's parameters, place in the program's) for each parameter.
 template <class Use>
 void Program::for_each_parameter(const Use& use) const {
-  for (std::size_t op = 0; op < ops_.size(); ++op) {
-    for (const ParameterRun& run : ops_[op].op->parameter_runs()) {
+  for (const CompiledOp& compiled : ops_) {
+    for (const ParameterRun& run : compiled.op->parameter_runs()) {
       for (std::size_t i = 0; i < run.count; ++i)
-        use(run.network + i * run.network_step, offsets_[op] + run.own + i * run.own_step);
+        use(run.network + i * run.network_step, compiled.parameters + run.own + i * run.own_step);
     }
   }
 }
@@ -82,14 +82,6 @@ void Program::import_parameters(std::span<const float> network_parameters, float
 
 void Program::export_parameters(const float* parameters, std::span<float> network_parameters) const {
   for_each_parameter([&](std::size_t to, std::size_t from) { network_parameters[to] = parameters[from]; });
-}
-
-void Program::import_buffers(std::span<const float> network_buffers) {
-  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).import_buffers(network_buffers);
-}
-
-void Program::export_buffers(std::span<float> network_buffers) const {
-  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).export_buffers(network_buffers);
 }
 
 const float* Program::value(std::size_t op, const Workspace& workspace) const {
@@ -104,7 +96,7 @@ Buffers Program::buffers_of(std::size_t op, Workspace& workspace) const {
 
 void Program::forward_op(std::size_t op, const Pass& pass, const float* parameters,
                          Workspace& workspace) const {
-  ops_[op].op->forward(pass, parameters + offsets_[op], buffers_of(op, workspace));
+  ops_[op].op->forward(pass, parameters + ops_[op].parameters, buffers_of(op, workspace));
 }
 
 void Program::evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const {
@@ -119,16 +111,10 @@ void Program::forward(std::size_t phase, const Pass& pass, const Block& block, c
   }
   if (phase_stop == ops_.size() || !ops.contains(phase_stop)) return;
   timed(op_seconds, phase_stop, [&] {
-    batch_norm(phase).collect_moments(block.index, block.images, value(ops_[phase_stop].in, workspace));
+    const CompiledOp& norm = ops_[phase_stop];
+    norm.batch_norm->collect_moments(block.index, block.images, value(norm.in, workspace));
   });
 }
-
-void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_running) {
-  batch_norm(phase).finish_moments(blocks, keep_running);
-}
-
-BlockSums Program::forward_sums(std::size_t phase) const { return batch_norm(phase).moments(); }
-BlockSums Program::backward_sums(std::size_t phase) const { return batch_norm(phase - 1).sums(); }
 
 Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
                                   float* grad_parameters) const {
@@ -137,7 +123,7 @@ Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace&
   Buffers buffers = buffers_of(op, workspace);
   buffers.grad_out = slot(gradients.grad_out);
   buffers.grad_in = slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot);
-  buffers.grad_parameters = grad_parameters + offsets_[op];
+  buffers.grad_parameters = grad_parameters + ops_[op].parameters;
   buffers.images = block.images;
   return buffers;
 }
@@ -147,7 +133,7 @@ void Program::backward_op(std::size_t op, const Block& block, const float* param
   using Action = GradientEdge::Action;
   const PlannedGradients& gradients = plan_.ops[op];
   const Buffers buffers = backward_buffers(op, block, workspace, grad_parameters);
-  ops_[op].op->backward(parameters + offsets_[op], buffers);
+  ops_[op].op->backward(parameters + ops_[op].parameters, buffers);
   const bool is_sum = ops_[op].shortcut != kNoShortcut;
   // The op has written the gradient of its input where backward_buffers() said. What is left is to add it to
   // a slot that another reader wrote before, or, for a sum, to copy grad_out to the second input.
@@ -172,20 +158,13 @@ void Program::backward(std::size_t phase, const Block& block, const float* param
     if (plan_.ops[op].grad_out == kNoSlot) continue;
     timed(op_seconds, op, [&] {
       if (phase > 0 && op == all.begin) {
-        batch_norm(phase - 1).collect_sums(block.index,
-                                           backward_buffers(op, block, workspace, grad_parameters));
+        ops_[op].batch_norm->collect_sums(block.index,
+                                          backward_buffers(op, block, workspace, grad_parameters));
       } else {
         backward_op(op, block, parameters, workspace, grad_parameters);
       }
     });
   }
-}
-
-void Program::finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters) {
-  const std::size_t op = phase_begin(phase);
-  if (plan_.ops[op].grad_out != kNoSlot)
-    batch_norm(phase - 1).finish_sums(blocks,
-                                      grad_parameters == nullptr ? nullptr : grad_parameters + offsets_[op]);
 }
 
 }  // namespace sweep::cpu

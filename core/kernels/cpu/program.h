@@ -21,7 +21,6 @@ namespace sweep::cpu {
 
 class BatchNormOp;
 class ConvOp;
-struct BlockSums;
 
 /// Buffers for one block on its way through the network, forward and back. Used by one thread at a time and
 /// reused for block after block; those of small networks stay in the L2 cache. All pointers but `scratch`
@@ -55,6 +54,7 @@ struct CompiledOp {
   std::size_t first_layer;            // index in Network::layers() of the first of the fused layers
   ConvOp* conv = nullptr;             // the op, if it is one
   BatchNormOp* batch_norm = nullptr;  // the op, if it is one
+  std::size_t parameters = 0;         // the offset of its parameters in those of the program
 };
 
 /// Ops in topological order. `max_blocks`: the largest number of blocks in a batch.
@@ -88,12 +88,8 @@ class Program {
   /// all parts in [0, prepare_parts()) after every change of the parameters. Thread-safe for different parts.
   std::size_t prepare_parts() const { return ops_.size(); }
   void prepare(const float* parameters, std::size_t part) {
-    ops_[part].op->prepare(parameters + offsets_[part]);
+    ops_[part].op->prepare(parameters + ops_[part].parameters);
   }
-
-  /// Copies the running statistics from and to the layout of Network::buffers().
-  void import_buffers(std::span<const float> network_buffers);
-  void export_buffers(std::span<float> network_buffers) const;
 
   /// The network's outputs [outputs][16], valid from the block's last forward call until
   /// the workspace is used again.
@@ -109,19 +105,17 @@ class Program {
   /// Thread-safe for different workspaces.
   void evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const;
 
-  /// Training calls, for a batch: forward() of all blocks for phases 0, 1, …, with finish_forward() between
-  /// two phases; then backward() of all blocks for the phases in reverse, with finish_backward() between two.
-  /// forward() and backward() are thread-safe for different blocks and workspaces; the other two must run
-  /// alone. backward() adds the block's parameter gradients to grad_parameters, a partial sum;
-  /// finish_backward() adds batch normalization's, which are known for the whole batch only. op_seconds
-  /// [op_count()], if not nullptr, gets each op's time added. A phase of a block may be cut into calls with
-  /// the parts of [0, op_count()), in this order forward and in the reverse order backward.
+  /// Training calls, for a batch: forward() of all blocks for phases 0, 1, …, with finish_moments()
+  /// of batch_norm(p) between phases p and p + 1; then backward() of all blocks for the phases in reverse,
+  /// with its finish_sums() between them. forward() and backward() are thread-safe for different blocks and
+  /// workspaces; the other two must run alone. backward() adds the block's parameter gradients to
+  /// grad_parameters, a partial sum; finish_sums() adds batch normalization's, which are known for the whole
+  /// batch only. op_seconds [op_count()], if not nullptr, gets each op's time added. A phase of a block may
+  /// be cut into calls with the parts of [0, op_count()), in this order forward and in the reverse order
+  /// backward.
   std::size_t phases() const { return batch_norms_.size() + 1; }
   void forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
                Workspace& workspace, double* op_seconds, OpRange ops = {});
-  /// To be called between `phase` and the next. `blocks`: in the batch. `keep_running`: does not
-  /// update the running statistics.
-  void finish_forward(std::size_t phase, std::size_t blocks, bool keep_running);
   void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
                 float* grad_parameters, double* op_seconds, OpRange ops = {});
   /// The ops that a phase calls, forward and backward. The last one is also the first of the next phase: a
@@ -129,16 +123,11 @@ class Program {
   OpRange phase_ops(std::size_t phase) const {
     return {phase_begin(phase), std::min(phase_end(phase) + 1, ops_.size())};
   }
-  /// What the blocks have left in `phase` for finish_forward() and finish_backward(), so that devices that
-  /// share a batch can exchange it.
-  BlockSums forward_sums(std::size_t phase) const;
-  BlockSums backward_sums(std::size_t phase) const;
-  /// To be called between `phase` and the one before it. `grad_parameters`: nullptr if another device adds
-  /// the gradient of these parameters.
-  void finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters);
 
   std::size_t op_count() const { return ops_.size(); }
   const CompiledOp& op(std::size_t index) const { return ops_[index]; }
+  /// There are phases() − 1 of them.
+  const CompiledOp& batch_norm(std::size_t number) const { return ops_[batch_norms_[number]]; }
 
  private:
   template <class Use>
@@ -156,10 +145,8 @@ class Program {
   std::size_t phase_end(std::size_t phase) const {
     return phase < batch_norms_.size() ? batch_norms_[phase] : ops_.size();
   }
-  BatchNormOp& batch_norm(std::size_t number) const { return *ops_[batch_norms_[number]].batch_norm; }
 
   std::vector<CompiledOp> ops_;
-  std::vector<std::size_t> offsets_;      // of each op's parameters, in floats
   std::vector<std::size_t> batch_norms_;  // indices of the batch normalizations in ops_
   GradientPlan plan_;
   std::size_t parameter_floats_ = 0, input_elements_ = 0;

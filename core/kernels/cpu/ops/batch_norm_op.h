@@ -60,11 +60,11 @@ class BatchNormOp : public Op {
   /// zero. Thread-safe for different blocks.
   void collect_sums(std::size_t block, const Buffers& buffers);
   /// Adds the gradients of weight and bias to grad_parameters, the op's part of one of the partial sums;
-  /// nullptr: does not.
+  /// nullptr: does not, as another device does.
   void finish_sums(std::size_t blocks, float* grad_parameters);
   void backward(const float* parameters, const Buffers& buffers) const override;
 
-  /// What the collect functions have written: [max_blocks][channels].
+  /// What the collect functions have written, [max_blocks][channels], for devices that share a batch.
   BlockSums moments() { return {bytes_of(block_moments_), channels_ * sizeof(Moments)}; }
   BlockSums sums() { return {bytes_of(block_sums_), channels_ * sizeof(GradientSums)}; }
 
