@@ -27,15 +27,20 @@ std::vector<std::size_t> devices_of_ops(const Network& network, const EngineOpti
   return device_of_op;
 }
 
-std::size_t count_devices(const std::vector<std::size_t>& device_of_op) {
-  return *std::max_element(device_of_op.begin(), device_of_op.end()) + 1;
-}
+// Ops in a row on one device.
+struct Segment {
+  OpRange ops;
+  std::size_t device;
+};
 
-std::size_t count_changes(const std::vector<std::size_t>& device_of_op) {
-  std::size_t changes = 0;
-  for (std::size_t op = 1; op < device_of_op.size(); ++op)
-    changes += device_of_op[op] != device_of_op[op - 1] ? 1 : 0;
-  return changes;
+std::vector<Segment> segments_of(const std::vector<std::size_t>& device_of_op, const OpRange& ops) {
+  std::vector<Segment> segments;
+  for (std::size_t op = ops.begin; op < std::min(ops.end, device_of_op.size()); ++op) {
+    if (segments.empty() || segments.back().device != device_of_op[op])
+      segments.push_back({{op, op}, device_of_op[op]});
+    segments.back().ops.end = op + 1;
+  }
+  return segments;
 }
 
 void wait_until(WaitableCounter& counter, std::size_t value, SpinLimit& limit) noexcept {
@@ -55,8 +60,8 @@ StagedPass::StagedPass(const Network& network, const EngineOptions& options, con
     : program_(program),
       device_of_op_(devices_of_ops(network, options, program)),
       pipeline_(pipeline_of(options)),
-      progress_(count_changes(device_of_op_) + 1),
-      drivers_(static_cast<int>(count_devices(device_of_op_))) {
+      progress_(segments_of(device_of_op_, {}).size()),
+      drivers_(static_cast<int>(std::ranges::max(device_of_op_)) + 1) {
   const std::size_t devices = drivers_.size();
   for (std::size_t d = 0; d < devices; ++d) {
     const std::size_t own = part_begin(threads, devices, d + 1) - part_begin(threads, devices, d);
@@ -69,19 +74,8 @@ std::size_t StagedPass::workspace_count(const Network& network, const EngineOpti
   const PipelineOptions pipeline = pipeline_of(options);
   const std::size_t parts = std::min(static_cast<std::size_t>(pipeline.micro_batches), blocks);
   if (program.phases() > 1 || pipeline.schedule == PipelineSchedule::kGpipe) return blocks;
-  const std::size_t under_way = count_changes(devices_of_ops(network, options, program)) + 1;
+  const std::size_t under_way = segments_of(devices_of_ops(network, options, program), {}).size();
   return std::min(blocks, under_way * ((blocks + parts - 1) / parts));
-}
-
-std::vector<StagedPass::Segment> StagedPass::segments_of(std::size_t phase) const {
-  const OpRange ops = program_.phase_ops(phase);
-  std::vector<Segment> segments;
-  for (std::size_t op = ops.begin; op < ops.end; ++op) {
-    if (segments.empty() || segments.back().device != device_of_op_[op])
-      segments.push_back({{op, op}, device_of_op_[op]});
-    segments.back().ops.end = op + 1;
-  }
-  return segments;
 }
 
 void StagedPass::run(std::size_t phase, PipelinePasses passes, std::size_t blocks, std::size_t partials,
@@ -89,7 +83,7 @@ void StagedPass::run(std::size_t phase, PipelinePasses passes, std::size_t block
   const IndexRange own_blocks = blocks_of(blocks, partials, own);
   const std::size_t parts = std::min(static_cast<std::size_t>(pipeline_.micro_batches), own_blocks.size());
   if (parts == 0) return;
-  const std::vector<Segment> segments = segments_of(phase);
+  const std::vector<Segment> segments = segments_of(device_of_op_, program_.phase_ops(phase));
   std::vector<std::size_t> devices(segments.size());
   std::ranges::transform(segments, devices.begin(), &Segment::device);
   const auto order = pipeline_order(devices, parts, pipeline_.schedule, passes);

@@ -53,12 +53,7 @@ class StagedPass {
            const IndexRange& own, const Work& work);
 
  private:
-  // Ops in a row on one device, within one phase.
-  struct Segment {
-    OpRange ops;
-    std::size_t device;
-  };
-  // How far a segment has got in a pass: parts of the batch that are done.
+  // How far ops in a row on one device have got in a pass: parts of the batch that are done.
   struct Progress {
     WaitableCounter forward, backward;
   };
@@ -68,13 +63,12 @@ class StagedPass {
     std::vector<AlignedBuffer> scratch;  // one per thread
     SpinLimit spin_limit;                // of the thread that drives the device
   };
-  std::vector<Segment> segments_of(std::size_t phase) const;
 
   const Program& program_;
   std::vector<std::size_t> device_of_op_;  // counted from 0 in the order of the stages
   PipelineOptions pipeline_;
   std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<Progress> progress_;  // of each segment
+  std::vector<Progress> progress_;  // of each run of ops on one device
   ThreadPool drivers_;              // a thread per device
 };
 
