@@ -254,58 +254,45 @@ void collect_nonzeros(const ConvGeometry& g, const ConvPoolGradients& gradients,
   }
 }
 
-// Gradient of the weights for few input channels, one column of pooling windows
-// after the other; see by_columns.
-void backward_by_columns(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
-                         NonZeros* nonzeros) {
+CacheBlock choose_cache_block(const ConvPoolPlan& plan, const Patch& patch) {
   const ConvGeometry& g = plan.geometry;
-  const std::size_t run = g.kernel_width * g.in_channels, image = plan.image_floats;
-  const Patch patch{1, g.kernel_height * run, 0};
-  const Strides strides{image, 2 * g.stride_y * run, 0, g.stride_y * run, g.in_height * run};
-  std::size_t lanes = kLanes;
-  while (lanes > 4 && lanes * image > kL1Floats) lanes /= 2;
-  for (std::size_t x = 0; x < g.out_width / 2; ++x) {
-    lanes_to_images(image, image, gradients.in + 2 * x * g.stride_x * kLanes, plan.in_offsets.data(),
-                    scratch.images);
-    for (std::size_t lane = 0; lane < kLanes; lane += lanes) {
-      collect_nonzeros(g, gradients, {0, g.out_height / 2, x, x + 1, lane, lane + lanes}, strides, scratch,
-                       nonzeros);
-      for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
-                                          gradients.grad_weights);
-    }
-  }
-}
-
-CacheBlock choose_cache_block(const ConvGeometry& g, const Patch& patch) {
   const std::size_t pass = runs_per_pass(patch), row = g.in_width * g.in_channels;
-  CacheBlock block{kLanes, 1};
-  while (block.lanes > 4 && (2 * g.stride_y + pass - 1) * row * block.lanes > kL1Floats) block.lanes /= 2;
+  const std::size_t image = plan.by_columns ? plan.image_floats : (2 * g.stride_y + pass - 1) * row;
+  CacheBlock block{kLanes, plan.by_columns ? g.out_height / 2 : 1};
+  while (block.lanes > 4 && image * block.lanes > kL1Floats) block.lanes /= 2;
   const std::size_t rows = kL1Floats / (row * block.lanes);
-  if (rows > pass - 1)
+  if (!plan.by_columns && rows > pass - 1)
     block.rows = std::clamp<std::size_t>((rows - (pass - 1)) / (2 * g.stride_y), 1, g.out_height / 2);
   return block;
 }
 
-void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
+// The gradients of weights and input, for one column of pooling windows after the other, or for all columns
+// at once; see by_columns.
+void backward_windows(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
                       NonZeros* nonzeros) {
   const ConvGeometry& g = plan.geometry;
-  const std::size_t row = g.in_width * g.in_channels, image = plan.image_floats;
-  const Patch patch{g.kernel_height, g.kernel_width * g.in_channels, row};
+  const std::size_t image = plan.image_floats, run = g.kernel_width * g.in_channels;
+  const std::size_t row = plan.by_columns ? run : g.in_width * g.in_channels;
+  const std::size_t columns = plan.by_columns ? 1 : g.out_width / 2;
+  const Patch patch = plan.by_columns ? Patch{1, g.kernel_height * run, 0} : Patch{g.kernel_height, run, row};
   const Strides strides{image, 2 * g.stride_y * row, 2 * g.stride_x * g.in_channels, g.stride_y * row,
-                        g.stride_x * g.in_channels};
-  lanes_to_images(image, image, gradients.in, plan.in_offsets.data(), scratch.images);
+                        plan.by_columns ? g.in_height * run : g.stride_x * g.in_channels};
+  const CacheBlock block = choose_cache_block(plan, patch);
   if (gradients.grad_in != nullptr) std::fill_n(scratch.grad_images, image * kLanes, 0.0f);
-  const CacheBlock block = choose_cache_block(g, patch);
-  for (std::size_t lane = 0; lane < kLanes; lane += block.lanes) {
-    for (std::size_t y = 0; y < g.out_height / 2; y += block.rows) {
-      const std::size_t end = HWY_MIN(g.out_height / 2, y + block.rows);
-      collect_nonzeros(g, gradients, {y, end, 0, g.out_width / 2, lane, lane + block.lanes}, strides, scratch,
-                       nonzeros);
-      for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
-                                          gradients.grad_weights);
-      if (gradients.grad_in == nullptr) continue;
-      for_each_channel<ScatterInput>(g, patch, nonzeros, scratch.grad_images + lane * image,
-                                     const_cast<float*>(gradients.weights));
+  for (std::size_t x = 0; x < g.out_width / 2; x += columns) {
+    lanes_to_images(image, image, gradients.in + 2 * x * g.stride_x * kLanes, plan.in_offsets.data(),
+                    scratch.images);
+    for (std::size_t lane = 0; lane < kLanes; lane += block.lanes) {
+      for (std::size_t y = 0; y < g.out_height / 2; y += block.rows) {
+        const std::size_t end = HWY_MIN(g.out_height / 2, y + block.rows);
+        collect_nonzeros(g, gradients, {y, end, x, x + columns, lane, lane + block.lanes}, strides, scratch,
+                         nonzeros);
+        for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
+                                            gradients.grad_weights);
+        if (gradients.grad_in == nullptr) continue;
+        for_each_channel<ScatterInput>(g, patch, nonzeros, scratch.grad_images + lane * image,
+                                       const_cast<float*>(gradients.weights));
+      }
     }
   }
   if (gradients.grad_in == nullptr) return;
@@ -330,11 +317,7 @@ void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradi
   Scratch parts{scratch, scratch + images, nullptr, nullptr};
   parts.values = parts.grad_images + (plan.needs_grad_in ? images : 0);
   parts.offsets = reinterpret_cast<std::int32_t*>(parts.values + g.out_channels * windows + kSlack);
-  if (plan.by_columns) {
-    backward_by_columns(plan, gradients, parts, nonzeros);
-  } else {
-    backward_by_rows(plan, gradients, parts, nonzeros);
-  }
+  backward_windows(plan, gradients, parts, nonzeros);
   if (gradients.grad_bias == nullptr) return;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     Vector sum = hn::Zero(d);
