@@ -32,34 +32,15 @@ HWY_INLINE void transform_block(const float* weights, bool rotated, float* facto
   }
 }
 
-// Layout of a matrix [rows][columns] in tiles of at most kMaxChannelTile rows: [tile][columns][row in tile].
-struct TiledRows {
-  std::size_t rows, columns;
-  std::size_t tiles() const { return (rows + kMaxChannelTile - 1) / kMaxChannelTile; }
-  std::size_t begin(std::size_t tile) const { return part_begin(rows, tiles(), tile); }
-};
-
-// Calls use(i, offset) for i < count with the offset of row first_row + i · row_step, column first_column + i
-// · column_step. One of the steps is 1, the other 0.
-template <class Use>
-HWY_INLINE void for_each_offset(const TiledRows& to, std::size_t first_row, std::size_t row_step,
-                                std::size_t first_column, std::size_t column_step, std::size_t count,
-                                Use use) {
-  std::size_t tile = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t row = first_row + i * row_step, column = first_column + i * column_step;
-    while (row >= to.begin(tile + 1)) ++tile;
-    const std::size_t begin = to.begin(tile), height = to.begin(tile + 1) - begin;
-    use(i, begin * to.columns + column * height + row - begin);
-  }
-}
-
+// To matrices of [rows][columns] in tiles of at most kMaxChannelTile rows, [tile][columns][row in tile]. The
+// rows are output channels, or, transposed, input channels.
 template <class Transform>
 HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool transposed,
                               float* transformed) {
   constexpr std::size_t kFactors = Transform::kTo * Transform::kTo;
-  const TiledRows to =
-      transposed ? TiledRows{g.in_channels, g.out_channels} : TiledRows{g.out_channels, g.in_channels};
+  const std::size_t rows = transposed ? g.in_channels : g.out_channels;
+  const std::size_t columns = transposed ? g.out_channels : g.in_channels;
+  const std::size_t tiles = (rows + kMaxChannelTile - 1) / kMaxChannelTile;
   HWY_ALIGN float block[9 * kLanes] = {}, factors[kFactors * kLanes];
   std::size_t offsets[kLanes];
   for (std::size_t out = 0; out < g.out_channels; ++out) {
@@ -68,11 +49,12 @@ HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool 
       for (std::size_t tap = 0; tap < 9; ++tap)
         std::copy_n(weights + (out * 9 + tap) * g.in_channels + in, count, block + tap * kLanes);
       transform_block<Transform>(block, transposed, factors);
-      const auto record = [&](std::size_t i, std::size_t offset) { offsets[i] = offset; };
-      if (transposed) {
-        for_each_offset(to, in, 1, out, 0, count, record);
-      } else {
-        for_each_offset(to, out, 0, in, 1, count, record);
+      for (std::size_t i = 0, tile = 0; i < count; ++i) {
+        const std::size_t row = transposed ? in + i : out, column = transposed ? out : in + i;
+        while (row >= part_begin(rows, tiles, tile + 1)) ++tile;
+        const std::size_t begin = part_begin(rows, tiles, tile);
+        const std::size_t height = part_begin(rows, tiles, tile + 1) - begin;
+        offsets[i] = begin * columns + column * height + row - begin;
       }
       for (std::size_t factor = 0; factor < kFactors; ++factor) {
         float* at = transformed + factor * g.in_channels * g.out_channels;
