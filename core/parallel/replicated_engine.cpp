@@ -10,8 +10,7 @@
 #include "core/base/threads.h"
 #include "core/engine/engine_checks.h"
 #include "core/parallel/communicator.h"
-#include "core/parallel/engine_message.h"
-#include "core/parallel/sent_batch.h"
+#include "core/parallel/replica_messages.h"
 
 namespace sweep {
 namespace {
@@ -296,7 +295,7 @@ class ReplicatedEngine final : public Engine {
     if (command.kind == Kind::kPredict || !outputs.empty()) check_outputs(outputs, batch, network_);
     if (batch.size() == 0) return;
     const auto begin = std::chrono::steady_clock::now();
-    command.kind_of_batch = kind_of(batch);
+    command.kind_of_batch = {batch.size(), batch.samples.index() == 1, batch.targets.index() == 1};
     command.batch = &batch;
     command.outputs = outputs.data();
     send(group_, command);

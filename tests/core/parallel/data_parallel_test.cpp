@@ -4,7 +4,7 @@
 #include "core/engine/stages.h"
 #include "core/kernels/cpu/cpu_engine.h"
 #include "core/parallel/communicator.h"
-#include "core/parallel/engine_message.h"
+#include "core/parallel/replica_messages.h"
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/communicator_contract.h"
 #include "tests/core/parallel/forwarding_communicator.h"

@@ -1,16 +1,30 @@
-// Batches on their way to ranks that do not share memory. Not part of the installed interface.
+// What rank 0 sends to ranks that do not share its memory: engines, and batches. Not part of the installed
+// interface.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/data/data_loader.h"
+#include "core/engine/engine.h"
 #include "core/network/network.h"
 #include "core/parallel/communicator.h"
 #include "core/parallel/replicated_engine.h"
 
 namespace sweep {
+
+/// A network and the options of its engine.
+struct SentEngine {
+  Network network;
+  EngineOptions options;
+};
+
+/// Between processes of one program on machines of one kind only: numbers are in the order of this machine.
+std::vector<std::byte> encode_engine(const Network& network, const EngineOptions& options);
+/// Throws DataError if `bytes` was not made by encode_engine().
+SentEngine decode_engine(std::span<const std::byte> bytes);
 
 /// What the ranks have to know of a batch before they get their samples.
 struct BatchKind {
@@ -38,7 +52,5 @@ class SentBatch {
   std::vector<std::uint32_t> rows_;
   std::vector<std::size_t> begins_;  // of what is scattered, in bytes
 };
-
-BatchKind kind_of(const Batch& batch);
 
 }  // namespace sweep
