@@ -14,7 +14,6 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
-#include "core/kernels/cpu/adaptive_wait.h"
 #include "core/kernels/cpu/partial_shares.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/simd/block.h"

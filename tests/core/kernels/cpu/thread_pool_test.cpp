@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include "core/kernels/cpu/adaptive_wait.h"
 #include "tests/support/test.h"
 
 #ifdef __linux__
