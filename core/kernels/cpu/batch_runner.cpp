@@ -79,13 +79,13 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
 void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
   const std::size_t values = program_.input_elements();
   if (const auto* floats = std::get_if<std::span<const float>>(&batch.samples)) {
-    load_block(batch, block, *floats, values, load_floats, workspace.input);
+    load_block(batch, block, *floats, values, load_floats, workspace.input());
   } else {
     load_block(batch, block, *std::get_if<std::span<const std::uint8_t>>(&batch.samples), values, load_pixels,
-               workspace.input);
+               workspace.input());
   }
   if (!options_.transform.mean.empty()) {
-    normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input);
+    normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/kernels/cpu/kernels/layer_kernels.h"
 #include "core/kernels/cpu/ops/batch_norm_op.h"
@@ -21,42 +22,27 @@ void timed(double* op_seconds, std::size_t op, Work work) {
 }  // namespace
 
 Program::Program(const Network& network, std::size_t max_blocks)
-    : ops_(compile(network, max_blocks)), input_elements_(element_count(network.input())) {
+    : ops_(compile(network, max_blocks)),
+      input_elements_(element_count(network.input())),
+      workspace_floats_(round_up_to_cache_line(input_elements_ * kLanes)) {
+  const auto reserve = [this](std::size_t floats) {
+    return std::exchange(workspace_floats_, workspace_floats_ + round_up_to_cache_line(floats));
+  };
   std::vector<PlannedOp> planned;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
-    const OpSizes& sizes = ops_[i].op->sizes();
-    ops_[i].parameters = parameter_floats_;
-    parameter_floats_ += sizes.parameter_floats;
-    if (ops_[i].batch_norm != nullptr) batch_norms_.push_back(i);
-    planned.push_back({.in = ops_[i].in,
-                       .shortcut = ops_[i].shortcut,
+    CompiledOp& compiled = ops_[i];
+    const OpSizes& sizes = compiled.op->sizes();
+    compiled.parameters = std::exchange(parameter_floats_, parameter_floats_ + sizes.parameter_floats);
+    compiled.out = reserve(sizes.out_floats);
+    compiled.saved = reserve(sizes.saved_floats);
+    if (compiled.batch_norm != nullptr) batch_norms_.push_back(i);
+    planned.push_back({.in = compiled.in,
+                       .shortcut = compiled.shortcut,
                        .has_parameters = sizes.parameter_floats > 0,
                        .out_floats = sizes.grad_out_floats});
   }
   plan_ = plan_gradients(planned);
-}
-
-Workspace Program::make_workspace() const {
-  std::size_t floats = round_up_to_cache_line(input_elements_ * kLanes);
-  const auto reserve = [&](std::size_t size) {
-    const std::size_t begin = floats;
-    floats += round_up_to_cache_line(size);
-    return begin;
-  };
-  std::vector<std::size_t> activations, saved, gradients;
-  for (const CompiledOp& compiled : ops_) {
-    activations.push_back(reserve(compiled.op->sizes().out_floats));
-    saved.push_back(reserve(compiled.op->sizes().saved_floats));
-  }
-  for (const std::size_t size : plan_.slot_floats) gradients.push_back(reserve(size));
-
-  Workspace workspace{nullptr, {}, {}, {}, AlignedBuffer(floats)};
-  float* memory = workspace.memory.data();
-  workspace.input = memory;
-  for (const std::size_t begin : activations) workspace.activations.push_back(memory + begin);
-  for (const std::size_t begin : saved) workspace.saved.push_back(memory + begin);
-  for (const std::size_t begin : gradients) workspace.gradients.push_back(memory + begin);
-  return workspace;
+  for (const std::size_t floats : plan_.slot_floats) slots_.push_back(reserve(floats));
 }
 
 std::size_t Program::scratch_floats() const {
@@ -84,14 +70,9 @@ void Program::export_parameters(const float* parameters, std::span<float> networ
   for_each_parameter([&](std::size_t to, std::size_t from) { network_parameters[to] = parameters[from]; });
 }
 
-const float* Program::value(std::size_t op, const Workspace& workspace) const {
-  if (op == kNoShortcut) return nullptr;
-  return op == kNetworkInput ? workspace.input : workspace.activations[op];
-}
-
 Buffers Program::buffers_of(std::size_t op, Workspace& workspace) const {
-  return {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace), workspace.saved[op],
-          workspace.activations[op], workspace.scratch};
+  return {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace), workspace.at(ops_[op].saved),
+          workspace.at(ops_[op].out), workspace.scratch};
 }
 
 void Program::forward_op(std::size_t op, const Pass& pass, const float* parameters,
@@ -119,10 +100,9 @@ void Program::forward(std::size_t phase, const Pass& pass, const Block& block, c
 Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
                                   float* grad_parameters) const {
   const PlannedGradients& gradients = plan_.ops[op];
-  const auto slot = [&](std::size_t s) { return s == kNoSlot ? nullptr : workspace.gradients[s]; };
   Buffers buffers = buffers_of(op, workspace);
-  buffers.grad_out = slot(gradients.grad_out);
-  buffers.grad_in = slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot);
+  buffers.grad_out = gradient(gradients.grad_out, workspace);
+  buffers.grad_in = gradient(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot, workspace);
   buffers.grad_parameters = grad_parameters + ops_[op].parameters;
   buffers.images = block.images;
   return buffers;
@@ -137,12 +117,12 @@ void Program::backward_op(std::size_t op, const Block& block, const float* param
   const bool is_sum = ops_[op].shortcut != kNoShortcut;
   // The op has written the gradient of its input where backward_buffers() said. What is left is to add it to
   // a slot that another reader wrote before, or, for a sum, to copy grad_out to the second input.
-  const auto pass_on = [&](const GradientEdge& edge, const float* gradient) {
+  const auto pass_on = [&](const GradientEdge& edge, const float* from) {
     const OpSizes& sizes = ops_[op].op->sizes();
     const std::size_t floats = (is_sum ? sizes.out_elements : sizes.in_elements) * kLanes;
-    float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot];
-    if (edge.action == Action::kAdd) sum_values(gradient, slot, floats, false, slot);
-    if (edge.action == Action::kWrite && is_sum) std::copy_n(gradient, floats, slot);
+    float* slot = gradient(edge.slot, workspace);
+    if (edge.action == Action::kAdd) sum_values(from, slot, floats, false, slot);
+    if (edge.action == Action::kWrite && is_sum) std::copy_n(from, floats, slot);
   };
   pass_on(gradients.in, is_sum ? buffers.grad_out : buffers.grad_in);
   pass_on(gradients.shortcut, buffers.grad_out);

@@ -23,15 +23,15 @@ class BatchNormOp;
 class ConvOp;
 
 /// Buffers for one block on its way through the network, forward and back. Used by one thread at a time and
-/// reused for block after block; those of small networks stay in the L2 cache. All pointers but `scratch`
-/// point into `memory`, which is zero at first: ops rely on the borders in their buffers staying zero.
+/// reused for block after block; those of small networks stay in the L2 cache. `memory` is zero at first: ops
+/// rely on the borders in their buffers staying zero. It begins with the input, [input elements][16]; then
+/// come the outputs of ops and what they save, and the slots of the gradient plan, which values share.
 struct Workspace {
-  float* input;                     // [input elements][16]
-  std::vector<float*> activations;  // per op: its output, OpSizes::out_floats
-  std::vector<float*> saved;        // per op: what forward() leaves for backward(), OpSizes::saved_floats
-  std::vector<float*> gradients;    // the slots of the gradient plan, shared by values
-  AlignedBuffer memory;             // one allocation, so that it can have large pages
-  float* scratch = nullptr;         // scratch_floats() of the running thread, valid during one op only
+  AlignedBuffer memory;      // one allocation, so that it can have large pages
+  float* scratch = nullptr;  // scratch_floats() of the running thread, valid during one op only
+
+  float* input() { return memory.data(); }
+  float* at(std::size_t offset) { return memory.data() + offset; }
 };
 
 /// One block of a batch.
@@ -54,7 +54,8 @@ struct CompiledOp {
   std::size_t first_layer;            // index in Network::layers() of the first of the fused layers
   ConvOp* conv = nullptr;             // the op, if it is one
   BatchNormOp* batch_norm = nullptr;  // the op, if it is one
-  std::size_t parameters = 0;         // the offset of its parameters in those of the program
+  // Offsets of its parameters in those of the program; of its output and what it saves in a workspace.
+  std::size_t parameters = 0, out = 0, saved = 0;
 };
 
 /// Ops in topological order. `max_blocks`: the largest number of blocks in a batch.
@@ -79,7 +80,7 @@ class Program {
 
   /// A workspace without scratch memory. A thread should use the same scratch memory, of scratch_floats(),
   /// for all of its workspaces, so that it stays in that core's cache.
-  Workspace make_workspace() const;
+  Workspace make_workspace() const { return {AlignedBuffer(workspace_floats_)}; }
   std::size_t scratch_floats() const;
 
   void import_parameters(std::span<const float> network_parameters, float* parameters) const;
@@ -93,12 +94,11 @@ class Program {
 
   /// The network's outputs [outputs][16], valid from the block's last forward call until
   /// the workspace is used again.
-  const float* outputs(const Workspace& workspace) const { return workspace.activations.back(); }
+  const float* outputs(Workspace& workspace) const { return workspace.at(ops_.back().out); }
   /// Where the caller has to write the gradient of the outputs, [outputs][16], before the first backward
   /// call; nullptr if there are no parameters.
   float* output_gradient(Workspace& workspace) const {
-    const std::size_t slot = plan_.ops.back().grad_out;
-    return slot == kNoSlot ? nullptr : workspace.gradients[slot];
+    return gradient(plan_.ops.back().grad_out, workspace);
   }
 
   /// Computes the outputs of workspace.input, with running statistics and without dropout.
@@ -132,7 +132,13 @@ class Program {
  private:
   template <class Use>
   void for_each_parameter(const Use& use) const;
-  const float* value(std::size_t op, const Workspace& workspace) const;
+  const float* value(std::size_t op, Workspace& workspace) const {
+    if (op == kNoShortcut) return nullptr;
+    return op == kNetworkInput ? workspace.input() : workspace.at(ops_[op].out);
+  }
+  float* gradient(std::size_t slot, Workspace& workspace) const {
+    return slot == kNoSlot ? nullptr : workspace.at(slots_[slot]);
+  }
   void forward_op(std::size_t op, const Pass& pass, const float* parameters, Workspace& workspace) const;
   Buffers buffers_of(std::size_t op, Workspace& workspace) const;
   Buffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
@@ -149,7 +155,8 @@ class Program {
   std::vector<CompiledOp> ops_;
   std::vector<std::size_t> batch_norms_;  // indices of the batch normalizations in ops_
   GradientPlan plan_;
-  std::size_t parameter_floats_ = 0, input_elements_ = 0;
+  std::vector<std::size_t> slots_;  // offsets of the plan's slots in a workspace
+  std::size_t parameter_floats_ = 0, input_elements_, workspace_floats_;
 };
 
 }  // namespace sweep::cpu
