@@ -55,13 +55,6 @@ bool Sampler::is_new(const SearchPoint& point, Earlier earlier) const {
   return !domain_.is_allowed || domain_.is_allowed(point);
 }
 
-void Sampler::keep_new(std::vector<SearchPoint>& points, Earlier earlier) const {
-  if (domain_.is_allowed)
-    std::erase_if(points, [&](const SearchPoint& point) { return !domain_.is_allowed(point); });
-  for (const Observation& other : earlier)
-    std::erase_if(points, [&](const SearchPoint& point) { return other.point == point; });
-}
-
 std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, Earlier earlier) const {
   std::vector<double> unit(scales_.size());
   for (int draw = 0; draw < (enumerable_ ? kDraws : kDrawsOfLarge); ++draw) {

@@ -65,8 +65,6 @@ class Sampler {
   SearchPoint at(std::span<const double> unit) const;
   /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
   bool is_new(const SearchPoint& point, Earlier earlier) const;
-  /// Removes from `points` those that are not new, in one pass over `earlier`.
-  void keep_new(std::vector<SearchPoint>& points, Earlier earlier) const;
   /// All new points of an enumerable domain; none of another.
   std::vector<SearchPoint> points_left(Earlier earlier) const;
   /// A new random point, each as likely as its cells are large; none as suggest() says.

@@ -127,8 +127,9 @@ bool is_enumerable(const SearchDomain& domain) {
 
 void for_each_point(const SearchDomain& domain, const std::function<void(const SearchPoint& point)>& use) {
   const std::vector<UnitScale> scales = scales_of(domain);
-  std::vector<std::size_t> indices(scales.size(), 0);
-  while (true) {
+  std::vector<std::size_t> extents;
+  for (const UnitScale& scale : scales) extents.push_back(scale.count());
+  for_each_product(extents, [&](const std::vector<std::size_t>& indices) {
     SearchPoint values(scales.size());
     for (std::size_t d = 0; d < scales.size(); ++d) values[d] = scales[d].value_at(indices[d]);
     const SearchPoint point = without_inactive(domain, std::move(values));
@@ -136,10 +137,7 @@ void for_each_point(const SearchDomain& domain, const std::function<void(const S
     bool first = true;
     for (std::size_t d = 0; d < scales.size(); ++d) first = first && (point[d] || indices[d] == 0);
     if (first && (!domain.is_allowed || domain.is_allowed(point))) use(point);
-    std::size_t d = scales.size();
-    while (d > 0 && ++indices[d - 1] == scales[d - 1].count()) indices[--d] = 0;
-    if (d == 0) return;
-  }
+  });
 }
 
 std::optional<std::size_t> number_of_points(const SearchDomain& domain) {

@@ -69,6 +69,19 @@ SearchPoint without_inactive(const SearchDomain& domain, SearchPoint point);
 /// differ because of conditions or are left out.
 bool is_enumerable(const SearchDomain& domain);
 
+/// Calls `use` with the indices of each element of a product, the last index varying fastest: counts like an
+/// odometer. Without extents the product has one element.
+template <typename Use>
+void for_each_product(const std::vector<std::size_t>& extents, const Use& use) {
+  std::vector<std::size_t> indices(extents.size(), 0);
+  for (;;) {
+    use(indices);
+    std::size_t d = extents.size();
+    while (d > 0 && ++indices[d - 1] == extents[d - 1]) indices[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
 /// Calls `use` with each point of an enumerable space once, the last dimension varying fastest; not with
 /// those that are left out.
 void for_each_point(const SearchDomain& domain, const std::function<void(const SearchPoint& point)>& use);

@@ -116,18 +116,15 @@ std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, Earlier ea
   UnitRandom drawn = random(trial, SearchDraw::kCandidate);
   std::optional<SearchPoint> best;
   double best_score = -std::numeric_limits<double>::infinity();
-  for (std::size_t draws = 0, candidates = 0; draws < kMaxDraws && candidates < kCandidates;) {
-    std::vector<SearchPoint> points(std::min(kCandidates - candidates, kMaxDraws - draws));
-    for (SearchPoint& point : points) point = at(good.sample(drawn));
-    draws += points.size();
-    keep_new(points, earlier);
-    candidates += points.size();
-    for (SearchPoint& point : points) {
-      const double score = good.log_density(point) - bad.log_density(point);
-      if (best && score <= best_score) continue;
-      best_score = score;
-      best = std::move(point);
-    }
+  std::size_t candidates = 0;
+  for (std::size_t draw = 0; draw < kMaxDraws && candidates < kCandidates; ++draw) {
+    SearchPoint point = at(good.sample(drawn));
+    if (!is_new(point, earlier)) continue;
+    ++candidates;
+    const double score = good.log_density(point) - bad.log_density(point);
+    if (best && score <= best_score) continue;
+    best_score = score;
+    best = std::move(point);
   }
   if (best) return best;
   return random_point(random(trial, SearchDraw::kPoint), earlier);
