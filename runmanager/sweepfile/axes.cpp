@@ -63,28 +63,18 @@ std::vector<Grid> read_grids(const JsonView& root, KeyUse use, Problems& problem
   return grids;
 }
 
-bool has_axis(const std::vector<Grid>& grids, const KeyPath& path) {
-  return std::ranges::any_of(grids, [&](const Grid& grid) {
-    return std::ranges::find(grid.axes, path, &Axis::path) != grid.axes.end();
-  });
-}
-
-std::vector<std::string> axis_keys(const std::vector<Grid>& grids) {
-  std::vector<std::string> keys;
-  for (const Grid& grid : grids) {
-    for (const Axis& axis : grid.axes) {
-      if (std::find(keys.begin(), keys.end(), axis.key) == keys.end()) keys.push_back(axis.key);
-    }
-  }
-  return keys;
-}
-
 // Resolves the key of an axis of any grid; adds a problem and returns nothing if there is no such axis.
 std::optional<KeyPath> resolve_axis(const std::string& key, const JsonPlace& place,
                                     const std::vector<Grid>& grids, KeyUse use, Problems& problems) {
   std::optional<KeyPath> path = resolve_key(key, place, use, problems);
-  if (!path || has_axis(grids, *path)) return path;
-  const std::vector<std::string> keys = axis_keys(grids);
+  if (!path) return path;
+  std::vector<std::string> keys;
+  for (const Grid& grid : grids) {
+    for (const Axis& axis : grid.axes) {
+      if (axis.path == *path) return path;
+      if (std::ranges::find(keys, axis.key) == keys.end()) keys.push_back(axis.key);
+    }
+  }
   problems.add(place, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key), fmt::join(keys, ", "),
                                   suggestion(key, keys)));
   return std::nullopt;
@@ -179,65 +169,59 @@ std::vector<Condition> read_conditions(const JsonView& object, const std::vector
   return conditions;
 }
 
-std::vector<ExcludeRule> read_exclude(const JsonView& root, const std::vector<Grid>& grids, KeyUse use,
-                                      Problems& problems) {
-  std::vector<ExcludeRule> rules;
-  const JsonView list = root.find("exclude");
-  if (!list) return rules;
-  if (!list->is_array()) {
-    problems.add_value(list, "a list of objects, such as [{\"device\": \"cpu\", \"batch_size\": 20000}]");
+// The rules of "exclude", a list, or of "when", an object whose keys are axes.
+std::vector<Rule> read_rules(const JsonView& root, const std::string& key, const std::vector<Grid>& grids,
+                             KeyUse use, Problems& problems) {
+  std::vector<Rule> rules;
+  const JsonView node = root.find(key);
+  const bool of_axes = key == "when";
+  if (!node) return rules;
+  if (of_axes ? !node->is_object() : !node->is_array()) {
+    problems.add_value(node, of_axes
+                                 ? R"(an object, such as {"momentum": {"optimizer": "sgd"}})"
+                                 : R"(a list of objects, such as [{"device": "cpu", "batch_size": 20000}])");
     return rules;
   }
-  for (const JsonView& element : list.children()) {
-    rules.push_back({element.place(), read_conditions(element, grids, use, problems)});
-    if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
-  }
-  return rules;
-}
-
-std::vector<WhenRule> read_when(const JsonView& root, const std::vector<Grid>& grids, KeyUse use,
-                                Problems& problems) {
-  std::vector<WhenRule> rules;
-  const JsonView object = root.find("when");
-  if (!object) return rules;
-  if (!object->is_object()) {
-    problems.add_value(object, "an object, such as {\"momentum\": {\"optimizer\": \"sgd\"}}");
-    return rules;
-  }
-  for (const JsonView& member : object.children()) {
-    std::vector<Condition> conditions = read_conditions(member, grids, use, problems);
-    std::optional<KeyPath> path = resolve_axis(member.key(), member.key_place(), grids, use, problems);
-    if (path) rules.push_back({std::move(*path), member.key_place(), std::move(conditions)});
+  for (const JsonView& child : node.children()) {
+    Rule rule{of_axes ? child.key_place() : child.place(), read_conditions(child, grids, use, problems)};
+    if (of_axes) {
+      const std::optional<KeyPath> path = resolve_axis(child.key(), rule.place, grids, use, problems);
+      if (!path) continue;
+      rule.axis = *path;
+    } else if (rule.conditions.empty()) {
+      continue;  // Reported; it would leave out everything.
+    }
+    rules.push_back(std::move(rule));
   }
   return rules;
 }
 
 // Reports axes whose conditions depend on the axis itself, through any number of other rules, and drops all
-// rules then: GridRules::is_active() recurses through them and would not end. The search walks the graph
+// rules then: Space::is_active() recurses through them and would not end. The search walks the graph
 // "rule -> keys of its conditions -> rules of those keys" from each rule; files have a handful of rules.
-void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
-  const auto depends = [&](const WhenRule& from, const KeyPath& target) {
+void check_cycles(std::vector<Rule>& rules, Problems& problems) {
+  const auto depends_on_itself = [&rules](const Rule& rule) {
     std::set<KeyPath> reached;
-    std::vector<const WhenRule*> pending = {&from};
+    std::vector<const Rule*> pending = {&rule};
     while (!pending.empty()) {
-      const WhenRule* rule = pending.back();
+      const Rule* from = pending.back();
       pending.pop_back();
-      for (const Condition& condition : rule->conditions) {
+      for (const Condition& condition : from->conditions) {
         if (!reached.insert(condition.path).second) continue;
-        for (const WhenRule& next : rules) {
-          if (next.path == condition.path) pending.push_back(&next);
+        for (const Rule& next : rules) {
+          if (next.axis == condition.path) pending.push_back(&next);
         }
       }
     }
-    return reached.count(target) > 0;
+    return reached.contains(rule.axis);
   };
-  const bool cyclic =
-      std::any_of(rules.begin(), rules.end(), [&](const WhenRule& r) { return depends(r, r.path); });
-  for (const WhenRule& rule : rules) {
-    if (depends(rule, rule.path))
-      problems.add(rule.place, "this axis depends on itself, want conditions on other keys");
+  bool is_cyclic = false;
+  for (const Rule& rule : rules) {
+    if (!depends_on_itself(rule)) continue;
+    is_cyclic = true;
+    problems.add(rule.place, "this axis depends on itself, want conditions on other keys");
   }
-  if (cyclic) rules.clear();
+  if (is_cyclic) rules.clear();
 }
 
 }  // namespace
@@ -267,8 +251,8 @@ SearchSpace read_search_space(const JsonView& root, Problems& problems) {
   const KeyUse use = is_command_file(root) ? KeyUse::kParameter : KeyUse::kAxis;
   space.grids = read_grids(root, use, problems);
   read_zip(root, space.grids, use, problems);
-  space.exclude = read_exclude(root, space.grids, use, problems);
-  space.when = read_when(root, space.grids, use, problems);
+  space.exclude = read_rules(root, "exclude", space.grids, use, problems);
+  space.when = read_rules(root, "when", space.grids, use, problems);
   check_cycles(space.when, problems);
   const Setting& repeats = *find_setting(top_level_settings(), "repeats");
   space.repeats = complete_value(repeats, {root.find("repeats"), root, {}, {}, problems}).get<int>();

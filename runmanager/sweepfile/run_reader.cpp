@@ -127,10 +127,10 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
 }
 
 void RunReader::read_grids(const JsonView& root, Sweep& sweep, Problems& problems) {
-  const std::vector<Combination> combinations = combinations_of(space_, root, problems);
+  const std::vector<Combination> combinations = space_.combinations(root, problems);
   sweep.keys = space_.keys();
-  std::map<const ExcludeRule*, std::string> reasons;
-  for (const ExcludeRule& rule : space_.exclude()) reasons[&rule] = exclusion_reason(rule);
+  std::map<const Rule*, std::string> reasons;
+  for (const Rule& rule : space_.exclude()) reasons[&rule] = exclusion_reason(rule);
   std::vector<Params> params;
   std::set<std::string> known;  // keys that a run has; an axis whose conditions never hold is in none
   sweep.runs.reserve(combinations.size());

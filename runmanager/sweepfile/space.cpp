@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "core/network/arguments.h"
@@ -48,53 +47,18 @@ std::size_t extent_of(const AxisGroup& group, const Grid& grid) {
 
 // Tells combinations apart. Those with the same values are the same run: those that differ only in axes that
 // do not exist in them, and those that two grids have in common.
-class SeenCombinations {
- public:
-  /// Whether it is the first of its kind.
-  bool insert(const Combination& combination) {
-    std::vector<std::uint32_t> identity;
-    for (const AxisValue& value : combination.values) identity.push_back(number_of(value));
-    std::ranges::sort(identity);  // Grids may have their keys in another order.
-    return seen_.insert(std::move(identity)).second;
-  }
-
- private:
-  // Networks of axes have names that differ, so the name represents all of the network.
-  static std::string text_of(const AxisValue& value) {
+std::vector<std::string> identity_of(const Combination& combination) {
+  std::vector<std::string> texts;
+  for (const AxisValue& value : combination.values) {
+    // Networks of axes have names that differ, so the name represents all of the network.
     const JsonView name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : JsonView();
     const Json& shown = name ? *name : *value.value();
     // 1 and 1.0 are one value.
     const std::string text = shown.is_number_float() ? number_text(shown.get<double>()) : shown.dump();
-    return fmt::format("{}={}", joined(value.axis->path), text);
+    texts.push_back(fmt::format("{}={}", joined(value.axis->path), text));
   }
-
-  std::uint32_t number_of(const AxisValue& value) {
-    std::vector<std::uint32_t>& numbers = numbers_[value.axis];
-    if (numbers.empty()) {
-      for (std::size_t i = 0; i < value.axis->values.json.size(); ++i) {
-        const auto next = static_cast<std::uint32_t>(by_text_.size());
-        numbers.push_back(by_text_.emplace(text_of({value.axis, i}), next).first->second);
-      }
-    }
-    return numbers[value.index];
-  }
-
-  std::unordered_map<std::string, std::uint32_t> by_text_;
-  std::unordered_map<const Axis*, std::vector<std::uint32_t>> numbers_;  // of its values
-  std::set<std::vector<std::uint32_t>> seen_;
-};
-
-// Calls `use` with the chosen index of every group, the last varying fastest: counts like an odometer.
-// Without groups the product has one element.
-template <typename Use>
-void for_each_product(const std::vector<std::size_t>& extents, const Use& use) {
-  std::vector<std::size_t> chosen(extents.size(), 0);
-  for (;;) {
-    use(chosen);
-    std::size_t d = extents.size();
-    while (d > 0 && ++chosen[d - 1] == extents[d - 1]) chosen[--d] = 0;
-    if (d == 0) return;
-  }
+  std::ranges::sort(texts);  // Grids may have their keys in another order.
+  return texts;
 }
 
 Dimension dimension_of(const Axis& axis) {
@@ -141,12 +105,11 @@ Space::Space(SearchSpace axes_and_rules, const JsonView& base) : space_(std::mov
     for (Axis& axis : grid.axes) {
       if (axis.range) axis.values.json.push_back(value_at(axis, axis.range->low));
       std::vector<Tests>& conditions = rules.when.emplace_back();
-      for (const WhenRule& rule : space_.when) {
-        if (rule.path == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
+      for (const Rule& rule : space_.when) {
+        if (rule.axis == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
       }
     }
-    for (const ExcludeRule& rule : space_.exclude)
-      rules.exclude.push_back(tests_of(rule.conditions, grid, base));
+    for (const Rule& rule : space_.exclude) rules.exclude.push_back(tests_of(rule.conditions, grid, base));
   }
 }
 
@@ -189,7 +152,7 @@ bool Space::is_active(std::size_t axis, std::size_t grid, const SearchPoint& poi
 }
 
 // The first rule that leaves the point out; null if none does.
-const ExcludeRule* Space::excluding(std::size_t grid, const SearchPoint& point) const {
+const Rule* Space::excluding(std::size_t grid, const SearchPoint& point) const {
   const auto& exclude = rules_[grid].exclude;
   const auto found =
       std::ranges::find_if(exclude, [&](const Tests& tests) { return hold(tests, grid, point); });
@@ -239,9 +202,8 @@ void Space::check_conditions(const JsonPlace& place, const std::vector<Condition
 }
 
 void Space::check_rules(const JsonView& base, Problems& problems) const {
-  for (const ExcludeRule& rule : space_.exclude)
-    check_conditions(rule.place, rule.conditions, base, problems);
-  for (const WhenRule& rule : space_.when) check_conditions(rule.place, rule.conditions, base, problems);
+  for (const auto* rules : {&space_.exclude, &space_.when})
+    for (const Rule& rule : *rules) check_conditions(rule.place, rule.conditions, base, problems);
 }
 
 std::vector<const Axis*> Space::axes() const {
@@ -259,43 +221,50 @@ std::vector<std::string> Space::keys() const {
   return keys;
 }
 
-double Space::size() const {
-  double total = 0;
+std::vector<Combination> Space::combinations(const JsonView& root, Problems& problems) const {
+  std::vector<std::vector<AxisGroup>> groups;     // by grid
+  std::vector<std::vector<std::size_t>> extents;  // of each group
+  double total = 0;                               // before any rule; may exceed any integer
   for (const Grid& grid : space_.grids) {
     double product = space_.repeats;
-    for (const AxisGroup& group : groups_of(grid)) product *= static_cast<double>(extent_of(group, grid));
+    extents.emplace_back();
+    for (const AxisGroup& group : groups.emplace_back(groups_of(grid))) {
+      extents.back().push_back(extent_of(group, grid));
+      product *= static_cast<double>(extents.back().back());
+    }
     total += product;
   }
-  return total;
-}
-
-void Space::each(const std::function<void(const Combination&)>& use) const {
+  std::vector<Combination> combinations;
+  if (total > static_cast<double>(kMaxRuns)) {
+    const JsonView params = root.find("params");
+    problems.add(params ? params : root,
+                 fmt::format("these are {:.0f} runs, want at most {}", total, kMaxRuns));
+    return combinations;
+  }
+  combinations.reserve(static_cast<std::size_t>(total));
   // The values of an axis differ, so that only rules and further grids can make combinations alike.
   const bool can_repeat = space_.grids.size() > 1 || !space_.when.empty();
-  SeenCombinations seen;
+  std::set<std::vector<std::string>> seen;
   for (std::size_t g = 0; g < space_.grids.size(); ++g) {
     const Grid& grid = space_.grids[g];
-    const std::vector<AxisGroup> groups = groups_of(grid);
-    std::vector<std::size_t> extents;
-    extents.reserve(groups.size());
-    for (const AxisGroup& group : groups) extents.push_back(extent_of(group, grid));
     SearchPoint point(grid.axes.size());
-    Combination combination;
-    for_each_product(extents, [&](const std::vector<std::size_t>& chosen) {
-      for (std::size_t i = 0; i < groups.size(); ++i) {
-        for (const std::size_t axis : groups[i]) point[axis] = static_cast<double>(chosen[i]);
+    for_each_product(extents[g], [&](const std::vector<std::size_t>& chosen) {
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        for (const std::size_t axis : groups[g][i]) point[axis] = static_cast<double>(chosen[i]);
       }
-      combination.values.clear();
+      Combination combination;
       for (std::size_t axis = 0; axis < grid.axes.size(); ++axis) {
         if (is_active(axis, g, point))
           combination.values.push_back({&grid.axes[axis], static_cast<std::size_t>(*point[axis])});
       }
-      if (can_repeat && !seen.insert(combination)) return;
+      if (can_repeat && !seen.insert(identity_of(combination)).second) return;
       combination.excluded = excluding(g, point);
-      for (combination.repeat = 0; combination.repeat < space_.repeats; ++combination.repeat)
-        use(combination);
+      for (; combination.repeat < space_.repeats; ++combination.repeat) combinations.push_back(combination);
     });
   }
+  if (!combinations.empty() && std::ranges::all_of(combinations, &Combination::excluded))
+    problems.add(root.find("exclude"), "every combination is excluded, want at least one run");
+  return combinations;
 }
 
 Combination Space::combination_at(const SearchPoint& point) {
@@ -329,26 +298,7 @@ Json Space::value_at(const Axis& axis, double number) {
   return number;
 }
 
-std::vector<Combination> combinations_of(const Space& space, const JsonView& root, Problems& problems) {
-  if (space.size() > static_cast<double>(kMaxRuns)) {
-    const JsonView params = root.find("params");
-    problems.add(params ? params : root,
-                 fmt::format("these are {:.0f} runs, want at most {}", space.size(), kMaxRuns));
-    return {};
-  }
-  std::vector<Combination> combinations;
-  combinations.reserve(static_cast<std::size_t>(space.size()));
-  space.each([&](const Combination& combination) { combinations.push_back(combination); });
-  const bool nothing_left =
-      !combinations.empty() && std::ranges::all_of(combinations, [](const Combination& combination) {
-        return combination.excluded != nullptr;
-      });
-  if (nothing_left)
-    problems.add(root.find("exclude"), "every combination is excluded, want at least one run");
-  return combinations;
-}
-
-std::string exclusion_reason(const ExcludeRule& rule) {
+std::string exclusion_reason(const Rule& rule) {
   std::vector<std::string> parts;
   for (const Condition& condition : rule.conditions) parts.push_back(condition_text(condition));
   return fmt::format("{}: {}", to_string(rule.place), fmt::join(parts, " and "));

@@ -43,17 +43,11 @@ const nlohmann::ordered_json& compared_value(const nlohmann::ordered_json& value
 /// Whether the condition holds if compared_value() is `value`.
 bool is_met(const Condition& condition, const nlohmann::ordered_json& value);
 
-/// Leaves out the combinations for which all conditions hold.
-struct ExcludeRule {
+/// Where all conditions hold, "exclude" leaves a combination out; only there, the axis of a "when" exists.
+struct Rule {
   JsonPlace place;
   std::vector<Condition> conditions;
-};
-
-/// The axis at `path` exists only if all conditions hold.
-struct WhenRule {
-  KeyPath path;
-  JsonPlace place;
-  std::vector<Condition> conditions;
+  KeyPath axis = {};  // of "when"
 };
 
 /// Axes whose product is taken; `zipped` lists groups of indices into `axes` that advance together.
@@ -65,8 +59,7 @@ struct Grid {
 /// Everything that is to run: the union of the grids, minus what the rules leave out.
 struct SearchSpace {
   std::vector<Grid> grids;  // at least one; without "grids" in the file the one of "params"
-  std::vector<ExcludeRule> exclude;
-  std::vector<WhenRule> when;
+  std::vector<Rule> exclude, when;
   int repeats = 1;
 };
 
@@ -103,7 +96,7 @@ struct AxisValue {
 struct Combination {
   std::vector<AxisValue> values;  // the swept keys, in file order; "repeat" is not among them
   int repeat = 0;
-  const ExcludeRule* excluded = nullptr;  // what leaves it out; null: nothing does
+  const Rule* excluded = nullptr;  // what leaves it out; null: nothing does
 };
 
 /// Thread-safe, except combination_at(). Combinations refer to it.
@@ -116,18 +109,17 @@ class Space {
 
   /// Those of every grid, in file order.
   std::vector<const Axis*> axes() const;
-  const std::vector<ExcludeRule>& exclude() const { return space_.exclude; }
+  const std::vector<Rule>& exclude() const { return space_.exclude; }
   int repeats() const { return space_.repeats; }
   bool has_repeats() const { return repeats() > 1; }
   /// Every swept key, in file order; "repeat" last if there are repeats.
   std::vector<std::string> keys() const;
 
-  /// Calls `use` with every combination of each grid. The last axis varies fastest, zipped axes move together
-  /// in the position of the first of them, and repeats vary fastest of all. Drops a combination that a "when"
-  /// makes equal to an earlier one, or that an earlier grid has.
-  void each(const std::function<void(const Combination&)>& use) const;
-  /// How many combinations the axes have before any rule. A double, because it may exceed any integer.
-  double size() const;
+  /// Every combination of each grid. The last axis varies fastest, zipped axes move together in the position
+  /// of the first of them, and repeats vary fastest of all. Drops a combination that a "when" makes equal to
+  /// an earlier one, or that an earlier grid has. Adds a problem if all are excluded, and returns nothing if
+  /// they are more than 100,000; `root` is the file.
+  std::vector<Combination> combinations(const JsonView& root, Problems& problems) const;
 
   /// Reports rules with a condition on an axis that none of its values meets. An axis of another source, the
   /// command line, may have fewer values than the file's rules are for.
@@ -163,17 +155,13 @@ class Space {
                         const JsonView& base, Problems& problems) const;
   bool hold(const Tests& tests, std::size_t grid, const SearchPoint& point) const;
   bool is_active(std::size_t axis, std::size_t grid, const SearchPoint& point) const;
-  const ExcludeRule* excluding(std::size_t grid, const SearchPoint& point) const;
+  const Rule* excluding(std::size_t grid, const SearchPoint& point) const;
 
   SearchSpace space_;
   std::vector<GridRules> rules_;  // by grid
 };
 
-/// Every combination of `space`. Adds a problem, and returns nothing, if they are more than 100,000 or all
-/// are excluded; `root` is the file.
-std::vector<Combination> combinations_of(const Space& space, const JsonView& root, Problems& problems);
-
 /// "FILE:LINE:COLUMN: exclude.0: device is cpu and batch_size is 20000".
-std::string exclusion_reason(const ExcludeRule& rule);
+std::string exclusion_reason(const Rule& rule);
 
 }  // namespace sweep
