@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 
 namespace sweep {
@@ -48,9 +49,7 @@ std::string printable(std::string_view text) {
 }
 
 std::string printable_line(std::string_view text) {
-  std::string line;
-  for (const char c : printable(text)) line += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
-  return line;
+  return substituted(printable(text), {{'\n', "\\n"}, {'\t', "\\t"}});
 }
 
 }  // namespace sweep

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace sweep {
@@ -32,6 +34,17 @@ inline std::string lower_case(std::string text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return text;
+}
+
+/// `text` with each character that is in `table` replaced by what that has for it.
+inline std::string substituted(std::string_view text,
+                               std::initializer_list<std::pair<char, std::string_view>> table) {
+  std::string result;
+  for (const char c : text) {
+    const auto* const found = std::ranges::find(table, c, &std::pair<char, std::string_view>::first);
+    result += found == table.end() ? std::string_view(&c, 1) : found->second;
+  }
+  return result;
 }
 
 /// The lines of `text` without their '\n', views into it. What follows the last '\n' is a line if it is not

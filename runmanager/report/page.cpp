@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "core/base/text.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -55,42 +56,10 @@ std::string filled(std::string_view page, const std::map<std::string, std::strin
 }  // namespace
 
 std::string html_text(std::string_view text) {
-  std::string html;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += letter;
-    }
-  }
-  return html;
+  return substituted(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}});
 }
 
-std::string script_json(const Json& json) {
-  std::string text;
-  for (const char letter : compact_json_text(json)) {
-    if (letter == '<') {
-      text += "\\u003c";
-    } else {
-      text += letter;
-    }
-  }
-  return text;
-}
+std::string script_json(const Json& json) { return substituted(compact_json_text(json), {{'<', "\\u003c"}}); }
 
 std::string png_uri(std::string_view png) { return "data:image/png;base64," + base64(png); }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/markdown.h"
@@ -174,46 +175,21 @@ std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat f
 }
 
 std::string latex_text(const std::string& text) {
-  std::string escaped;
-  for (const char c : printable_line(text)) {
-    switch (c) {
-      case '&':
-      case '%':
-      case '$':
-      case '#':
-      case '_':
-      case '{':
-      case '}':
-        escaped += '\\';
-        escaped += c;
-        break;
-      case '[':  // after a line's end these two would belong to it
-      case '*':
-        escaped += fmt::format("{{{}}}", c);
-        break;
-      case '<':
-        escaped += "\\textless{}";
-        break;
-      case '>':
-        escaped += "\\textgreater{}";
-        break;
-      case '|':
-        escaped += "\\textbar{}";
-        break;
-      case '~':
-        escaped += "\\textasciitilde{}";
-        break;
-      case '^':
-        escaped += "\\textasciicircum{}";
-        break;
-      case '\\':
-        escaped += "\\textbackslash{}";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
+  return substituted(printable_line(text), {{'&', "\\&"},
+                                            {'%', "\\%"},
+                                            {'$', "\\$"},
+                                            {'#', "\\#"},
+                                            {'_', "\\_"},
+                                            {'{', "\\{"},
+                                            {'}', "\\}"},
+                                            {'[', "{[}"},  // after a line's end these two would belong to it
+                                            {'*', "{*}"},
+                                            {'<', "\\textless{}"},
+                                            {'>', "\\textgreater{}"},
+                                            {'|', "\\textbar{}"},
+                                            {'~', "\\textasciitilde{}"},
+                                            {'^', "\\textasciicircum{}"},
+                                            {'\\', "\\textbackslash{}"}});
 }
 
 }  // namespace sweep

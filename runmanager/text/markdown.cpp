@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -33,44 +34,22 @@ void flatten(const Json& value, const std::string& path, std::vector<std::vector
 }  // namespace
 
 std::string markdown_text(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '\n':
-      case '\r':
-      case '\t':
-        escaped += ' ';
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '|':
-        escaped += "&#124;";
-        break;
-      case '~':  // TensorBoard would show the escape \~
-        escaped += "&#126;";
-        break;
-      case '\\':
-      case '`':
-      case '*':
-      case '_':
-      case '[':
-      case ']':
-      case '#':
-        escaped += '\\';
-        escaped += c;
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
+  // TensorBoard would show the escape \~.
+  return substituted(text, {{'\n', " "},
+                            {'\r', " "},
+                            {'\t', " "},
+                            {'<', "&lt;"},
+                            {'>', "&gt;"},
+                            {'&', "&amp;"},
+                            {'|', "&#124;"},
+                            {'~', "&#126;"},
+                            {'\\', "\\\\"},
+                            {'`', "\\`"},
+                            {'*', "\\*"},
+                            {'_', "\\_"},
+                            {'[', "\\["},
+                            {']', "\\]"},
+                            {'#', "\\#"}});
 }
 
 std::string markdown_table(const std::vector<std::string>& header,
