@@ -1,14 +1,10 @@
-// Finds out whether a run can go on after the last epoch of an earlier start, and takes it over from a
-// process that shares the sweep.
+// Finds out whether a run can go on after the last epoch of an earlier start.
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "core/network/network.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/training/prepared_run.h"
 
@@ -23,12 +19,5 @@ struct ResumePoint {
 /// Reads the checkpoints in `run_directory` and returns the newest usable one: undamaged and of the same run,
 /// with the same configuration, data, numerics and initial weights.
 ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory);
-
-/// Copies the events that `point` needs, writes a checkpoint that tells of the copy, which becomes
-/// `point.checkpoint`, and removes the other events: what a process that was cut off from the others still
-/// appends goes to a file without a name. `id`: RunOwner::id. `check_owner` is called before anything is made
-/// and before anything is removed, and may throw. Throws IoError and DataError.
-void take_over_run(const std::filesystem::path& run_directory, std::string_view id, const Network& network,
-                   const std::function<void()>& check_owner, ResumePoint& point);
 
 }  // namespace sweep

@@ -132,8 +132,6 @@ class RunRecorder {
   void check_owner() const {
     if (options_.check_owner) options_.check_owner();
   }
-  /// The run's events files, with their sizes.
-  std::map<std::string, std::uint64_t> own_event_files() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
   /// The step in TensorBoard of the epoch with this number; of the epoch that is open or comes next; and of
@@ -149,7 +147,6 @@ class RunRecorder {
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
   std::int64_t first_step_ = RunPosition().first_step;
-  std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<OpenEpoch> epoch_;
