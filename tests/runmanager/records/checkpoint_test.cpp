@@ -107,13 +107,12 @@ TEST_F(CheckpointFile, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
 
 // Makes the lines of epochs count from 0, as earlier versions wrote them.
 void count_from_zero(CheckpointMetadata& metadata) {
-  std::string& text = metadata.epochs.escaped;
-  for (int epoch = 1; epoch <= metadata.last_epoch; ++epoch) {
-    const std::string key = "{\\\"epoch\\\":", now = key + std::to_string(epoch) + ",";
+  std::string &text = metadata.values["epochs"], &last = metadata.values["epoch"];
+  for (int epoch = 1; epoch <= std::stoi(last); ++epoch) {
+    const std::string key = "{\"epoch\":", now = key + std::to_string(epoch) + ",";
     text.replace(text.find(now), now.size(), key + std::to_string(epoch - 1) + ",");
   }
-  metadata.epochs.crc = tbwriter::crc32c(nlohmann::json::parse('"' + text + '"').get<std::string>());
-  --metadata.last_epoch;
+  last = std::to_string(std::stoi(last) - 1);
 }
 
 TEST_F(CheckpointFile, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
