@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/data/shuffled_order.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/network_graph.h"
@@ -21,17 +22,12 @@ namespace {
 
 constexpr std::size_t kKeptGrids = 16;
 
-tbwriter::WriterOptions writer_options(bool locks, std::int64_t first_step = 0) {
+tbwriter::WriterOptions writer_options(bool locks, std::int64_t purge_step) {
   tbwriter::WriterOptions options;
   options.locks_directory = locks;
-  options.purge_step = first_step;
+  options.purge_step = purge_step;
   options.end_session_on_close = false;  // close() writes the end, with the run's status.
   return options;
-}
-
-std::optional<Lineage> lineage_in(const Run& run) {
-  if (!run.config.is_object() || !run.config.contains(kLineageKey)) return std::nullopt;
-  return lineage_of(run.config);
 }
 
 tbwriter::SessionStatus session_status(RunStatus status) {
@@ -186,48 +182,31 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   return &grids_.back().second;
 }
 
-RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
-               const nlohmann::ordered_json& provenance, bool locks, std::int64_t purge_step)
-    : options_(run.log),
-      device_(run.device),
-      loss_(run.loss),
-      params_(run.params),
-      lineage_(lineage_in(run)),
-      writer_(directory, writer_options(locks, purge_step)) {
-  if (options_.hparams && !run.params.empty()) {
-    writer_.add_hparams_start(to_hparams(run.params, run.not_swept));
-    session_ = true;
-  }
-  if (options_.text) {
-    nlohmann::ordered_json configuration = {{"run", run.name}, {"device", run.device}};
-    if (run.config.is_object()) {
-      for (const auto& [key, value] : run.config.items()) configuration[key] = value;
-      // network() has them as a table.
-      if (auto network = configuration.find("network");
-          network != configuration.end() && network->is_object())
-        network->erase("layers");
-    }
-    for (const auto& [key, value] : run.params) {
-      if (!run.config.is_object()) configuration[key] = to_json(value);
-    }
-    writer_.add_text("configuration", markdown_table(configuration));
-    if (!run.not_swept.empty()) writer_.add_text("not swept", not_swept_text(run.not_swept));
-    nlohmann::ordered_json shown = provenance;
-    if (shown.contains("dataset") && shown["dataset"].contains("balance")) {
-      writer_.add_text("data", data_table(shown["dataset"]["balance"]));
-      shown["dataset"].erase("balance");
-    }
-    if (!shown.empty()) writer_.add_text("provenance", markdown_table(shown));
-  }
-}
+RunLog::RunLog(const std::filesystem::path& directory, Run run, bool locks, std::int64_t purge_step)
+    : run_(std::move(run)), writer_(directory, writer_options(locks, purge_step)) {}
 
-RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step, bool locks)
-    : options_(run.log),
-      device_(run.device),
-      params_(run.params),
-      lineage_(lineage_in(run)),
-      session_(options_.hparams && !run.params.empty()),
-      writer_(directory, writer_options(locks, first_step)) {}
+void RunLog::begin(const nlohmann::ordered_json& provenance) {
+  if (has_session()) writer_.add_hparams_start(to_hparams(run_.params, run_.not_swept));
+  if (!run_.log.text) return;
+  nlohmann::ordered_json configuration = {{"run", run_.name}, {"device", run_.device}};
+  if (run_.config.is_object()) {
+    for (const auto& [key, value] : run_.config.items()) configuration[key] = value;
+    // network() has them as a table.
+    if (auto network = configuration.find("network"); network != configuration.end() && network->is_object())
+      network->erase("layers");
+  }
+  for (const auto& [key, value] : run_.params) {
+    if (!run_.config.is_object()) configuration[key] = to_json(value);
+  }
+  writer_.add_text("configuration", markdown_table(configuration));
+  if (!run_.not_swept.empty()) writer_.add_text("not swept", not_swept_text(run_.not_swept));
+  nlohmann::ordered_json shown = provenance;
+  if (shown.contains("dataset") && shown["dataset"].contains("balance")) {
+    writer_.add_text("data", data_table(shown["dataset"]["balance"]));
+    shown["dataset"].erase("balance");
+  }
+  if (!shown.empty()) writer_.add_text("provenance", markdown_table(shown));
+}
 
 tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation) {
   const auto chart = [](const char* title, const std::string& key) {
@@ -253,23 +232,23 @@ tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation) 
 }
 
 void RunLog::layout(bool numbers, bool has_validation) {
-  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout(numbers, has_validation));
+  if (run_.log.layout) writer_.add_custom_scalars_layout(scalars_layout(numbers, has_validation));
 }
 
 void RunLog::network(const Network& network) {
-  if (options_.text) writer_.add_text("network", network_table(network));
-  if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_), loss_));
+  if (run_.log.text) writer_.add_text("network", network_table(network));
+  if (run_.log.graph) writer_.add_graph(network_graph(network, device_of(run_.device), run_.loss));
 }
 
 void RunLog::profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
                      std::int64_t step) {
-  if (!options_.graph || layers.empty()) return;
+  if (!run_.log.graph || layers.empty()) return;
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count();
   writer_.add_graph_profile(
       fmt::format("step of {} samples{}", samples,
                   shares_times(layers) ? ", fused layers share their time by FLOPs" : ""),
-      network_profile(network, device_of(device_), layers, samples, now), step);
+      network_profile(network, device_of(run_.device), layers, samples, now), step);
 }
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
@@ -278,7 +257,9 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
   std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
   std::deque<std::string> tags;  // A point refers to its tag.
-  for (const auto& [key, value] : lineage_ ? params_at(*lineage_, params_, record.epoch) : Params()) {
+  const bool is_member = run_.config.is_object() && run_.config.contains(kLineageKey);
+  const Lineage lineage = is_member ? lineage_of(run_.config) : Lineage();
+  for (const auto& [key, value] : is_member ? params_at(lineage, run_.params, record.epoch) : Params()) {
     if (const nlohmann::ordered_json number = to_json(value); number.is_number())
       points.push_back({tags.emplace_back("Parameters/" + key), number.get<double>()});
   }
@@ -287,7 +268,7 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
 
 void RunLog::histograms(const Network& network, std::span<const float> values,
                         std::span<const float> gradients, std::int64_t step) {
-  if (!options_.histograms) return;
+  if (!run_.log.histograms) return;
   for (const Parameter& parameter : network.parameters()) {
     if (!values.empty())
       histogram("weights/" + parameter.name, values.subspan(parameter.offset, parameter.count), step);
@@ -298,7 +279,7 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
 }
 
 void RunLog::histograms(const Network& network, const ParameterCounts& counts, std::int64_t step) {
-  if (!options_.histograms) return;
+  if (!run_.log.histograms) return;
   const auto add = [&](const std::string& tag, const HistogramCounts& values) {
     const tbwriter::Histogram counted = {.min = values.min,
                                          .max = values.max,
@@ -352,13 +333,13 @@ void RunLog::batch_points(const Totals& totals, std::int64_t batch, const char* 
 void RunLog::predictions(const Subset& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part, std::int64_t step,
                          bool by_sigmoid) {
-  if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step, by_sigmoid);
+  if (run_.log.predictions) log_predictions(writer_, samples, outputs, class_names, part, step, by_sigmoid);
 }
 
 void RunLog::results(const RunRecord& record, std::int64_t step) {
   const std::vector<tbwriter::ScalarPoint> points = test_points(record.metrics);
   if (!points.empty()) writer_.add_scalar_batch(points, step);
-  if (!options_.text) return;
+  if (!run_.log.text) return;
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : record.metrics)
     rows.push_back({name, fmt::format("{:.6g}", shown(value))});
@@ -377,7 +358,7 @@ void RunLog::close(RunStatus status, std::string_view reason) {
     writer_.add_text(kStatusTag, fmt::format("**{}**: {}", to_string(status), markdown_text(reason)));
   }
   // TensorBoard uses the first end of a session that it finds, so an interrupted run must not have one.
-  if (session_ && status != RunStatus::kInterrupted) writer_.add_hparams_end(session_status(status));
+  if (has_session() && status != RunStatus::kInterrupted) writer_.add_hparams_end(session_status(status));
   writer_.close();
 }
 

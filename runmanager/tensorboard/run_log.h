@@ -15,7 +15,6 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"
-#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
 #include "tbwriter/plugin_data.h"
@@ -69,19 +68,16 @@ std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, doubl
 /// The tags of the texts that a run writes at its end: how it has ended, and its metrics.
 inline constexpr std::string_view kStatusTag = "status", kMetricsTag = "metrics";
 
-/// Writes the events of one run. LogOptions of the run switch parts of them off. Not thread-safe, except
+/// Writes the events of one run. Run::log switches parts of them off. Not thread-safe, except
 /// flush(). Any call may throw IoError.
 class RunLog {
  public:
-  /// Opens the events file and writes the start of the session (hparams), configuration and provenance.
-  /// `locks`: see WriterOptions::locks_directory. `purge_step`: see WriterOptions::purge_step.
-  RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance,
-         bool locks = true, std::int64_t purge_step = 0);
+  /// Opens an events file. `locks` and `purge_step`: see WriterOptions. A run that goes on has older files:
+  /// then `purge_step` is above the steps of all points in them.
+  RunLog(const std::filesystem::path& directory, Run run, bool locks = true, std::int64_t purge_step = 0);
 
-  /// Continues a run whose older files end at its checkpoint: opens a further file, without the start of a
-  /// session. `first_step`: above the steps of all points in the older files.
-  RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step, bool locks = true);
-
+  /// In the first file of a run: the start of the session (hparams), configuration and provenance.
+  void begin(const nlohmann::ordered_json& provenance);
   /// The layout of the Custom Scalars tab for targets that are `numbers`, or else classes; with charts of the
   /// validation set, or without.
   void layout(bool numbers, bool has_validation);
@@ -129,12 +125,9 @@ class RunLog {
  private:
   void batch_points(const Totals& totals, std::int64_t batch, const char* loss_tag, const char* accuracy_tag);
 
-  LogOptions options_;
-  std::string device_;
-  LossOptions loss_;
-  Params params_;
-  std::optional<Lineage> lineage_;  // of a run of a population
-  bool session_ = false;
+  bool has_session() const { return run_.log.hparams && !run_.params.empty(); }
+
+  const Run run_;
   tbwriter::SummaryWriter writer_;
 };
 

@@ -146,14 +146,15 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
     ImageGridCache grids;
     begin_events(run, grids);
   } else {
-    log_.emplace(directory_, run, first_step(run, progress), !options_.shared);
+    log_.emplace(directory_, run, !options_.shared, first_step(run, progress));
   }
   save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
 }
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
-  log_.emplace(directory_, run, record_.provenance, !options_.shared);
+  log_.emplace(directory_, run, !options_.shared);
+  log_->begin(record_.provenance);
   if (trained_.network == nullptr) return;
   log_->layout(is_regression(trained_.loader->samples().set->targets), run.has_validation);
   log_->network(*trained_.network);
@@ -332,8 +333,9 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
   // none of them.
   constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
   remove_end(directory);
-  RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps, locks)
-                                     : RunLog(directory, run, record.provenance, locks);
+  const bool is_first = !has_events(directory);
+  RunLog log(directory, run, locks, is_first ? 0 : kAfterAllSteps);
+  if (is_first) log.begin(record.provenance);
   log.close(record.status, record.error.value_or(""));
 }
 
@@ -360,7 +362,11 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   record.status = status;
   record.error = reason;
   // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to show.
-  if (status != RunStatus::kSkipped) RunLog(directory, run, record.provenance).close(status, reason);
+  if (status != RunStatus::kSkipped) {
+    RunLog log(directory, run);
+    log.begin(record.provenance);
+    log.close(status, reason);
+  }
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 

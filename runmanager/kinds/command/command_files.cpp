@@ -125,7 +125,8 @@ void CommandFiles::open_events() {
     fs::remove(directory_ / file, ignored);
   }
   const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-  events_ = std::make_unique<RunLog>(directory_, run, record_.provenance, kLocks, kNoPurge);
+  events_ = std::make_unique<RunLog>(directory_, run, kLocks, kNoPurge);
+  events_->begin(record_.provenance);
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
@@ -148,7 +149,7 @@ void CommandFiles::end_events(RunStatus status, const std::string& reason) {
   if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
     events_->close(RunStatus::kInterrupted, "");
     const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-    events_ = std::make_unique<RunLog>(directory_, run, kNoPurge, kLocks);
+    events_ = std::make_unique<RunLog>(directory_, run, kLocks, kNoPurge);
   }
   events_->close(status, reason);
 }
