@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 
 namespace sweep {
@@ -53,10 +55,7 @@ std::size_t epochs_of(const ResumePoint& point) { return point.checkpoint->progr
 bool has_whole_events(const ResumePoint& point, const fs::path& run_directory) {
   const RunPosition& position = point.checkpoint->progress.position;
   try {
-    tbwriter::EventReader reader(run_directory / position.events_file);
-    while (reader.position() < position.events_bytes && reader.next()) {
-    }
-    return reader.position() >= position.events_bytes;
+    return tbwriter::check_events_file(run_directory / position.events_file).bytes >= position.events_bytes;
   } catch (const ReadError&) {
     throw;
   } catch (const DataError&) {
@@ -83,6 +82,30 @@ ResumePoint find_resume_point(const PreparedRun& run, const fs::path& run_direct
   older.problem = std::move(point.problem);
   older.is_previous = true;
   return older;
+}
+
+std::set<std::int64_t> recorded_epochs(const fs::path& directory) {
+  std::set<std::int64_t> steps;
+  for (const std::string& name : tbwriter::list_event_files(directory)) {
+    tbwriter::EventReader reader(directory / name);
+    while (const auto payload = reader.next()) {
+      const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
+      // All points of an epoch are in one record, and every epoch has this one.
+      const auto is_epoch = [](const tbwriter::DecodedValue& value) { return value.tag == "Loss/train"; };
+      if (std::ranges::any_of(event.values, is_epoch)) steps.insert(event.step);
+    }
+  }
+  return steps;
+}
+
+void remove_events(const fs::path& directory) {
+  std::vector<std::string> files = tbwriter::list_event_files(directory);
+  // The latest first: what is left after an interruption is still the beginning of the run.
+  for (auto name = files.rbegin(); name != files.rend(); ++name) {
+    std::error_code error;
+    fs::remove(directory / *name, error);
+    if (error) throw IoError((directory / *name).string() + ": cannot remove: " + error.message());
+  }
 }
 
 }  // namespace sweep

@@ -144,7 +144,6 @@ void RunManager::resume_run(const Run& run, std::string_view text, const Network
     recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{network, loader},
                                               progress, record);
   });
-  recorder_->restore_events([](int) { return std::nullopt; });
 }
 
 std::string RunManager::progress() {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -17,7 +16,7 @@
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/tensorboard/recorded_epochs.h"
+#include "runmanager/training/resume_point.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 
@@ -114,17 +113,8 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   }
   tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes},
                         !options_.shared);
-  // What truncate_to() returns is not asked: an earlier file that is missing is found only by looking for
-  // epochs.
-  const std::vector<EpochRecord>& epochs = progress.record.epochs;
-  first_step_ = progress.position.first_step;
   std::set<std::int64_t> recorded = recorded_epochs(directory_);
-  for (std::size_t i = 0; i < epochs.size(); ++i) {
-    if (recorded.erase(step_of(epochs[i].epoch)) == 0) lost_epochs_.push_back(i);
-  }
-  // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
-  // are of events that this checkpoint does not know.
-  const bool begins_anew = !recorded.empty() || (!lost_epochs_.empty() && lost_epochs_.front() == 0);
+  first_step_ = progress.position.first_step;
   record_ = new_record(run, options_.provenance);
   record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
@@ -136,20 +126,38 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back()["run_seconds"].value_or(0));
-  lost_beginning_ = begins_anew;
-  if (begins_anew) {
+  restore_events(run, std::move(recorded), first_step(run, progress));
+  save_record(Survives::kKill);
+  record_.logging_seconds += now() - begin;
+}
+
+// What truncate_to() returned is not asked: an earlier file that is missing is found only by looking for
+// epochs.
+void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded, std::int64_t next_step) {
+  std::vector<const EpochRecord*> lost;
+  for (const EpochRecord& epoch : record_.epochs) {
+    if (recorded.erase(step_of(epoch.epoch)) == 0) lost.push_back(&epoch);
+  }
+  // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
+  // are of events that this checkpoint does not know.
+  if (!recorded.empty() || (!lost.empty() && lost.front() == &record_.epochs.front())) {
     check_owner();
     remove_events(directory_);
     first_step_ = RunPosition().first_step;
-    lost_epochs_.resize(epochs.size());
-    std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
     ImageGridCache grids;
     begin_events(run, grids);
+    write_epochs();
+    restored_epochs_ = record_.epochs.size();
   } else {
-    log_.emplace(directory_, run, !options_.shared, first_step(run, progress));
+    log_.emplace(directory_, run, !options_.shared, next_step);
+    for (const EpochRecord* epoch : lost) write_epoch(*epoch);
+    restored_epochs_ = lost.size();
   }
-  save_record(Survives::kKill);
-  record_.logging_seconds += now() - begin;
+}
+
+void RunRecorder::write_epoch(const EpochRecord& epoch) {
+  const bool has_rate = options_.learning_rate && epoch.epoch > 0;
+  log_->epoch(epoch, has_rate ? options_.learning_rate(epoch.epoch - 1) : std::nullopt, step_of(epoch.epoch));
 }
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
@@ -163,26 +171,12 @@ void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   }
 }
 
-std::size_t RunRecorder::restore_events(const std::function<std::optional<double>(int)>& learning_rate) {
-  if (std::exchange(lost_beginning_, false) && record_.untrained)
-    log_->epoch(*record_.untrained, std::nullopt, step_of(0));
-  const std::vector<std::size_t> lost = std::exchange(lost_epochs_, {});
-  for (const std::size_t epoch : lost)
-    log_->epoch(record_.epochs[epoch], learning_rate(static_cast<int>(epoch)),
-                step_of(record_.epochs[epoch].epoch));
-  return lost.size();
-}
-
-int RunRecorder::inherit(const RunRecord& parent,
-                         const std::function<std::optional<double>(int)>& learning_rate) {
+void RunRecorder::inherit(const RunRecord& parent) {
   record_.untrained = parent.untrained;
   record_.epochs = parent.epochs;
   record_.setup_seconds = parent.setup_seconds;
   if (!parent.epochs.empty()) run_begin_ -= parent.epochs.back()["run_seconds"].value_or(0);
-  lost_beginning_ = true;
-  lost_epochs_.resize(parent.epochs.size());
-  std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
-  return static_cast<int>(restore_events(learning_rate));
+  write_epochs();
 }
 
 RunPosition RunRecorder::position(std::int64_t batches) const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct RecorderOptions {
   /// Called before anything is written that others would take for the run's; may throw. Empty: nothing to
   /// check.
   std::function<void()> check_owner = {};
+  /// The learning rate of an epoch, counted from 0, for events that are written again. Empty: not known.
+  std::function<std::optional<double>(int)> learning_rate = {};
 };
 
 /// What a run trains, if it is this project's. Both or neither.
@@ -80,8 +83,10 @@ class RunRecorder {
               RunRecord& record);
 
   /// Resumes the run where `progress` was made: cuts off the events that came later and continues the record
-  /// and its clock. A power cut may have left fewer events than `progress` was made with. restore_events()
-  /// then has to be called next. Throws DataError if the events cannot be read.
+  /// and its clock. A power cut may have left fewer events than `progress` was made with: the points of those
+  /// epochs are written again, or if even the first of them is lost, the events from the beginning.
+  /// Histograms, points per batch and the profile of lost epochs stay lost. Throws DataError if the events
+  /// cannot be read.
   RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
               const RunProgress& progress, RunRecord& record);
 
@@ -94,16 +99,12 @@ class RunRecorder {
   /// Returns when all events so far are in their file, and also on disk for Survives::kPowerCut. Thread-safe.
   void flush(Survives survives);
 
-  /// Writes the points of those epochs that are in the resumed record, but no longer in the events. If even
-  /// the first of them is lost, the events are written again from the beginning. Histograms, points per batch
-  /// and the profile of lost epochs stay lost. `learning_rate`: of an epoch, counted from 0. Returns how many
-  /// epochs were written. Does nothing for a run that was not resumed.
-  std::size_t restore_events(const std::function<std::optional<double>(int)>& learning_rate);
+  /// How many epochs of a resumed run were lost, and written again.
+  std::size_t restored_epochs() const { return restored_epochs_; }
 
   /// Before the first epoch of a run that continues another: takes over what that one has recorded, and
-  /// writes the points of its epochs. `learning_rate`: as of restore_events(). Returns how many epochs these
-  /// are.
-  int inherit(const RunRecord& parent, const std::function<std::optional<double>(int)>& learning_rate);
+  /// writes the points of its epochs.
+  void inherit(const RunRecord& parent);
 
   /// Before the first epoch: sums over the validation set, which make epoch 0, and target_variation() of its
   /// samples. Writes its scalars and returns its record.
@@ -134,6 +135,14 @@ class RunRecorder {
   }
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
+  /// Goes on with the events after those that are there, with the steps `recorded`, from `next_step` on; or
+  /// begins them anew.
+  void restore_events(const Run& run, std::set<std::int64_t> recorded, std::int64_t next_step);
+  /// The points of an epoch that was recorded before; of all of them.
+  void write_epoch(const EpochRecord& epoch);
+  void write_epochs() {
+    for_each_epoch(record_, [this](const EpochRecord& epoch) { write_epoch(epoch); });
+  }
   /// The step in TensorBoard of the epoch with this number; of the epoch that is open or comes next; and of
   /// the last finished epoch, or 0.
   std::int64_t step_of(int epoch) const { return first_step_ + epoch - 1; }
@@ -150,9 +159,8 @@ class RunRecorder {
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<OpenEpoch> epoch_;
-  std::vector<std::size_t> lost_epochs_;  // of record_.epochs: they are not in the events
-  bool lost_beginning_ = false;           // nor is epoch 0
-  std::optional<RunLog> log_;             // set by both constructors, once the run's directory is prepared
+  std::size_t restored_epochs_ = 0;
+  std::optional<RunLog> log_;  // set by both constructors, once the run's directory is prepared
 };
 
 /// The run of the program's own training loop.

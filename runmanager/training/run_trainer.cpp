@@ -88,7 +88,8 @@ class RunTrainer {
                                            .provenance = run_.provenance,
                                            .survives = Survives::kKill,
                                            .shared = options_.owner.has_value(),
-                                           .check_owner = [this] { check_owner(options_.owner); }};
+                                           .check_owner = [this] { check_owner(options_.owner); },
+                                           .learning_rate = schedule_};
     const TrainedNetwork trained{run_.network.get(), &loader_};
     ResumePoint point = find_resume_point(run_, options_.directory / config_.name);
     std::optional<Checkpoint>& old = point.checkpoint;
@@ -115,7 +116,8 @@ class RunTrainer {
     log_.emplace(tracker_->run_directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
-      restore_events();
+      if (const std::size_t restored = tracker_->recorder().restored_epochs(); restored > 0)
+        log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
       if (point.is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
@@ -126,7 +128,8 @@ class RunTrainer {
       log_->info("resumed after epoch {}", epoch_);
     } else if (continues(config_)) {
       Checkpoint start = read_checkpoint(tracker_->run_directory() / kStartFile, *run_.network);
-      epoch_ = tracker_->recorder().inherit(start.progress.record, schedule_);
+      tracker_->recorder().inherit(start.progress.record);
+      epoch_ = static_cast<int>(record_.epochs.size());
       steps_ = start.progress.position.batches;
       resumed_ = std::move(start.state);
       log_->info("continues {} after epoch {}", start.progress.record.name, epoch_);
@@ -145,12 +148,6 @@ class RunTrainer {
     if (!resumed) return;
     if (from_previous) link_file_atomically(tracker_->run_directory() / kPreviousCheckpointFile, path);
     checkpoint_->keep_existing();
-  }
-
-  // Writes the points of epochs whose events a power cut has cost.
-  void restore_events() {
-    const std::size_t restored = tracker_->recorder().restore_events(schedule_);
-    if (restored > 0) log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
   }
 
   // Makes the engine, which is to have the kernels that have trained the run so far. Returns false and sets

@@ -14,7 +14,9 @@ namespace sweep::run_recorder_test {
 class RunRecorderTest : public test::RunFiles {
  protected:
   RecorderOptions options() {
-    return {.directory = sweep_directory(), .clock = [this] { return seconds_; }, .provenance = {}};
+    return {.directory = sweep_directory(),
+            .clock = [this] { return seconds_; },
+            .learning_rate = [](int) { return 0.5; }};
   }
   TrackedRun begin() {
     return TrackedRun(
@@ -100,7 +102,6 @@ TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
       std::filesystem::remove(run_directory() / name);
     if (size > 0) tbwriter::spill(run_directory() / file, whole.substr(0, size));
     TrackedRun resumed = resume(progress);
-    resumed.recorder().restore_events([](int) { return 0.5; });
     resumed.recorder().end(RunStatus::kInterrupted, "");
     EXPECT_EQ(points(), wanted);
     EXPECT_EQ(record_.epochs.size(), 3u);
@@ -126,7 +127,7 @@ TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
   RunProgress progress = killed_after(1);
   progress.position.events_file = "events.out.tfevents.1.elsewhere";
   TrackedRun resumed = resume(progress);
-  EXPECT_EQ(resumed.recorder().restore_events([](int) { return 0.5; }), 1u);
+  EXPECT_EQ(resumed.recorder().restored_epochs(), 1u);
   resumed.recorder().end(RunStatus::kCompleted, "");
   EXPECT_THAT(values_of("Loss/train"), SizeIs(1));
   EXPECT_THAT(values_of("_hparams_/session_start_info"), SizeIs(1));
