@@ -95,16 +95,6 @@ std::vector<std::string> operation_node_names(const Network& network) {
   return names;
 }
 
-GraphNode buffer_node(const Parameter& buffer, const std::string& scope, const std::string& device) {
-  GraphNode node;
-  node.name = scope + "/" + node_name(leaf_name(buffer.name), "buffer");
-  node.op = "Buffer";
-  node.device = device;
-  node.attributes = {{"name", buffer.name}};
-  node.output_shapes = {buffer.shape};
-  return node;
-}
-
 // PyTorch's name.
 const char* loss_class(LossOptions::Kind kind) {
   switch (kind) {
@@ -131,14 +121,20 @@ GraphNode loss_node(const LossOptions& loss) {
   return node;
 }
 
-GraphNode parameter_node(const Parameter& parameter, const std::string& scope, const std::string& device) {
-  GraphNode node;
-  node.name = scope + "/" + node_name(leaf_name(parameter.name), "parameter");
-  node.op = "Parameter";
-  node.device = device;
-  node.attributes = {{"name", parameter.name}, {"parameters", static_cast<std::int64_t>(parameter.count)}};
-  node.output_shapes = {parameter.shape};
-  return node;
+// Calls use(node, array) for the node of each parameter and buffer of a layer.
+template <class Use>
+void for_each_array(const Network& network, const Layer& layer, const std::string& device, Use use) {
+  const auto add = [&](const Parameter& array, const char* op, const char* fallback) {
+    GraphNode node{.name = scope_name(layer) + "/" + node_name(leaf_name(array.name), fallback),
+                   .op = op,
+                   .inputs = {},
+                   .device = device,
+                   .attributes = {{"name", array.name}},
+                   .output_shapes = {array.shape}};
+    use(std::move(node), array);
+  };
+  for (const std::size_t index : layer.parameters) add(network.parameters()[index], "Parameter", "parameter");
+  for (const std::size_t index : layer.buffers) add(network.buffers()[index], "Buffer", "buffer");
 }
 
 }  // namespace
@@ -162,7 +158,6 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
   const auto source = [&](std::size_t layer) { return layer == kNetworkInput ? outer.images : names[layer]; };
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     const Layer& layer = network.layers()[i];
-    const std::string scope = scope_name(layer);
     GraphNode operation;
     operation.op = torch_class(layer.type);
     operation.name = names[i];
@@ -171,18 +166,14 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
     operation.output_shapes = {batch_of(layer.output)};
     for (const auto& [key, value] : layer.arguments) operation.attributes.emplace_back(key, attribute(value));
     std::int64_t parameters = 0;
-    for (const std::size_t index : layer.parameters) {
-      const Parameter& parameter = network.parameters()[index];
-      parameters += static_cast<std::int64_t>(parameter.count);
-      GraphNode node = parameter_node(parameter, scope, device_name);
+    for_each_array(network, layer, device_name, [&](GraphNode node, const Parameter& array) {
+      if (node.op == "Parameter") {
+        node.attributes.emplace_back("parameters", static_cast<std::int64_t>(array.count));
+        parameters += static_cast<std::int64_t>(array.count);
+      }
       operation.inputs.push_back(node.name);
       add(std::move(node));
-    }
-    for (const std::size_t index : layer.buffers) {
-      GraphNode node = buffer_node(network.buffers()[index], scope, device_name);
-      operation.inputs.push_back(node.name);
-      add(std::move(node));
-    }
+    });
     operation.attributes.emplace_back("input_shape", batch_of(layer.input));
     operation.attributes.emplace_back("parameters", parameters);
     add(std::move(operation));
@@ -272,16 +263,9 @@ std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     const Layer& layer = network.layers()[i];
     if (!profiles.contains(layer.name)) continue;
-    const std::string scope = scope_name(layer);
-    for (const std::size_t index : layer.parameters) {
-      const Parameter& parameter = network.parameters()[index];
-      add(parameter_node(parameter, scope, device_name).name, 0, parameter.count * sizeof(float),
-          parameter.shape);
-    }
-    for (const std::size_t index : layer.buffers) {
-      const Parameter& buffer = network.buffers()[index];
-      add(buffer_node(buffer, scope, device_name).name, 0, buffer.count * sizeof(float), buffer.shape);
-    }
+    for_each_array(network, layer, device_name, [&](GraphNode node, const Parameter& array) {
+      add(std::move(node.name), 0, array.count * sizeof(float), array.shape);
+    });
     const std::int64_t micros = std::max(1LL, std::llround(shares[i].seconds * 1e6));
     add(names[i], micros, shares[i].bytes, batch_of(layer.output, samples));
   }
