@@ -58,7 +58,6 @@ struct TrainedRun {
   RunRecord record;
   RunFailure failure = RunFailure::kNone;
   bool changes_epochs = false;  // the record's are not those that came as events
-  bool lacks_epochs = false;    // the record: they are those that came as events
 };
 
 /// The run ended without a final record, because its process did or because it could not begin. Nothing

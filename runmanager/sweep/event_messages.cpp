@@ -44,9 +44,14 @@ void fill(const EpochRecord& epoch, proto::FromWorker& message) {
 }
 
 void fill(const TrainedRun& trained, proto::FromWorker& message) {
-  message.mutable_end()->set_record(run_record_text(trained.record));
+  RunRecord record = trained.record;
+  if (!trained.changes_epochs) {
+    record.epochs.clear();
+    record.untrained.reset();
+  }
+  message.mutable_end()->set_record(run_record_text(record));
   message.mutable_end()->set_failure(static_cast<int>(trained.failure));
-  message.mutable_end()->set_lacks_epochs(trained.lacks_epochs);
+  message.mutable_end()->set_changes_epochs(trained.changes_epochs);
 }
 
 void fill(const LostRun& lost, proto::FromWorker& message) { message.set_failed(lost.reason); }
@@ -93,7 +98,7 @@ RunEvent event_of(const proto::FromWorker& message) {
     case proto::FromWorker::kEnd:
       return TrainedRun{.record = parse_run_record(message.end().record(), kFromWorker),
                         .failure = static_cast<RunFailure>(message.end().failure()),
-                        .lacks_epochs = message.end().lacks_epochs()};
+                        .changes_epochs = message.end().changes_epochs()};
     case proto::FromWorker::kFailed:
       return LostRun{message.failed()};
     case proto::FromWorker::kIoError:

@@ -230,7 +230,7 @@ class RunScheduler {
   }
 
   void end_run(Slot& slot, TrainedRun trained) {
-    if (trained.lacks_epochs) {
+    if (!trained.changes_epochs) {
       const RunRecord& told = recorder_.record(slot.run().run);
       trained.record.epochs = told.epochs;
       trained.record.untrained = told.untrained;

@@ -123,18 +123,6 @@ class EventSender {
     send_now(epoch);
   }
 
-  // The epochs of most runs were sent already.
-  void take(const TrainedRun& trained) {
-    TrainedRun sent = trained;
-    RunRecord& record = sent.record;
-    sent.lacks_epochs = !trained.changes_epochs;
-    if (sent.lacks_epochs) {
-      record.epochs.clear();
-      record.untrained.reset();
-    }
-    send_now(sent);
-  }
-
   void take(const auto& other) { send_now(other); }
 
   bool is_due() {
